@@ -1,0 +1,63 @@
+# Two commands do everything: `make demo` and `make test`. `make help` lists the rest.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+NEARFAR := $(VENV)/bin/nearfar
+STAMP := $(VENV)/.set-up
+NATIVE_SOURCES := CMakeLists.txt $(shell find native include -type f 2>/dev/null)
+
+.PHONY: help setup demo test test-long native-test sanitize lint format benchmarks reproduce docs clean
+
+help: ## list these targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
+
+setup: $(STAMP) ## install what is missing and build into .venv
+
+$(STAMP): pyproject.toml scripts/setup.sh $(NATIVE_SOURCES)
+	@scripts/setup.sh run
+	@touch $@
+
+$(VENV)/.set-up-tests: $(STAMP) scripts/setup.sh
+	@scripts/setup.sh test
+	@touch $@
+
+demo: setup ## build Redis, profile it, predict, place; open the report
+	@$(PYTHON) examples/demo/demo.py
+
+test: $(VENV)/.set-up-tests native-test ## every test that fits in 15 minutes
+	@$(PYTHON) -m pytest -q -m "not long"
+
+test-long: $(VENV)/.set-up-tests native-test sanitize ## the rest: peers' suites, soak, sanitizers
+	@$(PYTHON) -m pytest -q -m long --timeout 3600
+
+native-test: $(VENV)/.set-up-tests
+	@cmake -S . -B build/native-test -G Ninja -DNEARFAR_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DPython_EXECUTABLE=$(abspath $(PYTHON)) >build/native-test.log 2>&1 || { cat build/native-test.log; exit 1; }
+	@cmake --build build/native-test >>build/native-test.log 2>&1 || { tail -50 build/native-test.log; exit 1; }
+	@ctest --test-dir build/native-test --output-on-failure
+
+sanitize: $(VENV)/.set-up-tests ## the native tests under address and undefined-behaviour sanitizers
+	@cmake -S . -B build/sanitize -G Ninja -DNEARFAR_TESTS=ON -DNEARFAR_SANITIZE=ON \
+	  -DPython_EXECUTABLE=$(abspath $(PYTHON)) >build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
+	@cmake --build build/sanitize >>build/sanitize.log 2>&1 || { tail -50 build/sanitize.log; exit 1; }
+	@ctest --test-dir build/sanitize --output-on-failure
+
+lint: $(VENV)/.set-up-tests ## ruff, mypy, clang-format, clang-tidy
+	@scripts/lint.sh
+
+format: $(VENV)/.set-up-tests ## rewrite sources in the house's format
+	@$(VENV)/bin/ruff check --fix -q . ; $(VENV)/bin/ruff format -q .
+	@git ls-files '*.cpp' '*.hpp' '*.h' | xargs -r clang-format-16 -i
+
+benchmarks: $(VENV)/.set-up-tests ## our own costs and errors beside their peers: build/benchmarks.json
+	@$(PYTHON) -m benchmarks
+
+reproduce: setup ## published figures against what nearfar computes
+	@$(PYTHON) -m benchmarks.reproduce
+
+docs: setup ## the reference pages, generated from the code, into build/docs
+	@$(PYTHON) docs/build.py
+
+clean: ## remove everything that was built
+	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

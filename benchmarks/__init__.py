@@ -1,0 +1,101 @@
+"""What nearfar costs and how right it is, each measured beside its peer.
+
+`make benchmarks` runs every file in `rows/`; each yields `Row`s. A row is measured then and
+there, A/B/A/B with its peer; nothing is remembered from an earlier run.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """One line of the table."""
+
+    name: str
+    value: float
+    unit: str
+    peer: str
+    """What it is measured against: a tool, a build, a closed form."""
+    peer_value: float | None
+    ratio: float | None
+    """value / peer_value."""
+    bar: str
+    """What must be reached, such as "<= 1.5 x"."""
+    holds: bool
+    command: str
+    """What a person could type to see the same."""
+
+
+def make_row(
+    name: str,
+    value: float,
+    unit: str,
+    *,
+    bar: float,
+    at_most: bool = True,
+    judge: str = "value",
+    peer: str,
+    peer_value: float | None = None,
+    command: str,
+) -> Row:
+    """Build a row; what `judge` names ("value" or "ratio") must be at most, or at least, `bar`."""
+    ratio = value / peer_value if peer_value else None
+    judged = ratio if judge == "ratio" else value
+    if judged is None:
+        raise ValueError(f"row {name!r} is judged by its ratio and has no peer_value")
+    holds = judged <= bar if at_most else judged >= bar
+    sign = "<=" if at_most else ">="
+    suffix = " x peer" if judge == "ratio" else f" {unit}"
+    return Row(
+        name=name,
+        value=value,
+        unit=unit,
+        peer=peer,
+        peer_value=peer_value,
+        ratio=ratio,
+        bar=f"{sign} {bar:g}{suffix}",
+        holds=holds,
+        command=command,
+    )
+
+
+def alternate(variants: Sequence[Callable[[], float]], repetitions: int) -> list[list[float]]:
+    """Run A, B, C, A, B, C ... and return each variant's samples; what drifts, drifts for all."""
+    samples: list[list[float]] = [[] for _ in variants]
+    for _ in range(repetitions):
+        for kept, variant in zip(samples, variants, strict=True):
+            kept.append(variant())
+    return samples
+
+
+def paired_ratio(numerator: Sequence[float], denominator: Sequence[float]) -> float:
+    """Return the median of the ratios of neighbours in time."""
+    return statistics.median(a / b for a, b in zip(numerator, denominator, strict=True))
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return the geometric mean."""
+    return statistics.geometric_mean(values)
+
+
+def child_cpu_seconds(run: Callable[[], object]) -> float:
+    """Return the CPU seconds of the child processes that `run` started and waited for."""
+    before = os.times()
+    run()
+    after = os.times()
+    return (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
+
+
+def wall_seconds(run: Callable[[], object]) -> float:
+    """Return the wall-clock seconds `run` took."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start

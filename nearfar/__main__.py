@@ -1,0 +1,63 @@
+"""The program `nearfar`: finds the verbs, runs one, and turns errors into one sentence."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from nearfar.base.errors import ExitCode, NearfarError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one verb and return its exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        return _run(arguments)
+    except NearfarError as error:
+        print(f"nearfar: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        print("nearfar: interrupted; nothing was left half-written", file=sys.stderr)
+        return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output went away, as in `nearfar ... | head`: not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.DONE)
+    except OSError as error:
+        name = f" {error.filename}" if error.filename else ""
+        print(f"nearfar: the system refused{name}: {error.strerror}", file=sys.stderr)
+        return int(ExitCode.MACHINE_LACKS)
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments and arguments[0] in ("cc", "c++"):
+        # A build calls the compiler thousands of times: nothing else is imported for it.
+        from nearfar.profile.compiler import main as compiler_main
+
+        return int(compiler_main(arguments[0], arguments[1:]))
+    from cyclopts import App, CycloptsError
+
+    from nearfar.commands import add_commands
+    from nearfar.version import version_text
+
+    app = App(
+        name="nearfar",
+        help="Predict how a program runs when some of its memory is far, and what must stay near.",
+        version=version_text,
+        help_on_error=False,
+    )
+    add_commands(app)
+    try:
+        result = app(
+            arguments, exit_on_error=False, print_error=False, result_action="return_value"
+        )
+    except CycloptsError as error:
+        first = " ".join(str(error).split())
+        print(f"nearfar: {first} See `nearfar --help`.", file=sys.stderr)
+        return int(ExitCode.WRONG_USE)
+    sys.stdout.flush()
+    return int(result) if isinstance(result, int) else int(ExitCode.DONE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

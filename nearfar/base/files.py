@@ -1,0 +1,88 @@
+"""Files that are whole or absent: written beside their place, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Yield a temporary path in `path`'s folder; rename it to `path` if the block succeeds.
+
+    On any exception, Ctrl-C included, the temporary file is removed and `path` is untouched.
+    """
+    path = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: bytes | str) -> None:
+    """Write `content` to `path` whole, or leave `path` as it was."""
+    data = content.encode() if isinstance(content, str) else content
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def check_writable(path: Path) -> None:
+    """Fail now, before long work, if `path` could not be written at its end."""
+    if path.is_dir():
+        raise NearfarError(f"cannot write {path}: it is a folder; name a file in it")
+    with atomic_path_probe(path):
+        pass
+
+
+@contextlib.contextmanager
+def atomic_path_probe(path: Path) -> Iterator[None]:
+    """Create and remove a temporary file where `path` would be written."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    os.close(handle)
+    try:
+        yield
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def cannot_write(path: Path, error: OSError) -> NearfarError:
+    """Return the one sentence for a file that cannot be written."""
+    if isinstance(error, FileNotFoundError):
+        hint = f"make the folder first: mkdir -p {path.parent}"
+    elif isinstance(error, PermissionError):
+        hint = "choose another folder with -o"
+    else:
+        hint = "free some space or choose another disk with -o"
+    return NearfarError(f"cannot write {path}: {error.strerror}; {hint}", ExitCode.MACHINE_LACKS)
+
+
+def read_bytes(path: Path, what: str) -> bytes:
+    """Read `path`, called `what` in the error's sentence."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise NearfarError(f"cannot read {what} {path}: {error.strerror}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,48 @@
+"""Medians with bootstrap intervals; all statistics go through here, and scipy does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+RESAMPLES = 2000
+"""Bootstrap resamples: the 95 % ends of a median of <= 50 values move by < 1 % beyond this."""
+
+
+class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A value with its 95 % interval, in the unit that the key holding it names."""
+
+    value: float
+    low: float
+    high: float
+
+
+def median_estimate(samples: Sequence[float], seed: int = 0) -> Estimate:
+    """Return the median of `samples` and its 95 % bootstrap (BCa, else percentile) interval.
+
+    One sample gives an interval of no width; callers say how many repetitions there were.
+    """
+    values = np.asarray(samples, dtype=float)
+    if values.size == 0:
+        raise ValueError("no samples")
+    middle = float(np.median(values))
+    if values.size < 3 or float(np.ptp(values)) == 0.0:
+        return Estimate(middle, float(values.min()), float(values.max()))
+    from scipy import stats
+
+    with np.errstate(all="ignore"):
+        for method in ("BCa", "percentile"):
+            interval = stats.bootstrap(
+                (values,),
+                np.median,
+                n_resamples=RESAMPLES,
+                method=method,
+                rng=np.random.default_rng(seed),
+                vectorized=True,
+            ).confidence_interval
+            low, high = float(interval.low), float(interval.high)
+            if np.isfinite(low) and np.isfinite(high):
+                return Estimate(middle, min(low, middle), max(high, middle))
+    return Estimate(middle, float(values.min()), float(values.max()))

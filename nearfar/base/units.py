@@ -1,0 +1,51 @@
+"""Sizes as people type them, and numbers as people read them.
+
+1 GB is 1e9 bytes, 1 GiB is 2**30 bytes; the two are never confused, so ``2 GB`` and ``2GiB``
+are different budgets and a bare ``2G`` is refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nearfar.base.errors import NearfarError
+
+_FACTORS = {"B": 1}
+for _power, _letter in enumerate("KMGTP", start=1):
+    _FACTORS[f"{_letter}iB"] = 1024**_power
+    _FACTORS[f"{_letter}B"] = 1000**_power
+_FACTORS["kB"] = 1000
+
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
+
+
+def parse_size_bytes(text: str) -> int:
+    """Parse ``64MiB``, ``2 GB``, ``4096B`` to bytes; a missing or unclear unit is refused."""
+    match = _SIZE.fullmatch(text)
+    if match is None or match[2] not in _FACTORS:
+        raise NearfarError(
+            f"cannot read the size {text!r}: write a positive number and a unit, "
+            "such as 2GiB (2 x 2^30 bytes) or 2GB (2 x 10^9 bytes)"
+        )
+    return round(float(match[1]) * _FACTORS[match[2]])
+
+
+def format_bytes(size_bytes: float) -> str:
+    """Format bytes with a binary unit and three digits: ``1.50 GiB``."""
+    sign = "-" if size_bytes < 0 else ""
+    value = abs(float(size_bytes))
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            digits = 0 if unit == "B" else max(0, 2 - (value >= 10) - (value >= 100))
+            return f"{sign}{value:.{digits}f} {unit}"
+        value /= 1024
+    raise AssertionError("unreachable")
+
+
+def format_ns(time_ns: float) -> str:
+    """Format a time with the unit that keeps it readable: ``312 ns``, ``1.25 ms``, ``3.10 s``."""
+    value = float(time_ns)
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g} ns"

@@ -1,0 +1,37 @@
+"""The verb `schema`."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from nearfar import documents
+from nearfar.base.errors import CommandError, nearest
+
+KINDS = {
+    kind.KIND: kind
+    for kind in (
+        documents.DeviceProfile,
+        documents.MachineProfile,
+        documents.WorkloadProfile,
+        documents.Prediction,
+        documents.Plan,
+    )
+}
+
+
+def schema(kind: str) -> None:
+    """Print the JSON schema of a document kind.
+
+    Parameters
+    ----------
+    kind
+        device-profile, machine-profile, workload-profile, prediction or plan.
+    """
+    if kind not in KINDS:
+        raise CommandError(
+            f"there is no document kind {kind!r}{nearest(kind, list(KINDS))}; "
+            f"there are: {', '.join(KINDS)}"
+        )
+    json.dump(documents.schema(KINDS[kind]), sys.stdout, indent=1)
+    print()

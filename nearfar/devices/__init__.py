@@ -1,0 +1,1 @@
+"""The device library: one TOML file per memory, figures only, each with its source."""

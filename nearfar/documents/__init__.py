@@ -1,0 +1,27 @@
+"""What passes between stages: versioned documents, JSON, units in the key names.
+
+`load(path, WorkloadProfile)` refuses a truncated file, another kind, another version and
+unknown keys, each with one sentence; `save` writes whole or not at all. The JSON schema of each
+is generated from these types: ``nearfar schema KIND``.
+"""
+
+from nearfar.documents.device import DeviceProfile
+from nearfar.documents.header import Document, Producer, load, producer, save, schema
+from nearfar.documents.machine import MachineProfile
+from nearfar.documents.plan import Plan
+from nearfar.documents.prediction import Prediction
+from nearfar.documents.workload import WorkloadProfile
+
+__all__ = [
+    "DeviceProfile",
+    "Document",
+    "MachineProfile",
+    "Plan",
+    "Prediction",
+    "Producer",
+    "WorkloadProfile",
+    "load",
+    "producer",
+    "save",
+    "schema",
+]

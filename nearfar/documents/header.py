@@ -1,0 +1,111 @@
+"""The header every document carries, and reading and writing them."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import shlex
+import sys
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+
+from nearfar import __version__
+from nearfar.base.errors import NearfarError
+from nearfar.base.files import read_bytes, write_atomically
+
+
+class Producer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who made a document, where, when and by which command."""
+
+    nearfar_version: str
+    command: str
+    """The command line, quoted so that a person could type it."""
+    host: str
+    cpu_model: str
+    kernel: str
+    time_utc: str
+    """ISO 8601."""
+
+
+class Document(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Base of all documents; `kind` and `version` are class constants, written first."""
+
+    KIND: ClassVar[str]
+    VERSION: ClassVar[int]
+
+    kind: str = ""
+    version: int = 0
+    producer: Producer
+
+    def __post_init__(self) -> None:
+        self.kind = self.kind or self.KIND
+        self.version = self.version or self.VERSION
+
+
+D = TypeVar("D", bound=Document)
+
+
+def producer(command: list[str] | None = None) -> Producer:
+    """Describe this process, machine and moment."""
+    return Producer(
+        nearfar_version=__version__,
+        command=shlex.join(command if command is not None else ["nearfar", *sys.argv[1:]]),
+        host=platform.node(),
+        cpu_model=cpu_model(),
+        kernel=platform.release(),
+        time_utc=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+
+
+def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the processor's name as the kernel gives it."""
+    try:
+        for line in cpuinfo.read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() in ("model name", "CPU part"):
+                return value.strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def save(document: Document, path: Path) -> None:
+    """Write `document` as indented JSON to `path`, whole or not at all."""
+    write_atomically(path, to_json(document))
+
+
+def to_json(document: Any) -> bytes:
+    """Encode as indented JSON with a final newline; NaN and infinities become null."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+
+
+def load(path: Path, kind: type[D]) -> D:
+    """Read a document of type `kind` from `path`."""
+    data = read_bytes(path, kind.KIND)
+    try:
+        head = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise NearfarError(
+            f"cannot read {path}: it is not a whole JSON document ({error}); "
+            "it may be truncated: make it again"
+        ) from error
+    if not isinstance(head, dict) or "kind" not in head:
+        raise NearfarError(f"{path} is not a nearfar document: it has no key 'kind'")
+    if head["kind"] != kind.KIND:
+        raise NearfarError(f"{path} is a {head['kind']}, but a {kind.KIND} is needed here")
+    if head.get("version") != kind.VERSION:
+        raise NearfarError(
+            f"{path} is a {kind.KIND} of version {head.get('version')}, and this nearfar reads "
+            f"version {kind.VERSION}: make it again with this nearfar"
+        )
+    try:
+        return msgspec.convert(head, kind)
+    except msgspec.ValidationError as error:
+        raise NearfarError(f"{path} is not a valid {kind.KIND}: {error}") from error
+
+
+def schema(kind: type[Document]) -> dict[str, Any]:
+    """Return the JSON schema of a document type."""
+    return msgspec.json.schema(kind)

@@ -1,0 +1,81 @@
+"""Prediction: time and slowdown on far memories, per phase and object, with an interval."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents.header import Document
+
+Bound = Literal["compute", "latency", "bandwidth"]
+
+
+class ModelTime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What one model says of all-far."""
+
+    model: str
+    time_ns: float
+    slowdown: float
+    """Far time over near time."""
+
+
+class ObjectEffect(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What moving one object alone to far memory adds."""
+
+    object: int
+    name: str
+    size_bytes: int
+    added_ns: Estimate
+    misses: float
+    write_backs: float
+
+
+class PhasePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One phase, everything far."""
+
+    phase: str
+    near_time_ns: Estimate
+    far_time_ns: Estimate
+    slowdown: Estimate
+    operations: float | None = None
+    near_ns_per_operation: float | None = None
+    far_ns_per_operation: Estimate | None = None
+    bound: Bound
+    effective_parallelism: float | None = None
+    """Misses in flight that near time implies (a lower bound where compute overlaps)."""
+    far_read_gb_per_s: float = 0.0
+    """Bandwidth it would draw from the far memory at the predicted time."""
+    far_write_gb_per_s: float = 0.0
+    models: list[ModelTime]
+    """The null and the naive models beside it."""
+    objects: list[ObjectEffect]
+
+
+class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """All phases on one far memory."""
+
+    far: str
+    title: str
+    phases: list[PhasePrediction]
+    total: PhasePrediction
+    """The whole run, named ``total``; its objects sum the phases'."""
+    interval_calibrated: bool = False
+    """Whether the interval's coverage was checked on this kind of memory."""
+    caveats: list[str] = []
+    """What it cannot know."""
+
+
+class Prediction(Document, kw_only=True, forbid_unknown_fields=True):
+    """Times of one profiled program on far memories."""
+
+    KIND: ClassVar[str] = "prediction"
+    VERSION: ClassVar[int] = 1
+
+    profile: str
+    """Path of the WorkloadProfile."""
+    near: str
+    """Name of the near DeviceProfile."""
+    model: str
+    devices: list[DevicePrediction]

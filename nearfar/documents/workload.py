@@ -1,0 +1,185 @@
+"""WorkloadProfile: where a program touches memory, per object and phase.
+
+Counts are estimates for the whole run (sampled counts times the sampling rate). A *miss* is of
+the simulated last-level cache described by `cache`. Shares of `classes` sum the same misses.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents.header import Document
+
+
+class AccessClasses(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Something counted, split by how its addresses come about."""
+
+    chase: float = 0.0
+    """Address loaded by the access before it, around a loop: serial."""
+    indirect: float = 0.0
+    """Address depends on a load, but not on the loop's own previous one."""
+    stream: float = 0.0
+    """Address advances by a constant: prefetchable."""
+    opaque: float = 0.0
+    """Computed without loads, or unknown."""
+
+    def total(self) -> float:
+        """Return the sum over classes."""
+        return self.chase + self.indirect + self.stream + self.opaque
+
+
+class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What some accesses did to the simulated last-level cache and the memory behind it."""
+
+    accesses: float = 0.0
+    """Accesses that instrumented code made (accesses merged in one block count once)."""
+    read_misses: AccessClasses = msgspec.field(default_factory=AccessClasses)
+    write_misses: AccessClasses = msgspec.field(default_factory=AccessClasses)
+    """Stores that missed: a line is read for ownership unless it was a whole-line store."""
+    write_backs: float = 0.0
+    """Dirty lines evicted to memory."""
+
+    def misses(self) -> float:
+        """Return lines fetched from memory."""
+        return self.read_misses.total() + self.write_misses.total()
+
+
+class CacheModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The simulated last-level cache."""
+
+    size_bytes: int
+    ways: int
+    line_bytes: int
+    origin: str
+    """"detected", or the option that overrode it."""
+
+
+class Sampling(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How lines were sampled."""
+
+    rate: int
+    """One line in `rate` was simulated; 1: all."""
+    sampled_accesses: int
+    sampled_misses: int
+    relative_error: float
+    """95 % half-width of the total miss count that sampling alone implies."""
+
+
+class Frame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A place in the program."""
+
+    function: str
+    file: str = ""
+    line: int = 0
+    module: str = ""
+
+
+class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What was allocated at one site; or the stack, the globals, a file."""
+
+    id: int
+    """Index into every list of per-object traffic."""
+    name: str
+    """Short and unique in this profile: ``dictExpand dict.c:197``."""
+    kind: Literal["heap", "mmap", "file", "stack", "globals", "unknown"]
+    frames: list[Frame]
+    """Innermost first, wrappers such as zmalloc left out; empty for stack and globals."""
+    allocations: int
+    allocated_bytes: int
+    peak_live_bytes: int
+    """Most bytes of this object alive at once."""
+    live_bytes_at_peak: int
+    """Bytes alive when the program's total was greatest: these add up to its memory."""
+    size_bytes: int
+    """What a plan must find room for (peak of what was alive)."""
+
+
+class ObjectTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Traffic of one object in one phase."""
+
+    object: int
+    traffic: Traffic
+
+
+class Instruction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One load or store of the program's code."""
+
+    function: str
+    file: str
+    line: int
+    column: int
+    operation: Literal["load", "store", "both"]
+    access_class: Literal["chase", "indirect", "stream", "opaque"]
+    bytes: int
+
+
+class InstructionTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Misses of one instruction in one phase; only those that matter are kept (see `kept`)."""
+
+    instruction: int
+    """Index into `WorkloadProfile.instructions`."""
+    object: int
+    misses: float
+
+
+class Phase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A stretch of the run between marks; the unmarked rest is the phase called ``-``."""
+
+    name: str
+    near_cpu_time_ns: Estimate
+    """CPU time of all threads, of the *plain* build, median over `near_repetitions`."""
+    near_repetitions: int
+    near_wall_time_ns: float
+    operations: float | None = None
+    """How many operations (requests, steps) the phase did, where the program or driver says."""
+    objects: list[ObjectTraffic]
+    instructions: list[InstructionTraffic]
+
+
+class LiveSample(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Bytes alive per object at one moment of the instrumented run."""
+
+    time_ns: float
+    """Since start."""
+    phase: str
+    bytes_by_object: dict[str, int]
+    """Object id (as text) to bytes; objects below 1 % of the total are under ``other``."""
+
+
+class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What was run."""
+
+    command: list[str]
+    executable: str
+    compiler: str
+    """The compiler that both builds were made with, such as "clang 16.0.6"."""
+    threads_seen: int
+    processes_seen: int
+    exit_status: str
+    """"exited 0", "killed by SIGTERM (by nearfar after --duration)"."""
+    plain_executable: str
+    """The build that near time was taken from."""
+
+
+class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
+    """One program's run."""
+
+    KIND: ClassVar[str] = "workload-profile"
+    VERSION: ClassVar[int] = 1
+
+    program: Program
+    size: dict[str, float] = {}
+    """The size parameters it was run at, for example {"n": 1e5}."""
+    cache: CacheModel
+    sampling: Sampling
+    instrumented_slowdown: float
+    """CPU time of the instrumented run over the plain one."""
+    objects: list[MemoryObject]
+    instructions: list[Instruction]
+    phases: list[Phase]
+    live: list[LiveSample]
+    warnings: list[str] = []
+    """What was not seen and why: functions not instrumented, tables that were full."""

@@ -1,0 +1,1 @@
+"""What memories, caches and counters are here, and what lacks."""

@@ -1,0 +1,1 @@
+"""How each memory behaves: kernels, statistics, noise; writes a DeviceProfile."""

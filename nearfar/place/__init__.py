@@ -1,0 +1,1 @@
+"""What must stay near, for a budget."""

@@ -1,0 +1,1 @@
+"""One optimiser per file, found by the registry."""

@@ -1,0 +1,1 @@
+"""How long with this data in that memory?"""

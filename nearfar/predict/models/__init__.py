@@ -1,0 +1,1 @@
+"""One model per file, found by the registry."""

@@ -1,0 +1,1 @@
+"""Where a program touches memory, per object and phase."""

@@ -1,0 +1,1 @@
+"""One self-contained page, and the same numbers as JSON: prepare, then render."""

@@ -1,0 +1,1 @@
+"""What accesses would cost on a simulated memory."""

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Installs what is missing, makes .venv and builds nearfar into it.
+#   scripts/setup.sh run    what running and the demo need
+#   scripts/setup.sh test   and what the tests need
+set -euo pipefail
+cd "$(dirname "$0")/.."
+what=${1:-run}
+
+# package=the command or file that shows it is there: why it is wanted
+wanted=(
+  "g++=g++:builds the native core"
+  "cmake=cmake:builds the native core"
+  "ninja-build=ninja:builds the native core"
+  "git=git:names the commit in results"
+  "python3-venv=python3 -c 'import venv, ensurepip':makes .venv"
+  "python3-dev=python3 -c 'import sysconfig, os, sys; sys.exit(not os.path.exists(sysconfig.get_path(\"include\") + \"/Python.h\"))':builds the native core's bindings"
+  "clang-16=clang-16:compiles the programs to be profiled"
+  "llvm-16-dev=llvm-config-16:builds the compiler pass"
+  "binutils=objcopy:puts the plain build inside the instrumented one"
+  "dpkg-dev=dpkg-source:unpacks the demo's Debian source"
+)
+if [ "$what" = test ]; then
+  wanted+=(
+    "doctest-dev=ls /usr/include/doctest/doctest.h:runs the native tests"
+    "chromium=chromium:tests the report in a browser"
+    "valgrind=valgrind:the peer that tracing is measured against"
+    "clang-format-16=clang-format-16:checks formatting"
+    "clang-tidy-16=clang-tidy-16:checks the native code"
+    "tcl=tclsh:runs Redis' own test suite"
+  )
+fi
+
+missing=()
+for entry in "${wanted[@]}"; do
+  package=${entry%%=*}; rest=${entry#*=}; check=${rest%:*}; why=${rest##*:}
+  case "$check" in
+    *" "*) eval "$check" >/dev/null 2>&1 && continue ;;
+    *) command -v "$check" >/dev/null 2>&1 && continue ;;
+  esac
+  missing+=("$package")
+  echo "nearfar set-up: $package is missing; it $why"
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  command="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+  if [ "$(id -u)" = 0 ]; then sudo=""
+  elif sudo -n true 2>/dev/null; then sudo="sudo -n"
+  else
+    echo "nearfar set-up: not root here; run this once, then again what you ran:"
+    echo "  sudo sh -c '$command'"
+    exit 3
+  fi
+  echo "nearfar set-up: installing ${missing[*]}"
+  mkdir -p build
+  DEBIAN_FRONTEND=noninteractive $sudo sh -c "$command" >build/apt.log 2>&1 || {
+    tail -5 build/apt.log
+    echo "nearfar set-up: the packages could not be installed; the whole log is build/apt.log"
+    exit 3
+  }
+fi
+
+mkdir -p build
+exec 9>build/.set-up.lock
+flock 9
+[ -x .venv/bin/python ] || { echo "nearfar set-up: making .venv"; python3 -m venv .venv; }
+pip() { .venv/bin/python -m pip --disable-pip-version-check -q "$@"; }
+if ! .venv/bin/python -c 'import nanobind, scikit_build_core' 2>/dev/null; then
+  echo "nearfar set-up: installing Python packages into .venv"
+  pip install "scikit-build-core>=0.11" "nanobind>=2.4"
+fi
+if [ "$what" = test ]; then
+  pip install --no-build-isolation -e ".[dev]"
+else
+  echo "nearfar set-up: building"
+  pip install --no-build-isolation -e .
+fi
