@@ -1,0 +1,137 @@
+"""What other stages ask of a DeviceProfile: its best figure for a purpose, or one clear refusal.
+
+A figure that stands in for a missing one keeps its value, becomes `how="assumed"` and says in
+its note what it stands in for, so that whoever uses it can pass that on.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents.device import (
+    BandwidthFigure,
+    ChainsFigure,
+    DeviceProfile,
+    LatencyFigure,
+    LoadedLatencyCurve,
+    Operation,
+    Pattern,
+)
+
+STAND_INS: dict[str, tuple[Operation, ...]] = {
+    "read": ("mixed",),
+    "write": ("nt-store", "mixed", "clwb"),
+    "nt-store": ("write", "mixed", "clwb"),
+    "clwb": ("nt-store", "write", "mixed"),
+    "copy": ("mixed", "write", "read"),
+    "mixed": ("copy", "read"),
+}
+"""What may stand in for an operation's bandwidth, nearest in kind first. clwb comes last for
+writes: it is bound by the flush and far below what plain write-backs reach."""
+
+
+def idle_read_latency_ns(device: DeviceProfile) -> LatencyFigure:
+    """Return the idle latency of a dependent random read of a region no buffer holds, ns."""
+    found = [
+        figure
+        for figure in device.latency
+        if figure.operation == "read" and figure.pattern == "random"
+    ]
+    if not found:
+        raise lacks(device, "an idle random read latency", "[[latency]] with value_ns")
+    return max(found, key=lambda figure: (_or_infinite(figure.region_bytes), figure.value_ns))
+
+
+def idle_latency_ns(
+    device: DeviceProfile, operation: Operation, pattern: Pattern = "random"
+) -> LatencyFigure | None:
+    """Return the idle latency of `operation` at its largest region, ns; None where not given."""
+    found = [
+        figure
+        for figure in device.latency
+        if figure.operation == operation and figure.pattern == pattern
+    ]
+    return max(found, key=lambda figure: _or_infinite(figure.region_bytes), default=None)
+
+
+def bandwidth(
+    device: DeviceProfile,
+    operation: Operation,
+    pattern: Pattern = "sequential",
+    threads: int | None = None,
+) -> BandwidthFigure:
+    """Return the bandwidth of `operation`, GB/s: the best of all thread counts and access sizes.
+
+    With `threads`, only figures of at most so many threads count, if there are any. Where the
+    device has no figure for the operation or pattern, the nearest in kind stands in and says so.
+    """
+    other: Pattern = "random" if pattern == "sequential" else "sequential"
+    for kind in (operation, *STAND_INS[operation]):
+        for order in (pattern, other):
+            figure = _best(device, kind, order, threads)
+            if figure is not None:
+                if (kind, order) == (operation, pattern):
+                    return figure
+                return _standing_in(figure, f"{pattern} {operation}")
+    raise lacks(device, f"a bandwidth for {operation}", "[[bandwidth]] with value_gb_per_s")
+
+
+def chains(device: DeviceProfile) -> list[ChainsFigure]:
+    """Return ns per access by number of independent chains, fewest first; empty if not given.
+
+    Where several page sizes were measured, the largest pages' figure is taken for each count.
+    """
+    by_count: dict[int, ChainsFigure] = {}
+    for figure in sorted(device.chains, key=lambda figure: figure.page_bytes or 0):
+        by_count[figure.chains] = figure
+    return [by_count[count] for count in sorted(by_count)]
+
+
+def loaded_curve(device: DeviceProfile, read_share: float) -> LoadedLatencyCurve | None:
+    """Return the loaded-latency curve nearest to `read_share` (0..1); None if there is none."""
+    return min(
+        device.loaded_latency,
+        key=lambda curve: abs(curve.read_share - read_share),
+        default=None,
+    )
+
+
+def lacks(device: DeviceProfile, what: str, remedy: str) -> NearfarError:
+    """Return the refusal for a figure that `device` does not have."""
+    return NearfarError(
+        f"device {device.name!r} lacks {what}: add {remedy} to a copy of it "
+        f"(`nearfar device show {device.name} --toml`), or choose another device"
+    )
+
+
+def _best(
+    device: DeviceProfile, operation: Operation, pattern: Pattern, threads: int | None
+) -> BandwidthFigure | None:
+    found = [
+        figure
+        for figure in device.bandwidth
+        if figure.operation == operation and figure.pattern == pattern
+    ]
+    if operation == "mixed" and found:
+        # Of mixtures, the one with most writes says most about what writing costs.
+        fewest = min(_or_infinite(figure.read_share) for figure in found)
+        found = [figure for figure in found if _or_infinite(figure.read_share) == fewest]
+    if threads is not None:
+        few = [f for f in found if f.threads is not None and f.threads <= threads]
+        found = few or found
+    return max(found, key=lambda figure: figure.value_gb_per_s, default=None)
+
+
+def _standing_in(figure: BandwidthFigure, wanted: str) -> BandwidthFigure:
+    share = "" if figure.read_share is None else f" with {figure.read_share:.0%} reads"
+    note = f"stands in for {wanted}: this is {figure.pattern} {figure.operation}{share}"
+    return msgspec.structs.replace(
+        figure, how="assumed", note=f"{note}; {figure.note}" if figure.note else note
+    )
+
+
+def _or_infinite(value: float | None) -> float:
+    return math.inf if value is None else float(value)
