@@ -1,0 +1,142 @@
+"""The demo: a real program, Redis, from Debian's source to a report of what must stay near.
+
+Every step is a command that is printed as a person would type it. Where the source cannot be had
+(offline), the program in examples/inverted_index takes its place, and the demo says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis_server
+from source import SourceUnavailableError, fetch_source
+from summary import print_summary
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path("build/demo")
+NEARFAR = Path(sys.executable).parent / "nearfar"
+FAR = ["optane-100-6dimm", "cxl-cz120", "ddr4-2666-remote"]
+"""Persistent memory, CXL, another socket: the three questions of the demo."""
+BUDGETS = ["10%", "25%", "50%"]
+START = time.monotonic()
+
+
+@dataclass
+class Subject:
+    """The program that is profiled."""
+
+    title: str
+    profile_command: list[str]
+    """What follows `nearfar profile -o run.json`."""
+
+
+def say(text: str) -> None:
+    """Print with the seconds since start, at once."""
+    print(f"[{time.monotonic() - START:5.0f} s] {text}", flush=True)
+
+
+def nearfar(*words: str | Path, capture: bool = False) -> str:
+    """Run one verb, printed as typed; on failure end with its exit code, its message shown."""
+    typed = shlex.join(["nearfar", *map(str, words)])
+    say(f"$ {typed}")
+    done = subprocess.run(
+        [NEARFAR, *map(str, words)],
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE if capture else None,
+    )
+    if done.returncode != 0:
+        say(f"this step failed with exit code {done.returncode}: {typed}")
+        sys.exit(done.returncode)
+    return done.stdout or ""
+
+
+def redis() -> Subject:
+    """Fetch and build Redis; raises if either fails."""
+    say("Redis: Debian's source package, by an apt configuration of the demo's own")
+    tree = fetch_source("redis", FOLDER / "source")
+    say(f"Redis: building {tree.name} with `nearfar cc` (at most once)")
+    executable = redis_server.build(tree, f"{NEARFAR} cc", FOLDER / "redis-build.log")
+    # A UNIX socket's path is limited to 108 bytes, so it is given relative to here.
+    socket = FOLDER / "redis.sock"
+    driver = [sys.executable, "examples/demo/drive_redis.py", str(socket)]
+    return Subject(
+        title="Redis",
+        profile_command=[
+            "--driver",
+            shlex.join(driver),
+            "--",
+            *redis_server.server_command(executable.relative_to(ROOT), socket),
+        ],
+    )
+
+
+def inverted_index() -> Subject:
+    """Build the shipped program and give it the Python standard library's sources to index."""
+    executable = FOLDER / "inverted_index"
+    nearfar(
+        "c++",
+        *("-std=c++20", "-O2", "-Iinclude"),
+        *("examples/inverted_index/inverted_index.cpp", "-o", executable),
+    )
+    texts = sysconfig.get_path("stdlib")
+    return Subject(
+        title="examples/inverted_index",
+        profile_command=["--", str(executable), texts, "--queries", "400000"],
+    )
+
+
+def subject() -> Subject:
+    """Return Redis, or what takes its place."""
+    try:
+        return redis()
+    except (SourceUnavailableError, redis_server.BuildFailedError) as error:
+        say(f"Redis cannot be used here: {error}")
+        say("taking examples/inverted_index, a program that nearfar ships, in its place")
+        return inverted_index()
+
+
+def main() -> None:
+    """Run the whole path once."""
+    os.chdir(ROOT)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    program = subject()
+    run, near, report = FOLDER / "run.json", FOLDER / "near.json", FOLDER / "report.html"
+    far = [word for name in FAR for word in ("--far", name)]
+    started = time.monotonic()
+    nearfar("machine", "-o", FOLDER / "machine.json")
+    nearfar("measure", "dram", "--quick", "--quiet", "-o", near)
+    nearfar("profile", "-o", run, *program.profile_command)
+    nearfar("predict", run, "--near", near, *far, "-o", FOLDER / "prediction.json", "--quiet")
+    plans = []
+    for name in FAR:
+        for budget in BUDGETS:
+            path = FOLDER / f"plan-{name}-{budget.rstrip('%')}.json"
+            nearfar(
+                *("place", run, "--near", near, "--far", name),
+                *("--budget", budget, "-o", path, "--quiet"),
+            )
+            plans.append(json.loads(path.read_text()))
+    nearfar("report", run, "--near", near, *far, "-o", report)
+    print_summary(
+        program.title,
+        json.loads(run.read_text()),
+        json.loads((FOLDER / "prediction.json").read_text()),
+        plans,
+    )
+    say(f"the job took {time.monotonic() - started:.0f} s; the report is {report.resolve()}")
+    if os.environ.get("DISPLAY") and shutil.which("xdg-open"):
+        subprocess.run(["xdg-open", str(report)], check=False)
+
+
+if __name__ == "__main__":
+    main()
