@@ -35,6 +35,8 @@ static inline int nf_sampled(uint64_t address, uint64_t mask) {
 }
 
 enum nf_class { NF_OPAQUE = 0, NF_STREAM = 1, NF_INDIRECT = 2, NF_CHASE = 3 };
+/* NF_BOTH: a load, then a store to the same place (read-modify-write): it misses as a load and
+ * leaves the line dirty. The call says is_store = 1; the site's `operation` tells it from a store. */
 enum nf_operation { NF_LOAD = 1, NF_STORE = 2, NF_BOTH = 3 };
 
 /* One load or store (or a few, merged because they touch one line together). */
@@ -68,6 +70,41 @@ void __nf_access(const void* address, uint32_t site, uint32_t is_store);
 /* `bytes` bytes from `address` are touched once, in order (memcpy, memset, a loop's stream taken
  * out of the loop). Ordinary calling convention; sampled lines are found inside. */
 void __nf_range(const void* address, size_t bytes, uint32_t site, uint32_t is_store);
+
+/* The entries below unpack several accesses into calls of __nf_access. They are implemented in
+ * native/profile/events.cpp, which belongs to the run-time library. */
+
+/* Up to 64 bytes from `address`, which may straddle two lines, of which one may be sampled.
+ * preserve_most. `bytes_and_store` is bytes * 2 + is_store. */
+void __nf_span(const void* address, uint32_t site, uint32_t bytes_and_store);
+
+/* A string function is about to look at `first` and, unless null, `second`, at most `limit` bytes of
+ * each: until they differ (second given) or until a byte equals `stop` (0..255, or -1 for none).
+ * Called only if a sampled line is near; finds the true extent itself. Ordinary convention. */
+void __nf_string(const void* first, const void* second, size_t limit, int stop, uint32_t site);
+
+/* A loop whose accesses advance by constant steps is not tested at every access: it counts down to
+ * the next iteration in which one of its streams enters a sampled line. The frame is on the
+ * loop's stack; the loop fills it on entry, the rest is the run time's. */
+struct nf_stream {
+  uint64_t address; /* first byte touched in iteration 0 */
+  int64_t step;     /* bytes per iteration, not 0 */
+  uint32_t site;
+  uint16_t bytes;    /* touched per iteration, from address + iteration * step up */
+  uint16_t is_store; /* 0 or 1 */
+  uint64_t next;     /* run time: iteration of the next event */
+  uint64_t line;     /* run time: the sampled line entered then */
+};
+struct nf_loop {
+  uint64_t iteration; /* run time: iteration of the event now due; UINT64_MAX before the first */
+  uint32_t count;
+  uint32_t rate_log2;
+  struct nf_stream streams[]; /* count of them */
+};
+
+/* Reports the accesses of the event now due (none on the first call) and returns the number of
+ * iterations until the next: 0 (first call only) for the current iteration. preserve_most. */
+uint64_t __nf_loop(struct nf_loop* loop);
 
 #ifdef __cplusplus
 }
