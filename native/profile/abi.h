@@ -75,8 +75,8 @@ void __nf_range(const void* address, size_t bytes, uint32_t site, uint32_t is_st
  * native/profile/events.cpp, which belongs to the run-time library. */
 
 /* Up to 64 bytes from `address`, which may straddle two lines, of which one may be sampled.
- * preserve_most. `bytes_and_store` is bytes * 2 + is_store. */
-void __nf_span(const void* address, uint32_t site, uint32_t bytes_and_store);
+ * preserve_most. `shape` is rate_log2 << 16 | bytes << 1 | is_store. */
+void __nf_span(const void* address, uint32_t site, uint32_t shape);
 
 /* A string function is about to look at `first` and, unless null, `second`, at most `limit` bytes of
  * each: until they differ (second given) or until a byte equals `stop` (0..255, or -1 for none).
