@@ -1,4 +1,4 @@
-"""Writes the reference pages into build/docs, from the code itself: verbs, documents, registries."""
+"""Writes the reference into build/docs, from the code itself: verbs, documents, registries."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def document_kinds() -> str:
         module = importlib.import_module(kind.__module__)
         pages.append(f"## {name} (version {kind.VERSION})\n\n{module.__doc__}\n")
         text = json.dumps(documents.schema(kind), indent=1)
-        pages.append(
-            f"<details><summary>JSON schema</summary>\n\n```json\n{text}\n```\n</details>\n"
-        )
+        pages.append(f"```json\n{text}\n```\n")
     return "\n".join(pages)
 
 

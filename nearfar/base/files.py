@@ -16,8 +16,15 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path in `path`'s folder; rename it to `path` if the block succeeds.
 
     On any exception, Ctrl-C included, the temporary file is removed and `path` is untouched.
+    A device or pipe (``/dev/stdout``) is yielded as it is: there is nothing to rename onto.
     """
     path = Path(path)
+    if _is_special(path):
+        try:
+            yield path
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        return
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
@@ -45,22 +52,14 @@ def check_writable(path: Path) -> None:
     """Fail now, before long work, if `path` could not be written at its end."""
     if path.is_dir():
         raise NearfarError(f"cannot write {path}: it is a folder; name a file in it")
-    with atomic_path_probe(path):
-        pass
-
-
-@contextlib.contextmanager
-def atomic_path_probe(path: Path) -> Iterator[None]:
-    """Create and remove a temporary file where `path` would be written."""
+    if _is_special(path):
+        return
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
         raise cannot_write(path, error) from error
     os.close(handle)
-    try:
-        yield
-    finally:
-        Path(name).unlink(missing_ok=True)
+    Path(name).unlink(missing_ok=True)
 
 
 def cannot_write(path: Path, error: OSError) -> NearfarError:
@@ -80,6 +79,10 @@ def read_bytes(path: Path, what: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise NearfarError(f"cannot read {what} {path}: {error.strerror}") from error
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _umask() -> int:

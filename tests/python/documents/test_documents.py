@@ -1,0 +1,60 @@
+"""Documents refuse what they are not, with one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import samples
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents import DeviceProfile, WorkloadProfile, load, save, schema
+
+
+def test_a_document_comes_back_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    profile = samples.workload()
+    save(profile, path)
+    assert load(path, WorkloadProfile) == profile
+
+
+def spoil(path: Path, **changes: object) -> None:
+    content = json.loads(path.read_text())
+    content.update(changes)
+    path.write_text(json.dumps(content))
+
+
+def test_each_way_to_be_wrong_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    save(samples.workload(), path)
+    whole = path.read_bytes()
+
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(NearfarError, match="truncated"):
+        load(path, WorkloadProfile)
+
+    path.write_bytes(whole)
+    with pytest.raises(NearfarError, match="is a workload-profile, but a device-profile"):
+        load(path, DeviceProfile)
+
+    spoil(path, version=99)
+    with pytest.raises(NearfarError, match="version 99"):
+        load(path, WorkloadProfile)
+
+    path.write_bytes(whole)
+    spoil(path, sise=1)
+    with pytest.raises(NearfarError, match="sise"):
+        load(path, WorkloadProfile)
+
+    path.write_text("[]")
+    with pytest.raises(NearfarError, match="not a nearfar document"):
+        load(path, WorkloadProfile)
+
+    with pytest.raises(NearfarError, match="No such file"):
+        load(tmp_path / "none.json", WorkloadProfile)
+
+
+def test_the_schema_names_every_key() -> None:
+    definition = schema(WorkloadProfile)["$defs"]["WorkloadProfile"]
+    assert {"kind", "version", "producer", "phases"} <= set(definition["properties"])
