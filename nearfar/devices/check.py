@@ -1,0 +1,71 @@
+"""What the types of a DeviceProfile cannot say: sources that exist, quantities that make sense."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from nearfar.documents.device import DeviceProfile, LoadedLatencyCurve
+
+Problem = tuple[tuple[str | int, ...], str]
+"""Where (keys and indices) and what is wrong, as one clause."""
+
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def check_device(device: DeviceProfile) -> Problem | None:
+    """Return the first thing wrong with `device`, or None."""
+    return next(_problems(device), None)
+
+
+def _problems(device: DeviceProfile) -> Iterator[Problem]:
+    if not NAME.fullmatch(device.name):
+        yield (
+            ("name",),
+            f"the name {device.name!r} must be lower-case letters, digits and single dashes",
+        )
+    if device.granularity_bytes < 1:
+        yield ("granularity_bytes",), "key 'granularity_bytes' must be at least 1"
+    for name, source in device.sources.items():
+        if not source.citation.strip():
+            yield ("sources", name, "citation"), f"source {name!r} has an empty citation"
+    for array in ("latency", "bandwidth", "chains", "loaded_latency", "buffers", "stalls"):
+        for index, figure in enumerate(getattr(device, array)):
+            where = (array, index)
+            if figure.source not in device.sources:
+                there = ", ".join(device.sources) or "none"
+                yield (
+                    (*where, "source"),
+                    f"there is no source {figure.source!r}; there are: {there}",
+                )
+            if figure.how == "assumed" and not figure.note:
+                yield where, "an assumed figure needs a note that says why"
+            for key in figure.__struct_fields__:
+                yield from _quantity((*where, key), getattr(figure, key))
+            if isinstance(figure, LoadedLatencyCurve):
+                yield from _points(where, figure)
+
+
+def _quantity(where: tuple[str | int, ...], value: object) -> Iterator[Problem]:
+    key = str(where[-1])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    if key == "read_share":
+        if not 0 <= value <= 1:
+            yield where, f"key 'read_share' must be between 0 and 1, not {value:g}"
+    elif not (math.isfinite(value) and value > 0):
+        yield where, f"key {key!r} must be a positive number, not {value:g}"
+
+
+def _points(where: tuple[str | int, ...], curve: LoadedLatencyCurve) -> Iterator[Problem]:
+    if len(curve.points) < 2:
+        yield (*where, "points"), "a loaded-latency curve needs at least two points"
+    for number, (bandwidth, latency) in enumerate(curve.points, start=1):
+        # A bandwidth just below zero is what counters read at idle: kept, and an oddity.
+        if not (math.isfinite(bandwidth) and math.isfinite(latency) and latency > 0):
+            yield (
+                (*where, "points"),
+                f"point {number} ({bandwidth:g} GB/s, {latency:g} ns) is not a measurement: "
+                "bandwidth must be finite and latency positive",
+            )

@@ -1,0 +1,86 @@
+"""What is unusual in a real bandwidth-latency curve: found, named, and never smoothed away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Point = tuple[float, float]
+
+DIP_SHARE = 0.02
+"""A fall of latency under rising load by more than this share is a dip; published curves scatter
+by about 1 % where they are flat (Mess' Skylake files repeat idle points within 0.8 %)."""
+
+FOLD_SHARE = 0.005
+"""A fall of bandwidth under rising load by more than this share of the best is a fold-back; the
+published repeats of a saturated point lie within 0.3 %."""
+
+
+def detect_oddities(points: Sequence[Point]) -> list[str]:
+    """Return one sentence for each oddity of `points`, (bandwidth GB/s, latency ns) by load."""
+    return [*_below_zero(points), *_dips(points), *_folds(points)]
+
+
+def odd_indices(points: Sequence[Point]) -> set[int]:
+    """Return the indices that the oddities rest on: thinning a curve must keep them."""
+    keep: set[int] = set()
+    lowest = min(range(len(points)), key=lambda index: points[index][0], default=0)
+    if points and points[lowest][0] < 0:
+        keep.add(lowest)
+    for before, lowest in _dip_spans(points):
+        keep |= {before, lowest}
+    fold = _fold(points)
+    if fold is not None:
+        keep |= set(fold)
+    return keep
+
+
+def _below_zero(points: Sequence[Point]) -> list[str]:
+    lowest = min((bandwidth for bandwidth, _ in points), default=0.0)
+    if lowest >= 0:
+        return []
+    return [f"bandwidth below zero at idle ({lowest:.3g} GB/s): residue of the counters' zero"]
+
+
+def _dips(points: Sequence[Point]) -> list[str]:
+    return [
+        f"dip at {points[low][0]:.5g} GB/s: {points[low][1]:.4g} ns "
+        f"after {points[high][1]:.4g} ns at {points[high][0]:.5g} GB/s"
+        for high, low in _dip_spans(points)
+    ]
+
+
+def _dip_spans(points: Sequence[Point]) -> list[tuple[int, int]]:
+    """Return (index of the high before, index of the lowest) of each dip, in order of load."""
+    spans: list[tuple[int, int]] = []
+    high, low = 0, None
+    for index in range(1, len(points)):
+        latency = points[index][1]
+        if latency >= points[high][1]:
+            if low is not None:
+                spans.append((high, low))
+            high, low = index, None
+        elif latency < points[high][1] * (1 - DIP_SHARE) and (
+            low is None or latency < points[low][1]
+        ):
+            low = index
+    if low is not None:
+        spans.append((high, low))
+    return spans
+
+
+def _folds(points: Sequence[Point]) -> list[str]:
+    fold = _fold(points)
+    if fold is None:
+        return []
+    best, end = fold
+    return [f"folds back past {points[best][0]:.5g} GB/s to {points[end][0]:.5g} GB/s"]
+
+
+def _fold(points: Sequence[Point]) -> tuple[int, int] | None:
+    """Return the indices of the best bandwidth and of the least one after it, if it folds."""
+    if not points:
+        return None
+    best = max(range(len(points)), key=lambda index: points[index][0])
+    end = min(range(best, len(points)), key=lambda index: points[index][0])
+    fell = points[best][0] - points[end][0]
+    return (best, end) if fell > FOLD_SHARE * abs(points[best][0]) else None

@@ -1,0 +1,188 @@
+"""Read a device from TOML: strict, and every refusal names file, line, key and what is valid.
+
+The keys are those of DeviceProfile. For brevity a table ``[defaults]`` gives `how`, `source` and
+`note` to every figure that does not say its own, and ``[defaults.latency]`` (or any other array)
+to the figures of that array alone.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.files import read_bytes
+from nearfar.devices.check import check_device
+from nearfar.devices.toml_lines import LineMap
+from nearfar.devices.toml_lines import Path as KeyPath
+from nearfar.documents.device import (
+    BandwidthFigure,
+    BufferFigure,
+    ChainsFigure,
+    DeviceProfile,
+    Figure,
+    LatencyFigure,
+    LoadedLatencyCurve,
+    MeasuredContext,
+    Source,
+    StallFigure,
+)
+from nearfar.documents.header import Producer, producer
+
+ARRAYS: dict[str, type[Figure]] = {
+    "latency": LatencyFigure,
+    "bandwidth": BandwidthFigure,
+    "chains": ChainsFigure,
+    "loaded_latency": LoadedLatencyCurve,
+    "buffers": BufferFigure,
+    "stalls": StallFigure,
+}
+DEFAULT_KEYS = ["how", "source", "note"]
+
+WITHOUT_UNIT = {
+    "value": ("value_ns", "value_gb_per_s"),
+    "latency": ("value_ns",),
+    "idle": ("value_ns",),
+    "bandwidth": ("value_gb_per_s",),
+    "capacity": ("capacity_bytes",),
+    "size": ("capacity_bytes", "region_bytes"),
+    "access": ("access_bytes",),
+    "region": ("region_bytes",),
+    "page": ("page_bytes",),
+    "block": ("block_bytes",),
+    "granularity": ("granularity_bytes",),
+    "length": ("length_ns",),
+    "low": ("low_ns", "low_gb_per_s"),
+    "high": ("high_ns", "high_gb_per_s"),
+}
+"""Names people give a quantity when they leave out its unit, and the keys that carry it."""
+
+
+def read_toml(path: Path) -> DeviceProfile:
+    """Read the device in the TOML file `path`."""
+    try:
+        text = read_bytes(path, "device").decode()
+    except UnicodeDecodeError as error:
+        raise NearfarError(f"cannot read device {path}: it is not text in UTF-8") from error
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise NearfarError(f"cannot read device {path}: it is not valid TOML: {error}") from error
+    return _Reader(path, text).device(data)
+
+
+class _Reader:
+    """One file's reading: what it refuses, it refuses with the line."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._map = LineMap(text)
+
+    def device(self, data: dict[str, Any]) -> DeviceProfile:
+        defaults = self._defaults(data.pop("defaults", {}))
+        self._kind(data)
+        self._keys(data, DeviceProfile, (), extra=["defaults"])
+        for name, source in self._tables(data, "sources").items():
+            self._keys(source, Source, ("sources", name))
+        for array, kind in ARRAYS.items():
+            figures = data.get(array, [])
+            if not isinstance(figures, list) or not all(isinstance(f, dict) for f in figures):
+                self._refuse((array,), f"{array!r} must be a list of tables: write [[{array}]]")
+            for index, figure in enumerate(figures):
+                for key, value in (defaults[""] | defaults.get(array, {})).items():
+                    figure.setdefault(key, value)
+                self._keys(figure, kind, (array, index))
+        if "measured" in data:
+            self._keys(self._tables(data, "measured"), MeasuredContext, ("measured",))
+        if "producer" in data:
+            self._keys(self._tables(data, "producer"), Producer, ("producer",))
+        made_by = msgspec.to_builtins(producer(["nearfar", "device", "show", str(self._path)]))
+        try:
+            device = msgspec.convert({"producer": made_by} | data, DeviceProfile)
+        except msgspec.ValidationError as error:
+            message, _, where = str(error).partition(" - at `")
+            path = _key_path(where.removesuffix("`"))
+            self._refuse(path, f"key {path[-1]!r}: {message}" if path else message)
+        problem = check_device(device)
+        if problem is not None:
+            self._refuse(*problem)
+        return device
+
+    def _kind(self, data: dict[str, Any]) -> None:
+        for key, wanted in (("kind", DeviceProfile.KIND), ("version", DeviceProfile.VERSION)):
+            if data.get(key) != wanted:
+                found = f"is {data[key]!r}" if key in data else "is missing"
+                self._refuse((key,), f"key {key!r} {found}: a device file says {key} = {wanted!r}")
+
+    def _defaults(self, table: Any) -> dict[str, dict[str, Any]]:
+        """Return the defaults of all figures under ``""`` and those of arrays by their name."""
+        found: dict[str, dict[str, Any]] = {"": {}}
+        for key, value in self._tables({"defaults": table}, "defaults").items():
+            if key in ARRAYS and isinstance(value, dict):
+                found[key] = value
+                for inner in value:
+                    if inner not in DEFAULT_KEYS:
+                        self._unknown(("defaults", key, inner), DEFAULT_KEYS)
+            elif key in DEFAULT_KEYS:
+                found[""][key] = value
+            else:
+                self._unknown(("defaults", key), [*DEFAULT_KEYS, *ARRAYS])
+        return found
+
+    def _tables(self, data: dict[str, Any], key: str) -> dict[str, Any]:
+        table = data.get(key, {})
+        if not isinstance(table, dict):
+            self._refuse((key,), f"{key!r} must be a table: write [{key}]")
+        return table  # type: ignore[no-any-return]
+
+    def _keys(
+        self, table: Any, kind: type[msgspec.Struct], path: KeyPath, extra: list[str] | None = None
+    ) -> None:
+        """Refuse keys of `table` that `kind` does not have, and missing ones that it needs."""
+        if not isinstance(table, dict):
+            self._refuse(path, f"{_header(path)} must be a table")
+        fields = msgspec.structs.fields(kind)
+        valid = [field.encode_name for field in fields]
+        for key in table:
+            if key not in valid:
+                self._unknown((*path, key), [*valid, *(extra or [])])
+        for field in fields:
+            if field.required and field.encode_name not in (*table, "producer"):
+                name = field.encode_name
+                self._refuse(path, f"{_header(path)} lacks the key {name!r}")
+
+    def _unknown(self, path: KeyPath, valid: list[str]) -> None:
+        key = str(path[-1])
+        place = f"unknown key {key!r} in {_header(path[:-1])}"
+        for stem in (key, key.rpartition("_")[0]):
+            meant = [name for name in WITHOUT_UNIT.get(stem, ()) if name in valid]
+            if meant and stem == key:
+                self._refuse(path, f"{place}: it has no unit; did you mean {meant[0]!r}?")
+            elif meant:
+                self._refuse(path, f"{place}: not this unit; did you mean {meant[0]!r}?")
+        hint = nearest(key, valid) or f"; there are: {', '.join(valid)}"
+        self._refuse(path, place + hint)
+
+    def _refuse(self, path: KeyPath, message: str) -> None:
+        raise NearfarError(f"{self._path}:{self._map.line(path)}: {message}")
+
+
+def _header(path: KeyPath) -> str:
+    """Return `path` as the TOML file writes it: ``[[latency]]``, ``[sources.x]``."""
+    if not path:
+        return "the file"
+    names = ".".join(str(part) for part in path if isinstance(part, str))
+    return f"[[{names}]]" if isinstance(path[-1], int) else f"[{names}]"
+
+
+def _key_path(where: str) -> KeyPath:
+    """Turn msgspec's ``$.latency[0].value_ns`` into a path."""
+    path: list[str | int] = []
+    for part in where.removeprefix("$").split("."):
+        name, *indices = part.replace("]", "").split("[")
+        path += [name] if name else []
+        path += [int(index) if index.isdigit() else index for index in indices]
+    return tuple(path)
