@@ -1,0 +1,60 @@
+// k independent chains of dependent loads in one thread: what a core's parallelism is worth.
+#include <array>
+#include <utility>
+
+#include "measure/cycle.hpp"
+#include "measure/kernel.hpp"
+#include "measure/memory.hpp"
+
+namespace nearfar::measure {
+namespace {
+
+constexpr unsigned most = 32;  // more than any core's line fill buffers of today (10 to 48 per L1)
+
+using Pointers = std::array<const std::byte*, most>;
+
+// The count is a constant so that the loop over chains is unrolled and has no branch.
+template <unsigned count>
+void steps_of(Pointers& start, std::uint64_t steps) {
+  std::array<const std::byte*, count> at;
+  for (unsigned k = 0; k < count; ++k) at[k] = start[k];
+  for (std::uint64_t i = 0; i < steps; ++i) {
+#pragma GCC unroll 32
+    for (unsigned k = 0; k < count; ++k) {
+      at[k] = reinterpret_cast<std::byte* const*>(at[k])[random_link];
+    }
+  }
+  for (unsigned k = 0; k < count; ++k) start[k] = at[k];
+}
+
+template <std::size_t... k>
+constexpr auto table_of(std::index_sequence<k...> /*counts*/) {
+  return std::array{&steps_of<static_cast<unsigned>(k + 1)>...};
+}
+constexpr auto by_count = table_of(std::make_index_sequence<most>());
+
+class Chains final : public Kernel {
+ public:
+  // An iteration is one load of one chain.
+  [[nodiscard]] Traffic traffic() const override {
+    return {.read = cache_line, .dependent_loads = 1};
+  }
+  [[nodiscard]] bool needs_links() const override { return true; }
+  [[nodiscard]] unsigned max_chains() const override { return most; }
+  std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
+    const std::uint64_t steps = iterations / lane.chains;
+    const auto starts = chain_starts(lane.lines, lane.chains, steps, lane.position);
+    Pointers at{};
+    for (unsigned k = 0; k < lane.chains; ++k) at[k] = lane.line(lane.order[starts[k]]);
+    by_count[lane.chains - 1](at, steps);
+    lane.position += steps * lane.chains;
+    std::uint64_t sum = 0;
+    for (unsigned k = 0; k < lane.chains; ++k) sum += static_cast<std::uint64_t>(at[k] - lane.base);
+    return sum;
+  }
+};
+
+NEARFAR_KERNEL(Chains, "chains", "1 to 32 independent chains of dependent loads in one thread")
+
+}  // namespace
+}  // namespace nearfar::measure

@@ -1,0 +1,22 @@
+// Non-temporal stores of whole lines in sequence: write bandwidth without owning the line.
+#include "measure/kernel.hpp"
+#include "measure/orders.hpp"
+
+namespace nearfar::measure {
+namespace {
+
+class NtStore final : public Kernel {
+ public:
+  [[nodiscard]] Traffic traffic() const override { return {.non_temporal = cache_line}; }
+  std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
+    in_sequence(lane, lane.lines, iterations, [&](std::uint64_t first, std::uint64_t count) {
+      lane.operations->nt_store(lane.line(first), count, lane.position + 1);
+    });
+    return lane.position;
+  }
+};
+
+NEARFAR_KERNEL(NtStore, "nt-store", "stores past the caches, one line after the other")
+
+}  // namespace
+}  // namespace nearfar::measure

@@ -1,0 +1,24 @@
+// Ordinary stores of whole lines in sequence: the line is owned (read) first, written back later.
+#include "measure/kernel.hpp"
+#include "measure/orders.hpp"
+
+namespace nearfar::measure {
+namespace {
+
+class Write final : public Kernel {
+ public:
+  [[nodiscard]] Traffic traffic() const override {
+    return {.written = cache_line, .owned = cache_line};
+  }
+  std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
+    in_sequence(lane, lane.lines, iterations, [&](std::uint64_t first, std::uint64_t count) {
+      lane.operations->write(lane.line(first), count, lane.position + 1);
+    });
+    return lane.position;
+  }
+};
+
+NEARFAR_KERNEL(Write, "write", "ordinary stores of whole lines, one after the other")
+
+}  // namespace
+}  // namespace nearfar::measure
