@@ -1,0 +1,108 @@
+"""What tracing costs on the demo's program: Redis, driven from inside by scripts.
+
+A: the plain twin; B: the instrumented build under the run time. The peer, cachegrind, runs the
+plain twin on a hundredth of the requests; its slowdown is taken per request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import Row, alternate, make_row, paired_ratio
+
+DEMO = Path("examples/demo")
+SESSIONS = 200_000
+REQUESTS = 400_000
+CACHEGRIND_REQUESTS = 4_000
+REPETITIONS = 5
+
+
+def rows() -> Iterator[Row]:
+    """Measure CPU time per GET of the plain, the traced and the cachegrind run."""
+    sys.path.insert(0, str(DEMO))
+    import redis_server
+    from source import SourceUnavailableError, fetch_source
+
+    from nearfar.profile.compiler.twin import extract_plain
+
+    folder = Path("build/demo")
+    try:
+        tree = fetch_source("redis", folder / "source")
+    except SourceUnavailableError as error:
+        print(f"tracing_redis: no row, since Redis' source cannot be had: {error}")
+        return
+    compiler = f"{Path(sys.executable).parent / 'nearfar'} cc"
+    traced = redis_server.build(tree.resolve(), compiler, folder.resolve() / "redis-build.log")
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        plain = extract_plain(traced, Path(name))
+        if plain is None:
+            raise RuntimeError(f"{traced} carries no plain twin")
+        samples = alternate(
+            [
+                lambda: get_ns([str(plain)], REQUESTS),
+                lambda: get_ns([str(traced)], REQUESTS, trace_folder=Path(name)),
+            ],
+            REPETITIONS,
+        )
+        cachegrind = ["valgrind", "--tool=cachegrind", "--cachegrind-out-file=/dev/null"]
+        peer = get_ns([*cachegrind, str(plain)], CACHEGRIND_REQUESTS, SESSIONS // 20)
+        # The same small load on the plain build, so that the peer is compared like with like.
+        base = get_ns([str(plain)], CACHEGRIND_REQUESTS * 10, SESSIONS // 20)
+    yield make_row(
+        "tracing slowdown, Redis GET",
+        paired_ratio(samples[1], samples[0]),
+        "x plain",
+        bar=1.4,
+        peer="valgrind --tool=cachegrind",
+        peer_value=peer / base,
+        command="make benchmarks ONLY=tracing_redis",
+    )
+
+
+def get_ns(
+    prefix: list[str], requests: int, sessions: int = SESSIONS, trace_folder: Path | None = None
+) -> float:
+    """Return CPU ns per GET of a server started with `prefix`, loaded with `sessions` keys."""
+    from drive_redis import GET, LOAD_SESSIONS, Client
+    from redis_server import server_command
+
+    with tempfile.TemporaryDirectory() as name:
+        socket = Path(name) / "s"
+        command = [*prefix[:-1], *server_command(Path(prefix[-1]), socket)]
+        with _running(command, trace_folder) as pid:
+            client = Client(socket, patience_s=60)
+            client.script(LOAD_SESSIONS, sessions)
+            start = _cpu_ns(pid)
+            hits = client.script(GET, requests, sessions)
+            used = _cpu_ns(pid) - start
+    if hits != requests:
+        raise RuntimeError(f"{hits} of {requests} GETs found their key")
+    return used / requests
+
+
+@contextlib.contextmanager
+def _running(command: list[str], trace_folder: Path | None) -> Iterator[int]:
+    environment = dict(os.environ)
+    if trace_folder is not None:
+        from nearfar.profile.launch import trace_environment
+
+        environment |= trace_environment(trace_folder)
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment)
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _cpu_ns(pid: int) -> int:
+    # The kernel's clock id of another process' CPU time (clock_getcpuclockid(3)).
+    return time.clock_gettime_ns((~pid << 3) | 2)

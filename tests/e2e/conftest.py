@@ -1,0 +1,67 @@
+"""One run of the whole path on a shipped program, shared by the end-to-end tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NEARFAR = Path(sys.executable).parent / "nearfar"
+
+
+def nearfar(*words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run one verb as a user would."""
+    return subprocess.run(
+        [str(NEARFAR), *map(str, words)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@dataclass
+class WholePath:
+    """The documents of one run."""
+
+    program: Path
+    run: Path
+    near: Path
+    prediction: Path
+    plan: Path
+    report: Path
+
+
+@pytest.fixture(scope="session")
+def whole_path(tmp_path_factory: pytest.TempPathFactory) -> WholePath:
+    """Build, measure, profile, predict, place, report; every step must exit with 0."""
+    folder = tmp_path_factory.mktemp("whole")
+    made = WholePath(
+        program=folder / "inverted_index",
+        run=folder / "run.json",
+        near=folder / "near.json",
+        prediction=folder / "prediction.json",
+        plan=folder / "plan.json",
+        report=folder / "report.html",
+    )
+    texts = Path(sysconfig.get_path("stdlib")) / "asyncio"
+    devices = ("--near", made.near, "--far", "optane-100-6dimm")
+    source = ROOT / "examples/inverted_index/inverted_index.cpp"
+    steps: list[tuple[object, ...]] = [
+        ("c++", "-std=c++20", "-O2", f"-I{ROOT}/include", source, "-o", made.program),
+        ("measure", "dram", "--quick", "--seconds", "5", "--quiet", "-o", made.near),
+        ("profile", "--repetitions", "2", "-o", made.run, "--", made.program, texts),
+        ("predict", made.run, *devices, "-o", made.prediction),
+        ("place", made.run, *devices, "--budget", "25%", "-o", made.plan),
+        ("report", made.run, *devices, "-o", made.report),
+    ]
+    for step in steps:
+        done = nearfar(*step)
+        assert done.returncode == 0, f"nearfar {step[0]}: {done.stdout}\n{done.stderr}"
+    return made

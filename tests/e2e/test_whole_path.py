@@ -1,0 +1,56 @@
+"""From a program to a report: each stage reads what the one before wrote, and it makes sense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, load
+from nearfar.documents.device import LatencyFigure
+
+from .conftest import WholePath
+
+
+def random_read_ns(figures: list[LatencyFigure]) -> float:
+    return max(f.value_ns for f in figures if f.operation == "read" and f.pattern == "random")
+
+
+def test_the_profile_names_the_programs_own_structures(whole_path: WholePath) -> None:
+    profile = load(whole_path.run, WorkloadProfile)
+    phases = {phase.name: phase for phase in profile.phases}
+    assert {"index", "query"} <= set(phases)
+    assert phases["query"].operations == 200_000
+    assert phases["query"].near_cpu_time_ns.value > 0
+    heap = [thing for thing in profile.objects if thing.kind == "heap" and thing.frames]
+    files = {Path(frame.file).name for thing in heap for frame in thing.frames}
+    assert "inverted_index.cpp" in files
+    touched = {row.object for row in phases["query"].objects if row.traffic.accesses > 0}
+    assert touched & {thing.id for thing in heap}
+
+
+def test_far_memory_is_predicted_slower_and_within_its_interval(whole_path: WholePath) -> None:
+    prediction = load(whole_path.prediction, Prediction)
+    (device,) = prediction.devices
+    assert device.far == "optane-100-6dimm"
+    for phase in [*device.phases, device.total]:
+        assert phase.slowdown.low <= phase.slowdown.value <= phase.slowdown.high
+        assert phase.slowdown.value >= 1.0
+        assert {"null", "latency-ratio", "misses"} <= {model.model for model in phase.models}
+    near = load(whole_path.near, DeviceProfile)
+    assert random_read_ns(near.latency) > 0
+
+
+def test_the_plan_keeps_its_budget_and_beats_all_far(whole_path: WholePath) -> None:
+    plan = load(whole_path.plan, Plan)
+    near = [item for item in plan.placements if item.memory == "near"]
+    assert sum(item.size_bytes for item in near) <= plan.budget_bytes
+    bars = {bar.name: bar for bar in plan.alternatives}
+    assert bars["all-near"].time_ns.value <= bars["optimal"].time_ns.value
+    assert bars["optimal"].time_ns.value <= bars["greedy"].time_ns.value * (1 + 1e-9)
+    assert bars["greedy"].time_ns.value <= bars["all-far"].time_ns.value
+
+
+def test_the_report_is_one_file_without_links_to_elsewhere(whole_path: WholePath) -> None:
+    page = whole_path.report.read_text()
+    assert "inverted_index" in page
+    for marker in ('src="http', "src='http", 'href="http', "@import", "url(http"):
+        assert marker not in page
