@@ -24,7 +24,7 @@ from summary import print_summary
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path("build/demo")
 NEARFAR = Path(sys.executable).parent / "nearfar"
-FAR = ["optane-100-6dimm", "cxl-cz120", "ddr4-2666-remote"]
+FAR = ["optane-100-6dimm", "cxl-e3s-x8", "ddr4-2666-remote"]
 """Persistent memory, CXL, another socket: the three questions of the demo."""
 BUDGETS = ["10%", "25%", "50%"]
 START = time.monotonic()
