@@ -42,7 +42,8 @@ def idle_read_latency_ns(device: DeviceProfile) -> LatencyFigure:
     ]
     if not found:
         raise lacks(device, "an idle random read latency", "[[latency]] with value_ns")
-    return max(found, key=lambda figure: (_or_infinite(figure.region_bytes), figure.value_ns))
+    # Of several as large, the first: a device's file lists what it trusts most first.
+    return max(found, key=lambda figure: _or_infinite(figure.region_bytes))
 
 
 def idle_latency_ns(
@@ -71,7 +72,7 @@ def bandwidth(
     other: Pattern = "random" if pattern == "sequential" else "sequential"
     for kind in (operation, *STAND_INS[operation]):
         for order in (pattern, other):
-            figure = _best(device, kind, order, threads)
+            figure = _best(device, kind, order, threads, most_reads=operation == "read")
             if figure is not None:
                 if (kind, order) == (operation, pattern):
                     return figure
@@ -108,7 +109,12 @@ def lacks(device: DeviceProfile, what: str, remedy: str) -> NearfarError:
 
 
 def _best(
-    device: DeviceProfile, operation: Operation, pattern: Pattern, threads: int | None
+    device: DeviceProfile,
+    operation: Operation,
+    pattern: Pattern,
+    threads: int | None,
+    *,
+    most_reads: bool,
 ) -> BandwidthFigure | None:
     found = [
         figure
@@ -116,9 +122,10 @@ def _best(
         if figure.operation == operation and figure.pattern == pattern
     ]
     if operation == "mixed" and found:
-        # Of mixtures, the one with most writes says most about what writing costs.
-        fewest = min(_or_infinite(figure.read_share) for figure in found)
-        found = [figure for figure in found if _or_infinite(figure.read_share) == fewest]
+        # The mixture with most reads says most about reading, that with fewest about writing.
+        shares = [0.5 if figure.read_share is None else figure.read_share for figure in found]
+        nearest = max(shares) if most_reads else min(shares)
+        found = [figure for figure, share in zip(found, shares, strict=True) if share == nearest]
     if threads is not None:
         few = [f for f in found if f.threads is not None and f.threads <= threads]
         found = few or found
