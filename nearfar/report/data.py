@@ -1,0 +1,270 @@
+"""What the report shows, as plain data: the page embeds it, `--json` prints it.
+
+Times ns, sizes bytes, bandwidths GB/s (1e9 B/s). Lists called *columns* run parallel to
+`ReportData.objects`. Counts are rounded to six digits (sampling is right to three at best);
+everything on a frontier is exactly what `nearfar place --json` says.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents.header import Producer
+from nearfar.documents.plan import Alternative, Prices
+from nearfar.documents.prediction import ModelTime
+from nearfar.documents.workload import CacheModel, Frame, Program, Sampling
+
+Triple = tuple[float, float, float]
+"""Value, low and high end of its 95 % interval: an `Estimate` where there are thousands."""
+
+TOTAL = "total"
+"""Name of the whole run beside its phases, as in Prediction."""
+
+
+class Data(msgspec.Struct):
+    """Base of all parts."""
+
+
+class ObjectFacts(Data, kw_only=True):
+    """One object; its place in the list is its number everywhere in the data."""
+
+    id: int
+    """As in the profile."""
+    name: str
+    kind: str
+    site: str
+    """``file:line`` of the innermost frame, or empty."""
+    frames: list[Frame]
+    size_bytes: int
+    allocations: int
+
+
+class PhaseFacts(Data, kw_only=True):
+    """One phase, or the whole run, as it was measured near; columns per object."""
+
+    name: str
+    near_cpu_time_ns: Estimate
+    repetitions: int
+    operations: float | None
+    near_ns_per_operation: float | None
+    accesses: list[float]
+    chase: list[float]
+    indirect: list[float]
+    stream: list[float]
+    opaque: list[float]
+    write_backs: list[float]
+
+
+class Curve(Data, kw_only=True):
+    """Latency under load at one read share."""
+
+    read_share: float
+    points: list[tuple[float, float]]
+    how: str
+    source: str
+    oddities: list[str]
+
+
+class MemoryFacts(Data, kw_only=True):
+    """One memory: where data is, could go, or one drawn beside them."""
+
+    name: str
+    title: str
+    technology: str
+    role: Literal["near", "far", "beside"]
+    idle_latency_ns: float | None
+    read_gb_per_s: float | None
+    write_gb_per_s: float | None
+    curves: list[Curve]
+    sources: list[SourceFacts]
+    measured: str
+    """How it was measured here in one line, or empty for published figures."""
+
+
+class SourceFacts(Data, kw_only=True):
+    """Where figures of a memory come from."""
+
+    citation: str
+    where: str
+    licence: str
+    figures: dict[str, int]
+    """How many figures were had in which way: measured, published, fitted, assumed."""
+
+
+class WorkingPoint(Data, kw_only=True):
+    """Where the program works on a memory's latency-load curve."""
+
+    memory: str
+    phase: str
+    traffic_gb_per_s: float
+    read_share: float
+    latency_ns: float | None
+    """On the curve nearest in read share; None where no curve is known."""
+    beyond: bool
+    """It would draw more than the curve reaches."""
+
+
+class Effect(Data, kw_only=True):
+    """One phase on one far memory, everything far."""
+
+    memory: str
+    phase: str
+    near_time_ns: Estimate
+    far_time_ns: Estimate
+    slowdown: Estimate
+    near_ns_per_operation: float | None
+    far_ns_per_operation: Estimate | None
+    bound: str
+    effective_parallelism: float | None
+    models: list[ModelTime]
+    calibrated: bool
+    added_ns: list[Triple]
+    """Column: what moving that object alone adds."""
+
+
+class Frontier(Data, kw_only=True):
+    """The greedy order and what it reaches, for one far memory and phase.
+
+    With `order[:steps[i]]` near, `near_bytes[i]` are taken and it runs `time_ns[i]`.
+    """
+
+    memory: str
+    phase: str
+    footprint_bytes: int
+    order: list[int]
+    """Objects in the order in which they are kept near."""
+    steps: list[int]
+    near_bytes: list[int]
+    time_ns: list[Triple]
+    slowdown: list[Triple]
+    cost_relative: list[float]
+    points_before_thinning: int
+
+
+class Choice(Data, kw_only=True):
+    """One budget's plan and the other ways to place the data with it."""
+
+    memory: str
+    phase: str
+    budget_bytes: int
+    origin: str
+    """``25 %``, or the option that asked for it."""
+    near: list[int]
+    """Objects the plan keeps near, greatest saving first."""
+    alternatives: list[Alternative]
+    proven_gap: float | None
+
+
+class Saving(Data, kw_only=True):
+    """One row of the answer: a budget, and what keeping the right objects near buys."""
+
+    budget_share: float
+    near_bytes: int
+    near_objects: int
+    names: list[str]
+    """The objects that matter most among them."""
+    slowdown: Estimate
+    time_ns: Estimate
+    cost_relative: float
+    saved_ns: float
+    """Against all-far."""
+    added_share_avoided: float
+    """Part of the added time that this budget avoids, 0 to 1."""
+
+
+class MemoryAnswer(Data, kw_only=True):
+    """The answer for one far memory."""
+
+    memory: str
+    title: str
+    slowdown: Estimate
+    sentence: str
+    savings: list[Saving]
+
+
+class Answer(Data, kw_only=True):
+    """The headline for one phase."""
+
+    phase: str
+    sentence: str
+    memories: list[MemoryAnswer]
+
+
+class SourceLine(Data, kw_only=True):
+    """Accesses of one source line in one phase."""
+
+    phase: str
+    file: str
+    line: int
+    function: str
+    operation: str
+    access_class: str
+    misses: float
+    share: float
+    """Of the phase's misses."""
+    objects: list[tuple[int, float]]
+    """Object and its part of the misses, most first."""
+    text: list[tuple[int, str]]
+    """Line numbers and text around it; empty where the file could not be read."""
+    text_note: str
+    """Why there is no text, or why it may not fit; empty if all is well."""
+
+
+class LiveSeries(Data, kw_only=True):
+    """Bytes alive of one object (None: all others) at each of `Live.time_ns`."""
+
+    object: int | None
+    name: str
+    bytes: list[int]
+
+
+class Live(Data, kw_only=True):
+    """Bytes alive over the instrumented run."""
+
+    time_ns: list[float]
+    phases: list[str]
+    """The phase of each sample."""
+    series: list[LiveSeries]
+
+
+class Method(Data, kw_only=True):
+    """Machine and method: how the numbers came about."""
+
+    profile: Producer
+    report: Producer
+    program: Program
+    size: dict[str, float]
+    cache: CacheModel
+    sampling: Sampling
+    instrumented_slowdown: float
+    model: str
+    prices: Prices | None
+    warnings: list[str]
+    caveats: list[str]
+
+
+class ReportData(Data, kw_only=True):
+    """Everything on the page."""
+
+    kind: str = "report"
+    version: int = 1
+    title: str
+    first_memory: str
+    first_phase: str
+    first_budget_bytes: int | None
+    """What the page shows when it opens."""
+    footprint_bytes: int
+    objects: list[ObjectFacts]
+    phases: list[PhaseFacts]
+    memories: list[MemoryFacts]
+    effects: list[Effect]
+    points: list[WorkingPoint]
+    frontiers: list[Frontier]
+    choices: list[Choice]
+    answers: list[Answer]
+    lines: list[SourceLine]
+    live: Live
+    method: Method

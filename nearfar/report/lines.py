@@ -1,0 +1,130 @@
+"""The source lines that miss most, with their text where it can be read now."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+from nearfar.documents import WorkloadProfile
+from nearfar.documents.workload import Phase
+from nearfar.report.data import TOTAL, SourceLine
+
+MOST_LINES = 40
+"""Lines kept per phase: more than a person reads; `share` shows how much of the whole they are."""
+CONTEXT_LINES = 2
+"""Lines of text shown before and after."""
+LARGEST_SOURCE_BYTES = 8 << 20
+"""A larger file is not source text somebody wrote."""
+SOURCE_SUFFIXES = (
+    *(".c", ".cc", ".cpp", ".cxx", ".c++", ".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp"),
+    *(".tcc", ".def", ".l", ".y", ".rs", ".f", ".f90", ".m", ".mm", ".go", ".zig", ".d", ".cu"),
+)
+"""Only these are read: a profile from elsewhere may name any file, and its text is published."""
+
+Key = tuple[str, int, str, str, str]
+
+
+def source_lines(
+    profile: WorkloadProfile, position: dict[int, int], folders: list[Path]
+) -> list[SourceLine]:
+    """Return the lines of each phase and of the whole run that miss most, most first."""
+    texts = Texts(folders, profile.producer.time_utc)
+    rows: list[SourceLine] = []
+    groups = [(TOTAL, profile.phases), *((phase.name, [phase]) for phase in profile.phases)]
+    for name, phases in groups:
+        rows += _rows(profile, name, phases, position, texts)
+    return rows
+
+
+def _rows(
+    profile: WorkloadProfile,
+    name: str,
+    phases: list[Phase],
+    position: dict[int, int],
+    texts: Texts,
+) -> list[SourceLine]:
+    all_misses = sum(row.traffic.misses() for phase in phases for row in phase.objects)
+    by_line: dict[Key, dict[int, float]] = {}
+    for phase in phases:
+        for row in phase.instructions:
+            what = profile.instructions[row.instruction]
+            key: Key = (what.file, what.line, what.function, what.operation, what.access_class)
+            objects = by_line.setdefault(key, {})
+            where = position[row.object]
+            objects[where] = objects.get(where, 0.0) + row.misses
+    totals = {key: sum(objects.values()) for key, objects in by_line.items()}
+    most = sorted(totals, key=lambda key: (-totals[key], key))[:MOST_LINES]
+    rows = []
+    for key in most:
+        file, line, function, operation, access_class = key
+        text, note = texts.around(file, line)
+        rows.append(
+            SourceLine(
+                phase=name,
+                file=file,
+                line=line,
+                function=function,
+                operation=operation,
+                access_class=access_class,
+                misses=totals[key],
+                share=totals[key] / all_misses if all_misses > 0 else 0.0,
+                objects=sorted(by_line[key].items(), key=lambda item: (-item[1], item[0])),
+                text=text,
+                text_note=note,
+            )
+        )
+    return rows
+
+
+class Texts:
+    """Source files, each read once; looked for as named and in `folders`."""
+
+    def __init__(self, folders: list[Path], profiled_utc: str) -> None:
+        self._folders = folders
+        self._files: dict[str, tuple[list[str], str]] = {}
+        try:
+            self._profiled = datetime.datetime.fromisoformat(profiled_utc).timestamp()
+        except ValueError:
+            self._profiled = float("inf")
+
+    def around(self, file: str, line: int) -> tuple[list[tuple[int, str]], str]:
+        """Return numbered text around `line`, and a note if it lacks or may not fit."""
+        if file not in self._files:
+            self._files[file] = self._read(file)
+        lines, note = self._files[file]
+        if not lines:
+            return [], note
+        if not 1 <= line <= len(lines):
+            return [], f"the file has {len(lines)} lines now: it is not the one that was run"
+        first = max(1, line - CONTEXT_LINES)
+        last = min(len(lines), line + CONTEXT_LINES)
+        return [(number, lines[number - 1][:400]) for number in range(first, last + 1)], note
+
+    def _read(self, file: str) -> tuple[list[str], str]:
+        if not file:
+            return [], "compiled without debug information (-g): no file is known"
+        if Path(file).suffix.lower() not in SOURCE_SUFFIXES:
+            return [], "not shown: the name does not end like a source file's"
+        for path in self._places(file):
+            try:
+                if not path.is_file() or path.stat().st_size > LARGEST_SOURCE_BYTES:
+                    continue
+                text = path.read_text(errors="replace")
+                changed = path.stat().st_mtime > self._profiled
+            except (OSError, ValueError):
+                continue
+            note = "the file has changed since the run: the line may not fit" if changed else ""
+            return text.splitlines(), note
+        return [], "the file is not here: name the folder it is in with --sources"
+
+    def _places(self, file: str) -> list[Path]:
+        """As named; then under each folder with fewer and fewer leading parts, as patch -p does."""
+        path = Path(file)
+        parts = path.parts[1:] if path.is_absolute() else path.parts
+        inside = [
+            folder.joinpath(*parts[skip:])
+            for folder in self._folders
+            for skip in range(len(parts))
+            if ".." not in parts[skip:]
+        ]
+        return [*inside, path]

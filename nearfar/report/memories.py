@@ -1,0 +1,140 @@
+"""Memories as the page shows them, and where the program works on their curves."""
+
+from __future__ import annotations
+
+from nearfar.documents import DeviceProfile
+from nearfar.documents.device import Figure, LoadedLatencyCurve
+from nearfar.documents.prediction import DevicePrediction, PhasePrediction
+from nearfar.documents.workload import WorkloadProfile
+from nearfar.report.data import Curve, MemoryFacts, SourceFacts, WorkingPoint
+
+
+def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
+    """Return what the page says of `device`; `role` is near, far or beside."""
+    return MemoryFacts(
+        name=device.name,
+        title=device.title,
+        technology=device.technology,
+        role=role,  # type: ignore[arg-type]
+        idle_latency_ns=idle_latency_ns(device),
+        read_gb_per_s=_best_gb_per_s(device, ("read",)),
+        write_gb_per_s=_best_gb_per_s(device, ("write", "nt-store")),
+        curves=[
+            Curve(
+                read_share=curve.read_share,
+                points=curve.points,
+                how=curve.how,
+                source=curve.source,
+                oddities=curve.oddities,
+            )
+            for curve in device.loaded_latency
+        ],
+        sources=_sources(device),
+        measured=_measured(device),
+    )
+
+
+def idle_latency_ns(device: DeviceProfile) -> float | None:
+    """Return the read latency of a dependent chase over the largest region, ns."""
+    chases = [
+        figure
+        for figure in device.latency
+        if figure.operation == "read" and figure.pattern == "random"
+    ]
+    if not chases:
+        return None
+    # None is "so large that no buffer helps": beyond every number of bytes.
+    return max(chases, key=lambda f: (f.region_bytes is None, f.region_bytes or 0)).value_ns
+
+
+def _best_gb_per_s(device: DeviceProfile, operations: tuple[str, ...]) -> float | None:
+    values = [f.value_gb_per_s for f in device.bandwidth if f.operation in operations]
+    return max(values, default=None)
+
+
+def _sources(device: DeviceProfile) -> list[SourceFacts]:
+    figures: list[Figure] = [
+        *device.latency,
+        *device.bandwidth,
+        *device.chains,
+        *device.loaded_latency,
+        *device.buffers,
+        *device.stalls,
+    ]
+    counts: dict[str, dict[str, int]] = {key: {} for key in device.sources}
+    for figure in figures:
+        had = counts.setdefault(figure.source, {})
+        had[figure.how] = had.get(figure.how, 0) + 1
+    return [
+        SourceFacts(
+            citation=source.citation,
+            where=source.where,
+            licence=source.licence,
+            figures=counts[key],
+        )
+        for key, source in device.sources.items()
+    ]
+
+
+def _measured(device: DeviceProfile) -> str:
+    context = device.measured
+    if context is None:
+        return ""
+    return (
+        f"measured on {device.producer.cpu_model} ({device.producer.time_utc}) as "
+        f"{context.memory_spec}: {context.repetitions} repetitions in {context.seconds:.0f} s, "
+        f"A/A noise {context.noise_floor:.1%}"
+    )
+
+
+def near_point(profile: WorkloadProfile, near: DeviceProfile, phase: str) -> WorkingPoint:
+    """Return where the program works on the near memory, from its misses and near time."""
+    chosen = [p for p in profile.phases if phase in (p.name, "total")]
+    line_bytes = profile.cache.line_bytes
+    read = sum(o.traffic.misses() for p in chosen for o in p.objects) * line_bytes
+    written = sum(o.traffic.write_backs for p in chosen for o in p.objects) * line_bytes
+    time_ns = sum(p.near_cpu_time_ns.value for p in chosen)
+    # Bytes per ns are GB/s.
+    scale = 1.0 / time_ns if time_ns > 0 else 0.0
+    return _point(near, phase, read * scale, written * scale)
+
+
+def far_points(device: DeviceProfile, prediction: DevicePrediction) -> list[WorkingPoint]:
+    """Return where the program would work on a far memory, per phase."""
+    phases: list[PhasePrediction] = [prediction.total, *prediction.phases]
+    return [_point(device, p.phase, p.far_read_gb_per_s, p.far_write_gb_per_s) for p in phases]
+
+
+def _point(device: DeviceProfile, phase: str, read: float, written: float) -> WorkingPoint:
+    traffic = read + written
+    share = read / traffic if traffic > 0 else 1.0
+    latency, beyond = None, False
+    if device.loaded_latency:
+        curve = min(device.loaded_latency, key=lambda c: abs(c.read_share - share))
+        latency, beyond = latency_at(curve, traffic)
+    return WorkingPoint(
+        memory=device.name,
+        phase=phase,
+        traffic_gb_per_s=traffic,
+        read_share=share,
+        latency_ns=latency,
+        beyond=beyond,
+    )
+
+
+def latency_at(curve: LoadedLatencyCurve, traffic_gb_per_s: float) -> tuple[float | None, bool]:
+    """Return latency at that traffic on the curve's first way up, and whether it ends before.
+
+    Below the first point its latency holds: a memory is never faster than idle.
+    """
+    if not curve.points:
+        return None, False
+    before = curve.points[0]
+    if traffic_gb_per_s <= before[0]:
+        return before[1], False
+    for after in curve.points[1:]:
+        if after[0] >= traffic_gb_per_s > before[0]:
+            part = (traffic_gb_per_s - before[0]) / (after[0] - before[0])
+            return before[1] + part * (after[1] - before[1]), False
+        before = after
+    return max(curve.points)[1], True

@@ -1,0 +1,240 @@
+"""Documents to `ReportData`: nothing is drawn here and no file but source text is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.statistics import Estimate
+from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
+from nearfar.documents.prediction import DevicePrediction, PhasePrediction
+from nearfar.documents.workload import MemoryObject, ObjectTraffic, Phase
+from nearfar.report.answer import answer
+from nearfar.report.data import (
+    TOTAL,
+    Choice,
+    Effect,
+    Method,
+    ObjectFacts,
+    PhaseFacts,
+    ReportData,
+    Triple,
+)
+from nearfar.report.frontiers import frontier
+from nearfar.report.lines import source_lines
+from nearfar.report.live import live
+from nearfar.report.memories import far_points, memory_facts, near_point
+
+
+def prepare(
+    profile: WorkloadProfile,
+    near: DeviceProfile,
+    fars: list[DeviceProfile],
+    prediction: Prediction,
+    plans: list[tuple[str, Plan]],
+    *,
+    beside: list[DeviceProfile] | None = None,
+    first_phase: str = TOTAL,
+    first_budget_bytes: int | None = None,
+    source_folders: list[Path] | None = None,
+) -> ReportData:
+    """Return all the page's data.
+
+    `plans` come with their origin (``25 %``, ``--budget 2GiB``); the first of each far memory
+    and phase gives the frontier, and each gives the bars of its budget.
+    """
+    check_phase(profile, first_phase)
+    position = {thing.id: number for number, thing in enumerate(profile.objects)}
+    objects = [_object(thing) for thing in profile.objects]
+    far_by_name = {device.name: device for device in fars}
+    memories = [
+        memory_facts(near, "near"),
+        *(memory_facts(device, "far") for device in fars),
+        *(memory_facts(device, "beside") for device in beside or []),
+    ]
+    effects = [
+        _effect(device, phase, len(objects), position)
+        for device in prediction.devices
+        for phase in (device.total, *device.phases)
+    ]
+    first_plans: dict[tuple[str, str], Plan] = {}
+    for _, plan in plans:
+        first_plans.setdefault((plan.far, plan.phase), plan)
+    frontiers = [frontier(plan, position) for plan in first_plans.values()]
+    effect_of = {(effect.memory, effect.phase): effect for effect in effects}
+    frontier_of = {(curve.memory, curve.phase): curve for curve in frontiers}
+    phases = [_total(profile, position), *(_phase(p, position) for p in profile.phases)]
+    title = program_name(profile)
+    far_facts = [memory for memory in memories if memory.role == "far"]
+    names = [phase.name for phase in phases]
+    return ReportData(
+        title=title,
+        first_memory=_slowest(effects, first_phase),
+        first_phase=first_phase,
+        first_budget_bytes=first_budget_bytes,
+        footprint_bytes=sum(thing.size_bytes for thing in profile.objects),
+        objects=objects,
+        phases=phases,
+        memories=memories,
+        effects=effects,
+        points=[
+            *(near_point(profile, near, name) for name in names),
+            *(
+                point
+                for device in prediction.devices
+                for point in far_points(far_by_name[device.far], device)
+            ),
+        ],
+        frontiers=frontiers,
+        choices=[_choice(origin, plan, position) for origin, plan in plans],
+        answers=[
+            answer(
+                program=title,
+                phase=name,
+                memories=far_facts,
+                effects=effect_of,
+                frontiers=frontier_of,
+                objects=objects,
+            )
+            for name in names
+        ],
+        lines=source_lines(profile, position, source_folders or []),
+        live=live(profile, position),
+        method=_method(profile, prediction, [plan for _, plan in plans]),
+    )
+
+
+def check_phase(profile: WorkloadProfile, phase: str) -> None:
+    """Refuse a phase that the profile does not have."""
+    names = [TOTAL, *(p.name for p in profile.phases)]
+    if phase not in names:
+        raise NearfarError(f"there is no phase {phase!r} in the profile; there are: {names}")
+
+
+def program_name(profile: WorkloadProfile) -> str:
+    """Return the program's name without folders."""
+    command = profile.program.command
+    return Path(command[0]).name if command else Path(profile.program.executable).name
+
+
+def rounded(value: float) -> float:
+    """Round to six significant digits: counts are sampled, and three of them are noise."""
+    return float(f"{value:.6g}")
+
+
+def _slowest(effects: list[Effect], phase: str) -> str:
+    chosen = [effect for effect in effects if effect.phase == phase]
+    return max(chosen, key=lambda e: e.slowdown.value).memory if chosen else ""
+
+
+def _object(thing: MemoryObject) -> ObjectFacts:
+    frame = thing.frames[0] if thing.frames else None
+    return ObjectFacts(
+        id=thing.id,
+        name=thing.name,
+        kind=thing.kind,
+        site=f"{frame.file}:{frame.line}" if frame and frame.file else "",
+        frames=thing.frames,
+        size_bytes=thing.size_bytes,
+        allocations=thing.allocations,
+    )
+
+
+def _phase(phase: Phase, position: dict[int, int]) -> PhaseFacts:
+    columns = _columns(phase.objects, position)
+    operations = phase.operations
+    near = phase.near_cpu_time_ns
+    return PhaseFacts(
+        name=phase.name,
+        near_cpu_time_ns=near,
+        repetitions=phase.near_repetitions,
+        operations=operations,
+        near_ns_per_operation=near.value / operations if operations else None,
+        **columns,
+    )
+
+
+def _total(profile: WorkloadProfile, position: dict[int, int]) -> PhaseFacts:
+    rows = [row for phase in profile.phases for row in phase.objects]
+    times = [phase.near_cpu_time_ns for phase in profile.phases]
+    # The ends are added too: what makes one phase slow (clock, neighbours) makes all slow.
+    near = Estimate(
+        sum(t.value for t in times), sum(t.low for t in times), sum(t.high for t in times)
+    )
+    return PhaseFacts(
+        name=TOTAL,
+        near_cpu_time_ns=near,
+        repetitions=min((phase.near_repetitions for phase in profile.phases), default=0),
+        operations=None,
+        near_ns_per_operation=None,
+        **_columns(rows, position),
+    )
+
+
+def _columns(rows: list[ObjectTraffic], position: dict[int, int]) -> dict[str, list[float]]:
+    names = ("accesses", "chase", "indirect", "stream", "opaque", "write_backs")
+    columns = {name: [0.0] * len(position) for name in names}
+    for row in rows:
+        where, traffic = position[row.object], row.traffic
+        columns["accesses"][where] += traffic.accesses
+        columns["write_backs"][where] += traffic.write_backs
+        for name in ("chase", "indirect", "stream", "opaque"):
+            columns[name][where] += getattr(traffic.read_misses, name)
+            columns[name][where] += getattr(traffic.write_misses, name)
+    return {name: [rounded(value) for value in column] for name, column in columns.items()}
+
+
+def _effect(
+    device: DevicePrediction, phase: PhasePrediction, objects: int, position: dict[int, int]
+) -> Effect:
+    added: list[Triple] = [(0.0, 0.0, 0.0)] * objects
+    for row in phase.objects:
+        one = row.added_ns
+        added[position[row.object]] = (rounded(one.value), rounded(one.low), rounded(one.high))
+    return Effect(
+        memory=device.far,
+        phase=phase.phase,
+        near_time_ns=phase.near_time_ns,
+        far_time_ns=phase.far_time_ns,
+        slowdown=phase.slowdown,
+        near_ns_per_operation=phase.near_ns_per_operation,
+        far_ns_per_operation=phase.far_ns_per_operation,
+        bound=phase.bound,
+        effective_parallelism=phase.effective_parallelism,
+        models=phase.models,
+        calibrated=device.interval_calibrated,
+        added_ns=added,
+    )
+
+
+def _choice(origin: str, plan: Plan, position: dict[int, int]) -> Choice:
+    near = [p for p in plan.placements if p.memory == "near"]
+    return Choice(
+        memory=plan.far,
+        phase=plan.phase,
+        budget_bytes=plan.budget_bytes,
+        origin=origin,
+        near=[position[p.object] for p in sorted(near, key=lambda p: -p.added_ns_if_far.value)],
+        alternatives=plan.alternatives,
+        proven_gap=plan.proven_gap,
+    )
+
+
+def _method(profile: WorkloadProfile, prediction: Prediction, plans: list[Plan]) -> Method:
+    caveats = [
+        f"{device.title}: {caveat}" for device in prediction.devices for caveat in device.caveats
+    ]
+    caveats += [caveat for plan in plans for caveat in plan.caveats]
+    return Method(
+        profile=profile.producer,
+        report=producer(),
+        program=profile.program,
+        size=profile.size,
+        cache=profile.cache,
+        sampling=profile.sampling,
+        instrumented_slowdown=profile.instrumented_slowdown,
+        model=prediction.model,
+        prices=plans[0].prices if plans else None,
+        warnings=profile.warnings,
+        caveats=list(dict.fromkeys(caveats)),
+    )
