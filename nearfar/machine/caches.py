@@ -1,0 +1,76 @@
+"""Caches: sizes, ways, lines, and which CPUs share one."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from nearfar.documents.machine import Cache
+from nearfar.machine.sysfs import Tree
+
+_TYPES: dict[str, Literal["data", "instruction", "unified"]] = {
+    "Data": "data",
+    "Instruction": "instruction",
+    "Unified": "unified",
+}
+LINE_BYTES = 64
+"""Where sysfs does not tell: every x86-64 and all server Arm cores use 64 bytes."""
+
+
+def read_caches(tree: Tree) -> list[Cache]:
+    """Return one entry for each kind of cache; hybrid CPUs have several kinds at a level."""
+    found: dict[tuple[int, str, int, int | None, int], dict[tuple[int, ...], None]] = {}
+    for cpu in tree.entries("sys/devices/system/cpu", r"cpu[0-9]+"):
+        folder = f"sys/devices/system/cpu/{cpu}/cache"
+        for index in tree.entries(folder, r"index[0-9]+"):
+            here = f"{folder}/{index}"
+            level, size = tree.number(f"{here}/level"), tree.size_bytes(f"{here}/size")
+            kind = _TYPES.get(tree.text(f"{here}/type") or "")
+            if level is None or size is None or size == 0 or kind is None:
+                continue
+            key = (
+                level,
+                kind,
+                size,
+                # 0 stands for "not known" (or fully associative, which no large cache is).
+                tree.number(f"{here}/ways_of_associativity") or None,
+                tree.number(f"{here}/coherency_line_size") or LINE_BYTES,
+            )
+            shared = tree.cpu_list(f"{here}/shared_cpu_list") or [int(cpu[3:])]
+            found.setdefault(key, {})[tuple(shared)] = None
+    caches = [
+        Cache(
+            level=level,
+            type=_TYPES[kind.title()],
+            size_bytes=size,
+            ways=ways,
+            line_bytes=line,
+            shared_by_cpus=list(next(iter(groups))),
+            count=len(groups),
+        )
+        for (level, kind, size, ways, line), groups in found.items()
+    ]
+    return sorted(caches, key=lambda c: (c.level, c.type, -c.size_bytes)) or _from_cpuinfo(tree)
+
+
+def _from_cpuinfo(tree: Tree) -> list[Cache]:
+    """Return the one cache that /proc/cpuinfo knows, for a kernel or guest without sysfs' own.
+
+    Its "cache size" is the last level on Intel, the second level on AMD.
+    """
+    rows = tree.table("proc/cpuinfo")
+    words = rows.get("cache size", "").split()
+    if len(words) != 2 or words[1] != "KB" or not words[0].isdigit():
+        return []
+    amd = rows.get("vendor_id") in ("AuthenticAMD", "HygonGenuine")
+    cpus = [int(value) for key, value in tree.pairs("proc/cpuinfo") if key == "processor"]
+    return [
+        Cache(
+            level=2 if amd else 3,
+            type="unified",
+            size_bytes=int(words[0]) << 10,
+            ways=None,
+            line_bytes=int(rows.get("clflush size", LINE_BYTES)),
+            shared_by_cpus=cpus[:1] if amd else cpus,
+            count=len(cpus) if amd else 1,
+        )
+    ]

@@ -1,0 +1,142 @@
+"""Read a sysfs and procfs tree: of this machine ("/"), or one captured from another.
+
+A file that is not there is None: kernels differ. A file that is there but holds nonsense is an
+error that names it: guessing would describe a machine that nobody has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+
+_UNITS = {"": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30}
+"""The suffixes the kernel writes after sizes; all of them mean powers of two."""
+
+
+class Tree:
+    """Files below a root that holds `sys` and `proc`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.live = root.resolve() == Path("/")
+        """Whether this is the running machine: only then may system calls be tried."""
+        if not root.is_dir():
+            raise NearfarError(f"cannot read the machine at {root}: there is no such folder")
+        if not (root / "sys").is_dir() and not (root / "proc").is_dir():
+            raise NearfarError(
+                f"{root} is not the root of a machine: it holds neither sys nor proc "
+                "(name the folder above them)"
+            )
+
+    def text(self, path: str) -> str | None:
+        """Return the stripped text of `path`, or None where it is not there.
+
+        Some sysfs files answer a read with an error where the hardware lacks what they speak
+        of; they count as not there. A right that lacks is an error of its own.
+        """
+        try:
+            return (self.root / path).read_text(errors="replace").strip("\0 \n\t")
+        except PermissionError as error:
+            raise NearfarError(
+                f"cannot read {self.root / path}: permission denied; run as a user that may "
+                "read it",
+                ExitCode.MACHINE_LACKS,
+            ) from error
+        except OSError:
+            return None
+
+    def text_if_allowed(self, path: str) -> str | None:
+        """Return the text of `path`, None also where only root may read it."""
+        try:
+            return self.text(path)
+        except NearfarError:
+            return None
+
+    def number(self, path: str) -> int | None:
+        """Return the integer in `path` (decimal or 0x...), or None where it is not there."""
+        text = self.text(path)
+        if text is None or text == "":
+            return None
+        try:
+            return int(text, 0) if text.lower().startswith("0x") else int(text)
+        except ValueError:
+            raise self.broken(path, text, "a whole number") from None
+
+    def size_bytes(self, path: str) -> int | None:
+        """Return the size in `path`, such as ``32768K``, in bytes."""
+        text = self.text(path)
+        if text is None or text == "":
+            return None
+        match = re.fullmatch(r"([0-9]+)\s*([KMG]?B?)", text, re.IGNORECASE)
+        if match is None or match[2].upper() not in _UNITS:
+            raise self.broken(path, text, "a size such as 32768K")
+        return int(match[1]) * _UNITS[match[2].upper()]
+
+    def cpu_list(self, path: str) -> list[int] | None:
+        """Return the numbers in a list such as ``0-3,8``; None where the file is not there."""
+        text = self.text(path)
+        if text is None:
+            return None
+        numbers: list[int] = []
+        for part in text.split(","):
+            if not part.strip():
+                continue
+            match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
+            if match is None:
+                raise self.broken(path, text, "a list such as 0-3,8")
+            numbers += range(int(match[1]), int(match[2] or match[1]) + 1)
+        return numbers
+
+    def exists(self, path: str) -> bool:
+        """Return whether `path` is there."""
+        return (self.root / path).exists()
+
+    def entries(self, path: str, pattern: str) -> list[str]:
+        """Return the names in folder `path` that match the whole regular expression, in order."""
+        try:
+            names = [entry.name for entry in (self.root / path).iterdir()]
+        except OSError:
+            return []
+        return sorted((name for name in names if re.fullmatch(pattern, name)), key=natural)
+
+    def link_name(self, path: str) -> str | None:
+        """Return the last part of what the symbolic link `path` points to, or None."""
+        try:
+            return (self.root / path).readlink().name
+        except OSError:
+            return None
+
+    def table(self, path: str) -> dict[str, str]:
+        """Return ``key: value`` lines, the first of each key; empty where not there."""
+        rows: dict[str, str] = {}
+        for key, value in self.pairs(path):
+            rows.setdefault(key, value)
+        return rows
+
+    def pairs(self, path: str) -> Iterator[tuple[str, str]]:
+        """Yield every ``key: value`` line of `path`."""
+        for line in (self.text(path) or "").splitlines():
+            key, colon, value = line.partition(":")
+            if colon:
+                yield key.strip(), value.strip()
+
+    def broken(self, path: str, text: str, wanted: str) -> NearfarError:
+        """Return the refusal for a file whose text is not what the kernel writes there."""
+        return NearfarError(f"{self.root / path} holds {text[:40]!r}, not {wanted}")
+
+    def kernel(self) -> tuple[int, int] | None:
+        """Return the kernel's version (6, 1), or None where it is not known."""
+        match = re.match(r"([0-9]+)\.([0-9]+)", self.text("proc/sys/kernel/osrelease") or "")
+        return (int(match[1]), int(match[2])) if match else None
+
+
+def natural(name: str) -> tuple[object, ...]:
+    """Sort key that puts cpu10 after cpu9."""
+    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in _split(name))
+
+
+def _split(name: str) -> list[str]:
+    return [part for part in re.split(r"([0-9]+)", name) if part]
