@@ -1,0 +1,159 @@
+"""Predicting from Python: documents in, a `Prediction` out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile, producer
+from nearfar.documents.prediction import (
+    DevicePrediction,
+    ModelTime,
+    ObjectEffect,
+    PhasePrediction,
+)
+from nearfar.predict.attribute import added_by_object_ns
+from nearfar.predict.caveats import caveats
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.interval import outcome
+from nearfar.predict.memory import Memory
+from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS, Model
+from nearfar.predict.total import total_of
+from nearfar.predict.traffic import (
+    LINE_BYTES,
+    Array,
+    PhaseTraffic,
+    misses,
+    phases_of,
+    write_backs,
+)
+
+MOST_OBJECTS = 1000
+"""Objects listed per phase, those that add most first; a plan looks at all of them."""
+
+
+def predict(
+    workload: WorkloadProfile,
+    near: DeviceProfile,
+    fars: Sequence[DeviceProfile],
+    model: str = DEFAULT_MODEL,
+    *,
+    phases: list[str] | None = None,
+    profile_path: str = "",
+    most_objects: int = MOST_OBJECTS,
+) -> Prediction:
+    """Predict CPU time of every phase with everything in each far memory.
+
+    `near` is the memory the profile's near time was taken in. `phases` restricts what is
+    predicted, and the total, to those named. Raises NearfarError for an unknown model or phase
+    and for a device without the figures that the model needs.
+    """
+    kind = MODELS.get(model)
+    traffic = phases_of(workload, phases)
+    near_side = near_memory(near)
+    devices = []
+    for device in fars:
+        far_side = far_memory(device, near_side)
+        predicted = [
+            _phase(workload, kind, phase, near_side, far_side, most_objects=most_objects)
+            for phase in traffic
+        ]
+        sentences = caveats(workload, traffic, near_side, far_side)
+        if any(np.count_nonzero(misses(phase.objects)) > most_objects for phase in traffic):
+            sentences.append(f"only the {most_objects} objects that add most are listed per phase")
+        devices.append(
+            DevicePrediction(
+                far=device.name,
+                title=device.title,
+                phases=predicted,
+                total=total_of(predicted, most_objects),
+                caveats=sentences,
+            )
+        )
+    return Prediction(
+        producer=producer(), profile=profile_path, near=near.name, model=model, devices=devices
+    )
+
+
+def _phase(
+    workload: WorkloadProfile,
+    kind: type[Model],
+    phase: PhaseTraffic,
+    near: Memory,
+    far: Memory,
+    *,
+    most_objects: int,
+) -> PhasePrediction:
+    central = kind(phase, near, far)
+    found = outcome(kind, phase, near, far, central)
+    near_ns, far_ns = phase.near_time_ns.value, found.far_time_ns.value
+    operations = phase.operations or None
+    seconds_per_byte = phase.concurrency / far_ns if far_ns > 0 else 0.0
+    return PhasePrediction(
+        phase=phase.name,
+        near_time_ns=phase.near_time_ns,
+        far_time_ns=found.far_time_ns,
+        slowdown=found.slowdown,
+        operations=operations,
+        near_ns_per_operation=near_ns / operations if operations else None,
+        far_ns_per_operation=scaled(found.far_time_ns, 1 / operations) if operations else None,
+        bound=central.bound(),
+        effective_parallelism=central.effective_parallelism(),
+        far_read_gb_per_s=float(misses(phase.total)) * LINE_BYTES * seconds_per_byte,
+        far_write_gb_per_s=float(write_backs(phase.total)) * LINE_BYTES * seconds_per_byte,
+        models=[_beside(name, phase, near, far) for name in NAIVE_MODELS],
+        objects=_effects(workload, central, found.far_time_ns, most_objects),
+    )
+
+
+def _beside(name: str, phase: PhaseTraffic, near: Memory, far: Memory) -> ModelTime:
+    near_ns = phase.near_time_ns.value
+    far_ns = float(MODELS.get(name)(phase, near, far).times_ns(phase.total))
+    return ModelTime(model=name, time_ns=far_ns, slowdown=far_ns / near_ns if near_ns > 0 else 1.0)
+
+
+def _effects(
+    workload: WorkloadProfile, model: Model, far_time: Estimate, most: int
+) -> list[ObjectEffect]:
+    """Return the objects that add most, with the phase's interval shared in proportion."""
+    phase = model.phase
+    added = added_by_object_ns(model)
+    lines, written = misses(phase.objects), write_backs(phase.objects)
+    touched = np.flatnonzero((lines > 0) | (written > 0))
+    kept = touched[np.argsort(-added[touched], kind="stable")][:most]
+    low, high = added_bounds(added, phase.near_time_ns.value, far_time)
+    rows = zip(
+        kept.tolist(),
+        *(column[kept].tolist() for column in (added, low, high, lines, written)),
+        strict=True,
+    )
+    return [
+        ObjectEffect(
+            object=i,
+            name=workload.objects[i].name,
+            size_bytes=workload.objects[i].size_bytes,
+            added_ns=Estimate(value, bottom, top),
+            misses=line,
+            write_backs=write,
+        )
+        for i, value, bottom, top, line, write in rows
+    ]
+
+
+def added_bounds(added_ns: Array, near_ns: float, far_time: Estimate) -> tuple[Array, Array]:
+    """Return low and high of added times whose whole has the interval of `far_time`."""
+    whole = far_time.value - near_ns
+    if whole == 0.0:
+        return added_ns, added_ns
+    ends = (
+        (added_ns * ((far_time.low - near_ns) / whole)),
+        (added_ns * ((far_time.high - near_ns) / whole)),
+    )
+    return np.minimum(*ends), np.maximum(*ends)
+
+
+def scaled(estimate: Estimate, factor: float) -> Estimate:
+    """Return the estimate in another unit."""
+    return Estimate(estimate.value * factor, estimate.low * factor, estimate.high * factor)

@@ -1,0 +1,66 @@
+"""What a prediction cannot know, in sentences; only those that apply to this profile."""
+
+from __future__ import annotations
+
+from nearfar.documents import DeviceProfile, WorkloadProfile
+from nearfar.predict.memory import Memory
+from nearfar.predict.traffic import PhaseTraffic
+
+MANY_STREAM_MISSES = 0.2
+"""Share of stream misses from which the prefetcher's quality matters to the result."""
+
+LITTLE_ADDED = 0.05
+"""Slowdown below which a small error is no skill: the null model's error is as small."""
+
+
+def caveats(
+    workload: WorkloadProfile, phases: list[PhaseTraffic], near: Memory, far: Memory
+) -> list[str]:
+    """Return the sentences for one far memory."""
+    return [
+        *near.caveats,
+        *far.caveats,
+        *other_machine(workload, near.device),
+        *_of_program(workload, phases),
+        "contention from other programs, on either memory or on the last-level cache, is not seen",
+    ]
+
+
+def other_machine(workload: WorkloadProfile, near: DeviceProfile) -> list[str]:
+    """Warn where the profile was taken on another processor than the near memory was."""
+    if near.measured is None:
+        return [
+            f"near memory {near.name} is published, not measured on the profile's machine: "
+            "near time and near curves belong to different cores"
+        ]
+    if near.producer.cpu_model != workload.producer.cpu_model:
+        return [
+            f"the profile was taken on {workload.producer.cpu_model!r} and near memory "
+            f"{near.name} was measured on {near.producer.cpu_model!r}: measure it where the "
+            "profile was taken"
+        ]
+    return []
+
+
+def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[str]:
+    lines = sum(float(phase.total[:5].sum()) for phase in phases)
+    streams = sum(float(phase.total[2] + phase.total[4]) for phase in phases)
+    found = []
+    if lines > 0 and streams / lines > MANY_STREAM_MISSES:
+        found.append(
+            f"{streams / lines:.0%} of misses are streams: how well the prefetcher follows them "
+            "from far memory is taken from bandwidth figures"
+        )
+    if lines == 0:
+        found.append("the profile has no cache misses in these phases: nothing waits for memory")
+    if workload.program.threads_seen > 1:
+        found.append(
+            f"{workload.program.threads_seen} threads: CPU time is predicted; waiting for locks "
+            "and imbalance between threads are not"
+        )
+    if workload.cache.origin == "detected":
+        found.append(
+            f"misses are those of a last-level cache of {workload.cache.size_bytes >> 20} MiB; "
+            "on a machine with another cache, profile for it"
+        )
+    return found

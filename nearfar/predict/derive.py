@@ -1,0 +1,206 @@
+"""Making a `Memory` of a device profile, and deriving what published profiles lack.
+
+A published far memory has a latency and bandwidths, no chains curve: that belongs to the core as
+much as to the memory. The near curve tells how many misses this core overlaps; the far cost is
+the far latency over the same parallelism, or what the far memory's bandwidth for random lines
+allows, whichever is more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.devices import curves
+from nearfar.documents.device import (
+    BandwidthFigure,
+    ChainsFigure,
+    DeviceProfile,
+    LatencyFigure,
+    Operation,
+    Pattern,
+)
+from nearfar.predict.memory import MOST_CHAINS, Memory
+from nearfar.predict.traffic import LINE_BYTES, Array
+
+ASSUMED_PARALLELISM = 10.0
+"""Misses a core overlaps where no chains curve was measured: x86 cores of the last decade have
+10 to 16 line fill buffers, and gathers were seen to reach 11 in flight."""
+
+ERROR_OF = {"measured": 0.03, "published": 0.05, "fitted": 0.08, "assumed": 0.20}
+"""Relative half-width of a figure that gives no interval. measured: medians moved 6 % between
+runs minutes apart. published: two papers on one device differ by about 5 %. assumed: a guess."""
+
+DERIVED_CHAINS_ERROR = 0.10
+"""Added to a derived chains curve's latency: chains on real far memories queue in the device."""
+
+LEAST_WRITE_BACK_SHARE = 0.25
+"""Of an ordinary store's time per line, at least so much is the write-back; it keeps noise in
+two bandwidths from making write-backs free."""
+
+
+def near_memory(device: DeviceProfile) -> Memory:
+    """Return the memory everything is in today."""
+    latency = curves.idle_read_latency_ns(device)
+    figures = curves.chains(device)
+    caveats: list[str] = []
+    if len(figures) > 1:
+        counts, costs = _curve(figures)
+    else:
+        counts = np.array([1.0, ASSUMED_PARALLELISM, MOST_CHAINS])
+        costs = latency.value_ns / np.minimum(counts, ASSUMED_PARALLELISM)
+        caveats.append(
+            f"{device.name} has no chains curve: a core is assumed to overlap up to "
+            f"{ASSUMED_PARALLELISM:g} misses (`nearfar measure` measures the curve)"
+        )
+    sequential = curves.bandwidth(device, "read", threads=1)
+    return _memory(
+        device,
+        latency,
+        counts,
+        costs,
+        derived=len(figures) < 2,
+        core_stream_ns=LINE_BYTES / sequential.value_gb_per_s,
+        caveats=caveats,
+    )
+
+
+def far_memory(device: DeviceProfile, near: Memory) -> Memory:
+    """Return a memory that data may go to, as the core that `near` was measured on sees it."""
+    latency = curves.idle_read_latency_ns(device)
+    figures = curves.chains(device)
+    caveats: list[str] = []
+    if len(figures) > 1:
+        counts, costs = _curve(figures)
+    else:
+        counts = near.chain_counts
+        overlap = near.chain_costs_ns[0] / near.chain_costs_ns
+        floor = LINE_BYTES / line_bandwidth(device, "read", "random").value_gb_per_s
+        costs = np.maximum(latency.value_ns / overlap, min(floor, latency.value_ns))
+        caveats.append(
+            f"{device.name} has no chains curve: it is derived from its latency and bandwidth "
+            f"and from how many misses this core overlaps in {near.device.name}"
+        )
+    sequential = curves.bandwidth(device, "read", threads=1)
+    stream_ns = LINE_BYTES / sequential.value_gb_per_s
+    if sequential.threads != 1:
+        ratio = _sequential_latency_ns(device) / _sequential_latency_ns(near.device)
+        # Between "bandwidth alone" (the prefetcher hides all latency) and "a fixed number of
+        # lines in flight" (time grows with latency): the geometric middle.
+        stream_ns = max(stream_ns, near.core_stream_ns * max(1.0, ratio) ** 0.5)
+        if ratio > 1.0 and near.chains_measured:
+            caveats.append(
+                f"{device.name} has no bandwidth of one thread: sequential reads by one core are "
+                "taken between what latency and what bandwidth allow"
+            )
+    return _memory(
+        device,
+        latency,
+        counts,
+        costs,
+        derived=len(figures) < 2,
+        core_stream_ns=stream_ns,
+        caveats=caveats,
+    )
+
+
+def line_bandwidth(
+    device: DeviceProfile, operation: Operation, pattern: Pattern
+) -> BandwidthFigure:
+    """Return the bandwidth of single 64 B lines, all threads together.
+
+    Random lines below the medium's granularity draw whole blocks; where no figure for 64 B
+    accesses is given, the sequential one is divided by the amplification.
+    """
+    figure = curves.bandwidth(device, operation, pattern)
+    if pattern == "sequential":
+        return figure
+    exact = [
+        f
+        for f in device.bandwidth
+        if f.operation == operation and f.pattern == "random" and f.access_bytes == LINE_BYTES
+    ]
+    if exact:
+        return max(exact, key=lambda f: f.value_gb_per_s)
+    amplification = max(1.0, device.granularity_bytes / LINE_BYTES)
+    of_lines = figure.pattern == "random" and figure.access_bytes is None
+    if of_lines or amplification == 1.0:
+        return figure
+    return BandwidthFigure(
+        how="assumed",
+        source=figure.source,
+        note=f"{figure.note}; divided by {amplification:g} for 64 B of {device.granularity_bytes}",
+        operation=operation,
+        pattern="random",
+        value_gb_per_s=figure.value_gb_per_s / amplification,
+    )
+
+
+def write_back_ns(figure: BandwidthFigure, read_ns: float) -> float:
+    """Return what writing one line back costs, ns, from the write figure a device has.
+
+    An ordinary store moves two lines (it reads the line first, then writes it back), a mixture
+    moves `read_share` reads; a non-temporal store moves just its own line.
+    """
+    line_ns = LINE_BYTES / figure.value_gb_per_s
+    if figure.operation in ("write", "clwb"):
+        return max(line_ns - read_ns, LEAST_WRITE_BACK_SHARE * line_ns)
+    if figure.operation in ("mixed", "copy") and figure.read_share not in (None, 1.0):
+        share = figure.read_share or 0.0
+        return max((line_ns - share * read_ns) / (1.0 - share), LEAST_WRITE_BACK_SHARE * line_ns)
+    return line_ns
+
+
+def _memory(
+    device: DeviceProfile,
+    latency: LatencyFigure,
+    counts: Array,
+    costs: Array,
+    *,
+    derived: bool,
+    core_stream_ns: float,
+    caveats: list[str],
+) -> Memory:
+    reads = [line_bandwidth(device, "read", pattern) for pattern in ("random", "sequential")]
+    writes = [line_bandwidth(device, "write", pattern) for pattern in ("random", "sequential")]
+    read_ns = [LINE_BYTES / figure.value_gb_per_s for figure in reads]
+    for figure in (latency, *reads[1:], *writes[1:]):
+        if figure.how == "assumed":
+            caveats.append(f"{device.name}: a figure is assumed ({figure.note})")
+    return Memory(
+        device=device,
+        latency_ns=latency.value_ns,
+        chain_counts=counts,
+        chain_costs_ns=costs,
+        chains_measured=not derived,
+        core_stream_ns=core_stream_ns,
+        read_ns=(read_ns[0], read_ns[1]),
+        write_ns=(write_back_ns(writes[0], read_ns[0]), write_back_ns(writes[1], read_ns[1])),
+        latency_error=_latency_error(latency) + DERIVED_CHAINS_ERROR * derived,
+        bandwidth_error=max(_bandwidth_error(reads[1]), _bandwidth_error(writes[1])),
+        caveats=tuple(caveats),
+    )
+
+
+def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:
+    counts = np.array([float(figure.chains) for figure in figures])
+    # More chains never make a miss dearer; where a measured point says so, it is noise.
+    costs = np.minimum.accumulate(np.array([figure.value_ns for figure in figures]))
+    return counts, costs
+
+
+def _sequential_latency_ns(device: DeviceProfile) -> float:
+    figure = curves.idle_latency_ns(device, "read", "sequential")
+    return (figure or curves.idle_read_latency_ns(device)).value_ns
+
+
+def _latency_error(figure: LatencyFigure) -> float:
+    if figure.low_ns is not None and figure.high_ns is not None:
+        return max((figure.high_ns - figure.low_ns) / 2 / figure.value_ns, ERROR_OF["measured"])
+    return ERROR_OF[figure.how]
+
+
+def _bandwidth_error(figure: BandwidthFigure) -> float:
+    if figure.low_gb_per_s is not None and figure.high_gb_per_s is not None:
+        width = figure.high_gb_per_s - figure.low_gb_per_s
+        return max(width / 2 / figure.value_gb_per_s, ERROR_OF["measured"])
+    return ERROR_OF[figure.how]

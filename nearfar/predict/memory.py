@@ -1,0 +1,101 @@
+"""A device profile as the numbers a model needs: what a line costs one core, ns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from nearfar.documents.device import DeviceProfile, LoadedLatencyCurve
+from nearfar.predict.traffic import Array
+
+MOST_CHAINS = 32
+"""Chains curves are measured up to here; no core keeps more dependent chains of loads going."""
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """One memory as one core sees it. All costs are ns per line of 64 B."""
+
+    device: DeviceProfile
+    latency_ns: float
+    """Idle latency of a dependent random read."""
+    chain_counts: Array
+    chain_costs_ns: Array
+    """Cost of a miss while `chain_counts` chains go on at once; never rising."""
+    chains_measured: bool
+    """False: derived by a rule, see `derive`."""
+    core_stream_ns: float
+    """A line of a sequential read by one core, prefetchers on."""
+    read_ns: tuple[float, float]
+    """A line read, all cores together: (random, sequential)."""
+    write_ns: tuple[float, float]
+    """A line written back, all cores together: (random, sequential)."""
+    latency_error: float
+    """Relative half-width of the latencies."""
+    bandwidth_error: float
+    """Relative half-width of the bandwidths."""
+    caveats: tuple[str, ...] = ()
+    _log_counts: Array = field(init=False, repr=False)
+    _log_costs: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_log_counts", np.log2(self.chain_counts))
+        object.__setattr__(self, "_log_costs", np.log2(self.chain_costs_ns))
+
+    def cost_ns(self, parallelism: float) -> float:
+        """Return what a miss costs with so many in flight, 1..32, ns.
+
+        Straight between measured points on logarithmic scales: exact for latency over k.
+        """
+        return float(
+            2.0 ** np.interp(np.log2(max(parallelism, 1.0)), self._log_counts, self._log_costs)
+        )
+
+    def scaled(self, latency: float = 1.0, bandwidth: float = 1.0) -> Memory:
+        """Return this memory with its latencies and bandwidths multiplied."""
+        return replace(
+            self,
+            latency_ns=self.latency_ns * latency,
+            chain_costs_ns=self.chain_costs_ns * latency,
+            core_stream_ns=self.core_stream_ns / bandwidth,
+            read_ns=(self.read_ns[0] / bandwidth, self.read_ns[1] / bandwidth),
+            write_ns=(self.write_ns[0] / bandwidth, self.write_ns[1] / bandwidth),
+        )
+
+    def loaded_latency(self, share: float) -> LoadedFactor | None:
+        """Return how latency grows with drawn bandwidth at a read share; None if unknown."""
+        from nearfar.devices.curves import loaded_curve
+
+        curve = loaded_curve(self.device, share)
+        return LoadedFactor.of(curve) if curve is not None and len(curve.points) > 1 else None
+
+
+@dataclass(frozen=True)
+class LoadedFactor:
+    """Loaded over idle latency by drawn bandwidth; never falling."""
+
+    bandwidths_gb_per_s: Array
+    factors: Array
+
+    @staticmethod
+    def of(curve: LoadedLatencyCurve) -> LoadedFactor:
+        """Take the rising part: up to the greatest bandwidth, dips filled.
+
+        Past saturation a real curve may fold back; at one bandwidth the better branch is where
+        a program that is not itself past saturation runs.
+        """
+        points = np.asarray(curve.points, dtype=float)
+        points = points[: int(points[:, 0].argmax()) + 1]
+        points = points[np.argsort(points[:, 0], kind="stable")]
+        latency = np.maximum.accumulate(points[:, 1])
+        return LoadedFactor(points[:, 0], latency / latency[0])
+
+    def at(self, bandwidth_gb_per_s: Array | float) -> Array:
+        """Return the factor at a drawn bandwidth; beyond the curve's end, its last."""
+        return np.asarray(np.interp(bandwidth_gb_per_s, self.bandwidths_gb_per_s, self.factors))
+
+    @property
+    def greatest(self) -> float:
+        """The factor at saturation."""
+        return float(self.factors[-1])

@@ -1,0 +1,107 @@
+"""Near time, inverted through the near memory's chains curve, says how misses overlap.
+
+A chains curve gives what a miss costs while k chains of dependent loads go on at once. Near time
+per miss, read backwards through the near curve, gives the k at which this program runs; the far
+curve at that k gives what a miss will cost. Beside it:
+
+- Loads of a chase are serial and others are not: one factor on both priors is inverted, so that
+  a chase stays more sensitive than a gather as far as near time allows.
+- Cache hits between misses take time that does not grow; the inversion is of what they leave.
+- Stores wait in the store buffer, so they cost only what line-fill buffers and bandwidth cost.
+- Streams cost what one core reads in sequence.
+- Bandwidth is counted by the line, write-backs included. Memory time comes near the bandwidth
+  bound gradually, and never goes below it.
+- Near time that memory does not explain stays as it is.
+- Where a loaded-latency curve knows more than the chains curve (other threads, derived chains),
+  latency is that at the bandwidth drawn in the predicted time: a fixed point.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.documents.prediction import Bound
+from nearfar.predict.explain import drawn_gb_per_s, explain, load_curve
+from nearfar.predict.memory import LoadedFactor, Memory
+from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
+from nearfar.predict.overlap import memory_time_ns, part
+from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array, PhaseTraffic
+
+LOAD_STEPS = 12
+"""Halvings for the fixed point: to 1/4000 of the range of loaded latency, below any figure's
+error."""
+
+
+@MODELS.register("inversion")
+class Inversion(Model):
+    """The default model."""
+
+    name = "inversion"
+
+    def __init__(
+        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+    ) -> None:
+        super().__init__(phase, near, far, doubt)
+        self._why = explain(
+            phase,
+            near,
+            near_time=doubt.near_time,
+            lines=doubt.lines,
+            hits=doubt.hits,
+            by_classes=doubt.parallelism == "classes",
+        )
+        self._far_load = load_curve(phase, self.far)
+
+    def times_ns(self, moved: Array) -> Array:
+        """Return time from misses, streams and bandwidth of both memories, ns."""
+        moved = moved * self.doubt.lines
+        if self._far_load is None:
+            return self._time(moved, 1.0)
+        return self._fixed_point(moved, self._far_load)
+
+    def bound(self) -> Bound:
+        """Compare what memory does not explain, bandwidth alone, and all of memory."""
+        far = part(self.total, self.far, self._why.overlap, 1.0, self.phase.concurrency)
+        memory_ns = float(memory_time_ns([far]))
+        if self._why.other_ns >= memory_ns * self._why.scale:
+            return "compute"
+        stream_ns = float(self.total[STREAM]) * self.far.core_stream_ns
+        # Where bandwidth alone takes 0.9 of memory time, latency could fall to nothing and save
+        # little. A stream of one core is bound by what one core draws.
+        if float(far.all_lines) > 0.9 * memory_ns or stream_ns > 0.5 * float(far.latency):
+            return "bandwidth"
+        return "latency"
+
+    def effective_parallelism(self) -> float | None:
+        """Return the loads' mean parallelism, a lower bound where compute overlaps."""
+        chase, independent = float(self.total[CHASE]), float(self.total[INDEPENDENT])
+        if chase + independent == 0.0:
+            return None
+        found = self._why.overlap
+        overlapped = chase * self.near.cost_ns(found.chase)
+        overlapped += independent * self.near.cost_ns(found.independent)
+        return (chase + independent) * self.near.cost_ns(1.0) / overlapped
+
+    def _time(self, moved: Array, far_factor: Array | float) -> Array:
+        rest = np.maximum(self.total - moved, 0.0)
+        why, threads = self._why, self.phase.concurrency
+        parts = [
+            part(rest, self.near, why.overlap, why.near_factor, threads),
+            part(moved, self.far, why.overlap, far_factor, threads),
+        ]
+        return np.asarray(why.other_ns + why.scale * memory_time_ns(parts))
+
+    def _fixed_point(self, moved: Array, load: LoadedFactor) -> Array:
+        """Return the time at which latency and drawn bandwidth agree.
+
+        More time draws less bandwidth, less bandwidth means less latency, less latency means
+        less time: one crossing, found by halving.
+        """
+        shape = moved.shape[:-1]
+        low, high = np.ones(shape), np.full(shape, load.greatest)
+        for _ in range(LOAD_STEPS):
+            middle = (low + high) / 2
+            time_ns = self._time(moved, middle)
+            above = load.at(drawn_gb_per_s(self.phase, self.far, moved, time_ns)) > middle
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return self._time(moved, (low + high) / 2)

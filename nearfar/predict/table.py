@@ -1,0 +1,78 @@
+"""A prediction as text for the terminal. Numbers come from the document alone."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from nearfar.base.units import format_bytes, format_ns
+from nearfar.documents import Prediction
+from nearfar.documents.prediction import DevicePrediction, PhasePrediction
+
+TOP_OBJECTS = 8
+"""Objects shown per device; the document lists more."""
+
+
+def print_prediction(prediction: Prediction, console: Console) -> None:
+    """Print phases, the objects that add most, and the caveats, device by device."""
+    for number, device in enumerate(prediction.devices):
+        if number:
+            console.print()
+        console.print(_phases(prediction, device))
+        if device.total.objects:
+            console.print(_objects(device.total))
+        console.print("It cannot know:", style="bold")
+        for caveat in device.caveats:
+            console.print(f"- {caveat}", markup=False, highlight=False)
+
+
+def _phases(prediction: Prediction, device: DevicePrediction) -> Table:
+    naive = [model.model.replace("-", "-\n") for model in device.total.models]
+    table = Table(
+        "phase",
+        "near",
+        "all far",
+        "slowdown",
+        "95 %",
+        *naive,
+        "bound by",
+        title=f"{escape(device.title)} ({escape(device.far)}), near {escape(prediction.near)}, "
+        f"model {prediction.model}",
+        title_justify="left",
+    )
+    for column in table.columns:
+        column.no_wrap = True
+    shown = device.phases if len(device.phases) == 1 else [*device.phases, device.total]
+    for phase in shown:
+        per_operation = phase.near_ns_per_operation is not None
+        table.add_row(
+            escape(phase.phase),
+            f"{phase.near_ns_per_operation:.1f} ns/op"
+            if per_operation
+            else format_ns(phase.near_time_ns.value),
+            f"{phase.far_ns_per_operation.value:.1f} ns/op"
+            if phase.far_ns_per_operation is not None
+            else format_ns(phase.far_time_ns.value),
+            f"{phase.slowdown.value:.2f}",
+            f"{phase.slowdown.low:.2f}-{phase.slowdown.high:.2f}",
+            *(f"{model.slowdown:.2f}" for model in phase.models),
+            phase.bound,
+        )
+    return table
+
+
+def _objects(total: PhasePrediction) -> Table:
+    added = total.far_time_ns.value - total.near_time_ns.value
+    table = Table("object", "size", "adds if far", "share", "misses")
+    for effect in total.objects[:TOP_OBJECTS]:
+        table.add_row(
+            escape(effect.name),
+            format_bytes(effect.size_bytes),
+            format_ns(effect.added_ns.value),
+            f"{effect.added_ns.value / added:.1%}" if added else "-",
+            f"{effect.misses:.3g}",
+        )
+    if len(total.objects) > TOP_OBJECTS:
+        table.caption = f"{len(total.objects) - TOP_OBJECTS} more objects in the document"
+    return table

@@ -1,0 +1,85 @@
+"""The whole run: the sum of its phases."""
+
+from __future__ import annotations
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents.prediction import ModelTime, ObjectEffect, PhasePrediction
+
+TOTAL = "total"
+
+
+def total_of(phases: list[PhasePrediction], most_objects: int) -> PhasePrediction:
+    """Return the sum of `phases`, called ``total``.
+
+    Ends of intervals are added too, not joined as if independent: what is uncertain (the
+    device, the rule) is the same in all phases.
+    """
+    near = summed([phase.near_time_ns for phase in phases])
+    far = summed([phase.far_time_ns for phase in phases])
+    longest = max(phases, key=lambda phase: phase.far_time_ns.value)
+
+    def per_near(value: float) -> float:
+        return value / near.value if near.value > 0 else 1.0
+
+    slowdown_low = sum(phase.slowdown.low * phase.near_time_ns.value for phase in phases)
+    slowdown_high = sum(phase.slowdown.high * phase.near_time_ns.value for phase in phases)
+    return PhasePrediction(
+        phase=TOTAL,
+        near_time_ns=near,
+        far_time_ns=far,
+        slowdown=Estimate(per_near(far.value), per_near(slowdown_low), per_near(slowdown_high)),
+        bound=longest.bound,
+        effective_parallelism=longest.effective_parallelism,
+        far_read_gb_per_s=_mean_rate(phases, [phase.far_read_gb_per_s for phase in phases]),
+        far_write_gb_per_s=_mean_rate(phases, [phase.far_write_gb_per_s for phase in phases]),
+        models=_models(phases, near.value),
+        objects=_objects(phases, most_objects),
+    )
+
+
+def summed(estimates: list[Estimate]) -> Estimate:
+    """Return the sum of values, of lows, of highs."""
+    return Estimate(
+        sum(estimate.value for estimate in estimates),
+        sum(estimate.low for estimate in estimates),
+        sum(estimate.high for estimate in estimates),
+    )
+
+
+def _mean_rate(phases: list[PhasePrediction], rates: list[float]) -> float:
+    times = [phase.far_time_ns.value for phase in phases]
+    whole = sum(times)
+    moved = sum(rate * time for rate, time in zip(rates, times, strict=True))
+    return moved / whole if whole > 0 else 0.0
+
+
+def _models(phases: list[PhasePrediction], near_ns: float) -> list[ModelTime]:
+    times: dict[str, float] = {}
+    for phase in phases:
+        for model in phase.models:
+            times[model.model] = times.get(model.model, 0.0) + model.time_ns
+    return [
+        ModelTime(model=name, time_ns=time, slowdown=time / near_ns if near_ns > 0 else 1.0)
+        for name, time in times.items()
+    ]
+
+
+def _objects(phases: list[PhasePrediction], most: int) -> list[ObjectEffect]:
+    if len(phases) == 1:
+        return phases[0].objects
+    by_object: dict[int, list[ObjectEffect]] = {}
+    for phase in phases:
+        for effect in phase.objects:
+            by_object.setdefault(effect.object, []).append(effect)
+    joined = [
+        ObjectEffect(
+            object=number,
+            name=effects[0].name,
+            size_bytes=effects[0].size_bytes,
+            added_ns=summed([effect.added_ns for effect in effects]),
+            misses=sum(effect.misses for effect in effects),
+            write_backs=sum(effect.write_backs for effect in effects),
+        )
+        for number, effects in by_object.items()
+    ]
+    return sorted(joined, key=lambda effect: -effect.added_ns.value)[:most]

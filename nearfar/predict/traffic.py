@@ -1,0 +1,130 @@
+"""A phase's traffic as arrays: one row per object, one column per kind of line.
+
+Loads, stores and streams are kept apart because they wait differently: a load holds up what
+needs its value, a store waits in the store buffer, a stream is fetched ahead by the prefetcher.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.statistics import Estimate
+from nearfar.documents.workload import Phase, Traffic, WorkloadProfile
+
+Array = NDArray[np.float64]
+
+CHASE, INDEPENDENT, STREAM, STORE, STORE_STREAM, WRITE_BACK, WRITE_BACK_STREAM, HITS = range(8)
+COLUMNS = 8
+"""Columns of a traffic array. Lines, but for `HITS`: accesses that some cache answered.
+
+chase: the address was loaded by the access before. independent: indirect, opaque. store: lines
+fetched because a store missed. `*_STREAM`: addresses that advance by a constant.
+"""
+
+LINE_BYTES = 64.0
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseTraffic:
+    """One phase, ready for models."""
+
+    name: str
+    near_time_ns: Estimate
+    """CPU time of all threads with everything in near memory."""
+    concurrency: float
+    """Threads that ran at once on average: CPU time over wall time, at least 1."""
+    operations: float | None
+    objects: Array
+    """Shape (objects, COLUMNS)."""
+    sampling_error: float
+    """Relative 95 % half-width of the counts."""
+
+    @cached_property
+    def total(self) -> Array:
+        """The whole phase's traffic, shape (COLUMNS,)."""
+        return np.asarray(self.objects.sum(axis=0))
+
+
+def phases_of(workload: WorkloadProfile, names: list[str] | None = None) -> list[PhaseTraffic]:
+    """Return the traffic of every phase, or of those in `names`; an unknown name is refused."""
+    known = [phase.name for phase in workload.phases]
+    for name in names or []:
+        if name not in known:
+            hint = nearest(name, known) or f"; there are: {', '.join(known)}"
+            raise NearfarError(f"the profile has no phase {name!r}{hint}")
+    if not known:
+        raise NearfarError("the profile has no phases: profile the program again")
+    return [
+        _phase(workload, phase) for phase in workload.phases if not names or phase.name in names
+    ]
+
+
+def misses(lines: Array) -> Array:
+    """Return lines fetched from memory; over the last axis."""
+    return np.asarray(lines[..., CHASE : STORE_STREAM + 1].sum(axis=-1))
+
+
+def write_backs(lines: Array) -> Array:
+    """Return lines written back to memory; over the last axis."""
+    return np.asarray(lines[..., WRITE_BACK] + lines[..., WRITE_BACK_STREAM])
+
+
+def read_share(lines: Array) -> float:
+    """Return reads over all traffic of one phase, 0..1; 1 where there is no traffic."""
+    reads, writes = float(misses(lines)), float(write_backs(lines))
+    return reads / (reads + writes) if reads + writes > 0 else 1.0
+
+
+def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
+    lines = np.zeros((len(workload.objects), COLUMNS))
+    for row in phase.objects:
+        if not 0 <= row.object < len(lines):
+            raise NearfarError(
+                f"phase {phase.name!r} of the profile counts object {row.object}, and the profile "
+                f"has {len(lines)} objects: it is damaged; profile the program again"
+            )
+        lines[row.object] += _row(row.traffic)
+    if not np.all(np.isfinite(lines)) or lines.min(initial=0.0) < 0:
+        raise NearfarError(
+            f"phase {phase.name!r} of the profile has counts that are negative or not numbers: "
+            "it is damaged; profile the program again"
+        )
+    wall = phase.near_wall_time_ns
+    concurrency = phase.near_cpu_time_ns.value / wall if wall > 0 else 1.0
+    return PhaseTraffic(
+        name=phase.name,
+        near_time_ns=phase.near_cpu_time_ns,
+        concurrency=min(max(1.0, concurrency), max(1.0, float(workload.program.threads_seen))),
+        operations=phase.operations,
+        objects=lines,
+        sampling_error=workload.sampling.relative_error,
+    )
+
+
+def _row(traffic: Traffic) -> list[float]:
+    read, write = traffic.read_misses, traffic.write_misses
+    stores = write.total()
+    lines = read.total() + stores
+    # A line is written back as it was written: in a stream or not. Where no store missed (each
+    # line was loaded first), all misses say which.
+    streamed = write.stream / stores if stores else (read.stream / lines if lines else 0.0)
+    # Hits beside a stream cost what the stream's arithmetic costs; only the others hold up a
+    # chain of loads, and only those are of use (see models/inversion).
+    hits = max(0.0, traffic.accesses - lines) * (
+        1.0 - (read.stream + write.stream) / lines if lines else 1.0
+    )
+    return [
+        read.chase,
+        read.indirect + read.opaque,
+        read.stream,
+        stores - write.stream,
+        write.stream,
+        traffic.write_backs * (1.0 - streamed),
+        traffic.write_backs * streamed,
+        hits,
+    ]
