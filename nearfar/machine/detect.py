@@ -10,8 +10,7 @@ from nearfar.machine.caches import read_caches
 from nearfar.machine.sysfs import Tree
 
 USUAL_WAYS = 16
-"""Where the kernel does not tell the ways of the last level: the commonest on servers. Misses of
-a large cache hardly depend on it (8 to 20 ways change them by about 1 %)."""
+"""Where the kernel does not tell the ways of the last level: the commonest on servers."""
 
 
 def last_level_cache(root: Path = Path("/")) -> Cache | None:

@@ -1,0 +1,263 @@
+"""The verb `device`: the library of memories."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from nearfar.base.errors import CommandError
+from nearfar.commands._options import JsonOption, QuietOption
+
+app = App(
+    name="device",
+    help="List, show, compare, draw and import memories. A device is one of the library, or the "
+    "path of a .toml or .json device profile.",
+)
+
+RequiredOutput = Annotated[Path, Parameter(name=["--output", "-o"])]
+
+
+@app.command(name="list")
+def list_(*, json_: JsonOption = False, quiet: QuietOption = False) -> None:
+    """List the library: technology, idle latency, bandwidths, source.
+
+    Parameters
+    ----------
+    json_
+        Print JSON: latencies in ns, bandwidths in GB/s (1e9 B/s).
+    quiet
+        Print nothing but errors.
+    """
+    from nearfar.devices.library import device_names, load_device
+    from nearfar.devices.tables import summary
+
+    found = [summary(load_device(name)) for name in device_names()]
+    if quiet:
+        return
+    if json_:
+        _print_json(found)
+        return
+    from nearfar.devices.render import print_list
+
+    print_list(found)
+
+
+@app.command
+def show(
+    device: str, *, toml: bool = False, json_: JsonOption = False, quiet: QuietOption = False
+) -> None:
+    """Show one device: its figures, where each comes from, what is odd.
+
+    Parameters
+    ----------
+    device
+        Name in the library, or path of a .toml or .json file.
+    toml
+        Print it as TOML, to be changed and used by its path.
+    json_
+        Print the whole device profile as JSON.
+    quiet
+        Only check that it can be read.
+    """
+    from nearfar.devices.library import load_device
+
+    profile = load_device(device)
+    if quiet:
+        return
+    if json_:
+        from nearfar.documents.header import to_json
+
+        sys.stdout.write(to_json(profile).decode())
+        return
+    if toml:
+        from nearfar.devices.toml_write import to_toml
+
+        sys.stdout.write(to_toml(profile, with_producer=profile.measured is not None))
+        return
+    from nearfar.devices.render import print_device
+
+    print_device(profile)
+
+
+@app.command
+def compare(
+    first: str, second: str, *, json_: JsonOption = False, quiet: QuietOption = False
+) -> None:
+    """Compare two devices quantity by quantity.
+
+    Parameters
+    ----------
+    first
+        Name or path; the base of the ratios.
+    second
+        Name or path.
+    json_
+        Print JSON.
+    quiet
+        Print nothing but errors.
+    """
+    from nearfar.devices import tables
+    from nearfar.devices.library import load_device
+
+    one, two = load_device(first), load_device(second)
+    found = tables.compare(one, two)
+    if quiet:
+        return
+    if json_:
+        _print_json({"first": one.name, "second": two.name, "rows": found})
+        return
+    from nearfar.devices.render import print_comparison
+
+    print_comparison(one, two, found)
+
+
+@app.command
+def plot(
+    *devices: str,
+    output: RequiredOutput,
+    read_share: float = 1.0,
+    json_: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Draw latency under load of one or more devices.
+
+    Parameters
+    ----------
+    devices
+        Names or paths.
+    output
+        Picture to write: .png, .svg or .pdf.
+    read_share
+        Reads over all traffic, 0 to 1: of each device the nearest curve is drawn.
+    json_
+        Print the caption and the file's name as JSON.
+    quiet
+        Print nothing but errors.
+    """
+    from nearfar.base.files import check_writable
+    from nearfar.devices.library import load_device
+    from nearfar.devices.plot import plot as draw
+
+    if not devices:
+        raise CommandError("name at least one device to draw; `nearfar device list` shows them")
+    if not 0 <= read_share <= 1:
+        raise CommandError(f"--read-share must be between 0 and 1, not {read_share:g}")
+    check_writable(output)
+    caption = draw([load_device(name) for name in devices], output, read_share)
+    if json_:
+        _print_json({"file": str(output), "caption": caption})
+    elif not quiet:
+        print(f"wrote {output}")
+
+
+@app.command(name="import")
+def import_(
+    file: Path,
+    *,
+    output: RequiredOutput,
+    name: str,
+    title: str,
+    source: str,
+    technology: Literal["dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file"],
+    where: str = "",
+    licence: str = "",
+    how: Literal["measured", "published"] = "published",
+    bandwidth_unit: str | None = None,
+    latency_unit: str | None = None,
+    read_share: float | None = None,
+    shares: Annotated[str | None, Parameter(name="--shares")] = None,
+    max_points: int = 30,
+    json_: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Make a device from a bandwidth-latency curve in CSV.
+
+    The header names a column bandwidth and a column latency with their units, such as
+    bandwidth_gb_per_s and latency_ns, or "bandwidth [MB/s]"; and, for several curves, read_share
+    (0..1) or read_pct (0..100). Lines that begin with # are comments. Rows stay in their order;
+    dips and fold-backs are kept and flagged.
+
+    Parameters
+    ----------
+    file
+        The CSV file.
+    output
+        Device profile to write: .toml or .json.
+    name
+        Name of the device: lower-case letters, digits, dashes.
+    title
+        What it is, in words.
+    source
+        Citation: where the curve comes from.
+    technology
+        Kind of memory.
+    where
+        Table, figure or file in the source.
+    licence
+        Of the data, as its publisher states it.
+    how
+        Whether the curve was measured here or published.
+    bandwidth_unit
+        Unit of a bandwidth column that names none: GB/s, MB/s, KB/s, B/s, GiB/s, MiB/s.
+    latency_unit
+        Unit of a latency column that names none: ns, us, ps, or cycles@2.1GHz.
+    read_share
+        Reads over all traffic of every row, 0 to 1, for a file without such a column.
+    shares
+        Read shares to keep of a file with many, such as 1,0.75,0.5; the nearest are taken.
+    max_points
+        Points kept of each curve, at least 8.
+    json_
+        Print the device profile as JSON.
+    quiet
+        Print nothing but errors.
+    """
+    from nearfar.devices.import_curve import Units
+    from nearfar.devices.import_device import Description, import_device, save_device
+
+    device = import_device(
+        file,
+        Units(bandwidth_unit, latency_unit, read_share),
+        Description(
+            name=name,
+            title=title,
+            technology=technology,
+            citation=source,
+            where=where,
+            licence=licence,
+            how=how,
+        ),
+        shares=_shares(shares),
+        max_points=max_points,
+    )
+    save_device(device, output)
+    if json_:
+        from nearfar.documents.header import to_json
+
+        sys.stdout.write(to_json(device).decode())
+    elif not quiet:
+        print(f"wrote {output}: {len(device.loaded_latency)} curves")
+        for curve in device.loaded_latency:
+            for oddity in curve.oddities:
+                print(f"  odd at {curve.read_share:.0%} reads: {oddity}")
+
+
+def _shares(text: str | None) -> tuple[float, ...]:
+    if text is None:
+        return ()
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = (-1.0,)
+    if not all(0 <= share <= 1 for share in found):
+        raise CommandError(f"--shares must be numbers from 0 to 1 such as 1,0.75,0.5, not {text!r}")
+    return found
+
+
+def _print_json(value: Any) -> None:
+    json.dump(value, sys.stdout, indent=1)
+    print()

@@ -1,0 +1,77 @@
+"""A device from an imported curve, checked and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from nearfar.base.errors import CommandError
+from nearfar.base.files import check_writable
+from nearfar.devices.check import check_device
+from nearfar.devices.import_curve import Units, read_curves
+from nearfar.devices.toml_write import save_toml
+from nearfar.documents import DeviceProfile, producer, save
+from nearfar.documents.device import How, Source
+
+LEAST_POINTS = 8
+"""Two ends, two extremes and one oddity's two points are always kept: fewer is no curve."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What a CSV file cannot say of its device."""
+
+    name: str
+    title: str
+    technology: Literal["dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file"]
+    citation: str
+    where: str = ""
+    licence: str = ""
+    how: How = "published"
+
+
+def import_device(
+    file: Path,
+    units: Units,
+    about: Description,
+    *,
+    shares: tuple[float, ...],
+    max_points: int,
+) -> DeviceProfile:
+    """Return the device whose curves are in `file`."""
+    if max_points < LEAST_POINTS:
+        raise CommandError(f"--max-points must be at least {LEAST_POINTS}, not {max_points}")
+    if units.read_share is not None and not 0 <= units.read_share <= 1:
+        raise CommandError(f"--read-share must be between 0 and 1, not {units.read_share:g}")
+    curves = read_curves(file, units, "import", how=about.how, shares=shares, max_points=max_points)
+    device = DeviceProfile(
+        producer=producer(),
+        name=about.name,
+        title=about.title,
+        technology=about.technology,
+        sources={
+            "import": Source(
+                citation=about.citation, where=about.where or file.name, licence=about.licence
+            )
+        },
+        latency=curves.latency,
+        bandwidth=curves.bandwidth,
+        loaded_latency=curves.loaded_latency,
+    )
+    problem = check_device(device)
+    if problem is not None:
+        raise CommandError(f"cannot import {file}: {problem[1]}")
+    return device
+
+
+def save_device(device: DeviceProfile, path: Path) -> None:
+    """Write `device` to `path` as TOML or JSON, by its ending."""
+    ending = path.suffix.lower()
+    if ending not in (".toml", ".json"):
+        raise CommandError(f"cannot write {path}: its ending must be .toml or .json")
+    check_writable(path)
+    if ending == ".toml":
+        save_toml(device, path)
+    else:
+        save(device, path)

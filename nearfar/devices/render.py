@@ -1,0 +1,153 @@
+"""Devices as tables for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from nearfar.base.units import format_bytes
+from nearfar.devices.tables import half_load, short
+from nearfar.documents.device import DeviceProfile
+
+MOST_FIGURES = 40
+"""Rows of a device's bandwidth table before the terminal scrolls away what matters."""
+
+
+def print_list(found: list[dict[str, Any]]) -> None:
+    """Print the library."""
+    table = _table("device", "technology", "idle ns", "read GB/s", "write GB/s", "source")
+    for row in found:
+        table.add_row(
+            row["name"],
+            row["technology"],
+            *(
+                _number(row[key], mark=key in row["assumed"])
+                for key in ("idle_read_ns", "read_gb_per_s", "write_gb_per_s")
+            ),
+            escape(short(row["source"])),
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        "idle: dependent random read; bandwidths: best, 1 GB = 1e9 B; ~ assumed, or the "
+        "figure nearest in kind stands in",
+        style="dim",
+    )
+
+
+def print_device(device: DeviceProfile) -> None:
+    """Print one device."""
+    console = Console()
+    console.print(f"[bold]{device.name}[/bold]  {escape(device.title)}")
+    facts = [device.technology, f"granularity {device.granularity_bytes} B"]
+    if device.capacity_bytes:
+        facts.insert(1, format_bytes(device.capacity_bytes))
+    facts.append(f"durable through {device.persists_through}" if device.durable else "not durable")
+    console.print("; ".join(facts), highlight=False)
+    table = _table("figure", "value", "how", "source", "note")
+    for latency in device.latency:
+        region = f", {format_bytes(latency.region_bytes)}" if latency.region_bytes else ""
+        table.add_row(
+            f"{latency.pattern} {latency.operation} latency ({latency.instruction}{region})",
+            f"{latency.value_ns:g} ns",
+            latency.how,
+            latency.source,
+            escape(latency.note),
+        )
+    for rate in device.bandwidth[:MOST_FIGURES]:
+        details = [
+            f"{rate.read_share:.0%} reads" if rate.read_share is not None else "",
+            f"{rate.access_bytes} B" if rate.access_bytes else "",
+            f"{rate.threads} threads" if rate.threads else "",
+        ]
+        shown = ", ".join(detail for detail in details if detail)
+        table.add_row(
+            f"{rate.pattern} {rate.operation} bandwidth" + (f" ({shown})" if shown else ""),
+            f"{rate.value_gb_per_s:g} GB/s",
+            rate.how,
+            rate.source,
+            escape(rate.note),
+        )
+    for chain in device.chains:
+        table.add_row(
+            f"{chain.chains} chains",
+            f"{chain.value_ns:g} ns",
+            chain.how,
+            chain.source,
+            escape(chain.note),
+        )
+    for curve in device.loaded_latency:
+        load, latency_ns = half_load(curve)
+        table.add_row(
+            f"loaded latency, {curve.read_share:.0%} reads, {len(curve.points)} points",
+            f"{latency_ns:g} ns at {load:.1f} GB/s",
+            curve.how,
+            curve.source,
+            escape("; ".join([*([curve.note] if curve.note else []), *curve.oddities])),
+        )
+    for buffer in device.buffers:
+        block = f", blocks of {buffer.block_bytes} B" if buffer.block_bytes else ""
+        table.add_row(
+            f"{buffer.name}{block}",
+            format_bytes(buffer.capacity_bytes),
+            buffer.how,
+            buffer.source,
+            escape(buffer.note),
+        )
+    for stall in device.stalls:
+        table.add_row(
+            f"stall every {stall.period_writes} writes to a block",
+            f"{stall.length_ns:g} ns",
+            stall.how,
+            stall.source,
+            escape(stall.note),
+        )
+    console.print(table)
+    if len(device.bandwidth) > MOST_FIGURES:
+        more = len(device.bandwidth) - MOST_FIGURES
+        console.print(f"{more} more bandwidths: --toml or --json shows all", style="dim")
+    for key, source in device.sources.items():
+        where = f"; {source.where}" if source.where else ""
+        licence = f" [{source.licence}]" if source.licence else ""
+        console.print(escape(f"{key}: {source.citation}{where}{licence}"), highlight=False)
+
+
+def print_comparison(
+    first: DeviceProfile, second: DeviceProfile, found: list[dict[str, Any]]
+) -> None:
+    """Print two devices beside each other."""
+    table = _table("quantity", first.name, second.name, "ratio")
+    for row in found:
+        ratio = f"{row['ratio']:.2f}x" if row["ratio"] is not None else "-"
+        table.add_row(
+            f"{row['quantity']}, {row['unit']}",
+            _number(row["first"], mark=row["first_how"] == "assumed"),
+            _number(row["second"], mark=row["second_how"] == "assumed"),
+            ratio,
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        f"ratio: {second.name} over {first.name}; ~ assumed, or the figure nearest in kind stands in",
+        style="dim",
+    )
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        numeric = column.split()[-1] in ("ns", "GB/s") or column == "ratio"
+        if column == "source":
+            table.add_column(column, no_wrap=True, overflow="ellipsis")
+        elif column in ("device", "technology"):
+            table.add_column(column, no_wrap=True, overflow="fold")
+        else:
+            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    return table
+
+
+def _number(value: float | None, mark: bool) -> str:
+    return "-" if value is None else f"{'~' if mark else ''}{value:.4g}"

@@ -1,0 +1,147 @@
+"""Plain rows about devices, ready to print or to write as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nearfar.base.errors import NearfarError
+from nearfar.devices.curves import (
+    bandwidth,
+    idle_latency_ns,
+    idle_read_latency_ns,
+    loaded_curve,
+)
+from nearfar.documents.device import DeviceProfile, Figure, LoadedLatencyCurve, Operation, Pattern
+
+SHORT_SOURCE = 44
+"""Characters of a citation in a list: author and the beginning of the title."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity of a device."""
+
+    quantity: str
+    unit: str
+    value: float | None
+    how: str
+    note: str
+
+
+def summary(device: DeviceProfile) -> dict[str, Any]:
+    """Return what `device list` shows of a device."""
+    idle = _or_none(lambda: idle_read_latency_ns(device))
+    read = _or_none(lambda: bandwidth(device, "read"))
+    write = _or_none(lambda: bandwidth(device, "write"))
+    figures = [figure for figure in (idle, read, write) if figure is not None]
+    source = device.sources[figures[0].source].citation if figures else ""
+    return {
+        "name": device.name,
+        "title": device.title,
+        "technology": device.technology,
+        "idle_read_ns": idle.value_ns if idle else None,
+        "read_gb_per_s": read.value_gb_per_s if read else None,
+        "write_gb_per_s": write.value_gb_per_s if write else None,
+        "assumed": sorted(
+            key
+            for key, figure in (
+                ("idle_read_ns", idle),
+                ("read_gb_per_s", read),
+                ("write_gb_per_s", write),
+            )
+            if figure is not None and figure.how == "assumed"
+        ),
+        "loaded_latency_curves": len(device.loaded_latency),
+        "oddities": sum(len(curve.oddities) for curve in device.loaded_latency),
+        "source": source,
+    }
+
+
+def short(citation: str) -> str:
+    """Return the beginning of a citation."""
+    return textwrap.shorten(citation, SHORT_SOURCE, placeholder="...")
+
+
+def rows(device: DeviceProfile) -> list[Row]:
+    """Return the quantities that two devices can be compared by, always the same ones."""
+    return [
+        _row("idle random read", "ns", lambda: idle_read_latency_ns(device)),
+        _latency("idle sequential read", device, "read", "sequential"),
+        _latency("idle nt-store, sequential", device, "nt-store", "sequential"),
+        _latency("idle nt-store, random", device, "nt-store", "random"),
+        *(
+            _row(
+                f"{operation} bandwidth",
+                "GB/s",
+                lambda operation=operation: bandwidth(device, operation),  # type: ignore[misc]
+            )
+            for operation in ("read", "write", "nt-store")
+        ),
+        _row("random read bandwidth", "GB/s", lambda: bandwidth(device, "read", "random")),
+        *(_loaded(device, share) for share in (1.0, 0.5)),
+        Row("granularity", "B", float(device.granularity_bytes), "", ""),
+    ]
+
+
+def compare(first: DeviceProfile, second: DeviceProfile) -> list[dict[str, Any]]:
+    """Return each quantity of both devices and second over first; None where one lacks it."""
+    return [
+        {
+            "quantity": a.quantity,
+            "unit": a.unit,
+            "first": a.value,
+            "second": b.value,
+            "ratio": b.value / a.value if a.value and b.value is not None else None,
+            "first_how": a.how,
+            "second_how": b.how,
+            "first_note": a.note,
+            "second_note": b.note,
+        }
+        for a, b in zip(rows(first), rows(second), strict=True)
+        if a.value is not None or b.value is not None
+    ]
+
+
+def row_dicts(device: DeviceProfile) -> list[dict[str, Any]]:
+    """Return `rows` as JSON objects."""
+    return [asdict(row) for row in rows(device)]
+
+
+def half_load(curve: LoadedLatencyCurve) -> tuple[float, float]:
+    """Return (GB/s, ns) of the point nearest to half the curve's best bandwidth."""
+    half = max(curve.points)[0] / 2
+    return min(curve.points, key=lambda point: abs(point[0] - half))
+
+
+def _loaded(device: DeviceProfile, share: float) -> Row:
+    name = f"read latency at half load, {share:.0%} reads"
+    curve = loaded_curve(device, share)
+    if curve is None or abs(curve.read_share - share) > 0.1:
+        return Row(name, "ns", None, "", "")
+    load, latency = half_load(curve)
+    return Row(name, "ns", latency, curve.how, f"at {load:.1f} GB/s")
+
+
+def _latency(name: str, device: DeviceProfile, operation: Operation, pattern: Pattern) -> Row:
+    figure = idle_latency_ns(device, operation, pattern)
+    if figure is None:
+        return Row(name, "ns", None, "", "")
+    return Row(name, "ns", figure.value_ns, figure.how, figure.note)
+
+
+def _row(name: str, unit: str, get: Callable[[], Figure]) -> Row:
+    figure = _or_none(get)
+    if figure is None:
+        return Row(name, unit, None, "", "")
+    value = getattr(figure, "value_ns", None) or getattr(figure, "value_gb_per_s", None)
+    return Row(name, unit, value, figure.how, figure.note)
+
+
+def _or_none(get: Callable[[], Any]) -> Any:
+    try:
+        return get()
+    except NearfarError:
+        return None
