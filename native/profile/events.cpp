@@ -79,7 +79,8 @@ void __nf_string(const void* first, const void* second, size_t limit, int stop,
 }
 }
 
-// preserve_most, which g++ 12 cannot write: every general register but r11 (and the result) is kept.
+// preserve_most, which g++ 12 cannot write: every general register but r11 (and the result) is
+// kept.
 __asm__(R"(
   .macro nf_keep_registers name, body, keep_rax
   .text

@@ -49,8 +49,8 @@ inline std::uint64_t sampled_in_page_below(std::uint64_t from, unsigned rate_log
   return line + line_bytes > page ? line : none;
 }
 
-// Sets stream.next and stream.line to the next event at or after iteration `from`, leaving out lines
-// up to and including `done` (in the direction of the stream); `first` for none done yet.
+// Sets stream.next and stream.line to the next event at or after iteration `from`, leaving out
+// lines up to and including `done` (in the direction of the stream); `first` for none done yet.
 inline void find_next(nf_stream& stream, unsigned rate_log2, std::uint64_t from, bool first) {
   const std::uint64_t at = stream.address + from * static_cast<std::uint64_t>(stream.step);
   const std::uint64_t last_byte = stream.bytes - 1u;

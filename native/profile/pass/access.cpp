@@ -1,0 +1,131 @@
+#include "access.hpp"
+
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Operator.h>
+
+#include "library_calls.hpp"
+
+using namespace llvm;
+
+namespace nearfar::pass {
+
+namespace {
+
+// A local variable up to one page is part of a frame that the core keeps touching.
+constexpr std::uint64_t small_local_bytes = 4096;
+
+bool is_fixed_global(const Value* pointer, const DataLayout& layout) {
+  APInt offset(64, 0);
+  const Value* base = pointer->stripAndAccumulateConstantOffsets(layout, offset, true);
+  if (isa<GlobalVariable>(base)) return true;
+  const auto* call = dyn_cast<IntrinsicInst>(base);
+  return call != nullptr && call->getIntrinsicID() == Intrinsic::threadlocal_address;
+}
+
+void add_plain(Instruction& instruction, Value* pointer, TypeSize size, Align alignment, bool loads,
+               bool stores, const DataLayout& layout, Accesses& accesses) {
+  if (size.isScalable() || pointer->getType()->getPointerAddressSpace() != 0) return;
+  if (stays_near_core(pointer, layout)) return;
+  accesses.plain.push_back(
+      {&instruction, pointer, size.getFixedValue(), alignment.value(), loads, stores});
+}
+
+void add_masked(IntrinsicInst& call, unsigned pointer, Type* type, bool stores,
+                const DataLayout& layout, Accesses& accesses) {
+  // Tested as if all lanes were on: which are is known only at run time, and an access with none
+  // on is rare where the vectoriser makes them.
+  add_plain(call, call.getArgOperand(pointer), layout.getTypeStoreSize(type), Align(1), !stores,
+            stores, layout, accesses);
+}
+
+void add_intrinsic(IntrinsicInst& call, const DataLayout& layout, Accesses& accesses) {
+  switch (call.getIntrinsicID()) {
+    case Intrinsic::masked_load:
+      return add_masked(call, 0, call.getType(), false, layout, accesses);
+    case Intrinsic::masked_expandload:
+      return add_masked(call, 0, call.getType(), false, layout, accesses);
+    case Intrinsic::masked_store:
+    case Intrinsic::masked_compressstore:
+      return add_masked(call, 1, call.getArgOperand(0)->getType(), true, layout, accesses);
+    case Intrinsic::masked_gather:
+      if (isa<FixedVectorType>(call.getType()))
+        accesses.lanes.push_back({&call, call.getArgOperand(0), call.getArgOperand(2), false});
+      return;
+    case Intrinsic::masked_scatter:
+      if (isa<FixedVectorType>(call.getArgOperand(0)->getType()))
+        accesses.lanes.push_back({&call, call.getArgOperand(1), call.getArgOperand(3), true});
+      return;
+    case Intrinsic::prefetch:
+      return;
+    default:
+      break;
+  }
+  if (auto* copy = dyn_cast<MemTransferInst>(&call)) {
+    if (!stays_near_core(copy->getRawDest(), layout))
+      accesses.ranges.push_back({copy, copy->getRawDest(), copy->getLength(), true});
+    if (!stays_near_core(copy->getRawSource(), layout))
+      accesses.ranges.push_back({copy, copy->getRawSource(), copy->getLength(), false});
+    return;
+  }
+  if (auto* set = dyn_cast<MemSetInst>(&call)) {
+    if (!stays_near_core(set->getRawDest(), layout))
+      accesses.ranges.push_back({set, set->getRawDest(), set->getLength(), true});
+    return;
+  }
+  // Intrinsics of one processor (its gathers, its streaming stores) that touch memory: not known
+  // one by one, so they are named rather than counted.
+  const bool target_specific = call.getCalledFunction()->getName().find("llvm.x86.") == 0;
+  if (target_specific && call.mayReadOrWriteMemory() && !call.doesNotAccessMemory())
+    for (Value* argument : call.args())
+      if (argument->getType()->isPtrOrPtrVectorTy()) accesses.unknown_intrinsic = true;
+}
+
+}  // namespace
+
+bool stays_near_core(Value* pointer, const DataLayout& layout) {
+  if (is_fixed_global(pointer, layout)) return true;
+  const Value* object = getUnderlyingObject(pointer);
+  if (const auto* local = dyn_cast<AllocaInst>(object)) {
+    const auto size = local->getAllocationSizeInBits(layout);
+    return local->isStaticAlloca() && size && !size->isScalable() &&
+           size->getFixedValue() / 8 <= small_local_bytes;
+  }
+  const auto* argument = dyn_cast<Argument>(object);
+  return argument != nullptr && argument->hasByValAttr();
+}
+
+void find_access(Instruction& instruction, const DataLayout& layout, Accesses& accesses) {
+  if (instruction.hasMetadata(LLVMContext::MD_nosanitize)) return;
+  if (auto* load = dyn_cast<LoadInst>(&instruction))
+    return add_plain(instruction, load->getPointerOperand(),
+                     layout.getTypeStoreSize(load->getType()), load->getAlign(), true, false,
+                     layout, accesses);
+  if (auto* store = dyn_cast<StoreInst>(&instruction))
+    return add_plain(instruction, store->getPointerOperand(),
+                     layout.getTypeStoreSize(store->getValueOperand()->getType()),
+                     store->getAlign(), false, true, layout, accesses);
+  if (auto* update = dyn_cast<AtomicRMWInst>(&instruction))
+    return add_plain(instruction, update->getPointerOperand(),
+                     layout.getTypeStoreSize(update->getType()), update->getAlign(), true, true,
+                     layout, accesses);
+  if (auto* exchange = dyn_cast<AtomicCmpXchgInst>(&instruction))
+    return add_plain(instruction, exchange->getPointerOperand(),
+                     layout.getTypeStoreSize(exchange->getNewValOperand()->getType()),
+                     exchange->getAlign(), true, true, layout, accesses);
+  if (auto* intrinsic = dyn_cast<IntrinsicInst>(&instruction))
+    return add_intrinsic(*intrinsic, layout, accesses);
+  if (auto* call = dyn_cast<CallBase>(&instruction)) {
+    if (call->isInlineAsm()) {
+      const auto* assembly = cast<InlineAsm>(call->getCalledOperand());
+      // An empty statement with a memory clobber is a compiler barrier, not an access.
+      if (!assembly->getAsmString().empty() && call->mayReadOrWriteMemory())
+        accesses.inline_assembly = true;
+      return;
+    }
+    add_library_call(*call, layout, accesses);
+  }
+}
+
+}  // namespace nearfar::pass

@@ -1,0 +1,65 @@
+// Which instructions touch memory that may be far.
+#pragma once
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace nearfar::pass {
+
+struct Access {
+  llvm::Instruction* instruction = nullptr;
+  llvm::Value* pointer = nullptr;
+  std::uint64_t bytes = 0;
+  std::uint64_t alignment = 1;
+  bool loads = false;
+  bool stores = false;
+};
+
+// A vector access with a pointer per lane.
+struct LaneAccess {
+  llvm::IntrinsicInst* instruction = nullptr;
+  llvm::Value* pointers = nullptr;
+  llvm::Value* mask = nullptr;
+  bool stores = false;
+};
+
+// memcpy and its like: bytes known before the call, touched in order.
+struct RangeAccess {
+  llvm::Instruction* instruction = nullptr;
+  llvm::Value* pointer = nullptr;
+  llvm::Value* bytes = nullptr;
+  bool stores = false;
+  bool after_call = false;  // the length is the call's result (strlen)
+};
+
+// A function that reads until something is found: strcmp, memchr ...
+struct StringAccess {
+  llvm::CallBase* call = nullptr;
+  llvm::Value* first = nullptr;
+  llvm::Value* second = nullptr;  // or null
+  llvm::Value* limit = nullptr;   // or null: none
+  llvm::Value* stop = nullptr;    // or null: no stop byte
+};
+
+struct Accesses {
+  std::vector<Access> plain;
+  std::vector<LaneAccess> lanes;
+  std::vector<RangeAccess> ranges;
+  std::vector<StringAccess> strings;
+  bool inline_assembly = false;
+  bool unknown_intrinsic = false;
+};
+
+// Whether `pointer` is always in a cache: a small local variable, a fixed place in a global.
+bool stays_near_core(llvm::Value* pointer, const llvm::DataLayout& layout);
+
+// Adds the access of `instruction`, if it makes one that is worth a test.
+void find_access(llvm::Instruction& instruction, const llvm::DataLayout& layout,
+                 Accesses& accesses);
+
+}  // namespace nearfar::pass

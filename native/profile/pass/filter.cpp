@@ -1,0 +1,68 @@
+#include "filter.hpp"
+
+#include <algorithm>
+
+#include "../abi.h"
+
+using namespace llvm;
+
+namespace nearfar::pass {
+
+namespace {
+constexpr std::uint64_t line_bytes = 64;
+constexpr std::uint64_t page_bytes = 4096;
+}  // namespace
+
+// The distance at which sampled lines would repeat if all pages had one hash.
+std::uint64_t Filter::period_bytes() const { return line_bytes << rate_log2_; }
+
+Value* Filter::hash(IRBuilder<>& builder, Value* address) const {
+  Type* type = address->getType();
+  Value* page = builder.CreateLShr(address, ConstantInt::get(type, 12));
+  Value* product = builder.CreateMul(page, ConstantInt::get(type, NF_HASH_MULTIPLIER));
+  return builder.CreateLShr(product, ConstantInt::get(type, NF_HASH_SHIFT));
+}
+
+Value* Filter::line(IRBuilder<>& builder, Value* address) const {
+  Type* type = address->getType();
+  Value* mixed = builder.CreateXor(hash(builder, address), address);
+  Value* bits = builder.CreateAnd(mixed, ConstantInt::get(type, NF_FILTER_MASK(rate_log2_)));
+  return builder.CreateICmpEQ(bits, ConstantInt::get(type, 0), "nf.sampled");
+}
+
+// A sampled line begins at some s = hash modulo the period; it meets [first, last] where
+// last - s < last - first + 64.
+Value* Filter::span(IRBuilder<>& builder, Value* address, std::uint64_t bytes) const {
+  const std::uint64_t reach = bytes - 1 + line_bytes;
+  if (reach > period_bytes()) return builder.getTrue();
+  Value* last = builder.CreateAdd(address, builder.getInt64(bytes - 1));
+  Value* bits =
+      builder.CreateAnd(hash(builder, address), builder.getInt64(NF_FILTER_MASK(rate_log2_)));
+  Value* distance =
+      builder.CreateAnd(builder.CreateSub(last, bits), builder.getInt64(period_bytes() - 1));
+  return builder.CreateICmpULT(distance, builder.getInt64(reach), "nf.sampled");
+}
+
+Value* Filter::range(IRBuilder<>& builder, Value* first, Value* last) const {
+  // A longer range has whole pages between its ends, which neither end's hash knows.
+  const std::uint64_t longest = std::min(page_bytes, period_bytes());
+  if (longest < page_bytes) return builder.getTrue();
+  Value* mask = builder.getInt64(NF_FILTER_MASK(rate_log2_));
+  Value* period = builder.getInt64(period_bytes() - 1);
+  Value* length = builder.CreateSub(last, first);
+  Value* reach = builder.CreateAdd(length, builder.getInt64(line_bytes));
+  auto meets = [&](Value* page) {
+    Value* bits = builder.CreateAnd(hash(builder, page), mask);
+    return builder.CreateICmpULT(builder.CreateAnd(builder.CreateSub(last, bits), period), reach);
+  };
+  Value* is_long = builder.CreateICmpUGT(length, builder.getInt64(longest - line_bytes));
+  return builder.CreateOr(is_long, builder.CreateOr(meets(first), meets(last)), "nf.sampled");
+}
+
+MDNode* Filter::weights(LLVMContext& context) const {
+  // Also at rates near 1, where it is not rare: how the fast path is laid out must not depend on
+  // the rate, or the error-against-cost curve would compare different code.
+  return MDBuilder(context).createBranchWeights(1, 1000);
+}
+
+}  // namespace nearfar::pass

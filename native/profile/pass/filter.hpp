@@ -1,0 +1,35 @@
+// The inline test whether an address is in a sampled line, exactly as nf_sampled of abi.h.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <cstdint>
+
+namespace nearfar::pass {
+
+class Filter {
+ public:
+  explicit Filter(unsigned rate_log2) : rate_log2_(rate_log2) {}
+
+  // Whether the line of `address` (i64, or a vector of them) is sampled.
+  llvm::Value* line(llvm::IRBuilder<>& builder, llvm::Value* address) const;
+
+  // Whether a line of the `bytes` (1..64) from `address` may be sampled. Where they cross a page,
+  // the first page's hash is used for both: wrong once in 64 such crossings.
+  llvm::Value* span(llvm::IRBuilder<>& builder, llvm::Value* address, std::uint64_t bytes) const;
+
+  // Whether a line from byte `first` to byte `last` may be sampled; never no where one is.
+  llvm::Value* range(llvm::IRBuilder<>& builder, llvm::Value* first, llvm::Value* last) const;
+
+  // Branch weights of "sampled": so rare that it must cost the rest nothing.
+  llvm::MDNode* weights(llvm::LLVMContext& context) const;
+
+ private:
+  llvm::Value* hash(llvm::IRBuilder<>& builder, llvm::Value* address) const;
+  std::uint64_t period_bytes() const;
+
+  unsigned rate_log2_;
+};
+
+}  // namespace nearfar::pass

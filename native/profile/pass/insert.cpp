@@ -1,0 +1,167 @@
+#include "insert.hpp"
+
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+
+using namespace llvm;
+
+namespace nearfar::pass {
+
+namespace {
+
+// How far ahead strings are tested for a sampled line: functions such as strcmp do not say how much
+// they will read, and few of the strings that programs compare are longer.
+constexpr std::uint64_t string_window_bytes = 256;
+
+FunctionCallee declare(Module& module, StringRef name, FunctionType* type, bool preserve_most) {
+  FunctionCallee callee = module.getOrInsertFunction(name, type);
+  auto* function = cast<Function>(callee.getCallee()->stripPointerCasts());
+  if (preserve_most) function->setCallingConv(CallingConv::PreserveMost);
+  function->addFnAttr(Attribute::NoUnwind);
+  function->addFnAttr(Attribute::Cold);
+  return callee;
+}
+
+void call_preserving(IRBuilder<>& builder, FunctionCallee callee, ArrayRef<Value*> arguments) {
+  builder.CreateCall(callee, arguments)->setCallingConv(CallingConv::PreserveMost);
+}
+
+Value* as_i64(IRBuilder<>& builder, Value* value) {
+  return builder.CreateZExtOrTrunc(value, builder.getInt64Ty());
+}
+
+}  // namespace
+
+Entries::Entries(Module& module) {
+  LLVMContext& context = module.getContext();
+  Type* nothing = Type::getVoidTy(context);
+  Type* pointer = PointerType::get(context, 0);
+  Type* i32 = Type::getInt32Ty(context);
+  Type* i64 = Type::getInt64Ty(context);
+  access =
+      declare(module, "__nf_access", FunctionType::get(nothing, {pointer, i32, i32}, false), true);
+  span = declare(module, "__nf_span", FunctionType::get(nothing, {pointer, i32, i32}, false), true);
+  range = declare(module, "__nf_range", FunctionType::get(nothing, {pointer, i64, i32, i32}, false),
+                  false);
+  string = declare(module, "__nf_string",
+                   FunctionType::get(nothing, {pointer, pointer, i64, i32, i32}, false), false);
+  loop = declare(module, "__nf_loop", FunctionType::get(i64, {pointer}, false), true);
+}
+
+Inserter::Inserter(Module& module, const Options& options, Sites& sites)
+    : options_(options), filter_(options.rate_log2), entries_(module), sites_(sites) {}
+
+Instruction* Inserter::cold(Value* sampled, Instruction* before) {
+  if (options_.every_access() && isa<ConstantInt>(sampled)) return before;
+  return SplitBlockAndInsertIfThen(sampled, before, false, filter_.weights(before->getContext()));
+}
+
+void Inserter::group(const Group& group, nf_class access_class) {
+  const Access& leader = group.leader;
+  const std::uint32_t site =
+      sites_.add(*leader.instruction, group.bytes(), group.operation, access_class);
+  IRBuilder<> builder(leader.instruction);
+  Value* pointer = leader.pointer;
+  if (group.low != group.offset)
+    pointer = builder.CreateConstGEP1_64(builder.getInt8Ty(), pointer,
+                                         static_cast<std::uint64_t>(group.low - group.offset));
+  Value* address = builder.CreatePtrToInt(pointer, builder.getInt64Ty());
+  const bool wide = group.may_straddle() && group.bytes() <= 64;
+  Value* sampled = options_.every_access() ? builder.getTrue()
+                   : wide                  ? filter_.span(builder, address, group.bytes())
+                                           : filter_.line(builder, address);
+  builder.SetInsertPoint(cold(sampled, leader.instruction));
+  if (wide) {
+    const std::uint64_t shape =
+        options_.rate_log2 << 16 | group.bytes() << 1 | (group.stores ? 1 : 0);
+    call_preserving(builder, entries_.span,
+                    {pointer, sites_.id(builder, site), builder.getInt32(shape)});
+  } else {
+    call_preserving(builder, entries_.access,
+                    {pointer, sites_.id(builder, site), builder.getInt32(group.stores)});
+  }
+}
+
+void Inserter::lanes(const LaneAccess& access, nf_class access_class) {
+  IRBuilder<> builder(access.instruction);
+  auto* type = cast<FixedVectorType>(access.pointers->getType());
+  const unsigned count = type->getNumElements();
+  Type* element = access.stores ? access.instruction->getArgOperand(0)->getType()
+                                : access.instruction->getType();
+  const std::uint64_t bytes = element->getScalarSizeInBits() / 8;
+  const std::uint32_t site =
+      sites_.add(*access.instruction, bytes, access.stores ? NF_STORE : NF_LOAD, access_class);
+  Value* addresses =
+      builder.CreatePtrToInt(access.pointers, FixedVectorType::get(builder.getInt64Ty(), count));
+  Value* sampled = builder.CreateAnd(filter_.line(builder, addresses), access.mask);
+  Value* any = builder.CreateOrReduce(sampled);
+  Instruction* at = SplitBlockAndInsertIfThen(any, access.instruction, false,
+                                              filter_.weights(builder.getContext()));
+  for (unsigned lane = 0; lane < count; ++lane) {
+    builder.SetInsertPoint(at);
+    Value* is_sampled = builder.CreateExtractElement(sampled, lane);
+    Value* pointer = builder.CreateExtractElement(access.pointers, lane);
+    builder.SetInsertPoint(SplitBlockAndInsertIfThen(is_sampled, at, false));
+    call_preserving(builder, entries_.access,
+                    {pointer, sites_.id(builder, site), builder.getInt32(access.stores)});
+  }
+}
+
+void Inserter::range(const RangeAccess& access, nf_class access_class) {
+  Instruction* before = access.after_call ? access.instruction->getNextNode() : access.instruction;
+  IRBuilder<> builder(before);
+  builder.SetCurrentDebugLocation(access.instruction->getDebugLoc());
+  Value* bytes = as_i64(builder, access.bytes);
+  if (access.after_call) bytes = builder.CreateAdd(bytes, builder.getInt64(1));  // the NUL
+  const auto* constant = dyn_cast<ConstantInt>(bytes);
+  const std::uint64_t known = constant != nullptr ? constant->getZExtValue() : 0;
+  if (constant != nullptr && known == 0) return;
+  const std::uint32_t site =
+      sites_.add(*access.instruction, known, access.stores ? NF_STORE : NF_LOAD, access_class);
+  Value* first = builder.CreatePtrToInt(access.pointer, builder.getInt64Ty());
+  Value* last = builder.CreateSub(builder.CreateAdd(first, bytes), builder.getInt64(1));
+  Value* sampled = options_.every_access()    ? builder.getTrue()
+                   : known > 0 && known <= 64 ? filter_.span(builder, first, known)
+                                              : filter_.range(builder, first, last);
+  builder.SetInsertPoint(cold(sampled, before));
+  if (known > 0 && known <= 64) {
+    const std::uint64_t shape = options_.rate_log2 << 16 | known << 1 | (access.stores ? 1 : 0);
+    call_preserving(builder, entries_.span,
+                    {access.pointer, sites_.id(builder, site), builder.getInt32(shape)});
+    return;
+  }
+  builder.CreateCall(entries_.range, {access.pointer, bytes, sites_.id(builder, site),
+                                      builder.getInt32(access.stores)});
+}
+
+void Inserter::string(const StringAccess& access, nf_class access_class) {
+  IRBuilder<> builder(access.call);
+  const std::uint32_t site = sites_.add(*access.call, 1, NF_LOAD, access_class);
+  Value* window = builder.getInt64(string_window_bytes);
+  Value* limit =
+      access.limit != nullptr ? as_i64(builder, access.limit) : builder.getInt64(UINT64_MAX);
+  // memcmp's length is its true reach more often than not: no window.
+  Value* reach = access.limit != nullptr && access.stop == nullptr ? limit : window;
+  auto near = [&](Value* pointer) -> Value* {
+    Value* first = builder.CreatePtrToInt(pointer, builder.getInt64Ty());
+    Value* last = builder.CreateSub(builder.CreateAdd(first, reach), builder.getInt64(1));
+    return filter_.range(builder, first, last);
+  };
+  Value* sampled = builder.getTrue();
+  if (!options_.every_access()) {
+    sampled = near(access.first);
+    if (access.second != nullptr) sampled = builder.CreateOr(sampled, near(access.second));
+  }
+  builder.SetInsertPoint(cold(sampled, access.call));
+  Value* stop =
+      access.stop != nullptr
+          ? builder.CreateAnd(builder.CreateZExtOrTrunc(access.stop, builder.getInt32Ty()),
+                              builder.getInt32(0xFF))
+          : static_cast<Value*>(builder.getInt32(-1));
+  Value* second = access.second != nullptr
+                      ? access.second
+                      : static_cast<Value*>(ConstantPointerNull::get(builder.getPtrTy()));
+  builder.CreateCall(entries_.string,
+                     {access.first, second, limit, stop, sites_.id(builder, site)});
+}
+
+}  // namespace nearfar::pass

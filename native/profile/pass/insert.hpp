@@ -1,0 +1,49 @@
+// Writes the tests and the cold calls into a function.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include "access.hpp"
+#include "filter.hpp"
+#include "group.hpp"
+#include "options.hpp"
+#include "sites.hpp"
+
+namespace nearfar::pass {
+
+// The run-time library's entries, as this module declares them.
+struct Entries {
+  explicit Entries(llvm::Module& module);
+  llvm::FunctionCallee access;
+  llvm::FunctionCallee span;
+  llvm::FunctionCallee range;
+  llvm::FunctionCallee string;
+  llvm::FunctionCallee loop;
+};
+
+class Inserter {
+ public:
+  Inserter(llvm::Module& module, const Options& options, Sites& sites);
+
+  void group(const Group& group, nf_class access_class);
+  void lanes(const LaneAccess& access, nf_class access_class);
+  void range(const RangeAccess& access, nf_class access_class);
+  void string(const StringAccess& access, nf_class access_class);
+
+  // A block run only if `sampled`, before `before`; `before` itself if that is always.
+  llvm::Instruction* cold(llvm::Value* sampled, llvm::Instruction* before);
+
+  const Filter& filter() const { return filter_; }
+  const Entries& entries() const { return entries_; }
+  Sites& sites() { return sites_; }
+  unsigned rate_log2() const { return options_.rate_log2; }
+
+ private:
+  const Options& options_;
+  Filter filter_;
+  Entries entries_;
+  Sites& sites_;
+};
+
+}  // namespace nearfar::pass

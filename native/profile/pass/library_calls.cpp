@@ -1,0 +1,104 @@
+#include "library_calls.hpp"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Instructions.h>
+
+#include <array>
+
+using namespace llvm;
+
+namespace nearfar::pass {
+
+namespace {
+
+enum class Kind {
+  copy,         // (destination, source, bytes)
+  set,          // (destination, value, bytes)
+  compare,      // (first, second, bytes)
+  strings,      // (first, second)
+  bounded,      // (first, second, limit), ends at NUL
+  find,         // (first, byte, limit)
+  find_nul,     // (first, byte), ends at the byte or at NUL
+  length,       // (first) -> length
+  copy_string,  // (destination, source) or (source): the source until NUL; what is written is
+                // counted when it is next touched, since its length is not known here
+};
+
+struct Function {
+  const char* name;
+  Kind kind;
+  unsigned arguments;
+};
+
+// With _FORTIFY_SOURCE the same functions are called __x_chk, with the object's size at the end.
+constexpr std::array functions{
+    Function{"memcpy", Kind::copy, 3},         Function{"memmove", Kind::copy, 3},
+    Function{"mempcpy", Kind::copy, 3},        Function{"__memcpy_chk", Kind::copy, 4},
+    Function{"__memmove_chk", Kind::copy, 4},  Function{"__mempcpy_chk", Kind::copy, 4},
+    Function{"memset", Kind::set, 3},          Function{"__memset_chk", Kind::set, 4},
+    Function{"memcmp", Kind::compare, 3},      Function{"bcmp", Kind::compare, 3},
+    Function{"strcmp", Kind::strings, 2},      Function{"strcoll", Kind::strings, 2},
+    Function{"strcasecmp", Kind::strings, 2},  Function{"strncmp", Kind::bounded, 3},
+    Function{"strncasecmp", Kind::bounded, 3}, Function{"memchr", Kind::find, 3},
+    Function{"strchr", Kind::find_nul, 2},     Function{"strrchr", Kind::find_nul, 2},
+    Function{"strlen", Kind::length, 1},       Function{"strnlen", Kind::length, 2},
+    Function{"strcpy", Kind::copy_string, 2},  Function{"stpcpy", Kind::copy_string, 2},
+    Function{"strdup", Kind::copy_string, 1},  Function{"__strcpy_chk", Kind::copy_string, 3},
+};
+
+const Function* known(const CallBase& call) {
+  const auto* callee = call.getCalledFunction();
+  if (callee == nullptr || !callee->isDeclaration()) return nullptr;
+  for (const Function& function : functions)
+    if (callee->getName() == function.name && call.arg_size() == function.arguments)
+      return &function;
+  return nullptr;
+}
+
+}  // namespace
+
+void add_library_call(CallBase& call, const DataLayout& layout, Accesses& accesses) {
+  const Function* function = known(call);
+  if (function == nullptr || !call.getArgOperand(0)->getType()->isPointerTy()) return;
+  Value* first = call.getArgOperand(0);
+  Value* second = call.arg_size() > 1 ? call.getArgOperand(1) : nullptr;
+  Value* third = call.arg_size() > 2 ? call.getArgOperand(2) : nullptr;
+  const bool near = stays_near_core(first, layout);
+  Value* nul = ConstantInt::get(Type::getInt32Ty(call.getContext()), 0);
+  switch (function->kind) {
+    case Kind::copy:
+      if (!near) accesses.ranges.push_back({&call, first, third, true});
+      if (!stays_near_core(second, layout))
+        accesses.ranges.push_back({&call, second, third, false});
+      return;
+    case Kind::set:
+      if (!near) accesses.ranges.push_back({&call, first, third, true});
+      return;
+    case Kind::compare:
+      accesses.strings.push_back({&call, first, second, third, nullptr});
+      return;
+    case Kind::strings:
+      accesses.strings.push_back({&call, first, second, nullptr, nul});
+      return;
+    case Kind::bounded:
+      accesses.strings.push_back({&call, first, second, third, nul});
+      return;
+    case Kind::find:
+      if (!near) accesses.strings.push_back({&call, first, nullptr, third, second});
+      return;
+    case Kind::find_nul:
+      if (!near) accesses.strings.push_back({&call, first, nullptr, nullptr, nul});
+      return;
+    case Kind::length:
+      if (!near && isa<CallInst>(call) && !call.isMustTailCall())
+        accesses.ranges.push_back({&call, first, &call, false, true});
+      return;
+    case Kind::copy_string:
+      if (function->arguments == 1) second = first;
+      if (!stays_near_core(second, layout))
+        accesses.strings.push_back({&call, second, nullptr, nullptr, nul});
+      return;
+  }
+}
+
+}  // namespace nearfar::pass

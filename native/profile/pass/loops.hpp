@@ -1,0 +1,68 @@
+// Takes streams out of innermost loops.
+//
+// Before the loop, an inline test asks whether any of its streams will meet a sampled line at all;
+// if none will, the loop runs with nothing but a counter that never gets to 0. If one may, the
+// run time works out the first iteration that enters a sampled line, and the loop counts down to
+// it; that iteration reports, in its place among the loop's other accesses, and counts down to the
+// next. So order is kept to the iteration, an early exit reports nothing that did not happen, and
+// the cost per iteration is one decrement however many streams there are.
+#pragma once
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/IR/Dominators.h>
+
+#include <vector>
+
+#include "group.hpp"
+#include "insert.hpp"
+
+namespace nearfar::pass {
+
+class LoopPlan {
+ public:
+  LoopPlan(llvm::Function& function, llvm::LoopInfo& loops, llvm::ScalarEvolution& evolution,
+           llvm::DominatorTree& dominators)
+      : function_(function), loops_(loops), evolution_(evolution), dominators_(dominators) {}
+
+  // Decides which groups become streams: true at their index.
+  std::vector<bool> choose(const std::vector<Group>& groups);
+
+  // Writes what was chosen into the function.
+  void apply(const std::vector<Group>& groups, const std::vector<nf_class>& classes,
+             Inserter& inserter);
+
+ private:
+  struct Stream {
+    std::size_t group;
+    const llvm::SCEV* start;  // address in iteration 0, an integer
+    std::int64_t step;
+    std::uint64_t bytes;
+    std::uint64_t merged;  // groups this stream stands for
+    bool stores;
+    nf_operation operation;
+    llvm::Value* first_address = nullptr;
+  };
+  struct Hoisted {
+    llvm::Loop* loop;
+    const llvm::SCEV* back_edges;  // times the loop repeats, i64
+    std::vector<Stream> streams;
+    llvm::Value* sampled = nullptr;
+  };
+
+  bool is_suitable(llvm::Loop& loop) const;
+  bool runs_every_iteration(const llvm::BasicBlock* block, const llvm::Loop& loop) const;
+  bool add_stream(Hoisted& hoisted, const Group& group, std::size_t index);
+  bool extend_stream(Hoisted& hoisted, const Stream& stream);
+  void test_before_loop(Hoisted& hoisted, const Filter& filter);
+  void count_down(Hoisted& hoisted, const std::vector<Group>& groups,
+                  const std::vector<nf_class>& classes, Inserter& inserter, llvm::Value* frame);
+
+  llvm::Function& function_;
+  llvm::LoopInfo& loops_;
+  llvm::ScalarEvolution& evolution_;
+  llvm::DominatorTree& dominators_;
+  std::vector<Hoisted> hoisted_;
+};
+
+}  // namespace nearfar::pass

@@ -1,0 +1,126 @@
+// The pass itself: what is done to each function, in order.
+
+#include <llvm/IR/InstIterator.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Passes/PassPlugin.h>
+
+#include "access.hpp"
+#include "classify.hpp"
+#include "group.hpp"
+#include "insert.hpp"
+#include "loops.hpp"
+#include "options.hpp"
+#include "sites.hpp"
+
+using namespace llvm;
+
+namespace nearfar::pass {
+
+namespace {
+
+// Functions that the run-time library must not be called from, with the reason as users read it;
+// empty for all others.
+StringRef reason_to_skip(const Function& function) {
+  if (function.hasFnAttribute(Attribute::Naked)) return "is naked (only assembly)";
+  if (function.hasFnAttribute(Attribute::DisableSanitizerInstrumentation))
+    return "asks not to be instrumented (disable_sanitizer_instrumentation)";
+  if (function.hasFnAttribute(Attribute::PresplitCoroutine)) return "is an unsplit coroutine";
+  if (function.getCallingConv() == CallingConv::X86_INTR) return "is an interrupt handler";
+  for (const GlobalIFunc& selector : function.getParent()->ifuncs())
+    if (selector.getResolverFunction() == &function)
+      return "chooses an implementation before the program is loaded (ifunc)";
+  return "";
+}
+
+bool is_short(const RangeAccess& access) {
+  const auto* bytes = dyn_cast<ConstantInt>(access.bytes);
+  return bytes != nullptr && bytes->getZExtValue() <= 256;  // four lines, before a prefetcher helps
+}
+
+class NearfarPass : public PassInfoMixin<NearfarPass> {
+ public:
+  static bool isRequired() { return true; }  // also at -O0 and in optnone functions
+
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
+    const Options options = read_options();
+    auto& functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
+    Sites sites(module, options.rate_log2);
+    Inserter inserter(module, options, sites);
+    std::vector<Function*> todo;
+    for (Function& function : module)
+      if (!function.isDeclarationForLinker()) todo.push_back(&function);
+    for (Function* function : todo) {
+      if (const StringRef why = reason_to_skip(*function); !why.empty())
+        sites.skip(*function, why);
+      else
+        instrument(*function, options, inserter, functions);
+    }
+    sites.finish();
+    return PreservedAnalyses::none();
+  }
+
+ private:
+  static void instrument(Function& function, const Options& options, Inserter& inserter,
+                         FunctionAnalysisManager& analyses) {
+    const DataLayout& layout = function.getParent()->getDataLayout();
+    Accesses accesses;
+    for (Instruction& instruction : instructions(function))
+      find_access(instruction, layout, accesses);
+    if (accesses.inline_assembly)
+      inserter.sites().skip(function, "its inline assembly was left out");
+    if (accesses.unknown_intrinsic)
+      inserter.sites().skip(function, "its processor-specific vector accesses were left out");
+
+    auto& loops = analyses.getResult<LoopAnalysis>(function);
+    auto& evolution = analyses.getResult<ScalarEvolutionAnalysis>(function);
+    auto& dominators = analyses.getResult<DominatorTreeAnalysis>(function);
+    std::vector<Group> groups =
+        group_accesses(function, accesses.plain, layout, !options.every_access());
+
+    // All that reads the code comes before all that changes it.
+    auto class_of = [&](const Instruction& instruction, Value* pointer) {
+      return classify(instruction, pointer, loops, evolution);
+    };
+    std::vector<nf_class> classes;
+    for (const Group& group : groups)
+      classes.push_back(class_of(*group.leader.instruction, group.leader.pointer));
+    std::vector<nf_class> lane_classes;
+    for (const LaneAccess& access : accesses.lanes)
+      lane_classes.push_back(class_of(*access.instruction, access.pointers));
+    // A long range is a stream; of a short one what matters is how its address comes about.
+    std::vector<nf_class> range_classes;
+    for (const RangeAccess& access : accesses.ranges)
+      range_classes.push_back(is_short(access) ? class_of(*access.instruction, access.pointer)
+                                               : NF_STREAM);
+    std::vector<nf_class> string_classes;
+    for (const StringAccess& access : accesses.strings)
+      string_classes.push_back(class_of(*access.call, access.first));
+
+    std::vector<bool> taken(groups.size(), false);
+    LoopPlan plan(function, loops, evolution, dominators);
+    if (options.loops) taken = plan.choose(groups);
+    plan.apply(groups, classes, inserter);
+
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      if (!taken[i]) inserter.group(groups[i], classes[i]);
+    for (std::size_t i = 0; i < accesses.lanes.size(); ++i)
+      inserter.lanes(accesses.lanes[i], lane_classes[i]);
+    for (std::size_t i = 0; i < accesses.ranges.size(); ++i)
+      inserter.range(accesses.ranges[i], range_classes[i]);
+    for (std::size_t i = 0; i < accesses.strings.size(); ++i)
+      inserter.string(accesses.strings[i], string_classes[i]);
+  }
+};
+
+}  // namespace
+
+}  // namespace nearfar::pass
+
+extern "C" __attribute__((visibility("default"))) ::llvm::PassPluginLibraryInfo
+llvmGetPassPluginInfo() {
+  return {LLVM_PLUGIN_API_VERSION, "nearfar", "1", [](PassBuilder& builder) {
+            builder.registerOptimizerLastEPCallback([](ModulePassManager& passes, auto&&...) {
+              passes.addPass(nearfar::pass::NearfarPass());
+            });
+          }};
+}

@@ -1,0 +1,45 @@
+// The module's table of sites, its registration, and the note of what could not be instrumented.
+#pragma once
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../abi.h"
+
+namespace nearfar::pass {
+
+class Sites {
+ public:
+  Sites(llvm::Module& module, unsigned rate_log2);
+
+  // Adds a site at `instruction`'s place in the source; returns its index in the module.
+  std::uint32_t add(const llvm::Instruction& instruction, std::uint64_t bytes, nf_operation,
+                    nf_class, std::uint64_t tests_per_line = 1);
+
+  // The site's id in the whole program: known only at run time, after registration.
+  llvm::Value* id(llvm::IRBuilder<>& builder, std::uint32_t index);
+
+  // Notes that `function` is not, or not wholly, instrumented, and why.
+  void skip(const llvm::Function& function, llvm::StringRef why);
+
+  // Writes table, constructor and note into the module.
+  void finish();
+
+ private:
+  llvm::Constant* string(llvm::StringRef text);
+  llvm::StructType* module_type() const;
+
+  llvm::Module& module_;
+  unsigned rate_log2_;
+  llvm::GlobalVariable* record_;  // struct nf_module
+  std::vector<llvm::Constant*> sites_;
+  llvm::StringMap<llvm::Constant*> strings_;
+  std::string note_;
+};
+
+}  // namespace nearfar::pass
