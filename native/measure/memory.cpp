@@ -8,25 +8,25 @@
 namespace nearfar::measure {
 namespace {
 
-Bytes whole_pages(Bytes size, Bytes page) {
-  return {(size.count + page.count - 1) / page.count * page.count};
+Bytes rounded_up(Bytes size, Bytes unit) {
+  return {(size.count + unit.count - 1) / unit.count * unit.count};
 }
 
 }  // namespace
 
 Memory Memory::anonymous(Bytes size, os::Pages pages, std::optional<unsigned> node) {
-  const Bytes whole = whole_pages(size, pages == os::Pages::base ? os::base_page : os::huge_page);
-  Memory memory(os::map_anonymous(whole, pages), whole);
+  const Bytes whole = rounded_up(size, pages == os::Pages::base ? os::base_page : os::huge_page);
+  Memory memory(os::map_anonymous(whole, pages), rounded_up(size, cache_line), whole);
   if (node) os::bind_to_node(memory.data_, whole, *node);
   os::populate(memory.data_, whole);
   return memory;
 }
 
 Memory Memory::file(int descriptor, Bytes size, bool direct) {
-  const Bytes whole = whole_pages(size, os::base_page);
+  const Bytes whole = rounded_up(size, os::base_page);
   std::byte* data = os::map_file(descriptor, whole, direct);
   if (data == nullptr) os::fail(EOPNOTSUPP, "map the file without a page cache");
-  Memory memory(data, whole);
+  Memory memory(data, rounded_up(size, cache_line), whole);
   os::populate(memory.data_, whole);
   return memory;
 }
@@ -35,9 +35,10 @@ Memory::Memory(Memory&& other) noexcept
     : position(other.position),
       data_(std::exchange(other.data_, nullptr)),
       size_(other.size_),
+      mapped_(other.mapped_),
       order_(std::move(other.order_)) {}
 
-Memory::~Memory() { os::unmap(data_, size_); }
+Memory::~Memory() { os::unmap(data_, mapped_); }
 
 void Memory::link(std::uint64_t block_lines, std::uint64_t seed) {
   order_ = random_order(lines(), block_lines, seed);

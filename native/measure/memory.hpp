@@ -19,7 +19,8 @@ enum LinkWord : std::uint8_t {
 
 class Memory {
  public:
-  // `size` is rounded up to whole pages. All pages are there when it returns.
+  // `size` is rounded up to whole lines, what is mapped to whole pages. All pages are there when
+  // it returns.
   static Memory anonymous(Bytes size, os::Pages pages, std::optional<unsigned> node);
   // The open file, which must be at least `size` long; `direct` as in os::map_file, and an error
   // where the file system cannot.
@@ -48,10 +49,11 @@ class Memory {
   std::uint64_t position = 0;
 
  private:
-  Memory(std::byte* data, Bytes size) : data_(data), size_(size) {}
+  Memory(std::byte* data, Bytes size, Bytes mapped) : data_(data), size_(size), mapped_(mapped) {}
 
   std::byte* data_;
   Bytes size_;
+  Bytes mapped_;
   std::vector<std::uint32_t> order_;
 };
 

@@ -1,0 +1,114 @@
+"""What else went on while we measured: recorded with every profile, and warned of if it matters."""
+
+from __future__ import annotations
+
+import os
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+
+STEAL_WARNING = 0.01
+"""Share of CPU time the hypervisor took: beyond it, medians of the authors' runs moved visibly."""
+
+LOAD_WARNING = 0.25
+"""Other programs' share of all CPUs, by CPU time, beyond which caches and bandwidth are shared."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Counters at one moment."""
+
+    load_average: float
+    """Of the last minute."""
+    busy_s: float
+    """CPU time all programs used since boot, stolen time left out, seconds."""
+    steal_s: float
+    all_s: float
+    own_s: float
+    """CPU time of this process."""
+    minor_faults: int
+    major_faults: int
+    involuntary_switches: int
+
+
+def snapshot(proc: Path = Path("/proc")) -> Snapshot:
+    """Read the counters now."""
+    ticks = [int(word) for word in (proc / "stat").read_text().splitlines()[0].split()[1:9]]
+    per_second = os.sysconf("SC_CLK_TCK")
+    user, nice, system, idle, wait, irq, softirq, steal = (tick / per_second for tick in ticks)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return Snapshot(
+        load_average=os.getloadavg()[0],
+        busy_s=user + nice + system + irq + softirq,
+        steal_s=steal,
+        all_s=user + nice + system + idle + wait + irq + softirq + steal,
+        own_s=usage.ru_utime + usage.ru_stime,
+        minor_faults=usage.ru_minflt,
+        major_faults=usage.ru_majflt,
+        involuntary_switches=usage.ru_nivcsw,
+    )
+
+
+def describe(before: Snapshot, after: Snapshot) -> tuple[dict[str, str], list[str]]:
+    """Return what to record of the time between two snapshots, and what to warn of."""
+    elapsed = max(after.all_s - before.all_s, 1e-9)
+    steal = (after.steal_s - before.steal_s) / elapsed
+    own = after.own_s - before.own_s
+    others = max(after.busy_s - before.busy_s - own, 0.0) / elapsed
+    recorded = {
+        "load_average_before": f"{before.load_average:.2f}",
+        "load_average_after": f"{after.load_average:.2f}",
+        "other_programs_cpu_share": f"{others:.3f}",
+        "steal_share": f"{steal:.4f}",
+        "page_faults_minor": str(after.minor_faults - before.minor_faults),
+        "page_faults_major": str(after.major_faults - before.major_faults),
+        "involuntary_context_switches": str(
+            after.involuntary_switches - before.involuntary_switches
+        ),
+    }
+    warnings: list[str] = []
+    if steal > STEAL_WARNING:
+        warnings.append(
+            f"the hypervisor took {steal:.1%} of CPU time: measure again at a quieter time"
+        )
+    if others > LOAD_WARNING:
+        warnings.append(
+            f"other programs used {others:.0%} of the CPUs: caches and bandwidth were shared"
+        )
+    if after.major_faults > before.major_faults:
+        warnings.append("pages were read from disk while measuring: memory is short")
+    return recorded, warnings
+
+
+def fixed_facts(cpu: int, sysfs: Path = Path("/sys"), proc: Path = Path("/proc")) -> dict[str, str]:
+    """Return what does not change while we measure: governor, huge pages, virtualisation."""
+    frequency = sysfs / f"devices/system/cpu/cpu{cpu}/cpufreq"
+    huge = _text(sysfs / "kernel/mm/transparent_hugepage/enabled")
+    chosen = huge[huge.find("[") + 1 : huge.find("]")] if "[" in huge else "unknown"
+    # Processors tell their guests that there is a hypervisor; its name is nearfar.machine's affair.
+    virtual = " hypervisor " in f" {_line(proc / 'cpuinfo', 'flags')} "
+    turbo = {"0": "on", "1": "off"}.get(
+        _text(sysfs / "devices/system/cpu/intel_pstate/no_turbo"), "unknown"
+    )
+    return {
+        "governor": _text(frequency / "scaling_governor") or "unknown",
+        "turbo": turbo,
+        "transparent_huge_pages": chosen,
+        "virtualisation": "virtual machine" if virtual else "none seen",
+        "numa_balancing": _text(proc / "sys/kernel/numa_balancing") or "unknown",
+    }
+
+
+def _line(path: Path, key: str) -> str:
+    for line in _text(path).splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value
+    return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,176 @@
+"""From a spec to mapped, placed, populated memory; says what was obtained in fact."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.units import format_bytes
+from nearfar.measure.spec import MemorySpec, Pages
+from nearfar.measure.topology import Topology
+
+if TYPE_CHECKING:
+    from nearfar._measure import Memory
+
+SAMPLED_PAGES = 64
+"""Pages asked for their node, spread over the memory; a partly failed binding shows in them."""
+
+Source = Callable[[int, Pages], "Memory"]
+"""Makes memory of so many bytes with such pages."""
+
+
+def source_of(spec: MemorySpec, topology: Topology) -> Source:
+    """Return what makes memory of `spec`; refuse a memory this machine does not have."""
+    if spec.kind == "file":
+        assert spec.path is not None
+        return lambda size_bytes, _pages: _file(spec, size_bytes)
+    node = spec.node
+    if node is not None and node not in topology.nodes:
+        there = ", ".join(map(str, topology.nodes)) or "none (the kernel has no NUMA support)"
+        raise NearfarError(
+            f"this machine has no NUMA node {node}; it has: {there}", ExitCode.MACHINE_LACKS
+        )
+    if node is None and len(topology.nodes) > 1:
+        node = topology.node  # near memory is that of the node whose CPUs measure
+    return lambda size_bytes, pages: _anonymous(size_bytes, pages, node)
+
+
+def huge_share(memory: Memory, smaps: Path = Path("/proc/self/smaps")) -> float:
+    """Return which share of the memory's present pages are 2 MiB, from the kernel's account."""
+    first, last = memory.address, memory.address + memory.size_bytes
+    huge_kib = present_kib = 0
+    inside = False
+    for line in smaps.read_text().splitlines():
+        if match := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            # Neighbouring mappings of one kind may be merged into one.
+            inside = int(match[1], 16) < last and int(match[2], 16) > first
+        elif inside:
+            key, _, value = line.partition(":")
+            if key == "Rss":
+                present_kib += int(value.split()[0])
+            elif key in ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"):
+                huge_kib += int(value.split()[0])
+            elif key in ("Private_Hugetlb", "Shared_Hugetlb"):
+                # Reserved huge pages are not in Rss.
+                huge_kib += int(value.split()[0])
+                present_kib += int(value.split()[0])
+    return huge_kib / present_kib if present_kib else 0.0
+
+
+def is_direct(spec: MemorySpec) -> bool:
+    """Say whether the file system of a ``file:`` spec maps its medium without a page cache."""
+    from nearfar._measure import Memory
+
+    assert spec.path is not None
+    with _temporary_file(spec.path, 1 << 20) as descriptor:
+        try:
+            Memory.file(descriptor, 4096, direct=True)
+        except OSError:
+            return False
+    return True
+
+
+def file_system_bytes(path: Path) -> tuple[int, int]:
+    """Return (total, free to us) bytes of the file system that holds `path`."""
+    try:
+        status = os.statvfs(_folder(path))
+    except OSError as error:
+        raise _no_file(path, error) from error
+    return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+
+
+def _anonymous(size_bytes: int, pages: Pages, node: int | None) -> Memory:
+    from nearfar._measure import Memory
+
+    try:
+        memory = Memory.anonymous(size_bytes, pages, node)
+        where = memory.nodes(SAMPLED_PAGES) if node is not None else []
+    except OSError as error:
+        raise _no_memory(size_bytes, pages, node, error) from error
+    elsewhere = sorted({place for place in where if place != node})
+    if elsewhere:
+        raise NearfarError(
+            f"asked for memory of node {node}, but pages landed on {elsewhere}: "
+            "is there enough free memory on that node?",
+            ExitCode.MACHINE_LACKS,
+        )
+    return memory
+
+
+def _no_memory(size_bytes: int, pages: Pages, node: int | None, error: OSError) -> NearfarError:
+    what = f"{format_bytes(size_bytes)} of memory" + ("" if node is None else f" on node {node}")
+    if pages == "2m" and error.errno in (errno.ENOMEM, errno.EFAULT):
+        count = -(-size_bytes // (2 << 20))
+        return NearfarError(
+            f"there are too few reserved 2 MiB pages for {what}: reserve at least {count} more "
+            "(sysctl vm.nr_hugepages=N), or use pages=thp",
+            ExitCode.MACHINE_LACKS,
+        )
+    if error.errno in (errno.EPERM, errno.ENOSYS):
+        return NearfarError(
+            f"may not place {what}: {error.strerror}; a container needs CAP_SYS_NICE for it "
+            "(docker run --cap-add SYS_NICE)",
+            ExitCode.MACHINE_LACKS,
+        )
+    return NearfarError(f"cannot get {what}: {error.strerror}", ExitCode.MACHINE_LACKS)
+
+
+def _file(spec: MemorySpec, size_bytes: int) -> Memory:
+    from nearfar._measure import Memory
+
+    assert spec.path is not None
+    with _temporary_file(spec.path, size_bytes) as descriptor:
+        try:
+            return Memory.file(descriptor, size_bytes, direct=True)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise _no_file(spec.path, error) from error
+        try:
+            return Memory.file(descriptor, size_bytes, direct=False)
+        except OSError as error:
+            raise _no_file(spec.path, error) from error
+
+
+@contextlib.contextmanager
+def _temporary_file(path: Path, size_bytes: int) -> Iterator[int]:
+    """Yield a descriptor of a file of `size_bytes` in the folder; it has no name any more.
+
+    Without a name it vanishes with its last mapping, however this process ends.
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=".nearfar-measure-", dir=_folder(path))
+        Path(name).unlink()
+    except OSError as error:
+        raise _no_file(path, error) from error
+    try:
+        try:
+            os.posix_fallocate(descriptor, 0, size_bytes)
+        except OSError as error:
+            raise _no_file(path, error) from error
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+def _no_file(path: Path, error: OSError) -> NearfarError:
+    hint = {
+        errno.ENOENT: "the folder does not exist",
+        errno.ENOTDIR: "its parent is not a folder",
+        errno.ENOSPC: "free some space or choose a smaller --largest",
+        errno.EACCES: "choose a folder you may write to",
+        errno.EROFS: "the file system is read-only",
+    }.get(error.errno or 0, error.strerror or "unknown")
+    return NearfarError(
+        f"cannot map a file in {_folder(path)}: {error.strerror}; {hint}", ExitCode.MACHINE_LACKS
+    )

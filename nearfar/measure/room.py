@@ -1,0 +1,87 @@
+"""How much memory a measurement may take, and how large its regions get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.units import format_bytes
+
+SHARE = 0.4
+"""Of the available memory; the rest is left to whoever else runs here."""
+
+CACHES_PER_REGION = 8
+"""The largest region over the last-level cache: a random line is in the cache 1 time in 8 at
+most, and never in the order in which a chase visits them."""
+
+SMALLEST_USEFUL_BYTES = 4 << 20
+"""Regions below this fit in second-level caches: nothing would be learnt of the memory."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """Sizes that fit."""
+
+    largest_bytes: int
+    """Largest region that is chased."""
+    buffer_bytes: int
+    """What bandwidth kernels run over, all threads together."""
+    page_kinds: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Memory taken: regions halve or quarter, so they sum to less than twice the largest."""
+        # A chase also keeps its order: 4 bytes a line, in near memory.
+        return 2 * self.largest_bytes * self.page_kinds + self.buffer_bytes
+
+
+def plan_room(
+    llc_bytes: int, total_llc_bytes: int, page_kinds: int, available_bytes: int, wanted_bytes: int
+) -> Room:
+    """Size regions: as `wanted_bytes` (0: by the caches), less where memory is short."""
+    largest = wanted_bytes or CACHES_PER_REGION * llc_bytes
+    # Threads share the buffer, and together they own all caches.
+    buffer = wanted_bytes or max(largest, CACHES_PER_REGION // 2 * total_llc_bytes)
+    wanted = Room(_whole(largest), _whole(buffer), page_kinds)
+    if wanted.total_bytes <= available_bytes:
+        return wanted
+    if wanted_bytes:
+        raise NearfarError(
+            f"regions up to {format_bytes(wanted_bytes)} take {format_bytes(wanted.total_bytes)} "
+            f"together, and {format_bytes(available_bytes)} may be used "
+            f"({SHARE:.0%} of what is available): choose a smaller --largest",
+            ExitCode.MACHINE_LACKS,
+        )
+    scale = available_bytes / wanted.total_bytes
+    room = Room(_whole(int(largest * scale)), _whole(int(buffer * scale)), page_kinds)
+    if room.largest_bytes < SMALLEST_USEFUL_BYTES:
+        raise NearfarError(
+            f"too little memory to measure: {format_bytes(available_bytes)} may be used "
+            f"({SHARE:.0%} of what is available); end other programs",
+            ExitCode.MACHINE_LACKS,
+        )
+    return room
+
+
+def available_bytes(proc: Path = Path("/proc"), sysfs: Path = Path("/sys")) -> int:
+    """Return what the kernel says can be had without swapping, within this control group."""
+    available = 0
+    for line in (proc / "meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            available = int(line.split()[1]) * 1024
+    group = sysfs / "fs/cgroup"
+    try:
+        limit = (group / "memory.max").read_text().strip()
+        if limit != "max":
+            used = int((group / "memory.current").read_text())
+            available = min(available, max(int(limit) - used, 0))
+    except (OSError, ValueError):
+        pass  # the root group, or no memory controller: no limit
+    return available
+
+
+def _whole(size_bytes: int) -> int:
+    """Round down to 2 MiB where that leaves something, else to 4 KiB."""
+    page = 2 << 20 if size_bytes >= 2 << 20 else 4096
+    return max(size_bytes // page * page, 4096)
