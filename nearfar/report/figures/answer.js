@@ -1,0 +1,5 @@
+// The sentences are written by Python; this only shows those of the chosen phase.
+figure("answer", (root) => () => {
+  for (const block of root.querySelectorAll(".answer"))
+    block.hidden = block.dataset.phase !== state.phase;
+});

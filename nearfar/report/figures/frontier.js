@@ -1,0 +1,122 @@
+// The frontier, the readings at the chosen budget, and which objects are near there.
+const MOST_LISTED = 8; // rows of the two lists: what fits beside the chart
+
+figure("frontier", (root) => {
+  const redraw = chart(root.querySelector(".draw"), "Slowdown against near memory spent", drawFrontier);
+  const step = (by) => {
+    const curve = frontier();
+    const to = curve && curve.near_bytes[pointAt(curve, state.budget) + by];
+    if (to !== undefined) update({ budget: to });
+  };
+  control("less").addEventListener("click", () => step(-1));
+  control("more").addEventListener("click", () => step(1));
+  return () => { readings(); lists(); redraw(); };
+});
+
+function readings() {
+  const curve = frontier();
+  if (!curve) {
+    for (const id of ["near-objects", "time", "slow", "cost"]) control(id).textContent = "–";
+    return;
+  }
+  const i = pointAt(curve, state.budget);
+  const operations = phasesByName.get(state.phase).operations;
+  const [time, low, high] = curve.time_ns[i];
+  const shown = operations ? (t) => ns(t / operations) : ns;
+  value(control("near-objects"), curve.steps[i], `${curve.steps[i]} of ${curve.order.length}`);
+  value(control("near-bytes"), curve.near_bytes[i],
+    `objects, ${bytes(curve.near_bytes[i])} (${percent(curve.near_bytes[i] / curve.footprint_bytes)})`);
+  value(control("time"), time, shown(time));
+  control("time-interval").textContent =
+    `${shown(low)} to ${shown(high)}${operations ? " per operation" : " of CPU time"}`;
+  value(control("slow"), curve.slowdown[i][0], times(curve.slowdown[i][0]));
+  control("slow-interval").textContent =
+    `${curve.slowdown[i][1].toFixed(2)} to ${curve.slowdown[i][2].toFixed(2)}`;
+  value(control("cost"), curve.cost_relative[i], percent(curve.cost_relative[i]));
+  control("less").disabled = i === 0;
+  control("more").disabled = i === curve.near_bytes.length - 1;
+}
+
+function lists() {
+  const curve = frontier(), added = effect() ? effect().added_ns : [];
+  const near = nearNow();
+  const order = [...data.objects.keys()].sort((a, b) => added[b][0] - added[a][0]);
+  for (const [side, title, mine] of [["near", "keep here", (i) => near.has(i)],
+    ["far", "can go", (i) => !near.has(i)]]) {
+    const all = curve ? order.filter(mine) : [];
+    const taken = all.reduce((sum, i) => sum + data.objects[i].size_bytes, 0);
+    control(`${side}-title`).textContent = `${title}: ${all.length} objects, ${bytes(taken)}`;
+    const rows = all.slice(0, MOST_LISTED).map((i) => el("li", { "data-object": data.objects[i].id },
+      el("span", { class: "name" }, data.objects[i].name),
+      el("span", { class: "quiet" }, bytes(data.objects[i].size_bytes)),
+      el("span", { class: "number" }, `+${ns(added[i][0])} if far`)));
+    if (all.length > MOST_LISTED)
+      rows.push(el("li", { class: "quiet" }, `and ${all.length - MOST_LISTED} more, in the table below`));
+    control(`${side}-list`).replaceChildren(...rows);
+  }
+}
+
+function drawFrontier(picture, width) {
+  const curve = frontier();
+  if (!curve) {
+    picture.append(svg("text", { x: 0, y: 20 }, "No frontier was computed for this memory and phase."));
+    return 40;
+  }
+  const left = 44, right = width - 8, top = 28, bottom = 300;
+  const total = curve.footprint_bytes || 1;
+  const others = farMemories.map((m) => frontier(m.name)).filter((c) => c && c !== curve);
+  const most = Math.max(1.05, ...[curve, ...others].map((c) => c.slowdown[0][0]), curve.slowdown[0][2]);
+  const x = d3.scaleLinear([0, 1], [left, right]);
+  const y = d3.scaleLinear([Math.min(1, ...curve.slowdown.map((s) => s[1])), most], [bottom, top]).nice(5);
+  xAxis(picture, x, { top, bottom, ticks: [0, .25, .5, .75, 1], format: percent,
+    label: "near memory, share of all objects' bytes" });
+  yAxis(picture, y, { left, right, ticks: y.ticks(5), format: (v) => `${v}×`, label: "slowdown" });
+  const steps = (c, pick) => d3.line((_, i) => x(c.near_bytes[i] / total), (_, i) => y(pick(c.slowdown[i])))
+    .curve(d3.curveStepAfter)(c.slowdown);
+  for (const other of others)
+    picture.append(svg("path", { d: steps(other, (s) => s[0]), fill: "none", "stroke-width": 1.2,
+      stroke: memoryColour(other.memory), opacity: 0.45 }));
+  const band = d3.area((_, i) => x(curve.near_bytes[i] / total), (s) => y(s[1]), (s) => y(s[2]))
+    .curve(d3.curveStepAfter)(curve.slowdown);
+  picture.append(
+    svg("path", { d: band, fill: memoryColour(curve.memory), opacity: 0.14 }),
+    svg("path", { d: steps(curve, (s) => s[0]), fill: "none", "stroke-width": 2.4,
+      stroke: memoryColour(curve.memory), "stroke-linejoin": "round" }));
+  otherWays(picture, x, y, total);
+  here(picture, curve, x, y, { top, bottom, right });
+  const toBudget = (event) => {
+    const box = picture.getBoundingClientRect();
+    const share = x.invert((event.clientX - box.left) * (width / box.width));
+    update({ budget: Math.floor(Math.min(1, Math.max(0, share)) * total) });
+  };
+  picture.addEventListener("pointerdown", toBudget);
+  picture.addEventListener("pointermove", (event) => { if (event.buttons & 1) toBudget(event); });
+  return bottom + 42;
+}
+
+// The other placements of each planned budget, as hollow marks.
+const wayShapes = { "hot-first": d3.symbolSquare, "page-interleaved": d3.symbolCircle,
+  optimal: d3.symbolStar };
+function otherWays(picture, x, y, total) {
+  for (const choice of data.choices) {
+    if (choice.memory !== state.memory || choice.phase !== state.phase) continue;
+    for (const way of choice.alternatives) {
+      if (!wayShapes[way.name]) continue;
+      picture.append(withTip(svg("path", { d: d3.symbol(wayShapes[way.name], 52)(), fill: "var(--card)",
+        stroke: "var(--soft)", "stroke-width": 1.5,
+        transform: `translate(${x(Math.min(1, choice.budget_bytes / total))},${y(way.slowdown.value)})` }),
+      () => [`${way.name} with ${bytes(choice.budget_bytes)}`, `slowdown ${times(way.slowdown.value)}`]));
+    }
+  }
+}
+
+function here(picture, curve, x, y, { top, bottom, right }) {
+  const i = pointAt(curve, state.budget), slow = curve.slowdown[i][0];
+  const at = x(Math.min(1, state.budget / (curve.footprint_bytes || 1)));
+  const leftSide = at > right - 120;
+  picture.append(
+    svg("line", { x1: at, x2: at, y1: top, y2: bottom, stroke: "var(--ink)", "stroke-dasharray": "3 3" }),
+    svg("circle", { cx: at, cy: y(slow), r: 6, fill: "var(--ink)", stroke: "var(--card)", "stroke-width": 2 }),
+    svg("text", { x: at + (leftSide ? -10 : 10), y: y(slow) - 12, class: "strong halo",
+      "text-anchor": leftSide ? "end" : "start" }, `${times(slow)} at ${bytes(state.budget)}`));
+}

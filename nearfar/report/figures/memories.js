@@ -1,0 +1,65 @@
+// Latency against bandwidth for every memory that has a curve, and the program's working points.
+figure("memories", (root) => {
+  const drawn = data.memories.filter((memory) => memory.curves.some((c) => c.points.length > 1));
+  const without = data.memories.filter((memory) => !drawn.includes(memory));
+  control("memories-without").textContent = without.length
+    ? `No curve is known for ${without.map((m) => m.title).join(", ")}; only idle figures are.` : "";
+  control("memories-legend").replaceChildren(
+    ...legend(drawn.map((memory) => [memoryColour(memory.name), memory.title])).children);
+  const redraw = chart(root.querySelector(".draw"), "Latency under load of each memory", (picture, width) =>
+    drawCurves(picture, width, drawn));
+  return () => {
+    root.querySelector(".phase-name").textContent = phaseTitle(state.phase);
+    redraw();
+  };
+});
+
+const curveFor = (memory, share) => memory.curves.reduce((best, curve) =>
+  !best || Math.abs(curve.read_share - share) < Math.abs(best.read_share - share) ? curve : best, null);
+
+function drawCurves(picture, width, drawn) {
+  if (!drawn.length) {
+    picture.append(svg("text", { x: 0, y: 20 }, "None of these memories has a latency-load curve."));
+    return 40;
+  }
+  const left = 52, right = width - 10, top = 28, bottom = 340;
+  const all = drawn.flatMap((m) => m.curves.flatMap((c) => c.points));
+  const dots = data.points.filter((p) => p.phase === state.phase);
+  const widest = Math.max(...all.map((p) => p[0]), ...dots.map((p) => p.traffic_gb_per_s));
+  const latencies = all.map((p) => p[1]).filter((v) => v > 0);
+  const x = d3.scaleLinear([0, widest], [left, right]);
+  const y = d3.scaleLog([0.85 * Math.min(...latencies), 1.1 * Math.max(...latencies)], [bottom, top]);
+  xAxis(picture, x, { top, bottom, ticks: x.ticks(width < 500 ? 5 : 9), format: (v) => String(v), label: "bandwidth, GB/s" });
+  yAxis(picture, y, { left, right, ticks: logTicks(y.domain()), format: digits3, label: "latency, ns (logarithmic)" });
+  for (const memory of drawn) {
+    const dot = dots.find((p) => p.memory === memory.name);
+    const main = curveFor(memory, dot ? dot.read_share : 1);
+    for (const curve of memory.curves)
+      picture.append(withTip(svg("path", { fill: "none", stroke: memoryColour(memory.name),
+        d: d3.line((p) => x(p[0]), (p) => y(Math.max(p[1], y.domain()[0])))(curve.points),
+        "stroke-width": curve === main ? 2.2 : 1, opacity: curve === main ? 1 : 0.28,
+        "stroke-linejoin": "round" }),
+      () => [memory.title, `${percent(curve.read_share)} reads, ${curve.how}`, ...curve.oddities]));
+  }
+  for (const dot of dots) if (dot.latency_ns !== null) picture.append(workingPoint(dot, x, y));
+  return bottom + 42;
+}
+
+function logTicks([low, high]) {
+  const ticks = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1)
+    for (const step of [1, 2, 5]) {
+      const tick = step * 10 ** power;
+      if (tick >= low && tick <= high) ticks.push(tick);
+    }
+  return ticks;
+}
+
+function workingPoint(dot, x, y) {
+  const memory = memoriesByName.get(dot.memory), chosen = dot.memory === state.memory || memory.role === "near";
+  return withTip(svg("circle", { cx: x(dot.traffic_gb_per_s), cy: y(dot.latency_ns), r: chosen ? 7 : 5,
+    fill: memoryColour(dot.memory), stroke: "var(--card)", "stroke-width": 2, "data-memory": dot.memory }),
+  () => [memory.title,
+    `${digits3(dot.traffic_gb_per_s)} GB/s with ${percent(dot.read_share)} reads: ${digits3(dot.latency_ns)} ns`,
+    dot.beyond ? "more than the curve reaches: bandwidth binds" : "on its curve"]);
+}

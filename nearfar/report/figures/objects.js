@@ -1,0 +1,85 @@
+// The table: sorted and filtered as a list of numbers; only the rows shown become elements.
+const FIRST_ROWS = 25, MORE_ROWS = 200;
+const classNames = ["chase", "indirect", "stream", "opaque"];
+
+figure("objects", (root) => {
+  const table = { key: "added:" + state.memory, descending: true, text: "", rows: FIRST_ROWS };
+  const body = root.querySelector("tbody"), head = root.querySelector("thead tr");
+  control("class-legend").replaceChildren(...legend(classNames.map((name) => [`var(--${name})`, name])).children);
+  const draw = () => drawObjects(table, head, body, draw);
+  control("object-filter").addEventListener("input", (event) => {
+    table.text = event.target.value.toLowerCase();
+    table.rows = FIRST_ROWS;
+    draw();
+  });
+  control("object-more").addEventListener("click", () => { table.rows += MORE_ROWS; draw(); });
+  let memory = state.memory;
+  return () => {
+    if (table.key === `added:${memory}`) table.key = `added:${state.memory}`;
+    memory = state.memory;
+    draw();
+  };
+});
+
+// Columns: key, heading, number or text, how to sort, what to show.
+function objectColumns(near) {
+  const phase = phasesByName.get(state.phase), thing = (i) => data.objects[i];
+  const columns = [
+    { key: "now", title: "Now", sort: (i) => (near.has(i) ? 1 : 0),
+      show: (i) => el("span", { class: `chip ${near.has(i) ? "near" : "far"}` }, near.has(i) ? "near" : "far") },
+    { key: "name", title: "Object", text: true, sort: (i) => thing(i).name.toLowerCase(), show: objectName },
+    { key: "size", title: "Size", number: true, sort: (i) => thing(i).size_bytes, show: (i) => bytes(thing(i).size_bytes) },
+    { key: "misses", title: "Misses", number: true, sort: (i) => misses(phase, i), show: (i) => count(misses(phase, i)) },
+    { key: "classes", title: "Classes", sort: (i) => phase.chase[i] / (misses(phase, i) || 1), show: (i) => classBar(phase, i) },
+  ];
+  const first = farMemories.find((m) => m.name === state.memory);
+  for (const memory of [first, ...farMemories.filter((m) => m !== first)].filter(Boolean)) {
+    const added = effect(memory.name);
+    if (!added) continue;
+    columns.push({ key: `added:${memory.name}`, title: `Added, ${memory.name}`, number: true,
+      sort: (i) => added.added_ns[i][0], show: (i) => ns(added.added_ns[i][0]) });
+  }
+  return columns;
+}
+
+const objectName = (i) => {
+  const thing = data.objects[i];
+  const path = thing.frames.map((f) => `${f.function} ${f.file}:${f.line}`).join(" ← ");
+  return el("span", { title: path || null }, thing.name,
+    el("span", { class: "small quiet" }, `  ${thing.kind}`));
+};
+
+function classBar(phase, i) {
+  const all = misses(phase, i);
+  const parts = classNames.map((name) => [name, all > 0 ? phase[name][i] / all : 0]);
+  const text = parts.filter(([, share]) => share > 0).map(([name, share]) => `${name} ${percent(share)}`).join(", ");
+  return withTip(el("span", { class: "classes", role: "img", "aria-label": text || "no misses" },
+    parts.map(([name, share]) => el("i", { style: { width: `${100 * share}%`, background: `var(--${name})` } }))),
+  () => ["Classes of its misses", text || "no misses"]);
+}
+
+function drawObjects(table, head, body, draw) {
+  const columns = objectColumns(nearNow());
+  const sorted = columns.find((column) => column.key === table.key) || columns[2];
+  head.replaceChildren(...columns.map((column) => el("th", {
+    scope: "col", class: column.number ? "number" : null,
+    "aria-sort": column === sorted ? (table.descending ? "descending" : "ascending") : null,
+  }, el("button", { type: "button", "data-key": column.key, onclick: () => {
+    table.descending = column === sorted ? !table.descending : !column.text;
+    table.key = column.key;
+    draw();
+    head.querySelector(`[data-key="${CSS.escape(column.key)}"]`).focus();
+  } }, column.title))));
+  const found = [...data.objects.keys()].filter((i) => matches(data.objects[i], table.text));
+  const keys = new Map(found.map((i) => [i, sorted.sort(i)]));
+  found.sort((a, b) => d3.ascending(keys.get(a), keys.get(b)) * (table.descending ? -1 : 1) || a - b);
+  body.replaceChildren(...found.slice(0, table.rows).map((i) => el("tr", { "data-object": data.objects[i].id },
+    columns.map((column) => el("td", { class: column.number ? "number" : column.key === "name" ? "name" : null },
+      column.show(i))))));
+  control("object-count").textContent = found.length
+    ? `${Math.min(found.length, table.rows)} of ${found.length} shown` : "no object matches";
+  control("object-more").hidden = found.length <= table.rows;
+}
+
+const matches = (thing, text) => !text || `${thing.name} ${thing.kind} ${thing.frames.map((f) =>
+  `${f.function} ${f.file}`).join(" ")}`.toLowerCase().includes(text);

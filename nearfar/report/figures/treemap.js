@@ -1,0 +1,74 @@
+// A squarified treemap (d3-hierarchy); colour in seven steps so that a reader can name them.
+const MOST_TILES = 300; // more tiles than this are narrower than a pixel
+const HEAT_STEPS = 6;
+
+figure("treemap", (root) => {
+  const redraw = chart(root.querySelector(".draw"), "Objects by size and sensitivity", drawTreemap);
+  return () => { drawHeatLegend(control("heat-legend")); redraw(); };
+});
+
+const sensitivity = (i) => {
+  const size = data.objects[i].size_bytes, now = effect();
+  return now && size > 0 ? Math.max(0, now.added_ns[i][0]) / size : 0;
+};
+// The top of the scale: the power of ten at or above the most sensitive object that is large
+// enough to be seen (0.05 % of the bytes); smaller ones saturate.
+function heatTop() {
+  const visible = data.objects.map((o, i) => (o.size_bytes > 0.0005 * data.footprint_bytes ? sensitivity(i) : 0));
+  const most = Math.max(0, ...visible);
+  return most > 0 ? Math.ceil(Math.log10(most)) : 0;
+}
+function heat(perByte, top) {
+  if (!(perByte > 0)) return 0;
+  return Math.max(1, Math.min(HEAT_STEPS, HEAT_STEPS - (top - 1 - Math.floor(Math.log10(perByte)))));
+}
+
+function drawHeatLegend(root) {
+  const top = heatTop();
+  const power = (n) => (n >= 0 && n < 4 ? String(10 ** n) : n < 0 && n > -4 ? (10 ** n).toFixed(-n) : `1e${n}`);
+  const items = [[0, "nothing"]];
+  for (let step = 1; step <= HEAT_STEPS; step += 1) {
+    const from = top - 1 - (HEAT_STEPS - step);
+    items.push([step, step === 1 ? `< ${power(from + 1)}`
+      : step === HEAT_STEPS ? `≥ ${power(from)}` : `${power(from)}–${power(from + 1)}`]);
+  }
+  root.replaceChildren("added ns per byte: ", ...items.map(([step, text]) => el("span", {},
+    el("span", { class: "swatch", style: { background: `var(--heat${step})` } }), text)));
+}
+
+function drawTreemap(picture, width) {
+  const height = Math.round(Math.max(280, Math.min(460, width * 0.5)));
+  const bySize = [...data.objects.keys()].filter((i) => data.objects[i].size_bytes > 0)
+    .sort((a, b) => data.objects[b].size_bytes - data.objects[a].size_bytes);
+  if (!bySize.length) {
+    picture.append(svg("text", { x: 0, y: 20 }, "The profile holds no object of any size."));
+    return 40;
+  }
+  const shown = bySize.slice(0, MOST_TILES), rest = bySize.slice(MOST_TILES);
+  const leaves = shown.map((i) => ({ i, size: data.objects[i].size_bytes }));
+  if (rest.length)
+    leaves.push({ i: -1, size: rest.reduce((sum, i) => sum + data.objects[i].size_bytes, 0) });
+  const tree = d3.treemap().size([width, height]).paddingInner(2).round(true)(
+    d3.hierarchy({ children: leaves }).sum((leaf) => leaf.size || 0).sort((a, b) => b.value - a.value));
+  const near = nearNow(), top = heatTop();
+  for (const leaf of tree.leaves()) picture.append(tile(leaf, near, top, rest.length));
+  return height;
+}
+
+function tile(leaf, near, top, gathered) {
+  const { i, size } = leaf.data, w = leaf.x1 - leaf.x0, h = leaf.y1 - leaf.y0;
+  const perByte = i < 0 ? 0 : sensitivity(i), step = heat(perByte, top), isNear = near.has(i);
+  const name = i < 0 ? `${gathered} small objects` : data.objects[i].name;
+  const ink = step >= 5 ? "var(--heat-light-ink)" : "var(--ink)";
+  const letters = Math.floor((w - 12) / 6.4);
+  const group = svg("g", { transform: `translate(${leaf.x0},${leaf.y0})`, "data-object": i },
+    svg("rect", { width: w, height: h, rx: 3, fill: `var(--heat${step})` }),
+    isNear && w > 5 && h > 5 ? svg("rect", { x: 1.5, y: 1.5, width: w - 3, height: h - 3, rx: 2,
+      fill: "none", stroke: "var(--near)", "stroke-width": 3 }) : null,
+    letters > 4 && h > 22 ? svg("text", { x: 8, y: 18, style: { fill: ink, fontWeight: 600 } },
+      name.length > letters ? `${name.slice(0, letters - 1)}…` : name) : null,
+    letters > 7 && h > 40 ? svg("text", { x: 8, y: 34, style: { fill: ink } }, bytes(size)) : null);
+  return withTip(group, () => i < 0 ? [name, bytes(size)] : [name,
+    `${bytes(size)}, ${isNear ? "near" : "far"} at this budget`,
+    `adds ${ns(effect() ? effect().added_ns[i][0] : 0)} if far: ${digits3(perByte)} ns per byte`]);
+}
