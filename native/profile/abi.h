@@ -61,6 +61,9 @@ struct nf_module {
   const char* compiler; /* "clang 16.0.6 -O2" */
 };
 
+/* The run-time library is built with hidden visibility; these it exports. */
+#pragma GCC visibility push(default)
+
 void __nf_register(struct nf_module* module);
 
 /* An access to a sampled line. `site` is module.first_site + index; `is_store` 0 or 1.
@@ -105,6 +108,8 @@ struct nf_loop {
 /* Reports the accesses of the event now due (none on the first call) and returns the number of
  * iterations until the next: 0 (first call only) for the current iteration. preserve_most. */
 uint64_t __nf_loop(struct nf_loop* loop);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }
