@@ -64,11 +64,18 @@ struct nf_module {
 /* The run-time library is built with hidden visibility; these it exports. */
 #pragma GCC visibility push(default)
 
+/* Functions marked so keep the caller's general registers; only clang can define them. */
+#ifdef __clang__
+#define NF_PRESERVE_MOST __attribute__((preserve_most))
+#else
+#define NF_PRESERVE_MOST
+#endif
+
 void __nf_register(struct nf_module* module);
 
 /* An access to a sampled line. `site` is module.first_site + index; `is_store` 0 or 1.
  * Called with the preserve_most convention, so that the fast path keeps its registers. */
-void __nf_access(const void* address, uint32_t site, uint32_t is_store);
+NF_PRESERVE_MOST void __nf_access(const void* address, uint32_t site, uint32_t is_store);
 
 /* `bytes` bytes from `address` are touched once, in order (memcpy, memset, a loop's stream taken
  * out of the loop). Ordinary calling convention; sampled lines are found inside. */
@@ -79,7 +86,7 @@ void __nf_range(const void* address, size_t bytes, uint32_t site, uint32_t is_st
 
 /* Up to 64 bytes from `address`, which may straddle two lines, of which one may be sampled.
  * preserve_most. `shape` is rate_log2 << 16 | bytes << 1 | is_store. */
-void __nf_span(const void* address, uint32_t site, uint32_t shape);
+NF_PRESERVE_MOST void __nf_span(const void* address, uint32_t site, uint32_t shape);
 
 /* A string function is about to look at `first` and, unless null, `second`, at most `limit` bytes of
  * each: until they differ (second given) or until a byte equals `stop` (0..255, or -1 for none).
@@ -107,7 +114,7 @@ struct nf_loop {
 
 /* Reports the accesses of the event now due (none on the first call) and returns the number of
  * iterations until the next: 0 (first call only) for the current iteration. preserve_most. */
-uint64_t __nf_loop(struct nf_loop* loop);
+NF_PRESERVE_MOST uint64_t __nf_loop(struct nf_loop* loop);
 
 #pragma GCC visibility pop
 
