@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -28,34 +29,31 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
 
 
 def _phases(prediction: Prediction, device: DevicePrediction) -> Table:
-    naive = [model.model.replace("-", "-\n") for model in device.total.models]
+    naive = [model.model.replace("-", "\n") for model in device.total.models]
     table = Table(
         "phase",
         "near",
         "all far",
-        "slowdown",
-        "95 %",
+        "slowdown (95 %)",
         *naive,
-        "bound by",
+        "bound",
         title=f"{escape(device.title)} ({escape(device.far)}), near {escape(prediction.near)}, "
         f"model {prediction.model}",
         title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
     for column in table.columns:
         column.no_wrap = True
     shown = device.phases if len(device.phases) == 1 else [*device.phases, device.total]
     for phase in shown:
-        per_operation = phase.near_ns_per_operation is not None
+        operations = phase.operations or 1.0
+        suffix = "/op" if phase.operations else ""
         table.add_row(
             escape(phase.phase),
-            f"{phase.near_ns_per_operation:.1f} ns/op"
-            if per_operation
-            else format_ns(phase.near_time_ns.value),
-            f"{phase.far_ns_per_operation.value:.1f} ns/op"
-            if phase.far_ns_per_operation is not None
-            else format_ns(phase.far_time_ns.value),
-            f"{phase.slowdown.value:.2f}",
-            f"{phase.slowdown.low:.2f}-{phase.slowdown.high:.2f}",
+            format_ns(phase.near_time_ns.value / operations) + suffix,
+            format_ns(phase.far_time_ns.value / operations),
+            f"{phase.slowdown.value:.2f} ({phase.slowdown.low:.1f}-{phase.slowdown.high:.1f})",
             *(f"{model.slowdown:.2f}" for model in phase.models),
             phase.bound,
         )
@@ -64,7 +62,15 @@ def _phases(prediction: Prediction, device: DevicePrediction) -> Table:
 
 def _objects(total: PhasePrediction) -> Table:
     added = total.far_time_ns.value - total.near_time_ns.value
-    table = Table("object", "size", "adds if far", "share", "misses")
+    table = Table(
+        "object",
+        "size",
+        "adds if far",
+        "share",
+        "misses",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     for effect in total.objects[:TOP_OBJECTS]:
         table.add_row(
             escape(effect.name),

@@ -1,0 +1,25 @@
+"""Most saved time per byte first."""
+
+from __future__ import annotations
+
+from nearfar.place.optimiser import OPTIMISERS, Choice, Optimiser
+from nearfar.place.order import best_of, fill, greedy_order, single_best
+from nearfar.place.problem import Problem
+
+
+@OPTIMISERS.register("greedy")
+class Greedy(Optimiser):
+    """Fills the budget by benefit per byte; at least half of the best there is.
+
+    Benefit per byte alone can be arbitrarily bad: a small dense object in the way of a large
+    one that would have filled the budget. The better of it and the one best object saves at
+    least half of what the best choice saves (the classic bound, where times add).
+    """
+
+    name = "greedy"
+    bar = "greedy"
+
+    def choose(self, problem: Problem, budget_bytes: int) -> Choice:
+        """Return the better of the dense filling and the one best object that fits."""
+        filled = fill(greedy_order(problem), problem, budget_bytes)
+        return Choice(best_of(problem, [filled, single_best(problem, budget_bytes)]))
