@@ -1,0 +1,99 @@
+// What becomes of an access to a sampled line: the slow side of the instrumented code's test.
+#include "profile/runtime/access.hpp"
+
+#include "profile/runtime/live.hpp"
+#include "profile/runtime/locks.hpp"
+#include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/runtime.hpp"
+#include "profile/runtime/thread.hpp"
+
+namespace nearfar::profile {
+
+namespace {
+
+// Memory is also looked at by time, not only when allocated; the clock is read every so many
+// events.
+constexpr std::uint32_t events_per_clock = 1024;
+
+std::uint64_t counter_key(std::uint32_t phase, std::uint16_t site, std::uint32_t instruction) {
+  return std::uint64_t{phase} << 48 | std::uint64_t{site} << 32 | instruction;
+}
+
+void count_write_back(std::uint32_t phase, sim::LineWord evicted) {
+  CounterRecord* counter = runtime.counters.find_or_add(counter_key(phase, evicted.owner(), 0),
+                                                        this_thread.id, [](CounterRecord&) {});
+  if (counter != nullptr) add(counter->read_misses, 1);
+}
+
+CounterRecord* counter_of(std::uint64_t key, std::uint32_t site) {
+  if (CounterRecord* known = runtime.counters.find(key)) return known;
+  remember_instruction(site);
+  return runtime.counters.find_or_add(key, this_thread.id, [](CounterRecord&) {});
+}
+
+sim::Outcome simulate(std::uint64_t line, std::uint16_t owner, bool store) {
+  const std::uint64_t set = runtime.cache.set_of(runtime.lines.index(line));
+  Lock const lock(runtime.set_locks[set], this_thread.id);
+  return runtime.cache.access_in(set, line, owner, store);
+}
+
+}  // namespace
+
+void access_line(std::uint64_t address, std::uint32_t site, bool store) {
+  Guard const guard;
+  if (!guard) {
+    add(runtime.header->dropped, 1);
+    return;
+  }
+  meet_thread();
+  Thread& thread = this_thread;
+  const std::uint32_t phase = runtime.current_phase();
+  std::uint16_t owner = *runtime.shadow.entry(address);
+  if (owner == site_none) owner = site_of_untagged(address);
+  const std::uint64_t key = counter_key(phase, owner, site + 1);
+  CounterRecord* counter = key == thread.last_key ? thread.last_counter : counter_of(key, site);
+  if (counter != nullptr) {
+    thread.last_key = key;
+    thread.last_counter = counter;
+    add(counter->accesses, 1);
+  }
+  // Most accesses follow one to the same line, which then is its set's first: nothing would change
+  // but that a first store makes it dirty.
+  const bool same_line = address >> 6 == thread.last_line;
+  if (same_line && (!store || thread.last_stored)) return;
+  const std::uint64_t line = runtime.lines.ordinal(address);
+  const sim::Outcome outcome = simulate(line, owner, store);
+  thread.last_line = address >> 6;
+  thread.last_stored = store;
+  if (!outcome.hit) {
+    if (counter != nullptr) add(store ? counter->write_misses : counter->read_misses, 1);
+    const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
+    add(runtime.header->group_misses[group], 1);
+    if (outcome.evicted.dirty()) count_write_back(phase, outcome.evicted);
+  }
+  if (++thread.events % events_per_clock == 0) sample_live();
+}
+
+void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store) {
+  runtime.lines.for_each(address, size, [&](std::uint64_t line) {
+    // The first byte touched says whose memory it is where objects share the line.
+    access_line(line > address ? line : address, site, store);
+  });
+}
+
+}  // namespace nearfar::profile
+
+// Called by entry.c, on behalf of instrumented code.
+extern "C" void nf_access_slow(const void* address, std::uint32_t site, std::uint32_t is_store) {
+  if (nearfar::profile::active()) {
+    nearfar::profile::access_line(reinterpret_cast<std::uint64_t>(address), site, is_store != 0);
+  }
+}
+
+extern "C" void __nf_range(const void* address, size_t bytes, std::uint32_t site,
+                           std::uint32_t is_store) {
+  if (nearfar::profile::active()) {
+    nearfar::profile::access_range(reinterpret_cast<std::uint64_t>(address), bytes, site,
+                                   is_store != 0);
+  }
+}

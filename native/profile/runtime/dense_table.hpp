@@ -1,0 +1,109 @@
+// Finds records by key; they stay in the order of their making, in a process file's table.
+#pragma once
+
+#include <cstdint>
+
+#include "profile/runtime/locks.hpp"
+#include "profile/runtime/os.hpp"
+#include "profile/runtime/process_file.hpp"
+
+namespace nearfar::profile {
+
+// The records are dense in the shared file: few pages, easily read. The index to them is private,
+// open addressing, and doubles when half full. Readers take no lock: a superseded index is left
+// mapped (all of them together are as large as the last), at worst it misses the newest keys,
+// and then the look-up is repeated under the lock.
+template <typename Record>
+class DenseTable {
+ public:
+  // Forgets everything; the file's table must be as unused as its `used` says.
+  void attach(ProcessHeader& header, Table& table) {
+    records_ = profile::records<Record>(header, table);
+    table_ = &table;
+    lock_ = 0;
+    index_ = nullptr;
+    for (std::uint32_t i = 0; i < table.used; ++i) insert(records_[i].key, i);
+  }
+
+  Record* find(std::uint64_t key) const {
+    const Index* index = __atomic_load_n(&index_, __ATOMIC_ACQUIRE);
+    if (index == nullptr) return nullptr;
+    for (std::uint64_t at = hash(key);; ++at) {
+      const std::uint32_t entry =
+          __atomic_load_n(&index->entries[at & index->mask], __ATOMIC_ACQUIRE);
+      if (entry == 0) return nullptr;
+      if (records_[entry - 1].key == key) return &records_[entry - 1];
+    }
+  }
+
+  // `fill(record)` completes a new record before others can see it. Null if the table is full.
+  template <typename Fill>
+  Record* find_or_add(std::uint64_t key, std::uint32_t self, Fill fill) {
+    if (Record* known = find(key)) return known;
+    Lock const lock(lock_, self);
+    if (Record* known = find(key)) return known;
+    const std::uint32_t place = table_->used;
+    if (place >= table_->capacity) {
+      ++table_->lost;
+      return nullptr;
+    }
+    records_[place].key = key;
+    fill(records_[place]);
+    if (!insert(key, place)) {
+      ++table_->lost;
+      return nullptr;
+    }
+    __atomic_store_n(&table_->used, place + 1, __ATOMIC_RELEASE);
+    return &records_[place];
+  }
+
+  Record& operator[](std::uint32_t place) const { return records_[place]; }
+  std::uint32_t used() const { return table_->used; }
+  std::uint32_t place_of(const Record& record) const {
+    return static_cast<std::uint32_t>(&record - records_);
+  }
+
+ private:
+  struct Index {
+    std::uint64_t mask;
+    std::uint32_t entries[];  // record's place + 1; 0: free
+  };
+
+  static std::uint64_t hash(std::uint64_t key) {
+    const std::uint64_t mixed = key * 0x9E3779B97F4A7C15ull;
+    return mixed ^ mixed >> 32;
+  }
+
+  static void put(Index& index, std::uint64_t key, std::uint32_t place) {
+    std::uint64_t at = hash(key);
+    while (index.entries[at & index.mask] != 0) ++at;
+    __atomic_store_n(&index.entries[at & index.mask], place + 1, __ATOMIC_RELEASE);
+  }
+
+  bool insert(std::uint64_t key, std::uint32_t place) {
+    if (index_ == nullptr || (place + 1) * 2ull > index_->mask) {
+      if (!grow(place)) return false;
+    }
+    put(*index_, key, place);
+    return true;
+  }
+
+  bool grow(std::uint32_t places) {
+    // 1024 entries are one page: the smallest there is.
+    const std::uint64_t entries = index_ == nullptr ? 1024 : (index_->mask + 1) * 2;
+    void* memory = reserve_memory(sizeof(Index) + entries * sizeof(std::uint32_t));
+    if (memory == nullptr) return false;
+    auto* larger = static_cast<Index*>(memory);
+    larger->mask = entries - 1;
+    for (std::uint32_t i = 0; i < places; ++i) put(*larger, records_[i].key, i);
+    __atomic_store_n(&index_, larger, __ATOMIC_RELEASE);
+    return true;
+  }
+
+  Record* records_ = nullptr;
+  Table* table_ = nullptr;
+  Index* index_ = nullptr;
+  std::uint32_t lock_ = 0;
+};
+
+}  // namespace nearfar::profile

@@ -1,0 +1,47 @@
+// The functions that are interposed, in one list: name, result, parameters.
+//
+// The library is linked ahead of libc, so these are the first found. operator new and delete,
+// strdup, getline and the like are not here: they call malloc, and the stack walk sees through
+// them. A program's own allocator (its own malloc, jemalloc's operator new) is not seen at
+// all; the verb recognises and says it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#define NEARFAR_HOOKS(HOOK)                                \
+  HOOK(malloc, void*, (size_t))                            \
+  HOOK(calloc, void*, (size_t, size_t))                    \
+  HOOK(realloc, void*, (void*, size_t))                    \
+  HOOK(free, void, (void*))                                \
+  HOOK(memalign, void*, (size_t, size_t))                  \
+  HOOK(aligned_alloc, void*, (size_t, size_t))             \
+  HOOK(posix_memalign, int, (void**, size_t, size_t))      \
+  HOOK(valloc, void*, (size_t))                            \
+  HOOK(pvalloc, void*, (size_t))                           \
+  HOOK(malloc_usable_size, size_t, (void*))                \
+  HOOK(mmap, void*, (void*, size_t, int, int, int, off_t)) \
+  HOOK(munmap, int, (void*, size_t))                       \
+  HOOK(mremap, void*, (void*, size_t, size_t, int, ...))   \
+  HOOK(mprotect, int, (void*, size_t, int))                \
+  HOOK(mlockall, int, (int))
+
+namespace nearfar::profile {
+
+// The next definition of each: libc's, or that of an allocator the program links.
+struct RealFunctions {
+#define NEARFAR_MEMBER(name, result, parameters) result(*name) parameters;
+  NEARFAR_HOOKS(NEARFAR_MEMBER)
+#undef NEARFAR_MEMBER
+};
+extern RealFunctions real;
+
+// Finds them; called by whichever hook comes first.
+void find_real_functions();
+inline void need_real_functions() {
+  if (real.malloc == nullptr) find_real_functions();
+}
+
+}  // namespace nearfar::profile

@@ -1,0 +1,116 @@
+// malloc and its family. Inert, each is one test and a jump; active, most blocks touch no sampled
+// line, which is one more test.
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "profile/runtime/hooks.hpp"
+#include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/runtime.hpp"
+#include "profile/runtime/stack_walk.hpp"
+
+using nearfar::profile::active;
+using nearfar::profile::block_allocated;
+using nearfar::profile::block_freed;
+using nearfar::profile::block_kept;
+using nearfar::profile::Call;
+using nearfar::profile::need_real_functions;
+using nearfar::profile::real;
+using nearfar::profile::runtime;
+using nearfar::profile::site_none;
+
+namespace {
+
+// What a block takes, not what was asked for: malloc and free must agree on it.
+std::uint64_t size_of(void* block) { return real.malloc_usable_size(block); }
+
+[[gnu::always_inline]] inline void* allocated(void* block, Call call) {
+  if (active() && block != nullptr) {
+    const auto address = reinterpret_cast<std::uint64_t>(block);
+    const std::uint64_t size = size_of(block);
+    if (runtime.lines.any_in(address, size)) {
+      const int error = errno;
+      block_allocated(address, size, call);
+      errno = error;
+    }
+  }
+  return block;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void* malloc(size_t size) noexcept {
+  need_real_functions();
+  return allocated(real.malloc(size), NEARFAR_THIS_CALL);
+}
+
+void* calloc(size_t count, size_t size) noexcept {
+  need_real_functions();
+  return allocated(real.calloc(count, size), NEARFAR_THIS_CALL);
+}
+
+void free(void* block) noexcept {
+  need_real_functions();
+  if (active() && block != nullptr) {
+    const auto address = reinterpret_cast<std::uint64_t>(block);
+    const std::uint64_t size = size_of(block);
+    if (runtime.lines.any_in(address, size)) block_freed(address, size);
+  }
+  real.free(block);
+}
+
+void* realloc(void* block, size_t size) noexcept {
+  need_real_functions();
+  if (!active() || block == nullptr) return allocated(real.realloc(block, size), NEARFAR_THIS_CALL);
+  const auto address = reinterpret_cast<std::uint64_t>(block);
+  const std::uint64_t old_size = size_of(block);
+  std::uint16_t site = site_none;
+  if (runtime.lines.any_in(address, old_size)) site = block_freed(address, old_size);
+  void* moved = real.realloc(block, size);
+  if (moved == nullptr && size != 0) {
+    block_kept(address, old_size, site);
+    return nullptr;
+  }
+  return allocated(moved, NEARFAR_THIS_CALL);
+}
+
+void* reallocarray(void* block, size_t count, size_t size) noexcept {
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return realloc(block, bytes);
+}
+
+void* memalign(size_t alignment, size_t size) noexcept {
+  need_real_functions();
+  return allocated(real.memalign(alignment, size), NEARFAR_THIS_CALL);
+}
+
+void* aligned_alloc(size_t alignment, size_t size) noexcept {
+  need_real_functions();
+  return allocated(real.aligned_alloc(alignment, size), NEARFAR_THIS_CALL);
+}
+
+int posix_memalign(void** block, size_t alignment, size_t size) noexcept {
+  need_real_functions();
+  const int error = real.posix_memalign(block, alignment, size);
+  if (error == 0) allocated(*block, NEARFAR_THIS_CALL);
+  return error;
+}
+
+void* valloc(size_t size) noexcept {
+  need_real_functions();
+  return allocated(real.valloc(size), NEARFAR_THIS_CALL);
+}
+
+void* pvalloc(size_t size) noexcept {
+  need_real_functions();
+  return allocated(real.pvalloc(size), NEARFAR_THIS_CALL);
+}
+}
+#pragma GCC visibility pop

@@ -1,0 +1,97 @@
+// mmap and its family.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "profile/runtime/hooks.hpp"
+#include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/runtime.hpp"
+#include "profile/runtime/stack_walk.hpp"
+
+using namespace nearfar::profile;
+
+namespace {
+
+// Path of the file behind `file`, as the kernel names it; false if it cannot be told.
+bool path_of(int file, char (&path)[4096]) {
+  char link[64];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  path[length > 0 ? length : 0] = '\0';
+  return length > 0;
+}
+
+void* mapped(void* address, size_t size, int protection, int flags, int file, Call call) {
+  if (address == MAP_FAILED || !active()) return address;
+  const int error = errno;
+  char path[4096];
+  const bool named = (flags & MAP_ANONYMOUS) == 0 && path_of(file, path);
+  range_mapped(reinterpret_cast<std::uint64_t>(address), size, protection != PROT_NONE,
+               named ? path : nullptr, call);
+  errno = error;
+  return address;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void* mmap(void* wanted, size_t size, int protection, int flags, int file, off_t offset) noexcept {
+  need_real_functions();
+  return mapped(real.mmap(wanted, size, protection, flags, file, offset), size, protection, flags,
+                file, NEARFAR_THIS_CALL);
+}
+
+// off_t has 64 bits here, so both names are one function.
+void* mmap64(void* wanted, size_t size, int protection, int flags, int file,
+             off64_t offset) noexcept {
+  need_real_functions();
+  return mapped(real.mmap(wanted, size, protection, flags, file, offset), size, protection, flags,
+                file, NEARFAR_THIS_CALL);
+}
+
+int munmap(void* address, size_t size) noexcept {
+  need_real_functions();
+  if (active()) range_unmapped(reinterpret_cast<std::uint64_t>(address), size);
+  return real.munmap(address, size);
+}
+
+void* mremap(void* address, size_t old_size, size_t new_size, int flags, ...) noexcept {
+  need_real_functions();
+  void* wanted = nullptr;
+  if ((flags & MREMAP_FIXED) != 0) {
+    va_list more;
+    va_start(more, flags);
+    wanted = va_arg(more, void*);
+    va_end(more);
+  }
+  void* moved = real.mremap(address, old_size, new_size, flags, wanted);
+  if (active() && moved != MAP_FAILED) {
+    const int error = errno;
+    range_moved(reinterpret_cast<std::uint64_t>(address), old_size,
+                reinterpret_cast<std::uint64_t>(moved), new_size);
+    errno = error;
+  }
+  return moved;
+}
+
+int mprotect(void* address, size_t size, int protection) noexcept {
+  need_real_functions();
+  const int result = real.mprotect(address, size, protection);
+  if (active() && result == 0 && protection != PROT_NONE) {
+    range_accessible(reinterpret_cast<std::uint64_t>(address), size);
+  }
+  return result;
+}
+
+// Locking all memory would make the shadow of the whole address space real: what is touched is
+// locked when it is.
+int mlockall(int flags) noexcept {
+  need_real_functions();
+  return real.mlockall(active() ? flags | MCL_ONFAULT : flags);
+}
+}
+#pragma GCC visibility pop

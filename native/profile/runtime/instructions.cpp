@@ -1,0 +1,85 @@
+// Which instrumented modules there are, and what their instructions are called.
+#include <string.h>
+
+#include "profile/abi.h"
+#include "profile/runtime/access.hpp"
+#include "profile/runtime/runtime.hpp"
+#include "profile/runtime/thread.hpp"
+
+namespace nearfar::profile {
+
+namespace {
+
+// What a module said of itself; its own memory may go with dlclose. In order of first_site.
+struct Instrumented {
+  const nf_site* sites;
+  std::uint32_t first_site;
+  std::uint32_t site_count;
+};
+// One per translation unit: the largest programs known have some ten thousand.
+constexpr std::uint32_t most_modules = 1u << 16;
+Instrumented modules[most_modules];
+std::uint32_t module_count = 0;
+std::uint32_t next_site = 0;
+std::uint32_t lock_word = 0;
+
+const nf_site* site_called(std::uint32_t id) {
+  std::uint32_t low = 0;
+  std::uint32_t high = __atomic_load_n(&module_count, __ATOMIC_ACQUIRE);
+  while (high - low > 1) {
+    const std::uint32_t middle = (low + high) / 2;
+    (modules[middle].first_site <= id ? low : high) = middle;
+  }
+  if (low == high) return nullptr;
+  const std::uint32_t index = id - modules[low].first_site;
+  return index < modules[low].site_count ? &modules[low].sites[index] : nullptr;
+}
+
+}  // namespace
+
+void remember_instruction(std::uint32_t site) {
+  const std::uint64_t key = std::uint64_t{site} + 1;
+  const nf_site* known = site_called(site);
+  if (known == nullptr || runtime.instructions.find(key) != nullptr) return;
+  const std::uint32_t function = runtime.strings.intern(known->function);
+  const std::uint32_t file = runtime.strings.intern(known->file);
+  runtime.instructions.find_or_add(key, thread_id(), [&](InstructionRecord& fresh) {
+    fresh.function = function;
+    fresh.file = file;
+    fresh.line = known->line;
+    fresh.column = known->column;
+    fresh.bytes = static_cast<std::uint16_t>(known->bytes);
+    fresh.operation = known->operation;
+    fresh.access_class = known->access_class;
+    fresh.tests_per_line = known->tests_per_line;
+  });
+}
+
+}  // namespace nearfar::profile
+
+extern "C" void __nf_register(nf_module* module) {
+  using namespace nearfar::profile;
+  Guard const guard;
+  if (module->abi_version == NF_ABI_VERSION && !active()) activate(module->rate_log2);
+  if (!active()) return;
+  ProcessHeader& header = *runtime.header;
+  Lock const lock(lock_word, thread_id());
+  if (module->abi_version != NF_ABI_VERSION) {
+    ++header.wrong_modules;
+    return;
+  }
+  if (module->rate_log2 != runtime.lines.rate_log2()) {
+    ++header.mixed_rates;
+    return;
+  }
+  if (module_count == most_modules) {
+    ++header.instructions.lost;
+    return;
+  }
+  ++header.instrumented_modules;
+  if (header.compiler == 0) header.compiler = runtime.strings.intern(module->compiler);
+  module->first_site = next_site;
+  modules[module_count] = {module->sites, next_site, module->site_count};
+  next_site += module->site_count;
+  __atomic_store_n(&module_count, module_count + 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,104 @@
+#include "profile/runtime/live.hpp"
+
+#include <time.h>
+
+#include "profile/runtime/locks.hpp"
+#include "profile/runtime/runtime.hpp"
+#include "profile/runtime/thread.hpp"
+
+namespace nearfar::profile {
+
+namespace {
+
+std::uint32_t lock_word = 0;
+std::uint64_t next_sample_ns = 0;
+std::uint64_t interval_ns = 0;
+std::int64_t snapshot_total = 0;
+
+// What the peak is made of is noted each time the total has grown by 1 % and this much: so its
+// parts are known within 1 %, at a cost that does not depend on how memory grows.
+constexpr std::int64_t least_growth = 64 << 10;
+
+std::uint64_t since_start_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const auto now = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+                   static_cast<std::uint64_t>(time.tv_nsec);
+  return now - runtime.control->start_wall_ns;
+}
+
+void snapshot_peak() {
+  const std::uint32_t used = runtime.sites.used();
+  for (std::uint32_t i = 0; i < used; ++i) {
+    SiteRecord& site = runtime.sites[i];
+    site.bytes_at_peak = __atomic_load_n(&site.live_bytes, __ATOMIC_RELAXED);
+  }
+}
+
+// Keeps the sites with the most bytes: replaces the smallest kept by what is larger.
+void fill_sample(LiveRecord& sample) {
+  const std::uint32_t used = runtime.sites.used();
+  std::uint32_t smallest = 0;
+  for (std::uint32_t i = 0; i < used; ++i) {
+    const std::int64_t bytes = __atomic_load_n(&runtime.sites[i].live_bytes, __ATOMIC_RELAXED);
+    if (bytes <= 0) continue;
+    if (sample.count < sites_per_sample) {
+      sample.sites[sample.count++] = {i, 0, bytes};
+    } else if (bytes > sample.sites[smallest].bytes) {
+      sample.sites[smallest] = {i, 0, bytes};
+    } else {
+      continue;
+    }
+    if (sample.count == sites_per_sample) {
+      smallest = 0;
+      for (std::uint32_t k = 1; k < sites_per_sample; ++k) {
+        if (sample.sites[k].bytes < sample.sites[smallest].bytes) smallest = k;
+      }
+    }
+  }
+}
+
+void halve(LiveRecord* samples, Table& table) {
+  for (std::uint32_t i = 0; i < table.used / 2; ++i) samples[i] = samples[i * 2];
+  table.used /= 2;
+}
+
+}  // namespace
+
+void note_live_total(std::int64_t total_bytes) {
+  if (total_bytes > runtime.header->peak_bytes) runtime.header->peak_bytes = total_bytes;
+  if (total_bytes < snapshot_total + snapshot_total / 100 + least_growth) return;
+  Lock const lock(lock_word, thread_id());
+  if (total_bytes < snapshot_total + snapshot_total / 100 + least_growth) return;
+  snapshot_total = total_bytes;
+  snapshot_peak();
+}
+
+void sample_live() {
+  const std::uint64_t now = since_start_ns();
+  if (now < __atomic_load_n(&next_sample_ns, __ATOMIC_RELAXED)) return;
+  Lock const lock(lock_word, thread_id());
+  if (now < next_sample_ns) return;
+  if (interval_ns == 0) interval_ns = std::uint64_t{runtime.control->live_interval_us} * 1000;
+  Table& table = runtime.header->live;
+  auto* samples = records<LiveRecord>(*runtime.header, table);
+  if (table.used == table.capacity) {
+    halve(samples, table);
+    interval_ns *= 2;
+  }
+  LiveRecord& sample = samples[table.used];
+  sample.time_ns = now;
+  sample.phase = runtime.current_phase();
+  sample.count = 0;
+  sample.total_bytes = runtime.header->live_bytes;
+  fill_sample(sample);
+  __atomic_store_n(&table.used, table.used + 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&next_sample_ns, now + interval_ns, __ATOMIC_RELAXED);
+}
+
+void restart_live() {
+  lock_word = 0;
+  next_sample_ns = 0;
+}
+
+}  // namespace nearfar::profile

@@ -1,0 +1,56 @@
+// A lock that survives signal handlers, longjmp and killed threads.
+#pragma once
+
+#include <sched.h>
+#include <sys/single_threaded.h>
+
+#include <cstdint>
+
+namespace nearfar::profile {
+
+// A word that names its holder. A holder that comes again was interrupted inside the lock by a
+// signal, whose handler runs to its end or jumps away: it may go on. A holder that is gone
+// (killed, or this is a fork's child) is waited for only so long, then overridden: the tables
+// hold integers, so the worst is one count too few.
+enum class Shared { by_threads, by_processes };
+
+class Lock {
+ public:
+  Lock(std::uint32_t& word, std::uint32_t self, Shared shared = Shared::by_threads) : word_(word) {
+    if (shared == Shared::by_threads && __libc_single_threaded != 0) {
+      word_ = self;
+      return;
+    }
+    for (unsigned turn = 0; turn < most_turns; ++turn) {
+      std::uint32_t holder = 0;
+      if (__atomic_compare_exchange_n(&word_, &holder, self, false, __ATOMIC_ACQUIRE,
+                                      __ATOMIC_RELAXED) ||
+          holder == self) {
+        return;
+      }
+      // A descheduled holder on a busy machine comes back within a time slice.
+      if (turn % turns_per_yield == turns_per_yield - 1) sched_yield();
+    }
+    __atomic_exchange_n(&word_, self, __ATOMIC_ACQUIRE);
+  }
+  ~Lock() { __atomic_store_n(&word_, 0, __ATOMIC_RELEASE); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  // About 100 time slices given away: no live holder keeps the lock that long.
+  static constexpr unsigned most_turns = 1u << 14;
+  static constexpr unsigned turns_per_yield = 1u << 7;
+  std::uint32_t& word_;
+};
+
+// Adds to a counter that other threads may be adding to.
+inline void add(std::uint64_t& counter, std::uint64_t amount) {
+  if (__libc_single_threaded != 0) {
+    counter += amount;
+  } else {
+    __atomic_fetch_add(&counter, amount, __ATOMIC_RELAXED);
+  }
+}
+
+}  // namespace nearfar::profile

@@ -1,0 +1,139 @@
+#include "profile/runtime/memory_events.hpp"
+
+#include "profile/runtime/live.hpp"
+#include "profile/runtime/runtime.hpp"
+#include "profile/runtime/sites.hpp"
+#include "profile/runtime/thread.hpp"
+
+namespace nearfar::profile {
+
+namespace {
+
+std::uint64_t whole_pages(std::uint64_t size) { return (size + 4095) & ~4095ull; }
+
+void drop_range(std::uint64_t begin, std::uint64_t end) {
+  runtime.regions.remove(begin, end, [](const Region& part) {
+    if (part.counted) count_freed(part.site, part.end - part.begin);
+  });
+  runtime.shadow.clear(begin, end - begin);
+}
+
+void add_range(const Region& region) {
+  if (!runtime.regions.insert(region)) add(runtime.header->lost_regions, 1);
+}
+
+void place_block(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
+  if (size >= large_block) {
+    drop_range(address, address + size);
+    // The site's bytes are counted by the block, not by the region.
+    add_range({address, address + size, site, false});
+  } else {
+    runtime.shadow.tag(address, size, site);
+  }
+}
+
+}  // namespace
+
+void block_allocated(std::uint64_t address, std::uint64_t size, Call call) {
+  Guard const guard;
+  if (!guard) return;
+  meet_thread();
+  const std::uint16_t site = site_of_call(ObjectKind::heap, call);
+  place_block(address, size, site);
+  count_allocated(site, weight_of(address, size));
+  sample_live();
+}
+
+std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
+  Guard const guard;
+  if (!guard) return site_none;
+  const bool large = size >= large_block;
+  const std::uint16_t site =
+      large ? runtime.regions.find(address) : runtime.shadow.first_site(address, size);
+  // Blocks from before the run time was active have no site.
+  if (site != site_other && site < first_free_site) return site_none;
+  if (large) {
+    drop_range(address, address + size);
+  } else {
+    runtime.shadow.tag(address, size, site_none);
+  }
+  count_freed(site, weight_of(address, size).bytes);
+  return site;
+}
+
+void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
+  Guard const guard;
+  if (!guard || site == site_none) return;
+  place_block(address, size, site);
+  Weight weight = weight_of(address, size);
+  weight.allocations = 0;
+  count_allocated(site, weight);
+}
+
+void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,
+                  Call call) {
+  Guard const guard;
+  if (!guard) return;
+  meet_thread();
+  size = whole_pages(size);
+  drop_range(address, address + size);
+  const std::uint16_t site =
+      path == nullptr ? site_of_call(ObjectKind::mmap, call) : site_of_path(ObjectKind::file, path);
+  add_range({address, address + size, site, accessible});
+  if (accessible) count_allocated(site, {1, size});
+  sample_live();
+}
+
+void range_unmapped(std::uint64_t address, std::uint64_t size) {
+  Guard const guard;
+  if (guard) drop_range(address, address + whole_pages(size));
+}
+
+void range_moved(std::uint64_t from, std::uint64_t from_size, std::uint64_t to,
+                 std::uint64_t to_size) {
+  Guard const guard;
+  if (!guard) return;
+  const std::uint16_t site = runtime.regions.find(from);
+  drop_range(from, from + whole_pages(from_size));
+  to_size = whole_pages(to_size);
+  drop_range(to, to + to_size);
+  if (site == site_none) return;
+  add_range({to, to + to_size, site, true});
+  count_allocated(site, {0, to_size});
+}
+
+void range_accessible(std::uint64_t address, std::uint64_t size) {
+  Guard const guard;
+  if (!guard) return;
+  // Parts that turn into counted regions; reserved ranges are opened in a few pieces.
+  constexpr unsigned most_parts = 16;
+  Region parts[most_parts];
+  unsigned count = 0;
+  runtime.regions.remove(address, address + whole_pages(size), [&](const Region& part) {
+    if (count < most_parts) parts[count++] = part;
+  });
+  for (unsigned i = 0; i < count; ++i) {
+    if (!parts[i].counted && parts[i].site >= first_free_site &&
+        runtime.sites[parts[i].site].kind != ObjectKind::heap &&
+        runtime.sites[parts[i].site].kind != ObjectKind::globals) {
+      parts[i].counted = true;
+      count_allocated(parts[i].site, {1, parts[i].end - parts[i].begin});
+    }
+    add_range(parts[i]);
+  }
+}
+
+std::uint16_t site_of_untagged(std::uint64_t address) {
+  std::uint16_t site = runtime.regions.find(address);
+  if (site == site_none) {
+    map_modules();
+    site = runtime.regions.find(address);
+  }
+  if (site == site_none) site = site_unknown;
+  // Stacks are large ranges of which little is used: what counts is what was touched.
+  if (site == site_stack) count_allocated(site, {0, 64 * runtime.lines.rate()});
+  *runtime.shadow.entry(address) = site;
+  return site;
+}
+
+}  // namespace nearfar::profile

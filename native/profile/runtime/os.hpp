@@ -1,0 +1,28 @@
+// Memory from the kernel, past the program's own (and our) hooks.
+#pragma once
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace nearfar::profile {
+
+// As mmap(2); null on failure, with errno set.
+inline void* map_memory(std::uint64_t size, int flags, int file = -1) {
+  const long address = syscall(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE, flags, file, 0L);
+  return address == -1 ? nullptr : reinterpret_cast<void*>(address);
+}
+
+// Zeroed memory that costs nothing until it is touched. Null on failure.
+inline void* reserve_memory(std::uint64_t size) {
+  return map_memory(size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+}
+
+inline void release_memory(void* address, std::uint64_t size) {
+  syscall(SYS_munmap, address, size);
+}
+
+}  // namespace nearfar::profile

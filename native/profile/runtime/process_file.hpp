@@ -1,0 +1,132 @@
+// The file `process.PID.N` in the run folder: what one process did, in tables of fixed size.
+//
+// Mapped shared, so that what was counted survives _exit, abort and SIGKILL. Every table is an
+// array that fills from its start; `Table` says where it is and how much of it is used.
+// nearfar/profile/run_file.py reads the same layout. All little-endian; sizes in bytes.
+#pragma once
+
+#include <cstdint>
+
+namespace nearfar::profile {
+
+inline constexpr char process_magic[8] = "NFPROC";
+inline constexpr std::uint32_t process_version = 1;
+
+// Sites 0 to 3 are not allocation sites: memory not yet looked at, allocation sites beyond the
+// table, memory of which nothing is known, the stacks.
+enum : std::uint16_t { site_none = 0, site_other = 1, site_unknown = 2, site_stack = 3 };
+inline constexpr std::uint32_t first_free_site = 4;
+
+inline constexpr unsigned max_frames = 8;
+// Misses are also counted by groups of lines, chosen by hash: the groups' spread is the error that
+// sampling lines implies. 256 groups give that spread within 5 %.
+inline constexpr unsigned error_groups = 256;
+// Sites kept in one sample of live bytes; those with the most bytes.
+inline constexpr unsigned sites_per_sample = 128;
+
+enum class ObjectKind : std::uint32_t { unknown, heap, mmap, file, stack, globals };
+
+struct Table {
+  std::uint64_t offset;
+  std::uint32_t capacity;  // in records
+  std::uint32_t used;
+  std::uint64_t lost;  // records that did not fit
+};
+
+// One instrumented load or store, copied from its module when it first touches a sampled line.
+struct InstructionRecord {
+  std::uint64_t key;       // instruction id + 1
+  std::uint32_t function;  // offsets into `strings`
+  std::uint32_t file;
+  std::uint32_t line;
+  std::uint32_t column;
+  std::uint16_t bytes;
+  std::uint8_t operation;     // enum nf_operation
+  std::uint8_t access_class;  // enum nf_class
+  std::uint32_t tests_per_line;
+};
+
+// Where memory was allocated, and how much of it. Blocks below 8 KiB are estimated from those that
+// touch sampled lines, larger ones are counted one by one.
+struct SiteRecord {
+  std::uint64_t key;
+  ObjectKind kind;
+  std::uint32_t depth;
+  std::uint64_t frames[max_frames];  // return addresses, innermost first
+  std::uint64_t path;                // offset into `strings` of a file or module; 0: none
+  std::uint64_t allocations;
+  std::uint64_t allocated_bytes;
+  std::int64_t live_bytes;
+  std::int64_t peak_bytes;
+  std::int64_t bytes_at_peak;  // when the process's total was greatest, within 1 %
+};
+
+// What one instruction did to one site's memory in one phase.
+// key: phase in bits 48-55, site in bits 32-47, instruction id + 1 in bits 0-31.
+// Instruction part 0: lines of that site written back, in read_misses.
+struct CounterRecord {
+  std::uint64_t key;
+  std::uint64_t accesses;
+  std::uint64_t read_misses;
+  std::uint64_t write_misses;
+};
+
+struct ModuleRecord {
+  std::uint64_t base;  // load bias: address minus virtual address in the file
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t path;  // offset into `strings`
+};
+
+struct LiveRecord {
+  std::uint64_t time_ns;  // since the program started
+  std::uint32_t phase;
+  std::uint32_t count;
+  std::int64_t total_bytes;
+  struct {
+    std::uint32_t site;
+    std::uint32_t reserved;
+    std::int64_t bytes;
+  } sites[sites_per_sample];
+};
+
+struct ProcessHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t rate_log2;
+  std::int32_t pid;
+  std::int32_t parent_pid;
+  std::uint32_t forked;  // 1: continues its parent's allocations
+  std::uint32_t threads;
+  std::uint64_t compiler;  // offset into `strings`
+  std::uint64_t cache_sets;
+  std::uint32_t cache_ways;
+  std::uint32_t mixed_rates;    // modules instrumented at another rate: not counted
+  std::uint32_t wrong_modules;  // modules of another interface version: not counted
+  std::uint32_t instrumented_modules;
+  std::uint64_t dropped;       // accesses made by signal handlers inside the run time
+  std::uint64_t lost_regions;  // mappings beyond the table
+  std::int64_t live_bytes;
+  std::int64_t peak_bytes;
+  Table instructions;
+  Table sites;
+  Table counters;
+  Table modules;
+  Table live;
+  Table strings;  // zero-terminated, the first one empty
+  std::uint64_t group_misses[error_groups];
+};
+
+// Maps a new file for this process, all zero but for the tables' places. `memory_bytes` is the
+// room for all tables. Null on failure, with the reason in `message` if there is one.
+ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
+                                   std::uint64_t message_size);
+// Bytes that were mapped.
+std::uint64_t process_file_size(std::uint64_t memory_bytes);
+
+template <typename T>
+T* records(ProcessHeader& header, const Table& table) {
+  return reinterpret_cast<T*>(reinterpret_cast<char*>(&header) + table.offset);
+}
+
+}  // namespace nearfar::profile

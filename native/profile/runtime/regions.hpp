@@ -1,0 +1,50 @@
+// Large ranges of memory and whose they are: mappings, large blocks, data segments, stacks.
+#pragma once
+
+#include <cstdint>
+
+namespace nearfar::profile {
+
+struct Region {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint16_t site;
+  bool counted;  // whether its bytes are among the site's live bytes
+};
+
+// Sorted and disjoint. Lines of a region are tagged in the shadow when first touched, so making
+// a region of a terabyte costs no more than one of a page.
+class Regions {
+ public:
+  static constexpr std::uint32_t capacity = 1u << 16;
+
+  bool reserve();
+  void unlock() { lock_ = 0; }
+
+  // Adds a region where there is none. False if the table is full.
+  bool insert(Region region);
+  // Takes only those parts of the range that nothing holds.
+  bool fill(Region region);
+  // Site at `address`; site_none where there is no region.
+  std::uint16_t find(std::uint64_t address) const;
+
+  // Removes the range; calls `removed(part)` for each part that was held.
+  template <typename F>
+  void remove(std::uint64_t begin, std::uint64_t end, F removed) {
+    Region part{};
+    while (cut(begin, end, part)) removed(part);
+  }
+
+ private:
+  std::uint32_t lower_bound(std::uint64_t address) const;  // first region that ends after it
+  bool put(std::uint32_t at, Region region);
+  void erase(std::uint32_t at);
+  // Removes the first part of the range that is held; false if nothing is.
+  bool cut(std::uint64_t begin, std::uint64_t end, Region& part);
+
+  Region* regions_ = nullptr;
+  std::uint32_t count_ = 0;
+  mutable std::uint32_t lock_ = 0;
+};
+
+}  // namespace nearfar::profile

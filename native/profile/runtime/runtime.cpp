@@ -1,0 +1,190 @@
+#include "profile/runtime/runtime.hpp"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "profile/runtime/live.hpp"
+#include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/os.hpp"
+#include "profile/runtime/run_folder.hpp"
+
+extern "C" void* __libc_stack_end;
+
+namespace nearfar::profile {
+
+__thread Thread this_thread __attribute__((tls_model("initial-exec"))) = {};
+Runtime runtime;
+
+namespace {
+
+// Arguments and environment lie above the first frame: 128 KiB is a generous environment.
+constexpr std::uint64_t above_first_frame = 128 << 10;
+// Where the limit says "unlimited", and so does no thread's stack get larger.
+constexpr std::uint64_t largest_stack = 64ull << 20;
+
+std::uint64_t stack_limit() {
+  rlimit limit{};
+  const bool known = getrlimit(RLIMIT_STACK, &limit) == 0;
+  return known && limit.rlim_cur < largest_stack ? limit.rlim_cur : largest_stack;
+}
+
+bool reserve_cache() {
+  const unsigned rate_log2 = runtime.lines.rate_log2();
+  const auto geometry = sim::CacheGeometry::of(Bytes{runtime.control->cache_bytes},
+                                               runtime.control->cache_ways, rate_log2);
+  void* ways = reserve_memory(geometry.lines() * sizeof(sim::LineWord));
+  void* locks = reserve_memory(geometry.sets * sizeof(std::uint32_t));
+  if (ways == nullptr || locks == nullptr) return false;
+  runtime.cache = sim::LruCache(geometry, static_cast<sim::LineWord*>(ways));
+  runtime.set_locks = static_cast<std::uint32_t*>(locks);
+  runtime.header->cache_sets = geometry.sets;
+  runtime.header->cache_ways = geometry.ways;
+  return true;
+}
+
+void add_reserved_sites() {
+  const ObjectKind kinds[first_free_site] = {ObjectKind::unknown, ObjectKind::heap,
+                                             ObjectKind::unknown, ObjectKind::stack};
+  for (std::uint32_t site = 0; site < first_free_site; ++site) {
+    // Keys are hashes elsewhere: small numbers are as good as any.
+    runtime.sites.find_or_add(site + 1, thread_id(),
+                              [&](SiteRecord& record) { record.kind = kinds[site]; });
+  }
+}
+
+void attach_tables() {
+  ProcessHeader& header = *runtime.header;
+  runtime.strings.attach(header);
+  runtime.sites.attach(header, header.sites);
+  runtime.instructions.attach(header, header.instructions);
+  runtime.counters.attach(header, header.counters);
+}
+
+bool give_up(const char* why) {
+  nf_control& control = *runtime.control;
+  if (__atomic_fetch_add(&control.lost_processes, 1, __ATOMIC_RELAXED) == 0 && *why != '\0') {
+    snprintf(control.message, sizeof control.message, "%s", why);
+  }
+  return false;
+}
+
+bool make_everything(unsigned rate_log2) {
+  runtime.lines = sim::SampledLines(rate_log2);
+  char message[sizeof runtime.control->message] = "";
+  runtime.header = create_process_file(runtime.control->memory_bytes, message, sizeof message);
+  if (runtime.header == nullptr) return give_up(message);
+  runtime.header->rate_log2 = rate_log2;
+  if (!runtime.shadow.reserve(runtime.lines) || !runtime.regions.reserve() || !reserve_cache()) {
+    return give_up("address space for the tables cannot be reserved (ulimit -v?)");
+  }
+  attach_tables();
+  add_reserved_sites();
+  return true;
+}
+
+template <typename T>
+void copy_used(ProcessHeader& to, Table& table, const ProcessHeader& from, const Table& source) {
+  memcpy(records<T>(to, table), reinterpret_cast<const char*>(&from) + source.offset,
+         source.used * sizeof(T));
+  table.used = source.used;
+}
+
+// A fork's child goes on in a file of its own, at the address of its parent's. Its allocations are
+// the parent's; what it counts is its own.
+void continue_in_child() {
+  if (!active()) return;
+  this_thread.inside = 0;
+  runtime.strings.unlock();
+  runtime.regions.unlock();
+  memset(runtime.set_locks, 0, runtime.cache.geometry().sets * sizeof(std::uint32_t));
+  char message[sizeof runtime.control->message] = "";
+  const ProcessHeader& old = *runtime.header;
+  ProcessHeader* fresh =
+      create_process_file(runtime.control->memory_bytes, message, sizeof message);
+  if (fresh == nullptr) {
+    give_up(message);
+    runtime.active = false;
+    return;
+  }
+  fresh->rate_log2 = old.rate_log2;
+  fresh->forked = 1;
+  fresh->compiler = old.compiler;
+  fresh->cache_sets = old.cache_sets;
+  fresh->cache_ways = old.cache_ways;
+  fresh->instrumented_modules = old.instrumented_modules;
+  fresh->live_bytes = old.live_bytes;
+  fresh->peak_bytes = old.live_bytes;
+  copy_used<char>(*fresh, fresh->strings, old, old.strings);
+  copy_used<ModuleRecord>(*fresh, fresh->modules, old, old.modules);
+  copy_used<SiteRecord>(*fresh, fresh->sites, old, old.sites);
+  auto* sites = records<SiteRecord>(*fresh, fresh->sites);
+  for (std::uint32_t i = 0; i < fresh->sites.used; ++i) {
+    sites[i].allocations = 0;
+    sites[i].allocated_bytes = 0;
+    sites[i].peak_bytes = sites[i].live_bytes;
+    sites[i].bytes_at_peak = sites[i].live_bytes;
+  }
+  const std::uint64_t size = process_file_size(runtime.control->memory_bytes);
+  syscall(SYS_mremap, fresh, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, runtime.header);
+  attach_tables();
+  restart_live();
+  this_thread = {};
+}
+
+}  // namespace
+
+void activate(unsigned rate_log2) {
+  static bool tried = false;
+  if (tried) return;
+  tried = true;
+  char path[path_size];
+  if (!run_folder_file(path, "control")) return;
+  runtime.control = nf_control_open(path);
+  if (runtime.control == nullptr) return;
+  runtime.phase = &nf_control_slot(runtime.control, getpid(), 0)->phase;
+  if (!make_everything(rate_log2)) return;
+  map_modules();
+  const auto top = reinterpret_cast<std::uint64_t>(__libc_stack_end) + above_first_frame;
+  runtime.regions.fill({top - stack_limit(), top, site_stack, false});
+  pthread_atfork(nullptr, nullptr, continue_in_child);
+  __atomic_store_n(&runtime.active, true, __ATOMIC_RELEASE);
+}
+
+void meet_new_thread() {
+  this_thread.id = static_cast<std::uint32_t>(gettid());
+  __atomic_fetch_add(&runtime.header->threads, 1, __ATOMIC_RELAXED);
+  if (gettid() == getpid()) return;
+  // glibc puts a thread's descriptor at the top of its stack. Only what nothing else holds is
+  // taken, since a smaller stack ends sooner.
+  constexpr std::uint64_t usual_stack = 8ull << 20;
+  constexpr std::uint64_t descriptor = 4096;
+  const std::uint64_t top = reinterpret_cast<std::uint64_t>(pthread_self()) + descriptor;
+  const std::uint64_t limit = stack_limit();
+  runtime.regions.fill({top - (limit < usual_stack ? limit : usual_stack), top, site_stack, false});
+}
+
+}  // namespace nearfar::profile
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void nearfar_phase_begin(const char* name) {
+  using namespace nearfar::profile;
+  if (runtime.control == nullptr) return;
+  Guard const guard;
+  nf_control_begin(runtime.control, getpid(), name);
+  runtime.phase = &nf_control_slot(runtime.control, getpid(), 0)->phase;
+}
+
+void nearfar_phase_end(const char* name, double operations) {
+  using namespace nearfar::profile;
+  if (runtime.control == nullptr) return;
+  Guard const guard;
+  nf_control_end(runtime.control, getpid(), name, operations);
+  runtime.phase = &nf_control_slot(runtime.control, getpid(), 0)->phase;
+}
+}
+#pragma GCC visibility pop

@@ -1,0 +1,54 @@
+// The one state of the run time, and its life: inert, active, continued in a fork's child.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "profile/runtime/control.h"
+#include "profile/runtime/dense_table.hpp"
+#include "profile/runtime/process_file.hpp"
+#include "profile/runtime/regions.hpp"
+#include "profile/runtime/shadow.hpp"
+#include "profile/runtime/strings.hpp"
+#include "profile/runtime/thread.hpp"
+#include "sim/cache/lru_cache.hpp"
+#include "sim/cache/sampled_lines.hpp"
+
+namespace nearfar::profile {
+
+struct Runtime {
+  // False unless `nearfar profile` runs this program and everything could be made.
+  bool active;
+  nf_control* control;
+  const std::uint32_t* phase;  // of the slot this process follows
+  ProcessHeader* header;
+  sim::SampledLines lines;
+  sim::LruCache cache;
+  std::uint32_t* set_locks;
+  Shadow shadow;
+  Regions regions;
+  Strings strings;
+  DenseTable<SiteRecord> sites;
+  DenseTable<InstructionRecord> instructions;
+  DenseTable<CounterRecord> counters;
+
+  std::uint32_t current_phase() const {
+    const bool counts = __atomic_load_n(&control->counting, __ATOMIC_RELAXED) != 0;
+    return counts ? __atomic_load_n(phase, __ATOMIC_RELAXED) % NF_PHASES : NF_PHASE_BEFORE;
+  }
+};
+
+extern Runtime runtime;
+
+inline bool active() { return __atomic_load_n(&runtime.active, __ATOMIC_RELAXED); }
+
+// Makes the run time active if a run asks for it; called by the first module that registers.
+void activate(unsigned rate_log2);
+
+// A thread's first event: numbers it and says where its stack is.
+void meet_new_thread();
+inline void meet_thread() {
+  if (this_thread.id == 0) meet_new_thread();
+}
+
+}  // namespace nearfar::profile

@@ -1,0 +1,80 @@
+#include "profile/runtime/shadow.hpp"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "profile/runtime/os.hpp"
+#include "profile/runtime/process_file.hpp"
+
+namespace nearfar::profile {
+
+namespace {
+
+// User space of x86-64 with four-level page tables, and what Linux gives with five unless asked.
+constexpr std::uint64_t address_space = 1ull << 47;
+
+// Calls `f(address)` for each granule of a sampled line in the range.
+template <typename F>
+void for_each_granule(const sim::SampledLines& lines, std::uint64_t begin, std::uint64_t size,
+                      F f) {
+  lines.for_each(begin, size, [&](std::uint64_t line) {
+    const std::uint64_t from = line > begin ? line : begin;
+    const std::uint64_t to = line + 64 < begin + size ? line + 64 : begin + size;
+    for (std::uint64_t granule = from & ~15ull; granule < to; granule += 16) f(granule);
+  });
+}
+
+std::uint64_t round_up(std::uint64_t address) { return (address + 4095) & ~4095ull; }
+
+}  // namespace
+
+bool Shadow::reserve(const sim::SampledLines& lines) {
+  lines_ = lines;
+  const std::uint64_t entries = lines.ordinal(address_space) * granules_per_line;
+  const std::uint64_t bytes = entries * sizeof(std::uint16_t);
+  void* memory = reserve_memory(bytes);
+  if (memory == nullptr) return false;
+  madvise(memory, bytes, MADV_DONTDUMP);
+  entries_ = static_cast<std::uint16_t*>(memory);
+  return true;
+}
+
+void Shadow::tag(std::uint64_t begin, std::uint64_t size, std::uint16_t site) const {
+  for_each_granule(lines_, begin, size, [&](std::uint64_t granule) { *entry(granule) = site; });
+}
+
+void Shadow::clear(std::uint64_t begin, std::uint64_t size) const {
+  if (begin >= address_space) return;
+  if (begin + size > address_space) size = address_space - begin;
+  // Only from some shadow pages on is a system call cheaper than writing zeros.
+  constexpr std::uint64_t page = 4096;
+  constexpr long worth_a_call = 16 * page;
+  const std::uint64_t end = begin + size;
+  const std::uint64_t first_page = round_up(begin);
+  const std::uint64_t last_page = end & ~(page - 1);
+  auto* first = reinterpret_cast<char*>(entry(first_page));
+  auto* last = reinterpret_cast<char*>(entry(last_page));
+  if (first_page >= last_page || last - first < worth_a_call) {
+    tag(begin, size, site_none);
+    return;
+  }
+  // Of the pages at the edges only a part may be ours.
+  tag(begin, first_page - begin, site_none);
+  tag(last_page, end - last_page, site_none);
+  auto* whole = reinterpret_cast<char*>(round_up(reinterpret_cast<std::uint64_t>(first)));
+  auto* whole_end = reinterpret_cast<char*>(reinterpret_cast<std::uint64_t>(last) & ~(page - 1));
+  memset(first, 0, static_cast<size_t>(whole - first));
+  madvise(whole, static_cast<size_t>(whole_end - whole), MADV_DONTNEED);
+  memset(whole_end, 0, static_cast<size_t>(last - whole_end));
+}
+
+std::uint16_t Shadow::first_site(std::uint64_t begin, std::uint64_t size) const {
+  std::uint16_t found = site_none;
+  // Two whole pages hold a sampled line (see SampledLines::any_in).
+  for_each_granule(lines_, begin, size < 8192 ? size : 8192, [&](std::uint64_t granule) {
+    if (found == site_none) found = *entry(granule);
+  });
+  return found;
+}
+
+}  // namespace nearfar::profile

@@ -1,0 +1,37 @@
+// Whose memory each sampled line is: four 16-bit site numbers per line, one for 16 bytes each.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/cache/sampled_lines.hpp"
+
+namespace nearfar::profile {
+
+// Small objects of different sites share lines, so a page or a line would be too coarse; 16 bytes
+// is malloc's granule. Reserved for the whole address space and touched only where the program
+// has memory: 8 bytes per page at rate 64.
+class Shadow {
+ public:
+  // False if the address space cannot be had (RLIMIT_AS, strict overcommit).
+  bool reserve(const sim::SampledLines& lines);
+
+  std::uint16_t* entry(std::uint64_t address) const {
+    return entries_ + lines_.ordinal(address) * granules_per_line + (address >> 4 & 3);
+  }
+
+  // Writes `site` for every granule of a sampled line that [begin, begin + size) touches.
+  void tag(std::uint64_t begin, std::uint64_t size, std::uint16_t site) const;
+
+  // Forgets a large range; gives the shadow's own pages back.
+  void clear(std::uint64_t begin, std::uint64_t size) const;
+
+  // Site of the first tagged granule in the range; site_none if there is none.
+  std::uint16_t first_site(std::uint64_t begin, std::uint64_t size) const;
+
+ private:
+  static constexpr std::uint64_t granules_per_line = 4;
+  std::uint16_t* entries_ = nullptr;
+  sim::SampledLines lines_;
+};
+
+}  // namespace nearfar::profile
