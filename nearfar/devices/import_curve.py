@@ -28,7 +28,7 @@ BANDWIDTH_UNITS = {
     "GiB/s": 2**30 / 1e9,
     "MiB/s": 2**20 / 1e9,
 }
-"""Unit to GB/s (1e9 B/s). Not Gb/s nor Gbps: some write it for bits, some for bytes."""
+"""Unit to GB/s (1e9 B/s). Not gb/s nor Gbps: some write it for bits, some for bytes."""
 
 _SPELLINGS = {
     "gb_per_s": "GB/s",
@@ -100,14 +100,13 @@ def read_curves(
 
 def bandwidth_factor(unit: str) -> float:
     """Return GB/s per `unit`."""
-    known = {name.lower(): factor for name, factor in BANDWIDTH_UNITS.items()}
     spelled = _SPELLINGS.get(unit.strip().lower(), unit.strip())
-    if spelled.lower() not in known:
+    if spelled not in BANDWIDTH_UNITS:
         raise NearfarError(
             f"the bandwidth unit {unit!r} is not one of {', '.join(BANDWIDTH_UNITS)}; "
             "say which with --bandwidth-unit"
         )
-    return known[spelled.lower()]
+    return BANDWIDTH_UNITS[spelled]
 
 
 def latency_factor(unit: str) -> float:

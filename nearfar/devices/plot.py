@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 WIDE_RANGE = 8.0
 """From this ratio of best bandwidths on, the slower device would be a smear on a linear axis."""
+CAPTION_COLUMNS = 145
+CAPTION_LINE_INCHES = 0.13
+"""What fits into 9 inches, and what a line takes, at 7.5 points."""
 MARKS = "osD^vP*X"
 
 
@@ -34,8 +37,8 @@ def plot(devices: list[DeviceProfile], path: Path, read_share: float = 1.0) -> l
     from matplotlib import pyplot
 
     caption = caption_lines(devices, read_share)
-    text = "\n".join(line for part in caption for line in textwrap.wrap(part, 118))
-    room = 0.16 * (text.count("\n") + 2)
+    text = "\n".join(line for part in caption for line in textwrap.wrap(part, CAPTION_COLUMNS))
+    room = CAPTION_LINE_INCHES * (text.count("\n") + 2)
     figure, axes = pyplot.subplots(figsize=(9, 5 + room))
     figure.subplots_adjust(left=0.08, right=0.98, top=0.97, bottom=(room + 0.55) / (5 + room))
     best = [_best_gb_per_s(device, read_share) for device in devices]
@@ -44,6 +47,7 @@ def plot(devices: list[DeviceProfile], path: Path, read_share: float = 1.0) -> l
         _draw(axes, device, read_share, number, floor)
     if floor is not None:
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:.0f}")
     axes.yaxis.set_minor_formatter("{x:.0f}")
@@ -62,7 +66,7 @@ def plot(devices: list[DeviceProfile], path: Path, read_share: float = 1.0) -> l
 def caption_lines(devices: list[DeviceProfile], read_share: float) -> list[str]:
     """Return what the picture shows and where every curve comes from, a paragraph each."""
     lines = [
-        "Read latency of a pointer chase while other cores draw bandwidth, one colour a memory, "
+        "Latency of reads while other cores draw bandwidth from the same memory, one colour each, "
         f"the curve nearest to {read_share:.0%} reads; below left is better. A ring marks what is "
         "odd in the published curve (dips, fold-backs) and was kept. A dashed line stands for a "
         "memory without a curve: its idle latency up to its best read bandwidth."

@@ -19,6 +19,9 @@ MOST_FIGURES = 40
 def print_list(found: list[dict[str, Any]]) -> None:
     """Print the library."""
     table = _table("device", "technology", "idle ns", "read GB/s", "write GB/s", "source")
+    # Names are for typing again: whole, whatever the terminal's width.
+    table.columns[0].no_wrap = True
+    table.columns[0].min_width = max(len(row["name"]) for row in found)
     for row in found:
         table.add_row(
             row["name"],
@@ -131,7 +134,8 @@ def print_comparison(
     console = Console()
     console.print(table)
     console.print(
-        f"ratio: {second.name} over {first.name}; ~ assumed, or the figure nearest in kind stands in",
+        f"ratio: {second.name} over {first.name}; ~ assumed, or the figure nearest in kind "
+        "stands in",
         style="dim",
     )
 
@@ -139,13 +143,15 @@ def print_comparison(
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        numeric = column.split()[-1] in ("ns", "GB/s") or column == "ratio"
-        if column == "source":
-            table.add_column(column, no_wrap=True, overflow="ellipsis")
-        elif column in ("device", "technology"):
-            table.add_column(column, no_wrap=True, overflow="fold")
+        if column == "source" and "device" in columns:
+            # The one column of a list that may be cut: it is long and comes last.
+            table.add_column(column, no_wrap=True, overflow="ellipsis", min_width=8)
+        elif column.split()[-1] in ("ns", "GB/s") or column == "ratio":
+            table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
+        elif column == "technology":
+            table.add_column(column, no_wrap=True, min_width=11)
         else:
-            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+            table.add_column(column, overflow="fold")
     return table
 
 

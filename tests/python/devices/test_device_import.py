@@ -1,0 +1,122 @@
+"""Curves from CSV: units must be said, the order kept, and mistakes located."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nearfar.base.errors import NearfarError
+from nearfar.devices.import_curve import Units, bandwidth_factor, latency_factor, read_curves
+from nearfar.devices.import_device import Description, import_device, save_device
+from nearfar.devices.library import load_device
+
+ABOUT = Description(name="mine", title="my memory", technology="cxl", citation="my bench")
+FOLDED = """\
+# a comment
+bandwidth_gb_per_s,latency_ns,read_pct
+0.0,250,100
+10.0,260,100
+20.0,400,100
+19.0,600,100
+0.0,251,50
+25.0,500,50
+"""
+
+
+def _write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "curve.csv"
+    path.write_text(text)
+    return path
+
+
+def _import(path: Path, units: Units | None = None, max_points: int = 30) -> object:
+    return import_device(path, units or Units(), ABOUT, shares=(), max_points=max_points)
+
+
+def test_families_keep_their_order_and_oddities(tmp_path: Path) -> None:
+    found = read_curves(_write(tmp_path, FOLDED), Units(), "import")
+    assert [curve.read_share for curve in found.loaded_latency] == [1.0, 0.5]
+    assert found.loaded_latency[0].points == [(0, 250), (10, 260), (20, 400), (19, 600)]
+    assert found.loaded_latency[0].oddities == ["folds back past 20 GB/s to 19 GB/s"]
+    assert [figure.value_ns for figure in found.latency] == [250]
+    assert [(f.operation, f.read_share, f.value_gb_per_s) for f in found.bandwidth] == [
+        ("read", None, 20.0),
+        ("mixed", 0.5, 25.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "units", "point"),
+    [
+        ("bandwidth [MB/s],latency [ns]", "1500,90", Units(), (1.5, 90.0)),
+        ("latency_ns;bandwidth_mib_per_s", "90;1000", Units(), (1.0486, 90.0)),
+        ("bandwidth,latency", "2.5,210", Units("GB/s", "cycles@2.1GHz"), (2.5, 100.0)),
+        ("bw (GB/s)\tlat (us)", "2.5\t0.3", Units(), (2.5, 300.0)),
+        ("bandwidth_gbps,latency_ns,latency_cycles", "7,80,168", Units("GB/s"), (7.0, 80.0)),
+    ],
+)
+def test_units_come_from_header_or_option(
+    tmp_path: Path, header: str, row: str, units: Units, point: tuple[float, float]
+) -> None:
+    units = Units(units.bandwidth, units.latency, 1.0)
+    path = _write(tmp_path, f"{header}\n{row}\n{row}\n")
+    (curve,) = read_curves(path, units, "import").loaded_latency
+    assert curve.points[0] == pytest.approx(point, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "units", "said"),
+    [
+        ("bandwidth,latency_ns\n1,2\n", Units(read_share=1), "'bandwidth' does not say its unit"),
+        ("bandwidth_gbps,latency_ns\n1,2\n", Units(read_share=1), "--bandwidth-unit"),
+        ("bandwidth_gb_per_s,latency\n1,2\n", Units(read_share=1), "--latency-unit"),
+        ("bandwidth_gb_per_s,latency_ns\n1,2\n", Units(), "--read-share"),
+        ("bandwidth_gb_per_s,time_ns\n1,2\n", Units(read_share=1), "no column 'latency'"),
+        ("bandwidth_gb_per_s,latency_ns\n1,x\n", Units(read_share=1), "csv:2: column 'latency_ns'"),
+        ("bandwidth_gb_per_s,latency_ns\n1,nan\n", Units(read_share=1), "not a number"),
+        ("bandwidth_gb_per_s,latency_ns\n1,0\n", Units(read_share=1), "csv:2: a latency of 0 ns"),
+        ("bandwidth_gb_per_s,latency_ns\n1,2,3\n", Units(read_share=1), "csv:2: 3 values"),
+        ("bandwidth_gb_per_s,latency_ns\n1,2\n", Units(read_share=1), "a single point"),
+        ("bandwidth_gb_per_s,latency_ns\n", Units(read_share=1), "no rows"),
+        ("bandwidth_gb_per_s,latency_ns,read_share\n1,2,50\n", Units(), "read share of 50"),
+        ("# nothing\n", Units(), "is empty"),
+    ],
+)
+def test_a_mistake_is_refused_in_one_sentence(
+    tmp_path: Path, text: str, units: Units, said: str
+) -> None:
+    with pytest.raises(NearfarError) as refusal:
+        _import(_write(tmp_path, text), units)
+    assert said in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_units_that_are_unclear_are_refused() -> None:
+    assert bandwidth_factor("gb_per_s") == 1.0
+    assert latency_factor("cycles@2GHz") == 0.5
+    for unit in ("Gbps", "Gb/s", "gb/s", "fortnights", ""):
+        with pytest.raises(NearfarError, match="bandwidth unit"):
+            bandwidth_factor(unit)
+    for unit in ("cycles", "cycles@0GHz", "ms per"):
+        with pytest.raises(NearfarError, match="latency unit"):
+            latency_factor(unit)
+
+
+@pytest.mark.parametrize("ending", ["toml", "json"])
+def test_what_is_written_reads_back_equal(tmp_path: Path, ending: str) -> None:
+    device = import_device(_write(tmp_path, FOLDED), Units(), ABOUT, shares=(0.9,), max_points=30)
+    assert [curve.read_share for curve in device.loaded_latency] == [1.0]
+    path = tmp_path / f"mine.{ending}"
+    save_device(device, path)
+    assert load_device(str(path)) == device
+
+
+def test_too_few_points_and_endings_are_refused(tmp_path: Path) -> None:
+    path = _write(tmp_path, FOLDED)
+    with pytest.raises(NearfarError, match="at least 8"):
+        _import(path, max_points=7)
+    device = import_device(path, Units(), ABOUT, shares=(), max_points=8)
+    with pytest.raises(NearfarError, match=r"\.toml or \.json"):
+        save_device(device, tmp_path / "mine.yaml")
+    assert not (tmp_path / "mine.yaml").exists()

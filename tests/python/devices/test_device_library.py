@@ -1,0 +1,119 @@
+"""The devices that come with nearfar: whole, sourced, named as their files, usable by models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nearfar.base.errors import NearfarError
+from nearfar.devices import curves
+from nearfar.devices.library import FOLDER, device_names, load_device, load_near
+from nearfar.devices.oddities import detect_oddities
+from nearfar.devices.toml_read import read_toml
+from nearfar.devices.toml_write import save_toml
+from nearfar.documents import save
+
+NAMES = device_names()
+
+
+def test_what_the_issue_asks_for_is_there() -> None:
+    """At least 14 profiles, among them every kind the issue names."""
+    assert len(NAMES) >= 14
+    wanted = {
+        "ddr4-2666-local",
+        "ddr4-2666-remote",
+        "ddr5-4800-local",
+        "ddr5-4800-remote",
+        "optane-100-1dimm",
+        "optane-100-6dimm",
+        "optane-200",
+        "nvdimm-n",
+        "hbm2e-xeon-max",
+        "lpddr5-grace",
+        "xmem-near",
+        *(f"xmem-far-{ns}ns-{gb}gb" for ns in (300, 450, 600) for gb in (5, 10)),
+        "thesis-dram",
+        "thesis-pmem",
+    }
+    assert wanted <= set(NAMES)
+    assert sum(load_device(name).technology == "cxl" for name in NAMES) >= 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_device_is_named_as_its_file(name: str) -> None:
+    assert load_device(name).name == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_has_a_cited_source_and_assumptions_say_why(name: str) -> None:
+    device = load_device(name)
+    figures = [
+        *device.latency,
+        *device.bandwidth,
+        *device.chains,
+        *device.loaded_latency,
+        *device.buffers,
+        *device.stalls,
+    ]
+    used = {figure.source for figure in figures}
+    assert used == set(device.sources), "a source that no figure uses, or the reverse"
+    assert all(len(source.citation) > 20 for source in device.sources.values())
+    assert all(figure.note for figure in figures if figure.how in ("assumed", "fitted"))
+    assert "measured" not in {figure.how for figure in figures}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_models_find_latency_and_both_bandwidths(name: str) -> None:
+    device = load_device(name)
+    assert curves.idle_read_latency_ns(device).value_ns > 50
+    assert curves.bandwidth(device, "read").value_gb_per_s > 1
+    assert curves.bandwidth(device, "write").value_gb_per_s > 0.1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_oddities_are_those_that_detection_finds(name: str) -> None:
+    for curve in load_device(name).loaded_latency:
+        assert curve.oddities == detect_oddities(curve.points), curve.read_share
+        assert len(curve.points) <= 40
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_toml_and_json_round_trip(name: str, tmp_path: Path) -> None:
+    device = load_device(name)
+    save_toml(device, tmp_path / "copy.toml")
+    save(device, tmp_path / "copy.json")
+    assert load_device(str(tmp_path / "copy.toml")) == device
+    assert load_device(str(tmp_path / "copy.json")) == device
+
+
+def test_some_oddity_of_each_kind_is_kept() -> None:
+    texts = " ".join(
+        oddity
+        for name in NAMES
+        for curve in load_device(name).loaded_latency
+        for oddity in curve.oddities
+    )
+    assert "dip at" in texts
+    assert "folds back past" in texts
+    assert "below zero" in texts
+
+
+def test_an_unknown_name_says_the_nearest() -> None:
+    with pytest.raises(NearfarError, match="did you mean 'optane-100-6dimm'"):
+        load_device("optane-100-6dimms")
+    with pytest.raises(NearfarError, match="nearfar device list"):
+        load_device("zzzz")
+
+
+def test_a_near_memory_takes_the_same_specs() -> None:
+    assert load_near("ddr4-2666-local") == load_device("ddr4-2666-local")
+    assert load_device("DDR4-2666-Local").name == "ddr4-2666-local"
+
+
+def test_a_path_is_read_whatever_its_folder(tmp_path: Path) -> None:
+    copy = tmp_path / "mine.toml"
+    copy.write_bytes((FOLDER / "xmem-near.toml").read_bytes())
+    assert load_device(str(copy)) == read_toml(copy)
+    with pytest.raises(NearfarError, match="cannot read"):
+        load_device(str(tmp_path / "absent.toml"))

@@ -1,0 +1,67 @@
+"""Dips, fold-backs and negative idle bandwidths: found, and kept by thinning."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearfar.devices.oddities import DIP_SHARE, FOLD_SHARE, detect_oddities
+from nearfar.devices.thin import thin
+
+RISING = [(float(x), 100.0 + 2 * x) for x in range(20)]
+
+curve = st.lists(
+    st.tuples(st.floats(-1, 200, width=32), st.floats(50, 900, width=32)), min_size=2, max_size=90
+)
+
+
+def test_a_rising_curve_has_none() -> None:
+    assert detect_oddities(RISING) == []
+    assert detect_oddities([]) == []
+
+
+def test_a_dip_is_one_from_its_depth_on() -> None:
+    deep = 110.0 * (1 - DIP_SHARE)
+    points = [(0.0, 100.0), (5.0, 110.0), (6.0, deep - 0.01), (7.0, 120.0)]
+    assert detect_oddities(points) == ["dip at 6 GB/s: 107.8 ns after 110 ns at 5 GB/s"]
+    points[2] = (6.0, deep + 0.01)
+    assert detect_oddities(points) == []
+
+
+def test_two_dips_are_two() -> None:
+    points = [(0.0, 100.0), (1.0, 90.0), (2.0, 105.0), (3.0, 80.0), (4.0, 95.0)]
+    assert [text.split(":")[0] for text in detect_oddities(points)] == [
+        "dip at 1 GB/s",
+        "dip at 3 GB/s",
+    ]
+
+
+def test_a_fold_back_is_one_from_its_size_on() -> None:
+    least = 20.0 * (1 - FOLD_SHARE)
+    assert detect_oddities([(0.0, 100.0), (20.0, 300.0), (least - 0.01, 400.0)]) == [
+        "folds back past 20 GB/s to 19.89 GB/s"
+    ]
+    assert detect_oddities([(0.0, 100.0), (20.0, 300.0), (least + 0.01, 400.0)]) == []
+
+
+def test_bandwidth_below_zero_is_flagged() -> None:
+    assert detect_oddities([(-0.4, 92.0), (10.0, 99.0)]) == [
+        "bandwidth below zero at idle (-0.4 GB/s): residue of the counters' zero"
+    ]
+
+
+@given(curve)
+def test_thinning_keeps_every_oddity_and_the_order(points: list[tuple[float, float]]) -> None:
+    kept = thin(points, 12)
+    assert detect_oddities(kept) == detect_oddities(points)
+    rest = iter(points)
+    assert all(point in rest for point in kept), "a point was moved or invented"
+    assert len(kept) <= len(points)
+
+
+def test_thinning_keeps_the_knee() -> None:
+    points = [(float(x), 100.0 if x < 50 else 100.0 + (x - 50) * 20) for x in range(60)]
+    kept = thin(points, 8)
+    assert len(kept) == 8
+    assert any(abs(x - 49.5) <= 1.5 for x, _ in kept)
+    assert thin(points, 60) == points

@@ -1,0 +1,118 @@
+"""The verb `device`, as a person types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nearfar.__main__ import main
+from nearfar.base.errors import ExitCode
+from nearfar.devices.library import device_names
+
+
+def test_list_names_every_device_with_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["device", "list", "--json"]) == ExitCode.DONE
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert sorted(rows) == device_names()
+    assert rows["optane-100-6dimm"]["idle_read_ns"] == 305.0
+    assert rows["optane-100-6dimm"]["assumed"] == []
+    assert "idle_read_ns" in rows["cxl-melody-a"]["assumed"]
+    assert main(["device", "list", "--quiet"]) == ExitCode.DONE
+    assert capsys.readouterr().out == ""
+
+
+def test_list_shows_names_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["device", "list"])
+    shown = capsys.readouterr().out
+    assert [name for name in device_names() if name not in shown] == []
+
+
+def test_show_gives_figures_sources_and_toml_to_change(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    main(["device", "show", "optane-100-6dimm"])
+    shown = capsys.readouterr().out
+    assert "305" in shown
+    assert "FAST 2020" in shown
+    main(["device", "show", "optane-100-6dimm", "--toml"])
+    copy = tmp_path / "mine.toml"
+    copy.write_text(capsys.readouterr().out)
+    main(["device", "show", str(copy), "--json"])
+    mine = json.loads(capsys.readouterr().out)
+    main(["device", "show", "optane-100-6dimm", "--json"])
+    theirs = json.loads(capsys.readouterr().out)
+    assert mine | {"producer": None} == theirs | {"producer": None}
+
+
+def test_compare_gives_ratios_second_over_first(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["device", "compare", "xmem-near", "xmem-far-600ns-5gb", "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    ratios = {row["quantity"]: row["ratio"] for row in answer["rows"]}
+    assert ratios["idle random read"] == 4.0
+    assert ratios["read bandwidth"] == 0.125
+    main(["device", "compare", "xmem-near", "xmem-far-600ns-5gb"])
+    assert "4.00x" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_plot_draws_all_and_cites_all(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"curves.{ending}"
+    names = ["ddr4-2666-local", "xmem-far-300ns-10gb", "optane-100-6dimm"]
+    assert main(["device", "plot", *names, "-o", str(path), "--json"]) == ExitCode.DONE
+    caption = json.loads(capsys.readouterr().out)["caption"]
+    assert [line.split(",")[0].split(" ")[0] for line in caption[1:]] == names
+    assert "MICRO 2024" in caption[1]
+    assert "FAST 2020" in caption[3]
+    first = path.read_bytes()
+    assert first.startswith(b"\x89PNG" if ending == "png" else b"<?xml")
+    main(["device", "plot", *names, "-o", str(path), "--quiet"])
+    assert path.read_bytes() == first, "the same devices must give the same file"
+
+
+def test_import_shows_oddities_and_the_device_is_usable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    csv = tmp_path / "curve.csv"
+    csv.write_text("bandwidth_gb_per_s,latency_ns\n0,100\n10,120\n11,110\n20,300\n18,400\n")
+    out = tmp_path / "mine.toml"
+    command = ["device", "import", str(csv), "-o", str(out), "--name", "mine", "--title", "my own"]
+    command += ["--source", "my bench", "--technology", "cxl", "--read-share", "1"]
+    assert main(command) == ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert "dip at 11 GB/s" in shown
+    assert "folds back past 20 GB/s" in shown
+    assert main(["device", "compare", "xmem-near", str(out)]) == ExitCode.DONE
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (["show", "optane"], 2, "did you mean"),
+        (["show", "/nowhere/x.toml"], 2, "cannot read"),
+        (["plot", "-o", "x.png"], 2, "at least one device"),
+        (["plot", "xmem-near", "-o", "/nowhere/x.png"], 3, "mkdir -p"),
+        (["plot", "xmem-near", "-o", "curves.bmp"], 2, ".png"),
+        (["plot", "xmem-near", "-o", "x.png", "--read-share", "50"], 2, "between 0 and 1"),
+        (["import", "/nowhere/x.csv", "-o", "x.toml"], 2, "--name"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    command: list[str],
+    code: int,
+    said: str,
+    *,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["device", *command]) == code
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [], "something half-written was left"
