@@ -1,0 +1,51 @@
+"""`nearfar cc` and `nearfar c++`: clang with the nearfar pass, twice.
+
+Each compile makes an instrumented object that holds its *plain twin*, the object the same command
+makes without nearfar, in a section that linkers leave out. Each link makes the instrumented
+program and, from the twins, the plain one, and puts the second inside the first. So one build
+gives both programs, wherever `make install`, archives or libtool carry the files; `nearfar profile`
+takes near time from the plain one.
+
+A build calls this hundreds of times: nothing but the standard library's lightest modules is
+imported here (no subprocess, no pathlib, no re).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main(driver: str, arguments: list[str]) -> int:
+    """Run the compiler called `driver` ("cc" or "c++"); return its exit code."""
+    from nearfar.profile.compiler.commandline import UsageError, parse
+    from nearfar.profile.compiler.toolchain import MissingError, find_toolchain
+
+    try:
+        command = parse(arguments, os.environ)
+        toolchain = find_toolchain(driver, os.environ)
+        from nearfar.profile.compiler.drive import drive
+
+        return drive(command, toolchain)
+    except UsageError as error:
+        print(f"nearfar {driver}: {error}", file=sys.stderr)
+        return 2
+    except MissingError as error:
+        print(f"nearfar {driver}: {error}", file=sys.stderr)
+        return 3
+    except OSError as error:
+        name = f" {error.filename}" if error.filename else ""
+        print(f"nearfar {driver}: the system refused{name}: {error.strerror}", file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        return 130
+
+
+def cc() -> int:
+    """Run as the program `nearfar-cc`, for build systems that want one executable."""
+    return main("cc", sys.argv[1:])
+
+
+def cxx() -> int:
+    """Run as the program `nearfar-c++`."""
+    return main("c++", sys.argv[1:])

@@ -1,0 +1,244 @@
+"""Reads a compiler's command line: what it does, to which files, with what left as it was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+RATES = tuple(1 << power for power in range(13))
+"""Rates the pass accepts: one line in 1 (every access) to one in 4096."""
+
+DEFAULT_RATE = 64
+"""One line of every page: error below 2 % per instruction at the lowest cost (the tracing rows)."""
+
+# Options whose value is the next argument.
+_WITH_VALUE = frozenset(
+    "-o -x -I -L -D -U -F -T -u -z -e -l -A -B -G -b -h -MF -MT -MQ -MJ -include -imacros -isystem"
+    " -iquote -idirafter -iprefix -iwithprefix -iwithprefixbefore -isysroot -ivfsoverlay"
+    " -cxx-isystem -Xlinker -Xclang -Xpreprocessor -Xassembler -Xopenmp-target -mllvm -target -arch"
+    " --sysroot --param -wrapper -rpath -soname -serialize-diagnostics --serialize-diagnostics"
+    " -dumpbase -dumpbase-ext -dumpdir -aux-info -working-directory -gcc-toolchain".split()
+)
+
+# With one of these nothing is compiled to an object or linked: the compiler itself answers.
+_PASS_THROUGH = frozenset(
+    "-E -M -MM -S -fsyntax-only -### --version -dumpversion -dumpmachine -dumpspecs --help"
+    " -emit-llvm -emit-ast --analyze -save-temps -cc1 -cc1as --precompile -m32 -mx32".split()
+)
+_PASS_THROUGH_STARTS = ("-print-", "--print-", "-save-temps=", "--help-", "-help", "-fmodules")
+
+_SOURCE = frozenset(".c .i .cc .cp .cxx .cpp .CPP .c++ .C .ii .m .mm".split())
+_ASSEMBLY = frozenset(".s .S .sx .asm".split())
+_SOURCE_LANGUAGES = frozenset(("c", "c++", "cpp-output", "c++-cpp-output"))
+_ASSEMBLY_LANGUAGES = frozenset(("assembler", "assembler-with-cpp"))
+
+
+class UsageError(Exception):
+    """The command line is wrong; one sentence."""
+
+
+class Command:
+    """A parsed command line; positions index `arguments`."""
+
+    def __init__(self) -> None:
+        self.arguments: list[str] = []
+        """What the user wrote, without nearfar's own options, response files expanded."""
+        self.rate = DEFAULT_RATE
+        self.wants_plain = True
+        self.pass_through = False
+        self.compile_only = False
+        self.relocatable = False
+        self.static = False
+        self.shared = False
+        self.output: str | None = None
+        self.sources: list[int] = []
+        self.assembly: list[int] = []
+        self.objects: list[int] = []
+        """Positions of files for the linker: objects, archives, libraries."""
+        self.library_folders: list[str] = []
+        self.reads_stdin = False
+        self.stdin_file: str | None = None
+        """Where standard input was kept, since two compilers read it."""
+        self.has_debug_information = False
+        self.optimisation = ""
+
+    def output_of(self, source: str) -> str:
+        """Return the object that compiling `source` alone writes."""
+        if self.output is not None:
+            return self.output
+        return os.path.splitext(os.path.basename(source))[0] + ".o"
+
+
+def parse(words: list[str], environment: Mapping[str, str]) -> Command:
+    """Parse a compiler's arguments; `environment` gives NEARFAR_RATE and NEARFAR_PLAIN."""
+    command = Command()
+    command.wants_plain = environment.get("NEARFAR_PLAIN", "1") != "0"
+    if rate := environment.get("NEARFAR_RATE"):
+        command.rate = _rate(rate, "NEARFAR_RATE")
+    language: str | None = None
+    arguments = command.arguments
+    pending = _expand(words)
+    pending.reverse()
+    while pending:
+        word = pending.pop()
+        if word.startswith("--nearfar-"):
+            _own_option(command, word)
+            continue
+        position = len(arguments)
+        arguments.append(word)
+        if word == "-" or not word.startswith("-"):
+            _input(command, word, position, language)
+        elif word in _WITH_VALUE:
+            if not pending:
+                command.pass_through = True  # the compiler will say what is missing
+                continue
+            value = pending.pop()
+            arguments.append(value)
+            if word == "-x":
+                language = None if value == "none" else value
+                if value.endswith("-header"):
+                    command.pass_through = True
+            elif word == "-o":
+                command.output = value
+            elif word == "-L":
+                command.library_folders.append(value)
+            elif word == "-l":
+                arguments.pop()
+                arguments[position] = "-l" + value
+                command.objects.append(position)
+        else:
+            language = _option(command, word, position, language)
+    if not (command.sources or command.assembly or command.objects):
+        command.pass_through = True
+    if command.output is not None and not _is_plain_file(command.output):
+        command.pass_through = True
+    return command
+
+
+def _option(command: Command, word: str, position: int, language: str | None) -> str | None:
+    if word in _PASS_THROUGH or word.startswith(_PASS_THROUGH_STARTS):
+        command.pass_through = True
+    elif word == "-c":
+        command.compile_only = True
+    elif word in ("-static", "-static-pie", "--static"):
+        command.static = True
+    elif word in ("-shared", "--shared"):
+        command.shared = True
+    elif word in ("-r", "-Wl,-r", "-Wl,--relocatable"):
+        command.relocatable = True
+    elif word.startswith("-o"):
+        command.output = word[2:]
+    elif word.startswith("-x"):
+        if word.endswith("-header"):
+            command.pass_through = True
+        return None if word == "-xnone" else word[2:]
+    elif word.startswith("-L"):
+        command.library_folders.append(word[2:])
+    elif word.startswith("-l") or (word.startswith("-Wl,") and files_in(word)):
+        command.objects.append(position)
+    elif word.startswith("-O"):
+        command.optimisation = word
+    elif word.startswith("-g") and not word.startswith(
+        ("-gcc", "-gsplit", "-gz", "-gno-", "-grec")
+    ):
+        command.has_debug_information = word != "-g0"
+    return language
+
+
+def files_in(word: str) -> list[str]:
+    """Return the objects and archives named in a ``-Wl,`` option."""
+    return [part for part in word.split(",") if part.endswith((".a", ".o", ".lo"))]
+
+
+def _input(command: Command, word: str, position: int, language: str | None) -> None:
+    extension = os.path.splitext(word)[1]
+    if word == "-" or word == "/dev/stdin":
+        command.reads_stdin = True
+    if language in _SOURCE_LANGUAGES or (language is None and extension in _SOURCE):
+        command.sources.append(position)
+    elif language in _ASSEMBLY_LANGUAGES or (language is None and extension in _ASSEMBLY):
+        command.assembly.append(position)
+    elif language is None and extension in (
+        ".h",
+        ".hh",
+        ".hpp",
+        ".hxx",
+        ".H",
+        ".pcm",
+        ".ll",
+        ".bc",
+    ):
+        command.pass_through = True
+    elif language is None and word != "-":
+        command.objects.append(position)
+    else:
+        command.pass_through = True  # another language: the compiler knows
+
+
+def _own_option(command: Command, word: str) -> None:
+    name, _, value = word.partition("=")
+    if name == "--nearfar-rate":
+        command.rate = _rate(value, name)
+    elif word == "--nearfar-no-plain":
+        command.wants_plain = False
+    else:
+        raise UsageError(
+            f"there is no option {word!r}; there are --nearfar-rate=N and --nearfar-no-plain"
+        )
+
+
+def _rate(text: str, where: str) -> int:
+    if text.isdigit() and int(text) in RATES:
+        return int(text)
+    raise UsageError(
+        f"{where}={text} is not a sampling rate: write a power of two from 1 (every access) to "
+        f"{RATES[-1]}, such as {DEFAULT_RATE}"
+    )
+
+
+def _is_plain_file(path: str) -> bool:
+    return path != "-" and (not os.path.exists(path) or os.path.isfile(path))
+
+
+def _expand(words: list[str], depth: int = 0) -> list[str]:
+    """Replace each ``@file`` by the words in it, as GNU tools do."""
+    if not any(word.startswith("@") for word in words):
+        return list(words)
+    result: list[str] = []
+    for word in words:
+        if not word.startswith("@") or not os.path.isfile(word[1:]):
+            result.append(word)
+        elif depth > 20:  # GNU tools stop at 2000 files; a file that names itself never ends
+            raise UsageError(f"response files are nested too deeply at {word}")
+        else:
+            with open(word[1:], encoding="utf-8", errors="surrogateescape") as file:
+                result += _expand(_split(file.read()), depth + 1)
+    return result
+
+
+def _split(text: str) -> list[str]:
+    """Split at white space; quotes group, a backslash takes the next character as it is."""
+    words: list[str] = []
+    word: list[str] | None = None
+    quote = ""
+    characters = iter(text)
+    for character in characters:
+        if character == "\\":
+            word = (word or []) + [next(characters, "")]
+        elif quote:
+            if character == quote:
+                quote = ""
+            elif word is not None:
+                word.append(character)
+        elif character in "'\"":
+            quote = character
+            word = word or []
+        elif character.isspace():
+            if word is not None:
+                words.append("".join(word))
+            word = None
+        else:
+            word = (word or []) + [character]
+    if word is not None:
+        words.append("".join(word))
+    return words

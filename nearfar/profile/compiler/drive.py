@@ -1,0 +1,198 @@
+"""What one call of the compiler does: passes through, compiles twice, or links twice."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from nearfar.profile.compiler import elf
+from nearfar.profile.compiler.commandline import Command
+from nearfar.profile.compiler.plain import (
+    LINK_SECTION,
+    NOTE_SECTION,
+    PlainInputs,
+    embed,
+)
+from nearfar.profile.compiler.process import Process, TemporaryFolder
+from nearfar.profile.compiler.toolchain import Toolchain
+
+# Whole-program code generation would run the pass on nothing: the object is bitcode. The plain
+# twin keeps it.
+_LTO = ("-flto", "-fwhole-program-vtables", "-fvirtual-function-elimination", "-fsplit-lto-unit")
+
+# Options that write files of their own; the plain compile must not write them a second time.
+_SIDE_FILES = frozenset(
+    ("-MD", "-MMD", "-MP", "-MG", "-gsplit-dwarf", "--coverage", "-ftime-trace")
+)
+_SIDE_FILES_WITH_VALUE = frozenset(
+    ("-MF", "-MT", "-MQ", "-MJ", "-serialize-diagnostics", "--serialize-diagnostics")
+)
+
+
+def drive(command: Command, toolchain: Toolchain) -> int:
+    """Do what `command` says and return the compiler's exit code."""
+    if command.pass_through:
+        os.execv(toolchain.clang, [toolchain.clang, *command.arguments])
+    with TemporaryFolder() as folder:
+        if command.reads_stdin:
+            _keep_stdin(command, folder)
+        if command.compile_only:
+            return _compile(command, toolchain, folder)
+        if command.relocatable:
+            # The twins of the inputs stay in the output, one after the other.
+            return Process([toolchain.clang, *command.arguments]).wait()
+        if command.static:
+            return _link_plainly(command, toolchain, folder)
+        return _link(command, toolchain, folder)
+
+
+def _keep_stdin(command: Command, folder: TemporaryFolder) -> None:
+    """Both compiles need what comes on standard input, so it goes through a file."""
+    path = folder.file("stdin")
+    with open(path, "wb") as file:
+        while block := sys.stdin.buffer.read(1 << 20):
+            file.write(block)
+    command.stdin_file = path
+
+
+def _compile(command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> int:
+    sources = [command.arguments[position] for position in command.sources]
+    if not sources:
+        code = Process([toolchain.clang, *command.arguments]).wait()
+        _note_assembly(command, code)
+        return code
+    instrumented = Process(
+        _instrumented(command, toolchain), _environment(command, toolchain), command.stdin_file
+    )
+    twins = _plain_compiles(command, toolchain, folder) if command.wants_plain else []
+    code = instrumented.wait()
+    for process, twin, output in twins:
+        if process.wait() == 0 and code == 0:
+            embed(output, twin, elf.SHF_EXCLUDE)
+    _note_assembly(command, code)
+    return code
+
+
+def _plain_compiles(
+    command: Command, toolchain: Toolchain, folder: TemporaryFolder
+) -> list[tuple[Process, str, str]]:
+    """Start one plain compile for each source; return process, twin and the object it goes into."""
+    result = []
+    inputs = {*command.sources, *command.assembly, *command.objects}
+    for position in command.sources:
+        source = command.arguments[position]
+        twin = folder.file("plain.o")
+        kept = [
+            word
+            for index, word in enumerate(command.arguments)
+            if index == position or index not in inputs
+        ]
+        arguments = [toolchain.clang, *without_side_files(kept), "-g0", "-o", twin]
+        process = Process(arguments, None, command.stdin_file, quiet=True)
+        result.append((process, twin, command.output_of(source)))
+    return result
+
+
+def _note_assembly(command: Command, code: int) -> None:
+    if code != 0:
+        return
+    for position in command.assembly:
+        source = command.arguments[position]
+        line = f"assembly\t{os.path.abspath(source)}\n"
+        output = command.output_of(source)
+        if os.path.isfile(output):
+            elf.add_section(output, NOTE_SECTION, [line.encode("utf-8", "surrogateescape")], 0)
+
+
+def _link(command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> int:
+    output = command.output or "a.out"
+    arguments = _with_library(_instrumented(command, toolchain), toolchain.runtime, toolchain)
+    instrumented = Process(arguments, _environment(command, toolchain), command.stdin_file)
+    plain = PlainInputs(command, toolchain, folder)
+    twin = folder.file(os.path.basename(output))
+    twin_code = None
+    if command.wants_plain:
+        words = [toolchain.clang, *without_side_files(plain.arguments), "-g0", "-o", twin]
+        words = _with_library(words, toolchain.marks, toolchain)
+        twin_code = Process(words, None, command.stdin_file, quiet=True).wait()
+    code = instrumented.wait()
+    if code != 0:
+        return code
+    notes = [f"foreign\t{text}" for text in plain.foreign]
+    notes += [
+        f"assembly\t{os.path.abspath(command.arguments[position])}" for position in command.assembly
+    ]
+    if any(word.startswith("-flto") for word in command.arguments):
+        notes.append("lto\tlink-time optimisation is in the plain program only")
+    if twin_code == 0:
+        embed(output, twin, 0)
+    elif twin_code is not None:
+        notes.append(f"no-plain\tthe plain program could not be linked (exit code {twin_code})")
+    else:
+        notes.append("no-plain\tbuilt with NEARFAR_PLAIN=0 or --nearfar-no-plain")
+    text = "".join(note + "\n" for note in notes).encode("utf-8", "surrogateescape")
+    elf.add_section(output, LINK_SECTION, [text], 0)
+    return 0
+
+
+def _link_plainly(command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> int:
+    print(
+        f"nearfar {toolchain.driver}: {command.output or 'a.out'} is linked with -static, which "
+        "cannot hold the run-time library: it is the plain program, and nearfar cannot profile it",
+        file=sys.stderr,
+    )
+    plain = PlainInputs(command, toolchain, folder)
+    return Process([toolchain.clang, *plain.arguments], None, command.stdin_file).wait()
+
+
+def _instrumented(command: Command, toolchain: Toolchain) -> list[str]:
+    words = [word for word in command.arguments if not word.startswith(_LTO)]
+    result = [toolchain.clang]
+    if command.sources:
+        # The load makes the pass's errors clang's; line information says where accesses are.
+        result.append(f"-fpass-plugin={toolchain.plugin}")
+        if not command.has_debug_information:
+            words = [word for word in words if word != "-g0"]
+            result.append("-gline-tables-only")
+    return result + words
+
+
+def _environment(command: Command, toolchain: Toolchain) -> dict[str, str]:
+    text = f"clang {toolchain.major} {command.optimisation or '-O0'}"
+    return {
+        **os.environ,
+        "NEARFAR_RATE_LOG2": str(command.rate.bit_length() - 1),
+        "NEARFAR_COMPILER_TEXT": text,
+    }
+
+
+def _with_library(words: list[str], library: str, toolchain: Toolchain) -> list[str]:
+    """Put `library` before all others, so that its malloc is found before libc's."""
+    options = [
+        "-Wl,--push-state,--no-as-needed",
+        library,
+        "-Wl,--pop-state",
+        f"-Wl,-rpath,{toolchain.native}",
+        # A search path that LD_LIBRARY_PATH comes before: how the plain twins of shared libraries
+        # are put in place.
+        "-Wl,--enable-new-dtags",
+    ]
+    return [words[0], *options, *words[1:]]
+
+
+def without_side_files(words: list[str]) -> list[str]:
+    """Return `words` without options that make the compiler write more than its output."""
+    result: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in _SIDE_FILES_WITH_VALUE:
+            next(rest, None)
+        elif word == "-o":
+            next(rest, None)
+        elif not (
+            word in _SIDE_FILES
+            or word.startswith(("-MF", "-MT", "-MQ", "-MJ", "-Wp,-M"))
+            or (word.startswith("-o") and len(word) > 2)
+        ):
+            result.append(word)
+    return result

@@ -1,0 +1,150 @@
+"""The plain twin inside an instrumented file: how it is put in, found and taken out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from nearfar.profile.compiler import elf
+from nearfar.profile.compiler.archive import is_archive, members
+from nearfar.profile.compiler.commandline import Command, files_in
+from nearfar.profile.compiler.process import Process, TemporaryFolder
+from nearfar.profile.compiler.toolchain import Toolchain
+
+SECTION = ".nearfar.plain"
+NOTE_SECTION = ".nearfar.note"
+"""What the pass says of each file: lines of words separated by tabs (native/profile/pass)."""
+LINK_SECTION = ".nearfar.link"
+"""What the driver says of a link, in the same form."""
+
+_MAGIC = b"NFPLAIN1"
+
+
+def embed(path: str, twin: str, flags: int) -> None:
+    """Put the file `twin` into `path`."""
+    with open(twin, "rb") as file:
+        content = file.read()
+    elf.add_section(path, SECTION, [_MAGIC, len(content).to_bytes(8, "little"), content], flags)
+
+
+def unpack(section: bytes) -> list[bytes]:
+    """Return the twins in a section; `ld -r` puts those of its inputs one after the other."""
+    twins: list[bytes] = []
+    at = 0
+    while section[at : at + 8] == _MAGIC:
+        size = int.from_bytes(section[at + 8 : at + 16], "little")
+        twins.append(section[at + 16 : at + 16 + size])
+        at += 16 + size
+    return twins
+
+
+def twins_of(path: str) -> list[bytes]:
+    """Return the plain twins in the ELF file `path`."""
+    with open(path, "rb") as file:
+        section = elf.read_section(file, SECTION)
+    return unpack(section) if section else []
+
+
+class PlainInputs:
+    """A link's arguments with every instrumented input replaced by its plain twin."""
+
+    def __init__(self, command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> None:
+        self.foreign: list[str] = []
+        """Inputs that nearfar did not compile: a file, or some members of an archive."""
+        self._toolchain = toolchain
+        self._folder = folder
+        self._command = command
+        self._known: dict[str, list[str]] = {}
+        replaced = {position: self._replace(position) for position in command.objects}
+        self.arguments: list[str] = []
+        for position, word in enumerate(command.arguments):
+            self.arguments += replaced.get(position, [word])
+
+    def _replace(self, position: int) -> list[str]:
+        word = self._command.arguments[position]
+        if word.startswith("-l"):
+            archive = self._library(word[2:])
+            if archive is None:
+                return [word]
+            plain = self._plain(archive)
+            return [word] if plain == [archive] else plain
+        if word.startswith("-Wl,"):
+            parts = word.split(",")
+            for file in files_in(word):
+                if os.path.isfile(file):
+                    at = parts.index(file)
+                    parts[at : at + 1] = self._plain(file)
+            return [",".join(parts)]
+        return self._plain(word) if os.path.isfile(word) else [word]
+
+    def _library(self, name: str) -> str | None:
+        """Return the archive that ``-l name`` means, if it is one from a folder given by -L."""
+        names = [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]
+        for folder in self._command.library_folders:
+            for candidate in names:
+                path = os.path.join(folder, candidate)
+                if os.path.isfile(path):
+                    return path if path.endswith(".a") else None
+        return None
+
+    def _plain(self, path: str) -> list[str]:
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = self._make(path)
+        return known
+
+    def _make(self, path: str) -> list[str]:
+        if is_archive(path):
+            return [self._make_archive(path)]
+        with open(path, "rb") as file:
+            found = elf.sections(file)
+            names = {section.name: section for section in found}
+            if SECTION not in names:
+                if path.endswith((".o", ".obj", ".lo")) and found:
+                    self._name_foreign(path, NOTE_SECTION in names)
+                return [path]
+            if not path.endswith((".o", ".lo", ".obj")) and ".dynamic" in names:
+                return [path]  # a shared library: its own twin is taken when the program runs
+            section = names[SECTION]
+            file.seek(section.offset)
+            twins = unpack(file.read(section.size))
+        return [self._write(os.path.basename(path), twin) for twin in twins]
+
+    def _make_archive(self, path: str) -> str:
+        files: list[str] = []
+        without = 0
+        any_twin = False
+        for member in members(path):
+            with open(member.path, "rb") as file:
+                section = elf.read_section(file, SECTION, member.start)
+                noted = section or elf.read_section(file, NOTE_SECTION, member.start)
+            without += not noted
+            if section:
+                any_twin = True
+                files += [self._write(member.name, twin) for twin in unpack(section)]
+            else:
+                files.append(self._write(member.name, member.read()))
+        if without:
+            self.foreign.append(f"{path}\t{without} of {len(files)} objects in it")
+        if not any_twin:
+            return path
+        plain = self._folder.file(os.path.basename(path))
+        Process([self._toolchain.archiver, "rcsD", plain, *files], quiet=True).wait()
+        return plain
+
+    def _name_foreign(self, path: str, has_note: bool) -> None:
+        if not has_note:
+            self.foreign.append(f"{path}\tthe whole file")
+
+    def _write(self, name: str, content: bytes) -> str:
+        path = self._folder.file(os.path.basename(name))
+        with open(path, "wb") as file:
+            file.write(content)
+        return path
+
+
+def note_lines(section: bytes | None) -> Iterator[list[str]]:
+    """Yield the words of each line of a note section."""
+    for line in (section or b"").decode("utf-8", "replace").replace("\0", "").splitlines():
+        if line:
+            yield line.split("\t")

@@ -1,0 +1,133 @@
+"""Which clang is used, and where the pass and the run-time libraries are."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+PREFERRED = ("16", "19")
+"""LLVM versions the pass is tested with, the main one first."""
+
+
+class MissingError(Exception):
+    """A tool or a built part is missing; one sentence that says how to get it."""
+
+
+class Toolchain:
+    """The files one compile or link needs."""
+
+    def __init__(self, driver: str, clang: str, major: str, native: str) -> None:
+        self.driver = driver
+        self.clang = clang
+        self.major = major
+        self.native = native
+        """Folder of the pass and the run-time libraries."""
+
+    @property
+    def plugin(self) -> str:
+        """The pass, as clang loads it."""
+        return os.path.join(self.native, f"nearfar_pass-{self.major}.so")
+
+    @property
+    def runtime(self) -> str:
+        """The run-time library of instrumented programs."""
+        return self._library("libnearfar_profile.so")
+
+    @property
+    def marks(self) -> str:
+        """The library of plain programs: only the marks."""
+        return self._library("libnearfar_mark.so")
+
+    @property
+    def archiver(self) -> str:
+        """An `ar` that indexes whatever this clang writes, bitcode too."""
+        beside = os.path.join(os.path.dirname(os.path.realpath(self.clang)), "llvm-ar")
+        return beside if os.access(beside, os.X_OK) else which("ar") or "ar"
+
+    def _library(self, name: str) -> str:
+        path = os.path.join(self.native, name)
+        if not os.path.exists(path):
+            raise MissingError(f"{name} was not built (looked in {self.native}); run `make setup`")
+        return path
+
+
+def find_toolchain(driver: str, environment: Mapping[str, str]) -> Toolchain:
+    """Find clang and the pass for it; `NEARFAR_CLANG` and `NEARFAR_NATIVE` override."""
+    native = native_folder(environment)
+    chosen = environment.get("NEARFAR_CLANG")
+    if chosen:
+        clang = which(chosen)
+        if clang is None:
+            raise MissingError(f"NEARFAR_CLANG={chosen} is not a program that can be run")
+        major = _major_of(clang)
+        if not os.path.exists(os.path.join(native, f"nearfar_pass-{major}.so")):
+            raise MissingError(
+                f"NEARFAR_CLANG={chosen} is clang {major}, and the pass was not built for it "
+                f"(in {native}); install llvm-{major}-dev and run `make setup`, or use clang "
+                f"{' or '.join(PREFERRED)}"
+            )
+        return Toolchain(driver, _for_language(clang, driver), major, native)
+    for major in PREFERRED:
+        if os.path.exists(os.path.join(native, f"nearfar_pass-{major}.so")):
+            clang = which(f"clang-{major}")
+            if clang is not None:
+                return Toolchain(driver, _for_language(clang, driver), major, native)
+    raise MissingError(
+        f"no clang with its pass was found (passes are looked for in {native}): install "
+        f"clang-{PREFERRED[0]} and llvm-{PREFERRED[0]}-dev, then run `make setup`"
+    )
+
+
+def native_folder(environment: Mapping[str, str]) -> str:
+    """Return the folder of the built parts, as `nearfar.native_files` does but without its imports."""
+    if override := environment.get("NEARFAR_NATIVE"):
+        return override
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    for folder in (
+        os.path.join(package, "lib"),
+        os.path.join(sys.prefix, "lib", version, "site-packages", "nearfar", "lib"),
+    ):
+        if os.path.isdir(folder):
+            return folder
+    from nearfar.native_files import native_folder as by_sysconfig
+
+    return str(by_sysconfig())
+
+
+def which(name: str) -> str | None:
+    """Return the program's path, as the shell would find it."""
+    if os.sep in name:
+        return name if os.access(name, os.X_OK) else None
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, name)
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    return None
+
+
+def _for_language(clang: str, driver: str) -> str:
+    """Return clang's C++ driver beside `clang`, if `driver` is "c++"."""
+    if driver != "c++":
+        return clang
+    folder, name = os.path.split(clang)
+    if "++" in name:
+        return clang
+    beside = os.path.join(folder, name.replace("clang", "clang++", 1))
+    if os.access(beside, os.X_OK):
+        return beside
+    raise MissingError(f"{clang} has no C++ driver beside it ({beside}); install clang's C++ part")
+
+
+def _major_of(clang: str) -> str:
+    """Return clang's major version: from its name if that says so, else by asking it."""
+    for path in (clang, os.path.realpath(clang)):
+        for part in path.split(os.sep)[::-1]:
+            digits = part.rpartition("-")[2]
+            if part.startswith(("clang", "llvm")) and digits.isdigit():
+                return digits
+    with os.popen(f"'{clang}' --version") as answer:
+        words = answer.read().split()
+    version = words[words.index("version") + 1] if "version" in words else ""
+    return version.partition(".")[0]
