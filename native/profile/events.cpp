@@ -62,8 +62,9 @@ __attribute__((used)) std::uint64_t nf_loop_body(nf_loop* loop) {
   return now == not_begun ? next : next - now;
 }
 
-void __nf_string(const void* first, const void* second, size_t limit, int stop,
-                 std::uint32_t site) {
+__attribute__((visibility("default"))) void __nf_string(const void* first, const void* second,
+                                                        size_t limit, int stop,
+                                                        std::uint32_t site) {
   const auto* a = static_cast<const unsigned char*>(first);
   const auto* b = static_cast<const unsigned char*>(second);
   size_t read = 0;
