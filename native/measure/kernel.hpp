@@ -14,7 +14,8 @@
 
 namespace nearfar::measure {
 
-// What one iteration moves. Payload is what bandwidth is counted in: read + written +
+// What one iteration makes the memory move, in whole lines even where it touches one word of each.
+// Payload is what bandwidth is counted in: read + written +
 // non_temporal.
 struct Traffic {
   Bytes read{};

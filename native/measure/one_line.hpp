@@ -1,9 +1,11 @@
-// One line at a time, inline, in 16-byte vectors that every 64-bit processor has: for random
-// kernels, where wider registers change nothing and a call per line would.
+// One line at a time, inline, for random kernels: a call per line, or more instructions than
+// needed, would fill the core's window and hide how many misses it can keep going.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "base/units.hpp"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -11,28 +13,26 @@
 
 namespace nearfar::measure {
 
-using Pair = std::uint64_t __attribute__((vector_size(16), may_alias));
-
-inline std::uint64_t read_line(const std::byte* from) {
-  const auto* pair = reinterpret_cast<const volatile Pair*>(from);
-  const Pair sum = (pair[0] + pair[1]) + (pair[2] + pair[3]);
-  return sum[0] + sum[1];
+// One word is enough to make the line cross the bus.
+inline std::uint64_t touch_line(const std::byte* line) {
+  return *reinterpret_cast<const volatile std::uint64_t*>(line);
 }
 
-inline void write_line(std::byte* to, std::uint64_t value) {
-  auto* pair = reinterpret_cast<volatile Pair*>(to);
-  const Pair both{value, value};
-  for (int i = 0; i < 4; ++i) pair[i] = both;
+inline void dirty_line(std::byte* line, std::uint64_t value) {
+  *reinterpret_cast<volatile std::uint64_t*>(line) = value;
 }
 
-// Past the caches where the processor can; stores_end() orders them.
-inline void nt_store_line(std::byte* to, std::uint64_t value) {
+// The whole line, past the caches where the processor can; stores_end() orders them. (A line that
+// is stored in part would be read and merged.)
+inline void nt_store_line(std::byte* line, std::uint64_t value) {
 #if defined(__x86_64__)
   const __m128i both = _mm_set1_epi64x(static_cast<long long>(value));
-  auto* pair = reinterpret_cast<__m128i*>(to);
-  for (int i = 0; i < 4; ++i) _mm_stream_si128(pair + i, both);
+  auto* part = reinterpret_cast<__m128i*>(line);
+  for (unsigned i = 0; i < cache_line.count / sizeof(__m128i); ++i)
+    _mm_stream_si128(part + i, both);
 #else
-  write_line(to, value);
+  auto* word = reinterpret_cast<volatile std::uint64_t*>(line);
+  for (unsigned i = 0; i < cache_line.count / sizeof(*word); ++i) word[i] = value;
 #endif
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from nearfar.base.statistics import median_estimate
+from nearfar.base.units import format_bytes
 from nearfar.documents.device import (
     BandwidthFigure,
     ChainsFigure,
@@ -16,6 +17,7 @@ from nearfar.documents.device import (
     LoadedLatencyCurve,
 )
 from nearfar.measure.points import BANDWIDTH, LATENCY, Point
+from nearfar.measure.rounds import half_width
 from nearfar.measure.sampler import Sample
 
 SOURCE = "here"
@@ -23,10 +25,15 @@ SOURCE = "here"
 
 HAD: dict[str, Any] = {"how": "measured", "source": SOURCE}
 
-LINE_BYTES = 64
-
 NOISE_QUANTILE = 0.9
 """The A/A floor is this quantile over points: all but one in ten differ less from themselves."""
+
+WIDE = 0.1
+"""Relative half-width of an interval beyond which a figure is warned of."""
+
+LIKE_MEMORY = 0.6
+"""Latency of half the last-level cache over memory's beyond which that cache is doubted: a third is
+usual (15-30 ns against 80-120 ns)."""
 
 Samples = Mapping[Point, Sequence[Sample]]
 
@@ -75,10 +82,10 @@ def bandwidth_figures(samples: Samples) -> list[BandwidthFigure]:
                     operation=operation,
                     pattern=pattern,
                     threads=point.threads,
-                    access_bytes=LINE_BYTES if pattern == "random" else None,
                     value_gb_per_s=estimate.value,
                     low_gb_per_s=estimate.low,
                     high_gb_per_s=estimate.high,
+                    note="" if pattern == "sequential" else "the line each access moves counts",
                     **HAD,
                 )
             )
@@ -86,6 +93,7 @@ def bandwidth_figures(samples: Samples) -> list[BandwidthFigure]:
         if of_kernel:
             best = max(of_kernel, key=lambda figure: figure.value_gb_per_s)
             note = f"the best: {best.threads} thread{'s' if best.threads != 1 else ''}"
+            note = f"{note}; {best.note}" if best.note else note
             figures.append(msgspec.structs.replace(best, threads=None, note=note))
     return figures
 
@@ -126,12 +134,15 @@ def loaded_curves(
     return curves
 
 
-def noise_floor(samples: Samples) -> float:
-    """Return the relative difference of medians, first half of rounds against second."""
+def noise_floor(samples: Samples, figure: str = "") -> float:
+    """Return the relative difference of medians, first half of rounds against second.
+
+    Over all points, or those of one `figure`; see `NOISE_QUANTILE`.
+    """
     differences: list[float] = []
-    for values in samples.values():
+    for point, values in samples.items():
         half = len(values) // 2
-        if half:
+        if half and figure in ("", point.figure):
             first = statistics.median(one.value for one in values[:half])
             second = statistics.median(one.value for one in values[half:])
             differences.append(abs(first - second) / second)
@@ -144,3 +155,30 @@ def noise_floor(samples: Samples) -> float:
 def _ns(values: Sequence[Sample]) -> dict[str, Any]:
     estimate = median_estimate([one.value for one in values])
     return {"value_ns": estimate.value, "low_ns": estimate.low, "high_ns": estimate.high}
+
+
+def doubts(samples: Samples, llc_bytes: int) -> list[str]:
+    """Return what the samples themselves give reason to doubt, one sentence each."""
+    found: list[str] = []
+    wide = sum(half_width([one.value for one in values]) > WIDE for values in samples.values())
+    if wide:
+        found.append(
+            f"{wide} of {len(samples)} medians have an interval wider than +-{WIDE:.0%}: "
+            "measure longer or at a quieter time"
+        )
+    by_region: dict[int, float] = {}
+    pages = max(point.page_bytes for point in samples)
+    for point, values in samples.items():
+        if (point.figure, point.kernel, point.page_bytes) == ("latency", "chase", pages):
+            by_region[point.region_bytes] = statistics.median(one.value for one in values)
+    inside = [size for size in by_region if size <= llc_bytes // 2]
+    if inside and max(by_region) > llc_bytes:
+        size = max(inside)
+        share = by_region[size] / by_region[max(by_region)]
+        if share > LIKE_MEMORY:
+            found.append(
+                f"a region of {format_bytes(size)} takes {share:.0%} of memory's latency although "
+                f"the last-level cache is said to hold {format_bytes(llc_bytes)}: others use that "
+                "cache too, or this virtual machine has less of it"
+            )
+    return found

@@ -118,7 +118,12 @@ def measure(settings: Settings, progress: Progress = lambda _what, _share: None)
     progress("computing intervals", 1.0)
     shares = {kernel.name: kernel.read_share for kernel in _measure.kernels()}
     overhead_ns, resolution_ns = _measure.timer()
+    floors = {
+        f"noise_floor_{kind}": f"{figures.noise_floor(samples, kind):.4f}"
+        for kind in sorted({point.figure for point in plan})
+    }
     facts = {
+        **floors,
         **environment.fixed_facts(cpus[0]),
         **recorded,
         "vector_extension": _measure.vector_extension(),
@@ -149,7 +154,11 @@ def measure(settings: Settings, progress: Progress = lambda _what, _share: None)
             cpus=list(cpus),
             llc_bytes=ready.topology.llc_bytes,
             environment=facts,
-            warnings=ready.warnings + disturbances,
+            warnings=[
+                *ready.warnings,
+                *disturbances,
+                *figures.doubts(samples, ready.topology.llc_bytes),
+            ],
         ),
     )
 

@@ -40,12 +40,7 @@ def plot(device: DeviceProfile, path: Path) -> None:
 
 
 def _latency(axes: Axes, device: DeviceProfile) -> None:
-    axes.set(
-        title="Idle latency by region",
-        xlabel="region",
-        ylabel="ns per dependent load",
-        ylim=(0, None),
-    )
+    axes.set(title="Idle latency by region", xlabel="region", ylabel="ns per dependent load")
     kinds = sorted({(one.pattern, one.page_bytes or 0) for one in device.latency})
     sizes: set[int] = set()
     for pattern, page_bytes in kinds:
@@ -58,6 +53,8 @@ def _latency(axes: Axes, device: DeviceProfile) -> None:
         label = f"{pattern}, {format_bytes(page_bytes)} pages"
         axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
     axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.grid(alpha=0.3, which="both")
     shown = sorted(sizes)[:: max(1, len(sizes) // 5)]
     axes.set_xticks(shown, [format_bytes(size) for size in shown], rotation=30)
     if device.measured is not None:
@@ -83,6 +80,8 @@ def _chains(axes: Axes, device: DeviceProfile) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     axes.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.grid(alpha=0.3)
     if device.chains:
         axes.legend(fontsize="small")
 
@@ -95,7 +94,8 @@ def _loaded(axes: Axes, device: DeviceProfile) -> None:
         label = f"{curve.read_share:.0%} reads"
         axes.plot(*zip(*curve.points, strict=True), marker="o", markersize=3, label=label)
     if device.loaded_latency:
-        axes.set_ylim(0, None)
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     else:
         axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)

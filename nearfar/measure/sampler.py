@@ -81,8 +81,9 @@ class Sampler:
         lines = point.region_bytes // 64
         warm_up = WARM_UP_ACCESSES
         if point.region_bytes <= 2 * self.llc_bytes:
-            # What fits in caches must be there again after what the other points did to them.
-            warm_up = max(warm_up, 2 * lines)
+            # What fits in caches must be there again after what the other points did to them; of a
+            # larger region a cacheful is enough.
+            warm_up = max(warm_up, min(2 * lines, self.llc_bytes // 64))
         beside = self._beside
         if point.figure == "loaded":
             beside = self._generators(point)

@@ -1,4 +1,4 @@
-// Ordinary stores of whole lines in random order.
+// Ordinary stores, one to each line, in random order: each line is owned first, written back later.
 #include "measure/kernel.hpp"
 #include "measure/one_line.hpp"
 #include "measure/orders.hpp"
@@ -12,12 +12,12 @@ class WriteRandom final : public Kernel {
     return {.written = cache_line, .owned = cache_line};
   }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
-    scattered(lane, iterations, [&](std::byte* line) { write_line(line, lane.position + 1); });
+    scattered(lane, iterations, [&](std::byte* line) { dirty_line(line, lane.position + 1); });
     return lane.position;
   }
 };
 
-NEARFAR_KERNEL(WriteRandom, "write-random", "ordinary stores of whole lines in random order")
+NEARFAR_KERNEL(WriteRandom, "write-random", "ordinary stores, one to each line, in random order")
 
 }  // namespace
 }  // namespace nearfar::measure
