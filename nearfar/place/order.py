@@ -26,12 +26,12 @@ def greedy_order(problem: Problem) -> Order:
     return order_by_density(problem.added_ns, problem.sizes_bytes)
 
 
-def fill(order: Order, problem: Problem, budget_bytes: int) -> Array:
+def fill(order: Order, sizes_bytes: Array, budget_bytes: float) -> Array:
     """Return the shares when objects are taken in `order`, skipping those that do not fit."""
-    near = np.zeros(len(problem.names))
+    near = np.zeros(len(sizes_bytes))
     room = float(budget_bytes)
     # Whole stretches that fit are taken at once: an order of 10,000 objects is a few steps.
-    sizes = problem.sizes_bytes[order]
+    sizes = sizes_bytes[order]
     start = 0
     while start < len(order):
         taken = int(np.searchsorted(np.cumsum(sizes[start:]), room, side="right"))

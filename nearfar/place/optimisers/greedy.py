@@ -21,5 +21,5 @@ class Greedy(Optimiser):
 
     def choose(self, problem: Problem, budget_bytes: int) -> Choice:
         """Return the better of the dense filling and the one best object that fits."""
-        filled = fill(greedy_order(problem), problem, budget_bytes)
+        filled = fill(greedy_order(problem), problem.sizes_bytes, budget_bytes)
         return Choice(best_of(problem, [filled, single_best(problem, budget_bytes)]))

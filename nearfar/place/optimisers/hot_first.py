@@ -20,4 +20,6 @@ class HotFirst(Optimiser):
     def choose(self, problem: Problem, budget_bytes: int) -> Choice:
         """Fill the budget with the objects of most misses per byte."""
         hot = np.sum([misses(phase.objects) for phase in problem.phases], axis=0)
-        return Choice(fill(order_by_density(hot, problem.sizes_bytes), problem, budget_bytes))
+        return Choice(
+            fill(order_by_density(hot, problem.sizes_bytes), problem.sizes_bytes, budget_bytes)
+        )
