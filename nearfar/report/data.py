@@ -154,14 +154,19 @@ class Choice(Data, kw_only=True):
     """``25 %``, or the option that asked for it."""
     near: list[int]
     """Objects the plan keeps near, greatest saving first."""
+    plan: Alternative
+    """The plan's own bar among the alternatives."""
     alternatives: list[Alternative]
     proven_gap: float | None
+    caveats: list[str]
 
 
 class Saving(Data, kw_only=True):
     """One row of the answer: a budget, and what keeping the right objects near buys."""
 
+    budget_bytes: int
     budget_share: float
+    """Of what all objects take."""
     near_bytes: int
     near_objects: int
     names: list[str]

@@ -88,12 +88,13 @@ def _measured(device: DeviceProfile) -> str:
 
 
 def near_point(profile: WorkloadProfile, near: DeviceProfile, phase: str) -> WorkingPoint:
-    """Return where the program works on the near memory, from its misses and near time."""
+    """Return where the program works on the near memory, from its misses and near wall time."""
     chosen = [p for p in profile.phases if phase in (p.name, "total")]
     line_bytes = profile.cache.line_bytes
     read = sum(o.traffic.misses() for p in chosen for o in p.objects) * line_bytes
     written = sum(o.traffic.write_backs for p in chosen for o in p.objects) * line_bytes
-    time_ns = sum(p.near_cpu_time_ns.value for p in chosen)
+    # Bandwidth is what all threads draw together: by the wall clock, not by CPU time.
+    time_ns = sum(p.near_wall_time_ns or p.near_cpu_time_ns.value for p in chosen)
     # Bytes per ns are GB/s.
     scale = 1.0 / time_ns if time_ns > 0 else 0.0
     return _point(near, phase, read * scale, written * scale)

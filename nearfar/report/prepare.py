@@ -62,7 +62,8 @@ def prepare(
         first_plans.setdefault((plan.far, plan.phase), plan)
     frontiers = [frontier(plan, position) for plan in first_plans.values()]
     effect_of = {(effect.memory, effect.phase): effect for effect in effects}
-    frontier_of = {(curve.memory, curve.phase): curve for curve in frontiers}
+    general = {caveat for device in prediction.devices for caveat in device.caveats}
+    choices = [_choice(origin, plan, position, general) for origin, plan in plans]
     phases = [_total(profile, position), *(_phase(p, position) for p in profile.phases)]
     title = program_name(profile)
     far_facts = [memory for memory in memories if memory.role == "far"]
@@ -86,14 +87,14 @@ def prepare(
             ),
         ],
         frontiers=frontiers,
-        choices=[_choice(origin, plan, position) for origin, plan in plans],
+        choices=choices,
         answers=[
             answer(
                 program=title,
                 phase=name,
                 memories=far_facts,
                 effects=effect_of,
-                frontiers=frontier_of,
+                choices=choices,
                 objects=objects,
             )
             for name in names
@@ -207,24 +208,37 @@ def _effect(
     )
 
 
-def _choice(origin: str, plan: Plan, position: dict[int, int]) -> Choice:
-    near = [p for p in plan.placements if p.memory == "near"]
+def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]) -> Choice:
+    near = sorted(
+        (p for p in plan.placements if p.memory == "near"), key=lambda p: -p.added_ns_if_far.value
+    )
+    taken = sum(p.size_bytes for p in near)
+    # The plan's own bar is the one that takes as much near memory as its placements, and the
+    # better one where two do.
+    own = min(plan.alternatives, key=lambda bar: (abs(bar.near_bytes - taken), bar.time_ns.value))
     return Choice(
         memory=plan.far,
         phase=plan.phase,
         budget_bytes=plan.budget_bytes,
         origin=origin,
-        near=[position[p.object] for p in sorted(near, key=lambda p: -p.added_ns_if_far.value)],
+        near=[position[p.object] for p in near],
+        plan=own,
         alternatives=plan.alternatives,
         proven_gap=plan.proven_gap,
+        caveats=[caveat for caveat in plan.caveats if caveat not in general],
     )
 
 
 def _method(profile: WorkloadProfile, prediction: Prediction, plans: list[Plan]) -> Method:
+    told: dict[str, list[str]] = {}
+    for device in prediction.devices:
+        for caveat in device.caveats:
+            told.setdefault(caveat, []).append(device.title)
+    all_devices = len(prediction.devices)
     caveats = [
-        f"{device.title}: {caveat}" for device in prediction.devices for caveat in device.caveats
+        caveat if len(titles) == all_devices else f"{', '.join(titles)}: {caveat}"
+        for caveat, titles in told.items()
     ]
-    caveats += [caveat for plan in plans for caveat in plan.caveats]
     return Method(
         profile=profile.producer,
         report=producer(),
@@ -236,5 +250,5 @@ def _method(profile: WorkloadProfile, prediction: Prediction, plans: list[Plan])
         model=prediction.model,
         prices=plans[0].prices if plans else None,
         warnings=profile.warnings,
-        caveats=list(dict.fromkeys(caveats)),
+        caveats=caveats,
     )

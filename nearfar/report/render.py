@@ -19,6 +19,9 @@ HERE = Path(__file__).parent
 # d3-scale needs array, interpolate and format; d3-interpolate needs color; d3-shape needs path.
 VENDOR_ORDER = ("array", "color", "interpolate", "format", "scale", "path", "shape", "hierarchy")
 
+MOST_OPEN = 4
+"""Far memories whose answer is open at once: with the headline, about one screen."""
+
 # What would end the script element or a JavaScript line, as JSON escapes: the same JSON after
 # parsing. U+2028 and U+2029 end lines in scripts of old browsers.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -52,6 +55,7 @@ def render(data: ReportData) -> str:
         data=data,
         figures=FIGURES,
         controls_before=CONTROLS_BEFORE,
+        most_open=MOST_OPEN,
         policy=policy,
         css=Markup(_css()),
         script=Markup(script),

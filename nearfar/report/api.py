@@ -1,0 +1,97 @@
+"""From documents to the report's data: predicts and plans what the page needs, then prepares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearfar.base.errors import NearfarError, nearest
+from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
+from nearfar.documents.plan import Prices
+from nearfar.report.answer import SHARES
+from nearfar.report.data import TOTAL, ReportData
+from nearfar.report.prepare import check_phase, prepare
+
+
+def report(
+    profile: WorkloadProfile,
+    near: DeviceProfile,
+    fars: Sequence[DeviceProfile],
+    *,
+    beside: Sequence[DeviceProfile] = (),
+    plans: Sequence[tuple[str, Plan]] = (),
+    budget: str | None = None,
+    phase: str = TOTAL,
+    source_folders: Sequence[Path] = (),
+    prices: Prices | None = None,
+) -> ReportData:
+    """Return the report's data: every far memory, every phase, the headline's budgets.
+
+    `plans` are plans made before, each with its origin; `budget` one more budget (``2GiB``,
+    ``25%``), which the page opens with. Raises NearfarError where predict or place does.
+    """
+    from nearfar.place.api import place
+    from nearfar.place.budget import parse_budget_bytes
+    from nearfar.predict.api import predict
+
+    check_phase(profile, phase)
+    check_plans(profile, near, fars, plans)
+    if not profile.phases:
+        # An honest page all the same: nothing was measured, so nothing is predicted.
+        empty = Prediction(producer=producer(), profile="", near=near.name, model="", devices=[])
+        return prepare(profile, near, list(fars), empty, [], beside=list(beside))
+    prediction = predict(profile, near, fars, most_objects=len(profile.objects))
+    footprint = sum(thing.size_bytes for thing in profile.objects)
+    budgets = {int(share * footprint): f"{share:.0%}" for share in SHARES}
+    first = None
+    if budget is not None:
+        first = parse_budget_bytes(budget, footprint)
+        budgets.setdefault(first, f"--budget {budget}")
+    elif plans:
+        first = plans[0][1].budget_bytes
+    phases = [TOTAL, *(p.name for p in profile.phases)] if profile.objects else []
+    made = [
+        (origin, place(profile, near, far, bytes_, phase=name, prices=prices))
+        for far in fars
+        for name in phases
+        for bytes_, origin in sorted(budgets.items())
+    ]
+    return prepare(
+        profile,
+        near,
+        list(fars),
+        prediction,
+        [*made, *plans],
+        beside=list(beside),
+        first_phase=phase,
+        first_budget_bytes=first,
+        source_folders=list(source_folders),
+    )
+
+
+def check_plans(
+    profile: WorkloadProfile,
+    near: DeviceProfile,
+    fars: Sequence[DeviceProfile],
+    plans: Sequence[tuple[str, Plan]],
+) -> None:
+    """Refuse a plan of other memories, another phase or another profile's objects."""
+    names = [far.name for far in fars]
+    objects = {thing.id: thing.name for thing in profile.objects}
+    for origin, plan in plans:
+        if plan.far not in names:
+            raise NearfarError(
+                f"{origin} was made for the far memory {plan.far!r}, which is not on this page"
+                f"{nearest(plan.far, names)}; add --far {plan.far}"
+            )
+        if plan.near != near.name:
+            raise NearfarError(
+                f"{origin} was made for the near memory {plan.near!r}, and this page is about "
+                f"{near.name!r}: make it again with nearfar place"
+            )
+        if any(objects.get(p.object) != p.name for p in plan.placements):
+            raise NearfarError(
+                f"{origin} places objects that this profile does not have: "
+                "make it again from this profile with nearfar place"
+            )
+        check_phase(profile, plan.phase)

@@ -1,0 +1,233 @@
+"""The report in a browser: what it shows is what the JSON says, for every control."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import samples
+
+from nearfar.devices.library import load_device
+from nearfar.documents import save
+from nearfar.report.api import report
+from nearfar.report.render import render, to_json
+
+FARS = ("optane-100-6dimm", "cxl-micron-cz120", "ddr5-4800-remote")
+
+
+@pytest.fixture(scope="module")
+def profile() -> Any:
+    return samples.workload(objects=60)
+
+
+@pytest.fixture(scope="module")
+def made(profile: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    data = report(profile, samples.device("near"), [load_device(name) for name in FARS])
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(render(data))
+    return path, json.loads(to_json(data))
+
+
+def shown(page: Any, name: str) -> float:
+    return float(page.get_attribute(f"#{name}", "data-value"))
+
+
+def frontier(data: dict[str, Any], memory: str, phase: str) -> dict[str, Any]:
+    return next(
+        row for row in data["frontiers"] if (row["memory"], row["phase"]) == (memory, phase)
+    )
+
+
+def at(curve: dict[str, Any], budget: float) -> int:
+    return max(i for i, taken in enumerate(curve["near_bytes"]) if taken <= budget)
+
+
+def move_slider(page: Any, percent: float) -> None:
+    page.evaluate(
+        """(value) => { const slider = document.getElementById("budget"); slider.value = value;
+           slider.dispatchEvent(new Event("input", { bubbles: true })); }""",
+        percent,
+    )
+
+
+def test_opens_without_errors_or_requests(made: Any, open_page: Callable[..., Any]) -> None:
+    path, data = made
+    opened = open_page(path)
+    for select, values in (("memory", FARS), ("phase", [p["name"] for p in data["phases"]])):
+        for value in values:
+            opened.page.select_option(f"#{select}", value)
+    assert opened.troubles == []
+    assert opened.requests == [path.as_uri()]
+
+
+def test_embedded_data_is_the_json(made: Any, open_page: Callable[..., Any]) -> None:
+    path, data = made
+    page = open_page(path).page
+    assert json.loads(page.text_content("#report-data")) == data
+
+
+@pytest.mark.parametrize("memory", FARS)
+@pytest.mark.parametrize("phase", ["total", "get"])
+def test_slider_shows_the_frontier(
+    made: Any, open_page: Callable[..., Any], memory: str, phase: str
+) -> None:
+    path, data = made
+    page = open_page(path).page
+    page.select_option("#memory", memory)
+    page.select_option("#phase", phase)
+    curve = frontier(data, memory, phase)
+    seen = set()
+    for percent in (0, 1.5, 10, 33, 62.5, 100):
+        move_slider(page, percent)
+        budget = shown(page, "budget-text")
+        assert budget == int(percent / 100 * curve["footprint_bytes"])
+        i = at(curve, budget)
+        assert shown(page, "time") == curve["time_ns"][i][0]
+        assert shown(page, "slow") == shown(page, "now") == curve["slowdown"][i][0]
+        assert shown(page, "cost") == curve["cost_relative"][i]
+        assert shown(page, "near-bytes") == curve["near_bytes"][i]
+        assert shown(page, "near-objects") == curve["steps"][i]
+        near = {data["objects"][n]["id"] for n in curve["order"][: curve["steps"][i]]}
+        listed = page.eval_on_selector_all(
+            "#near-list li[data-object]", "rows => rows.map((row) => Number(row.dataset.object))"
+        )
+        assert set(listed) <= near
+        assert len(listed) == min(8, len(near))
+        seen.add(shown(page, "slow"))
+    assert len(seen) > 3
+
+
+def test_slider_equals_nearfar_place(
+    made: Any, profile: Any, open_page: Callable[..., Any], tmp_path: Path, capsys: Any
+) -> None:
+    from nearfar.__main__ import main
+
+    run, near = tmp_path / "run.json", tmp_path / "near.json"
+    save(profile, run)
+    save(samples.device("near"), near)
+    page = open_page(made[0]).page
+    page.select_option("#memory", FARS[0])
+    for percent in (5, 25, 80):
+        move_slider(page, percent)
+        budget = int(shown(page, "budget-text"))
+        arguments = ["place", str(run), "--near", str(near), "--far", FARS[0]]
+        assert main([*arguments, "--budget", f"{budget}B", "--json"]) == 0
+        points = json.loads(capsys.readouterr().out)["frontier"]
+        point = [p for p in points if p["near_bytes"] <= budget][-1]
+        assert shown(page, "time") == point["time_ns"]["value"]
+        assert shown(page, "slow") == point["slowdown"]["value"]
+        assert shown(page, "cost") == point["cost_relative"]
+
+
+def test_keyboard_moves_the_budget(made: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(made[0]).page
+    page.focus("#budget")
+    before = shown(page, "budget-text")
+    page.keyboard.press("ArrowRight")
+    assert shown(page, "budget-text") > before
+    page.keyboard.press("Home")
+    assert shown(page, "budget-text") == 0
+    assert shown(page, "near-objects") == 0
+    page.focus("#more")
+    page.keyboard.press("Enter")
+    assert shown(page, "near-objects") == 1
+
+
+def test_pressing_in_the_chart_sets_the_budget(made: Any, open_page: Callable[..., Any]) -> None:
+    path, data = made
+    page = open_page(path).page
+    picture = page.locator("#frontier .draw svg")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    page.mouse.click(box["x"] + 44 + 0.5 * (box["width"] - 52), box["y"] + box["height"] / 2)
+    assert shown(page, "budget-text") / data["footprint_bytes"] == pytest.approx(0.5, abs=0.01)
+
+
+def test_table_sorts_and_filters(made: Any, open_page: Callable[..., Any]) -> None:
+    path, data = made
+    page = open_page(path).page
+
+    def rows() -> list[int]:
+        return page.eval_on_selector_all(
+            "#object-table tbody tr", "rows => rows.map((row) => Number(row.dataset.object))"
+        )
+
+    sizes = {thing["id"]: thing["size_bytes"] for thing in data["objects"]}
+    page.click("#object-table [data-key=size]")
+    assert [sizes[n] for n in rows()] == sorted(sizes.values(), reverse=True)[:25]
+    page.click("#object-table [data-key=size]")
+    assert [sizes[n] for n in rows()] == sorted(sizes.values())[:25]
+    page.click("#object-more")
+    assert len(rows()) == 60
+    page.fill("#object-filter", "make_7 ")
+    assert rows() == [7]
+    page.fill("#object-filter", "no such thing")
+    assert rows() == []
+    assert page.text_content("#object-count") == "no object matches"
+
+
+def test_near_and_far_in_table_follow_the_slider(made: Any, open_page: Callable[..., Any]) -> None:
+    path, data = made
+    page = open_page(path).page
+    page.click("#object-more")
+    for percent in (3, 40):
+        move_slider(page, percent)
+        curve = frontier(data, data["first_memory"], "total")
+        i = at(curve, shown(page, "budget-text"))
+        near = {data["objects"][n]["id"] for n in curve["order"][: curve["steps"][i]]}
+        chips = page.eval_on_selector_all(
+            "#object-table tbody tr",
+            "rows => rows.filter((row) => row.querySelector('.chip.near'))"
+            ".map((row) => Number(row.dataset.object))",
+        )
+        assert set(chips) == near
+
+
+def test_phase_changes_the_answer_and_lines(made: Any, open_page: Callable[..., Any]) -> None:
+    path, data = made
+    page = open_page(path).page
+    sentences = {answer["phase"]: answer["sentence"] for answer in data["answers"]}
+    assert page.locator("#answer h2:visible").all_text_contents() == [sentences["total"]]
+    page.select_option("#phase", "get")
+    assert page.locator("#answer h2:visible").all_text_contents() == [sentences["get"]]
+    first = page.locator("#line-list li").first
+    lines = {(row["file"], row["line"]) for row in data["lines"] if row["phase"] == "get"}
+    assert (first.get_attribute("data-file"), int(first.get_attribute("data-line"))) in lines
+
+
+@pytest.mark.parametrize("width", [360, 768, 1920])
+def test_no_horizontal_scroll(made: Any, open_page: Callable[..., Any], width: int) -> None:
+    page = open_page(made[0], width=width).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_dark_mode_is_dark(made: Any, open_page: Callable[..., Any], tmp_path: Path) -> None:
+    lightness = """() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor
+        .match(/\\d+/g).map(Number); return (r + g + b) / 3; }"""
+    light = open_page(made[0]).page
+    dark = open_page(made[0], color_scheme="dark").page
+    assert light.evaluate(lightness) > 230
+    assert dark.evaluate(lightness) < 40
+    assert light.screenshot() != dark.screenshot()
+
+
+def test_every_figure_has_a_caption(made: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(made[0]).page
+    captions = page.eval_on_selector_all(
+        "figure", "all => all.map((f) => f.querySelector('figcaption')?.textContent.length ?? 0)"
+    )
+    assert len(captions) >= 7
+    assert min(captions) > 80
+
+
+def test_readable_without_script(made: Any, browser: Any) -> None:
+    path, data = made
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert data["answers"][0]["sentence"] in page.text_content("#answer")
+    assert "clang 16.0.6" in page.text_content("#method")
+    context.close()
