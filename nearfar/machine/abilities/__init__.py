@@ -1,0 +1,58 @@
+"""What nearfar can use on a machine, and what lacks: one file each, found by itself.
+
+A check takes the tree and what was read from it and returns its lines: what, whether it is
+usable, why not, and the command that mends it. It returns none where it does not apply (tiers,
+with a single node) or cannot be known (system calls, from a captured tree).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nearfar.base.registry import Registry
+from nearfar.documents import MachineProfile
+from nearfar.documents.machine import Ability, Node
+from nearfar.machine.sysfs import Tree
+
+Check = Callable[[Tree, MachineProfile], list[Ability]]
+
+ABILITIES: Registry[Check] = Registry("nearfar.machine.abilities", "ability")
+
+
+def read_abilities(tree: Tree, machine: MachineProfile) -> list[Ability]:
+    """Return the lines of every check, in the order of their names."""
+    return [line for name in ABILITIES.names() for line in ABILITIES.get(name)(tree, machine)]
+
+
+def usable(name: str, detail: str) -> list[Ability]:
+    """Return the line of something that works."""
+    return [Ability(name=name, usable=True, detail=detail)]
+
+
+def lacking(name: str, why: str, remedy: str = "") -> list[Ability]:
+    """Return the line of something that lacks: why, and the command that mends it, if one does."""
+    return [Ability(name=name, usable=False, detail=why, remedy=remedy)]
+
+
+def memory_nodes(machine: MachineProfile) -> list[Node]:
+    """Return the nodes that have memory."""
+    return [node for node in machine.nodes if node.memory_bytes > 0]
+
+
+def kernel_name(tree: Tree) -> str:
+    """Return ``Linux 6.1``, or ``this kernel`` where its version is not known."""
+    version = tree.kernel()
+    return f"Linux {version[0]}.{version[1]}" if version else "this kernel"
+
+
+def newer_kernel(tree: Tree) -> str:
+    """Return the command that brings a newer kernel, where one command does."""
+    system = dict(
+        line.split("=", 1)
+        for line in (tree.text("etc/os-release") or "").splitlines()
+        if "=" in line
+    )
+    if system.get("ID") != "debian" or "VERSION_CODENAME" not in system:
+        return ""
+    release = system["VERSION_CODENAME"].strip('"')
+    return f"sudo apt-get install -t {release}-backports linux-image-amd64"

@@ -1,0 +1,26 @@
+"""Demotion: under pressure the kernel moves cold pages to a slower node, not to swap."""
+
+from __future__ import annotations
+
+from nearfar.documents import MachineProfile
+from nearfar.documents.machine import Ability
+from nearfar.machine.abilities import ABILITIES, kernel_name, lacking, memory_nodes, usable
+from nearfar.machine.sysfs import Tree
+
+NAME = "demotion"
+SWITCH = "sys/kernel/mm/numa/demotion_enabled"
+
+
+@ABILITIES.register(NAME)
+def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
+    """Read the switch; with a single node there is nothing to demote to."""
+    if len(memory_nodes(machine)) < 2:
+        return []
+    state = tree.text(SWITCH)
+    if state is None:
+        return lacking(NAME, f"{kernel_name(tree)} has no switch for it (it came with 5.15)")
+    if state in ("true", "1"):
+        return usable(NAME, "on: cold pages move to the next tier")
+    return lacking(
+        NAME, "off: cold pages go to swap, not to the next tier", f"echo true | sudo tee /{SWITCH}"
+    )

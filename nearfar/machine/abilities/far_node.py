@@ -1,0 +1,49 @@
+"""A second node with memory, and the calls that put pages there."""
+
+from __future__ import annotations
+
+import os
+
+from nearfar.documents import MachineProfile
+from nearfar.documents.machine import Ability
+from nearfar.machine.abilities import ABILITIES, lacking, memory_nodes, usable
+from nearfar.machine.syscalls import try_move_pages
+from nearfar.machine.sysfs import Tree
+
+NAME = "far-node"
+PLACEMENT = "page-placement"
+
+
+@ABILITIES.register(NAME)
+def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
+    """Count nodes with memory; on the running machine also try to ask for a page's node."""
+    lines = []
+    nodes = memory_nodes(machine)
+    if len(nodes) < 2:
+        lines += lacking(
+            NAME,
+            "all memory is one node: far memory can be predicted from the device library, not used",
+        )
+    else:
+        bare = [str(node.id) for node in nodes if not node.cpus]
+        lines += usable(
+            NAME,
+            f"node {' and '.join(bare)} without CPUs"
+            if bare
+            else f"{len(nodes)} nodes, all with CPUs: the other socket's memory is the far one",
+        )
+    if not tree.exists("sys/devices/system/node"):
+        lines += lacking(PLACEMENT, "the kernel was built without NUMA: no mbind, no move_pages")
+    elif tree.live:
+        error = try_move_pages()
+        lines += (
+            lacking(
+                PLACEMENT,
+                f"move_pages was refused ({os.strerror(error)}): a container's seccomp filter "
+                "does so",
+                "docker run --cap-add SYS_NICE ...",
+            )
+            if error
+            else usable(PLACEMENT, "move_pages works, and with it mbind")
+        )
+    return lines

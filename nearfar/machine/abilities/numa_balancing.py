@@ -1,0 +1,29 @@
+"""Promotion: the kernel brings hot pages back from a slower tier."""
+
+from __future__ import annotations
+
+from nearfar.documents import MachineProfile
+from nearfar.documents.machine import Ability
+from nearfar.machine.abilities import ABILITIES, kernel_name, lacking, memory_nodes, usable
+from nearfar.machine.sysfs import Tree
+
+NAME = "promotion"
+SWITCH = "proc/sys/kernel/numa_balancing"
+TIERING = 2  # NUMA_BALANCING_MEMORY_TIERING of include/linux/sched/sysctl.h
+
+
+@ABILITIES.register(NAME)
+def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
+    """Read the switch; it matters only where a node without CPUs has memory."""
+    if not any(not node.cpus for node in memory_nodes(machine)):
+        return []
+    mode = tree.number(SWITCH)
+    if mode is None:
+        return lacking(NAME, f"{kernel_name(tree)} here was built without CONFIG_NUMA_BALANCING")
+    if mode & TIERING:
+        return usable(NAME, "on: hot pages move back to the faster tier")
+    return lacking(
+        NAME,
+        f"off: hot pages stay in the slower tier (kernel.numa_balancing is {mode})",
+        f"sudo sysctl kernel.numa_balancing={TIERING}",
+    )

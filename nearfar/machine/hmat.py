@@ -1,0 +1,47 @@
+"""What the firmware's HMAT says of a node, and the kernel's memory tiers."""
+
+from __future__ import annotations
+
+from nearfar.documents.machine import HmatFigures
+from nearfar.machine.sysfs import Tree
+
+TIERS = "sys/devices/virtual/memory_tiering"
+
+
+def read_hmat(tree: Tree, node: int) -> HmatFigures | None:
+    """Return the HMAT's figures of `node` as its nearest CPUs see it; None without them.
+
+    access1 speaks of the nearest CPUs, access0 of the nearest initiator of any kind (a GPU,
+    say). The kernel writes latencies in ns and bandwidths in MB/s, and 0 for "not told".
+    """
+    for access in ("access1", "access0"):
+        here = f"sys/devices/system/node/node{node}/{access}/initiators"
+        found = {
+            key: tree.number(f"{here}/{key}") or None
+            for key in ("read_latency", "write_latency", "read_bandwidth", "write_bandwidth")
+        }
+        if any(value is not None for value in found.values()):
+            return HmatFigures(
+                read_latency_ns=_float(found["read_latency"]),
+                write_latency_ns=_float(found["write_latency"]),
+                read_bandwidth_gb_per_s=_gb(found["read_bandwidth"]),
+                write_bandwidth_gb_per_s=_gb(found["write_bandwidth"]),
+            )
+    return None
+
+
+def read_tiers(tree: Tree) -> dict[int, int]:
+    """Return node to tier number (smaller is faster); empty where the kernel has no tiers."""
+    tiers: dict[int, int] = {}
+    for name in tree.entries(TIERS, r"memory_tier[0-9]+"):
+        for node in tree.cpu_list(f"{TIERS}/{name}/nodelist") or []:
+            tiers[node] = int(name.removeprefix("memory_tier"))
+    return tiers
+
+
+def _float(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _gb(mb_per_s: int | None) -> float | None:
+    return None if mb_per_s is None else mb_per_s / 1000

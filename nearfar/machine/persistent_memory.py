@@ -1,0 +1,93 @@
+"""Persistent memory: regions, their namespaces, what each is used as, where it is mounted."""
+
+from __future__ import annotations
+
+from nearfar.documents.machine import PersistentMemory
+from nearfar.machine.sysfs import Tree
+
+DEVICES = "sys/bus/nd/devices"
+DAX_DEVICES = "sys/bus/dax/devices"
+
+MODES = {"raw": "raw", "safe": "sector", "memory": "fsdax", "dax": "devdax"}
+"""What sysfs calls a namespace's mode, and what ndctl calls it."""
+
+
+def read_persistent_memory(tree: Tree) -> list[PersistentMemory]:
+    """Return every namespace that holds something, and every region that has none."""
+    found = []
+    for region in tree.entries(DEVICES, r"region[0-9]+"):
+        names = [
+            name
+            for name in tree.entries(DEVICES, rf"namespace{region.removeprefix('region')}\.[0-9]+")
+            # A seed, from which the next namespace will be made, has no size.
+            if tree.number(f"{DEVICES}/{name}/size")
+        ]
+        if not names:
+            size = tree.number(f"{DEVICES}/{region}/size") or 0
+            found.append(
+                PersistentMemory(
+                    device=region, mode="raw", size_bytes=size, node=_node(tree, region)
+                )
+            )
+        found += [_namespace(tree, region, name) for name in names]
+    return found
+
+
+def dax_device(tree: Tree, region: str) -> str | None:
+    """Return the device-dax of a namespace ``namespaceR.N`` or region number, such as dax1.0."""
+    number = region.removeprefix("namespace").removeprefix("region")
+    names = tree.entries(DAX_DEVICES, r"dax[0-9]+\.[0-9]+")
+    exact = [name for name in names if name == f"dax{number}"]
+    return exact[0] if exact else None
+
+
+def is_system_ram(tree: Tree, dax: str) -> bool:
+    """Return whether the device-dax was given to the kernel as ordinary memory."""
+    return tree.link_name(f"{DAX_DEVICES}/{dax}/driver") == "kmem"
+
+
+def _namespace(tree: Tree, region: str, name: str) -> PersistentMemory:
+    here = f"{DEVICES}/{name}"
+    mode = MODES.get(tree.text(f"{here}/mode") or "raw", "raw")
+    block = _block(tree, name)
+    dax = dax_device(tree, name)
+    if mode == "devdax" and dax and is_system_ram(tree, dax):
+        mode = "system-ram"
+    mount, with_dax = _mount(tree, block) if block else (None, None)
+    return PersistentMemory(
+        device=block or (dax if mode in ("devdax", "system-ram") and dax else name),
+        mode=mode,
+        size_bytes=tree.number(f"{here}/size") or 0,
+        node=_node(tree, region),
+        mount=mount,
+        dax=with_dax,
+    )
+
+
+def _node(tree: Tree, region: str) -> int | None:
+    """Return the node its memory would be: target_node; numa_node is the nearest CPUs'."""
+    for key in ("target_node", "numa_node"):
+        node = tree.number(f"{DEVICES}/{region}/{key}")
+        if node is not None and node >= 0:
+            return node
+    return None
+
+
+def _block(tree: Tree, namespace: str) -> str | None:
+    """Return the block device of a namespace: its own, or that of the pfn or btt claiming it."""
+    for holder in (namespace, tree.text(f"{DEVICES}/{namespace}/holder") or ""):
+        if holder:
+            names = tree.entries(f"{DEVICES}/{holder}/block", r"pmem.+")
+            if names:
+                return names[0]
+    return None
+
+
+def _mount(tree: Tree, block: str) -> tuple[str | None, bool | None]:
+    """Return where `block` is mounted and whether with DAX for every file."""
+    for line in (tree.text("proc/mounts") or "").splitlines():
+        fields = line.split()
+        if len(fields) >= 4 and fields[0] == f"/dev/{block}":
+            options = fields[3].split(",")
+            return fields[1], "dax" in options or "dax=always" in options
+    return None, None

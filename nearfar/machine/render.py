@@ -1,0 +1,162 @@
+"""A machine as text for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from nearfar.base.units import format_bytes
+from nearfar.documents import MachineProfile
+from nearfar.documents.machine import Cache, Node
+
+WIDTH = 96
+"""Columns of wrapped lines: a terminal of 100 shows them whole."""
+LABEL = 14
+
+
+def render(machine: MachineProfile) -> str:
+    """Return the machine as lines of label and text, lacks last."""
+    lines: list[str] = []
+    for label, texts in _sections(machine):
+        for number, text in enumerate(texts):
+            head = label if number == 0 else ""
+            lines += textwrap.wrap(
+                text,
+                WIDTH,
+                initial_indent=head.ljust(LABEL),
+                subsequent_indent=" " * LABEL,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    lacks = [ability for ability in machine.abilities if not ability.usable]
+    if lacks:
+        lines += ["", f"lacks ({len(lacks)})"]
+    for lack in lacks:
+        lines += textwrap.wrap(
+            f"{lack.name}: {lack.detail}",
+            WIDTH,
+            initial_indent="  - ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
+        )
+        if lack.remedy:
+            # Never wrapped: it is there to be copied.
+            lines.append(f"    mend: {lack.remedy}")
+    return "\n".join(lines) + "\n"
+
+
+def numbers(values: list[int]) -> str:
+    """Return ``0-3,8`` for [0, 1, 2, 3, 8]."""
+    parts: list[str] = []
+    values = sorted(values)
+    start = 0
+    for index in range(1, len(values) + 1):
+        if index == len(values) or values[index] != values[index - 1] + 1:
+            first, last = values[start], values[index - 1]
+            parts.append(str(first) if first == last else f"{first}-{last}")
+            start = index
+    return ",".join(parts)
+
+
+def _sections(machine: MachineProfile) -> Iterator[tuple[str, list[str]]]:
+    yield (
+        "cpu",
+        [
+            machine.cpu_model,
+            f"{machine.architecture}, {_count(machine.sockets, 'socket')}, "
+            f"{_count(machine.cores, 'core')}, {_count(machine.threads_per_core, 'thread')} each, "
+            f"CPUs {numbers(machine.cpus)}",
+        ],
+    )
+    if machine.vector_extensions:
+        yield "vectors", [" ".join(machine.vector_extensions)]
+    yield "caches", [_cache(cache) for cache in machine.caches] or ["unknown"]
+    yield "nodes", [_node(node) for node in machine.nodes]
+    if len(machine.nodes) > 1:
+        yield "distances", [_distances(node) for node in machine.nodes]
+    reserved = [f"{count} of {size}" for size, count in machine.huge_pages.items() if count]
+    yield (
+        "huge pages",
+        [
+            f"transparent: {machine.transparent_huge_pages}; reserved: "
+            f"{', '.join(reserved) or 'none'}"
+        ],
+    )
+    yield (
+        "persistent",
+        [
+            f"{p.device}: {format_bytes(p.size_bytes)}, {p.mode}"
+            + (f", node {p.node}" if p.node is not None else "")
+            + (f", mounted at {p.mount}" if p.mount else "")
+            + (" with DAX" if p.dax else "")
+            for p in machine.persistent_memory
+        ]
+        or ["none"],
+    )
+    yield (
+        "cxl",
+        [
+            f"{c.device}: "
+            + ", ".join(
+                f"{format_bytes(size)} {kind}"
+                for size, kind in (
+                    (c.volatile_bytes, "volatile"),
+                    (c.persistent_bytes, "persistent"),
+                )
+                if size
+            )
+            + (f", node {c.node}" if c.node is not None else ", no node")
+            for c in machine.cxl
+        ]
+        or ["none"],
+    )
+    yield "virtual", [machine.virtualisation]
+    yield (
+        "usable",
+        [f"{ability.name}: {ability.detail}" for ability in machine.abilities if ability.usable],
+    )
+
+
+def _cache(cache: Cache) -> str:
+    ways = f"{cache.ways} ways" if cache.ways else "ways unknown"
+    shared = numbers(cache.shared_by_cpus)
+    sharing = (
+        f"one for CPUs {shared}"
+        if cache.count == 1
+        else f"{cache.count} of them, the first of CPUs {shared}"
+    )
+    return (
+        f"L{cache.level} {cache.type}: {format_bytes(cache.size_bytes)}, {ways}, "
+        f"lines of {cache.line_bytes} B, {sharing}"
+    )
+
+
+def _node(node: Node) -> str:
+    cpus = f"CPUs {numbers(node.cpus)}" if node.cpus else "no CPUs (memory only)"
+    memory = format_bytes(node.memory_bytes) if node.memory_bytes else "no memory"
+    parts = [f"{node.id}: {memory}", cpus]
+    if node.tier is not None:
+        parts.append(f"tier {node.tier}")
+    if node.memory_side_cache_bytes:
+        parts.append(f"memory-side cache of {format_bytes(node.memory_side_cache_bytes)}")
+    if node.hmat:
+        told = [
+            f"{value:g} {unit}"
+            for value, unit in (
+                (node.hmat.read_latency_ns, "ns read"),
+                (node.hmat.write_latency_ns, "ns write"),
+                (node.hmat.read_bandwidth_gb_per_s, "GB/s read"),
+                (node.hmat.write_bandwidth_gb_per_s, "GB/s write"),
+            )
+            if value is not None
+        ]
+        parts.append(f"HMAT: {', '.join(told)}")
+    return ", ".join(parts)
+
+
+def _distances(node: Node) -> str:
+    return f"{node.id}: " + " ".join(f"{value:3d}" for value in node.distances.values())
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
