@@ -11,12 +11,12 @@ from nearfar.documents.plan import Alternative, Placement, Prices
 from nearfar.place.budget import budget_remark, parse_budget_bytes
 from nearfar.place.frontier import frontier, frontier_points
 from nearfar.place.optimiser import OPTIMISERS, BarName, Choice
+from nearfar.place.order import fill, greedy_order
 from nearfar.place.problem import Problem, make_problem, slowdown_estimates, time_estimates
 from nearfar.predict.api import added_bounds
 from nearfar.predict.caveats import caveats
 from nearfar.predict.model import DEFAULT_MODEL
 from nearfar.predict.total import TOTAL, summed
-from nearfar.predict.traffic import Array
 
 BARS = ("all-near", "all-far", "page-interleaved", "hot-first", "greedy", "exact")
 """The optimisers whose times every plan shows."""
@@ -73,7 +73,7 @@ def place(
         proven_gap=choices["exact"].proven_gap,
         caveats=[
             *([remark] if remark else []),
-            *_undecided(problem, optimiser, choice, budget_bytes),
+            *_undecided(problem, budget_bytes),
             *_of_plan(problem, choice),
             *caveats(workload, problem.phases, problem.near, problem.far),
         ],
@@ -118,14 +118,19 @@ def _alternatives(problem: Problem, choices: dict[str, Choice]) -> list[Alternat
     ]
 
 
-def _undecided(problem: Problem, optimiser: str, choice: Choice, budget_bytes: int) -> list[str]:
-    """Say which choices hang on where parallelism comes from, the widest part of the interval."""
-    other = OPTIMISERS.get(optimiser)().choose(problem.by_classes(), budget_bytes)
-    differ = np.flatnonzero(np.round(choice.near_shares) != np.round(other.near_shares))
+def _undecided(problem: Problem, budget_bytes: int) -> list[str]:
+    """Say which choices hang on where parallelism comes from, the widest part of the interval.
+
+    Both sides are filled greedily: two quick fillings differ only by what is asked here.
+    """
+    sides = [
+        fill(greedy_order(side), problem.sizes_bytes, budget_bytes)
+        for side in (problem, problem.by_classes())
+    ]
+    differ = np.flatnonzero(sides[0] != sides[1])
     if differ.size == 0:
         return []
-    weight: Array = problem.added_ns[differ]
-    named = [problem.names[i] for i in differ[np.argsort(-weight)][:MOST_NAMED]]
+    named = [problem.names[i] for i in differ[np.argsort(-problem.added_ns[differ])][:MOST_NAMED]]
     more = f" and {differ.size - len(named)} more" if differ.size > len(named) else ""
     return [
         f"{differ.size} of {len(problem.names)} choices hang on how far misses overlap (near time "

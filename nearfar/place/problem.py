@@ -6,6 +6,7 @@ others there faster too. So every placement that is shown is timed by the model,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -121,7 +122,13 @@ def make_problem(
 ) -> Problem:
     """Set up the problem for one phase, or for the whole run (``total``)."""
     prices = prices or Prices()
-    if prices.near_per_byte <= 0 or prices.far_per_byte < 0:
+    usable = (
+        math.isfinite(prices.near_per_byte)
+        and math.isfinite(prices.far_per_byte)
+        and prices.near_per_byte > 0
+        and prices.far_per_byte >= 0
+    )
+    if not usable:
         raise NearfarError(
             f"prices must be positive: near {prices.near_per_byte:g}, far {prices.far_per_byte:g}"
         )

@@ -1,0 +1,43 @@
+"""Budgets as people type them."""
+
+from __future__ import annotations
+
+import pytest
+
+from nearfar.base.errors import NearfarError
+from nearfar.place.budget import budget_remark, parse_budget_bytes
+
+FOOTPRINT = 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0),
+        ("0%", 0),
+        ("0B", 0),
+        ("25%", 250),
+        ("12.5 %", 125),
+        ("100%", 1000),
+        ("150%", 1500),
+        ("2GiB", 2 << 30),
+        ("2 GB", 2 * 10**9),
+        ("1.5MiB", 3 << 19),
+    ],
+)
+def test_is_read(text: str, expected: int):
+    assert parse_budget_bytes(text, FOOTPRINT) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["-1GiB", "-5%", "2G", "5", "nan", "inf", "", "%", "1e3MB", "two GiB", "9" * 400 + "%"]
+)
+def test_is_refused_with_what_to_write(text: str):
+    with pytest.raises(NearfarError, match="write"):
+        parse_budget_bytes(text, FOOTPRINT)
+
+
+def test_extremes_are_said_and_ordinary_ones_are_not():
+    assert "nothing stays near" in (budget_remark(0, FOOTPRINT) or "")
+    assert "everything can stay near" in (budget_remark(1000, FOOTPRINT) or "")
+    assert budget_remark(999, FOOTPRINT) is None

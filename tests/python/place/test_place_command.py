@@ -1,0 +1,98 @@
+"""`nearfar place` from the command line: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+import samples
+
+from nearfar.__main__ import main
+from nearfar.base.errors import ExitCode
+from nearfar.documents import Plan, load, save
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> list[str]:
+    save(samples.workload(), tmp_path / "run.json")
+    save(samples.device(), tmp_path / "near.json")
+    return [
+        "place",
+        str(tmp_path / "run.json"),
+        "--near",
+        str(tmp_path / "near.json"),
+        "--far",
+        "optane-100-6dimm",
+    ]
+
+
+def test_all_bars_are_shown(run: list[str], capsys):
+    assert main([*run, "--budget", "25%"]) == ExitCode.DONE
+    shown = capsys.readouterr().out
+    for name in ("all-near", "all-far", "page-interleaved", "hot-first", "greedy", "optimal"):
+        assert name in shown
+    assert "X-Mem" in shown
+
+
+def test_json_and_the_written_document_are_the_same_plan(run: list[str], tmp_path, capsys):
+    output = tmp_path / "plan.json"
+    assert main([*run, "--budget", "1MiB", "--json", "-o", str(output)]) == ExitCode.DONE
+    printed = json.loads(capsys.readouterr().out)
+    written = load(output, Plan)
+    assert printed == json.loads(msgspec.json.encode(written))
+    assert written.budget_bytes == 1 << 20
+
+
+def test_nothing_but_json_comes_to_standard_output(tmp_path: Path, run: list[str], capfd):
+    """The solver's native code prints of its own accord on some problems of this size."""
+    save(samples.workload(objects=10_000), tmp_path / "run.json")
+    assert main([*run, "--budget", "1%", "--json"]) == ExitCode.DONE
+    assert json.loads(capfd.readouterr().out)["kind"] == "plan"
+
+
+def test_gb_and_gib_differ(run: list[str], capsys):
+    budgets = []
+    for text in ("2 GB", "2GiB"):
+        assert main([*run, "--budget", text, "--json"]) == ExitCode.DONE
+        budgets.append(json.loads(capsys.readouterr().out)["budget_bytes"])
+    assert budgets == [2_000_000_000, 2_147_483_648]
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"), [("0", "nothing stays near"), ("1TiB", "everything can stay near")]
+)
+def test_extreme_budgets_are_done_and_said(run: list[str], budget: str, said: str, capsys):
+    assert main([*run, "--budget", budget, "--json"]) == ExitCode.DONE
+    plan = json.loads(capsys.readouterr().out)
+    assert any(said in caveat for caveat in plan["caveats"])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--budget", "-5%"], "negative"),
+        (["--budget=-2GiB"], "negative"),
+        (["--budget", "2G"], "2GiB"),
+        (["--budget", "nan"], "cannot read the budget"),
+        (["--budget", "1GiB", "--near-price", "-1"], "prices"),
+        (["--budget", "1GiB", "--optimiser", "all-near"], "only a bar"),
+        ([], "--budget"),
+    ],
+)
+def test_wrong_use_is_one_sentence(run: list[str], change: list[str], said: str, tmp_path, capsys):
+    output = tmp_path / "plan.json"
+    assert main([*run, *change, "-o", str(output)]) == ExitCode.WRONG_USE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert len(err.strip().splitlines()) == 1
+    assert not output.exists()
+
+
+def test_prices_given_are_said(run: list[str], capsys):
+    assert main([*run, "--budget", "0", "--near-price", "3", "--json"]) == ExitCode.DONE
+    prices = json.loads(capsys.readouterr().out)["prices"]
+    assert prices["near_per_byte"] == 3.0
+    assert prices["source"] == "given on the command line"

@@ -1,0 +1,135 @@
+"""What must hold whatever the program."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import samples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents import WorkloadProfile
+from nearfar.predict.api import predict
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.model import MODELS
+from nearfar.predict.traffic import phases_of
+
+SEEDS = st.integers(0, 10**6)
+MODEL_NAMES = MODELS.names()
+
+
+@given(seed=SEEDS, model=st.sampled_from(MODEL_NAMES))
+@settings(max_examples=40, deadline=None)
+def test_far_that_equals_near_changes_nothing(seed: int, model: str):
+    prediction = predict(
+        samples.workload(seed=seed), samples.device(), [samples.device("far")], model
+    )
+    for phase in prediction.devices[0].phases:
+        assert phase.slowdown.value == pytest.approx(1.0, rel=1e-6)
+        assert phase.slowdown.low <= 1.0 <= phase.slowdown.high
+
+
+@given(seed=SEEDS, factor=st.floats(1.0, 8.0), more=st.floats(1.0, 3.0))
+@settings(max_examples=40, deadline=None)
+def test_slower_memory_is_never_faster(seed: int, factor: float, more: float):
+    workload, near = samples.workload(seed=seed), samples.device()
+    slow, slower = (
+        samples.device(f"far-{x:g}", 90.0 * x, 12.0 / x, 9.0 / x) for x in (factor, factor * more)
+    )
+    first, second = predict(workload, near, [slow, slower]).devices
+    assert first.total.far_time_ns.value >= first.total.near_time_ns.value * (1 - 1e-9)
+    assert second.total.far_time_ns.value >= first.total.far_time_ns.value * (1 - 1e-9)
+
+
+@given(seed=SEEDS, scale=st.floats(0.01, 100.0))
+@settings(max_examples=30, deadline=None)
+def test_twice_the_run_takes_twice_the_time(seed: int, scale: float):
+    """Counts and near time scaled together scale far time, and leave slowdown."""
+    small = samples.workload(seed=seed)
+    near, far = samples.device(), samples.device("far", 300, 5, 3)
+    one, other = (
+        predict(workload, near, [far]).devices[0].total
+        for workload in (small, scaled(small, scale))
+    )
+    assert other.far_time_ns.value == pytest.approx(scale * one.far_time_ns.value, rel=1e-6)
+    assert other.slowdown.high == pytest.approx(one.slowdown.high, rel=1e-6)
+
+
+@given(seed=SEEDS, model=st.sampled_from(MODEL_NAMES), objects=st.integers(1, 30))
+@settings(max_examples=40, deadline=None)
+def test_objects_and_phases_sum_to_the_whole(seed: int, model: str, objects: int):
+    prediction = predict(
+        samples.workload(objects=objects, seed=seed),
+        samples.device(),
+        [samples.device("far", 300, 5, 3)],
+        model,
+    )
+    device = prediction.devices[0]
+    for phase in [*device.phases, device.total]:
+        added = phase.far_time_ns.value - phase.near_time_ns.value
+        assert sum(o.added_ns.value for o in phase.objects) == pytest.approx(added, abs=1.0)
+    assert device.total.far_time_ns.value == pytest.approx(
+        sum(phase.far_time_ns.value for phase in device.phases)
+    )
+
+
+@given(seed=SEEDS)
+@settings(max_examples=30, deadline=None)
+def test_intervals_hold_their_value_and_the_object_order_does_not_matter(seed: int):
+    workload = samples.workload(seed=seed)
+    near, far = samples.device(), samples.device("far", 300, 5, 3)
+    total = predict(workload, near, [far]).devices[0].total
+    for estimate in (total.far_time_ns, total.slowdown, *(o.added_ns for o in total.objects)):
+        assert estimate.low <= estimate.value <= estimate.high
+    for phase in workload.phases:
+        phase.objects.reverse()
+    again = predict(workload, near, [far]).devices[0].total
+    assert again.far_time_ns.value == pytest.approx(total.far_time_ns.value)
+
+
+@given(seed=SEEDS)
+@settings(max_examples=20, deadline=None)
+def test_many_placements_at_once_equal_each_alone(seed: int):
+    workload = samples.workload(seed=seed)
+    near = near_memory(samples.device())
+    far = far_memory(samples.device("far", 300, 5, 3), near)
+    traffic = phases_of(workload)[0]
+    model = MODELS.get("inversion")(traffic, near, far)
+    shares = np.random.default_rng(seed).random((5, len(workload.objects)))
+    moved = shares @ traffic.objects
+    together = model.times_ns(moved)
+    assert together == pytest.approx([float(model.times_ns(row)) for row in moved])
+    # The empty placement is the measured near time, exactly.
+    assert float(model.times_ns(np.zeros(8))) == pytest.approx(traffic.near_time_ns.value)
+
+
+def test_wider_near_time_gives_a_wider_interval():
+    near, far = samples.device(), samples.device("far", 300, 5, 3)
+    narrow, wide = samples.workload(), samples.workload()
+    for phase in wide.phases:
+        value = phase.near_cpu_time_ns.value
+        phase.near_cpu_time_ns = Estimate(value, value * 0.7, value * 1.4)
+    first, second = (
+        predict(workload, near, [far]).devices[0].total.far_time_ns for workload in (narrow, wide)
+    )
+    assert second.high - second.low > first.high - first.low
+
+
+def scaled(workload: WorkloadProfile, factor: float) -> WorkloadProfile:
+    workload = copy.deepcopy(workload)
+    for phase in workload.phases:
+        near = phase.near_cpu_time_ns
+        phase.near_cpu_time_ns = Estimate(
+            near.value * factor, near.low * factor, near.high * factor
+        )
+        phase.near_wall_time_ns *= factor
+        for row in phase.objects:
+            row.traffic.accesses *= factor
+            row.traffic.write_backs *= factor
+            for classes in (row.traffic.read_misses, row.traffic.write_misses):
+                for name in classes.__struct_fields__:
+                    setattr(classes, name, getattr(classes, name) * factor)
+    return workload
