@@ -79,14 +79,17 @@ def native() -> None:
         ) from error
 
 
-def measure(settings: Settings, progress: Progress = lambda _what, _share: None) -> DeviceProfile:
+def _no_progress(_what: str, _share: float) -> None:
+    pass
+
+
+def measure(settings: Settings, progress: Progress = _no_progress) -> DeviceProfile:
     """Measure the memory of `settings`; takes its time, and stops within 1 s of Ctrl-C."""
     native()
     from nearfar import _measure
 
     start = time.monotonic()
-    progress("preparing memory", 0.0)
-    ready = prepare(settings)
+    ready = prepare(settings, progress)
     sampler, cpus = ready.sampler, ready.sampler.cpus
     busy = sampler.load != "none"
     if len(cpus) == 1:
@@ -163,7 +166,7 @@ def measure(settings: Settings, progress: Progress = lambda _what, _share: None)
     )
 
 
-def prepare(settings: Settings) -> Prepared:
+def prepare(settings: Settings, progress: Progress = _no_progress) -> Prepared:
     """Find CPUs and sizes, and map, place and link all memory."""
     spec = settings.spec
     machine = topology.detect()
@@ -198,6 +201,7 @@ def prepare(settings: Settings) -> Prepared:
         )
     if not machine.llc_known:
         warnings.append(f"sysfs describes no caches: {format_bytes(machine.llc_bytes)} was assumed")
+    progress("preparing memory", 0.0)
     regions: dict[tuple[int, int], Memory] = {}
     obtained: list[tuple[int, Pages]] = []
     for pages in kinds:

@@ -54,11 +54,17 @@ def run_rounds(
         order = list(points)
         dice.shuffle(order)
         for index, point in enumerate(order):
+            if rounds >= FEWEST and _time_is_up(limits):
+                return samples  # the order is random, so none is favoured
             samples[point].append(sample(point))
             done = rounds + (index + 1) / len(order)
             progress(_share(done, start, limits), rounds + 1)
         rounds += 1
     return samples
+
+
+def _time_is_up(limits: Limits) -> bool:
+    return limits.repetitions is None and limits.clock() >= limits.deadline_s
 
 
 def half_width(values: Sequence[float]) -> float:
@@ -80,7 +86,7 @@ def _finished(samples: dict[Point, list[Sample]], rounds: int, limits: Limits) -
         return rounds >= limits.repetitions
     if rounds < FEWEST:
         return False
-    if limits.clock() >= limits.deadline_s:
+    if _time_is_up(limits):
         return True
     if rounds < FEWEST_TO_STOP:
         return False

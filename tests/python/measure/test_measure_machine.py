@@ -1,0 +1,153 @@
+"""Topology, room and environment, from made-up sysfs and procfs trees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.measure import environment, room, topology
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content + "\n")
+    return root
+
+
+def cache(cpu: int, level: int, kind: str, size: str, *, shared: str) -> dict[str, str]:
+    folder = f"devices/system/cpu/cpu{cpu}/cache/index{level}{kind[0]}"
+    return {
+        f"{folder}/level": str(level),
+        f"{folder}/type": kind,
+        f"{folder}/size": size,
+        f"{folder}/shared_cpu_list": shared,
+    }
+
+
+@pytest.fixture
+def two_sockets(tmp_path: Path) -> Path:
+    """Two sockets of two cores with two threads each, and a node without CPUs."""
+    files = {
+        "devices/system/node/node0/cpulist": "0-1,4-5",
+        "devices/system/node/node1/cpulist": "2-3,6-7",
+        "devices/system/node/node2/cpulist": "",
+        "devices/system/node/node2/meminfo": (
+            "Node 2 MemTotal:       1024 kB\nNode 2 MemFree:         512 kB\n"
+            "Node 2 Inactive(file):  256 kB"
+        ),
+    }
+    for cpu in range(8):
+        files[f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"] = (
+            f"{cpu % 4},{cpu % 4 + 4}"
+        )
+        files |= cache(cpu, 1, "Data", "48K", shared=f"{cpu % 4},{cpu % 4 + 4}")
+        files |= cache(cpu, 1, "Instruction", "32K", shared=f"{cpu % 4},{cpu % 4 + 4}")
+        files |= cache(cpu, 3, "Unified", "16384K", shared="0-1,4-5" if cpu % 4 < 2 else "2-3,6-7")
+    return write(tmp_path, files)
+
+
+def test_one_cpu_of_each_core_of_one_node(two_sockets: Path) -> None:
+    found = topology.detect(two_sockets, allowed=set(range(8)))
+    assert found.cpus == (0, 1)
+    assert (found.node, found.nodes) == (0, (0, 1, 2))
+    assert found.llc_bytes == found.total_llc_bytes == 16 << 20
+    assert found.llc_known
+
+
+def test_only_cpus_this_process_may_use(two_sockets: Path) -> None:
+    found = topology.detect(two_sockets, allowed={5, 6, 7})
+    assert (found.cpus, found.node) == ((5,), 0)
+    assert topology.detect(two_sockets, allowed={3, 7}).cpus == (3,)
+
+
+def test_several_caches_add_up(tmp_path: Path) -> None:
+    files: dict[str, str] = {"devices/system/node/node0/cpulist": "0-3"}
+    for cpu in range(4):
+        files |= cache(cpu, 3, "Unified", "32768K", shared="0-1" if cpu < 2 else "2-3")
+    found = topology.detect(write(tmp_path, files), allowed=set(range(4)))
+    assert found.llc_bytes == 32 << 20
+    assert found.total_llc_bytes == 64 << 20
+    assert found.cpus == (0, 1, 2, 3)
+
+
+def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
+    found = topology.detect(tmp_path, allowed={0, 1})
+    assert (found.node, found.nodes, found.cpus) == (None, (), (0, 1))
+    assert not found.llc_known
+    assert found.llc_bytes == topology.ASSUMED_LLC_BYTES
+
+
+def test_node_memory_and_what_a_node_is_made_of(two_sockets: Path) -> None:
+    assert topology.node_memory_bytes(2, two_sockets) == (1 << 20, 768 << 10)
+    assert topology.node_memory_bytes(9, two_sockets) == (0, 0)
+    assert topology.node_technology(2, two_sockets) == "remote-dram"
+    write(two_sockets, {"bus/nd/devices/region0/target_node": "2"})
+    assert topology.node_technology(2, two_sockets) == "pmem"
+
+
+def test_regions_are_eight_caches_where_memory_allows() -> None:
+    sizes = room.plan_room(32 << 20, 64 << 20, 2, 8 << 30, 0)
+    assert sizes.largest_bytes == 256 << 20
+    assert sizes.buffer_bytes == 256 << 20
+    assert sizes.total_bytes <= 8 << 30
+
+
+@pytest.mark.parametrize("available", [64 << 20, 300 << 20, 1 << 30])
+def test_short_memory_shrinks_regions_and_is_never_exceeded(available: int) -> None:
+    sizes = room.plan_room(32 << 20, 32 << 20, 2, available, 0)
+    assert sizes.total_bytes <= available
+    assert sizes.largest_bytes < 256 << 20
+
+
+def test_too_little_memory_is_a_lack_of_the_machine() -> None:
+    for wanted in (0, 1 << 30):
+        with pytest.raises(NearfarError) as refused:
+            room.plan_room(32 << 20, 32 << 20, 2, 10 << 20, wanted)
+        assert refused.value.exit_code is ExitCode.MACHINE_LACKS
+
+
+def test_a_control_group_limits_what_is_available(tmp_path: Path) -> None:
+    proc = write(tmp_path / "proc", {"meminfo": "MemTotal: 9999 kB\nMemAvailable: 4096 kB"})
+    assert room.available_bytes(proc, tmp_path / "none") == 4 << 20
+    group = {"fs/cgroup/memory.max": str(3 << 20), "fs/cgroup/memory.current": str(1 << 20)}
+    assert room.available_bytes(proc, write(tmp_path / "sys", group)) == 2 << 20
+    write(tmp_path / "sys", {"fs/cgroup/memory.max": "max"})
+    assert room.available_bytes(proc, tmp_path / "sys") == 4 << 20
+
+
+def counters(busy_s: float = 0, steal_s: float = 0, all_s: float = 0, own_s: float = 0):
+    return environment.Snapshot(0.5, busy_s, steal_s, all_s, own_s, 10, 0, 3)
+
+
+def test_a_quiet_machine_is_not_warned_of() -> None:
+    recorded, warnings = environment.describe(counters(), counters(60, 0.5, 100, 55))
+    assert warnings == []
+    assert recorded["other_programs_cpu_share"] == "0.050"
+    assert recorded["steal_share"] == "0.0050"
+
+
+def test_steal_and_other_programs_are_warned_of() -> None:
+    _, warnings = environment.describe(counters(), counters(90, 2, 100, 40))
+    assert any("hypervisor took 2.0%" in warning for warning in warnings)
+    assert any("other programs used 50%" in warning for warning in warnings)
+
+
+def test_facts_of_a_machine_without_files_are_unknown(tmp_path: Path) -> None:
+    facts = environment.fixed_facts(0, tmp_path, tmp_path)
+    assert facts["governor"] == facts["transparent_huge_pages"] == "unknown"
+    huge = {"kernel/mm/transparent_hugepage/enabled": "always [madvise] never"}
+    assert (
+        environment.fixed_facts(0, write(tmp_path, huge), tmp_path)["transparent_huge_pages"]
+        == "madvise"
+    )
+
+
+def test_this_machines_counters_go_forward() -> None:
+    first = environment.snapshot()
+    second = environment.snapshot()
+    assert second.all_s >= first.all_s > 0
+    assert second.own_s >= first.own_s > 0

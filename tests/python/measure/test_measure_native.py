@@ -1,0 +1,188 @@
+"""Whole measurements on this machine, kept tiny; relations only, never absolute times."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.devices import check, curves
+from nearfar.documents import DeviceProfile, load, save
+from nearfar.measure.measure import Settings, measure
+from nearfar.measure.obtain import huge_share, is_direct, source_of
+from nearfar.measure.one_kernel import kernel_list, measure_kernel
+from nearfar.measure.plot import plot
+from nearfar.measure.points import CHAINS
+from nearfar.measure.spec import parse_spec
+from nearfar.measure.topology import Topology, detect
+
+SEVERAL_CPUS = len(detect().cpus) > 1
+
+
+def tiny(spec: str = "dram", **changes) -> Settings:
+    values = {"quick": True, "repetitions": 3, "largest_bytes": 4 << 20}
+    return Settings(spec=parse_spec(spec), **(values | changes))
+
+
+@pytest.fixture(scope="module")
+def device() -> DeviceProfile:
+    return measure(tiny())
+
+
+def test_a_measured_device_is_a_valid_device(device: DeviceProfile, tmp_path: Path) -> None:
+    assert check.check_device(device) is None
+    path = tmp_path / "device.json"
+    save(device, path)
+    assert load(path, DeviceProfile) == device
+
+
+def test_it_has_what_predictions_need(device: DeviceProfile) -> None:
+    assert curves.idle_read_latency_ns(device).region_bytes is None
+    assert [figure.chains for figure in curves.chains(device)] == list(CHAINS)
+    for operation in ("read", "write", "nt-store"):
+        assert curves.bandwidth(device, operation).how == "measured"
+    assert curves.bandwidth(device, "read", "random").how == "measured"
+    assert {figure.page_bytes for figure in device.chains} >= {4096}
+    if SEVERAL_CPUS:
+        assert {curve.read_share for curve in device.loaded_latency} == {1.0, 0.5}
+
+
+def test_every_interval_holds_its_value(device: DeviceProfile) -> None:
+    for figure in [*device.latency, *device.chains]:
+        assert 0 < figure.low_ns <= figure.value_ns <= figure.high_ns
+    for figure in device.bandwidth:
+        assert 0 < figure.low_gb_per_s <= figure.value_gb_per_s <= figure.high_gb_per_s
+
+
+def test_the_context_is_recorded(device: DeviceProfile) -> None:
+    context = device.measured
+    assert context is not None
+    assert context.repetitions == 3
+    assert context.timer_resolution_ns > 0
+    assert {"governor", "steal_share", "noise_floor_chains"} <= set(context.environment)
+    # 4 MiB is far less than any last-level cache of today that counts: it must be warned of.
+    if context.llc_bytes > 1 << 20:
+        assert any("include cache hits" in warning for warning in context.warnings)
+
+
+def test_memory_is_slower_than_the_first_level() -> None:
+    near = measure_kernel(tiny(largest_bytes=64 << 10, repetitions=5), "chase")
+    far = measure_kernel(tiny(largest_bytes=256 << 20, repetitions=5), "chase")
+    ratio = far["results"][0]["value"] / near["results"][0]["value"]
+    assert ratio > 3
+
+
+def test_chains_overlap_and_sequence_is_prefetched() -> None:
+    settings = tiny("dram,pages=4k", largest_bytes=256 << 20, repetitions=5)
+    alone = measure_kernel(settings, "chains", chains=1)["results"][0]["value"]
+    eight = measure_kernel(settings, "chains", chains=8)["results"][0]["value"]
+    assert alone / eight > 2
+    sequential = measure_kernel(settings, "chase-sequential")["results"][0]["value"]
+    assert alone / sequential > 2
+
+
+@pytest.mark.parametrize("kernel", [one["name"] for one in kernel_list()])
+def test_every_kernel_can_be_run_alone(kernel: str) -> None:
+    result = measure_kernel(tiny(largest_bytes=1 << 20), kernel)
+    assert result["unit"] in ("ns per access", "GB/s")
+    assert all(one["low"] <= one["value"] <= one["high"] for one in result["results"])
+    assert all(one["value"] > 0 for one in result["results"])
+
+
+def test_an_unknown_kernel_and_chains_of_a_kernel_that_has_none() -> None:
+    with pytest.raises(NearfarError, match="did you mean 'chase'"):
+        measure_kernel(tiny(), "chas")
+    with pytest.raises(NearfarError, match="has no chains"):
+        measure_kernel(tiny(), "read", chains=2)
+    with pytest.raises(NearfarError, match="1 to 32 chains"):
+        measure_kernel(tiny(), "chains", chains=33)
+
+
+def test_pages_are_what_was_asked_for() -> None:
+    device = measure(tiny("dram,pages=4k", largest_bytes=1 << 20))
+    assert {figure.page_bytes for figure in device.latency} == {4096}
+    source = source_of(parse_spec("dram"), detect())
+    assert huge_share(source(8 << 20, "4k")) < 0.1
+    enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if enabled.exists() and "[never]" not in enabled.read_text():
+        assert huge_share(source(8 << 20, "thp")) > 0.5
+
+
+@pytest.mark.skipif(not SEVERAL_CPUS, reason="a contending core takes a second CPU")
+def test_a_contending_core_replaces_latency_under_load() -> None:
+    device = measure(tiny("dram,load=store", largest_bytes=1 << 20))
+    assert device.loaded_latency == []
+    assert any("load= already contends" in warning for warning in device.measured.warnings)
+    assert device.name == "dram-load-store"
+
+
+def test_one_cpu_says_what_it_cannot_measure() -> None:
+    device = measure(tiny(threads=1, largest_bytes=1 << 20))
+    assert device.loaded_latency == []
+    assert any("takes a second CPU" in warning for warning in device.measured.warnings)
+    with pytest.raises(NearfarError, match="needs a second CPU"):
+        measure(tiny("dram,load=read", threads=1))
+
+
+def test_a_file_is_measured_and_leaves_nothing(tmp_path: Path) -> None:
+    spec = f"file:{tmp_path}"
+    device = measure(tiny(spec, largest_bytes=1 << 20))
+    assert list(tmp_path.iterdir()) == []
+    direct = is_direct(parse_spec(spec))
+    assert device.technology == ("pmem" if direct else "file")
+    assert device.durable == direct
+    if not direct:
+        assert any("page cache" in warning for warning in device.measured.warnings)
+
+
+def test_a_folder_that_is_not_there_and_one_that_may_not_be_written() -> None:
+    for path in ("/nowhere/at/all", "/proc"):
+        with pytest.raises(NearfarError) as refused:
+            measure(tiny(f"file:{path}"))
+        assert refused.value.exit_code is ExitCode.MACHINE_LACKS
+
+
+def test_a_node_that_is_not_there() -> None:
+    with pytest.raises(NearfarError, match="no NUMA node 999; it has:") as refused:
+        measure(tiny("node:999"))
+    assert refused.value.exit_code is ExitCode.MACHINE_LACKS
+
+
+@pytest.mark.skipif(detect().node is None, reason="this kernel has no NUMA nodes")
+def test_memory_of_a_node_lands_there() -> None:
+    node = detect().node
+    source = source_of(parse_spec(f"node:{node}"), detect())
+    assert set(source(4 << 20, "4k").nodes(16)) == {node}
+
+
+def test_a_node_that_the_kernel_denies_is_one_sentence() -> None:
+    # A tree that promises a node the kernel does not have: the kernel's refusal must come through.
+    promised = Topology((0,), 0, (0, 77), 1 << 20, 1 << 20, True)
+    with pytest.raises(NearfarError, match="on node 77"):
+        source_of(parse_spec("node:77"), promised)(1 << 20, "4k")
+
+
+def test_too_few_reserved_huge_pages_say_how_to_get_them() -> None:
+    free = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
+    if free.exists() and int(free.read_text()) * (2 << 20) >= 8 << 20:
+        pytest.skip("this machine has reserved huge pages")
+    with pytest.raises(NearfarError, match=r"sysctl vm\.nr_hugepages") as refused:
+        measure(tiny("dram,pages=2m"))
+    assert refused.value.exit_code is ExitCode.MACHINE_LACKS
+
+
+def test_more_memory_than_there_is() -> None:
+    everything = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with pytest.raises(NearfarError, match="choose a smaller --largest"):
+        measure(tiny(largest_bytes=everything))
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg"])
+def test_the_picture(device: DeviceProfile, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"picture{ending}"
+    plot(device, path)
+    content = path.read_bytes()
+    assert len(content) > 10_000
+    assert content.startswith(b"\x89PNG" if ending == ".png" else b"<?xml")

@@ -1,0 +1,129 @@
+"""The verb, as typed: exit codes, one sentence, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nearfar.documents import DeviceProfile, load
+
+TINY = ["--quick", "--repetitions", "2", "--largest", "1MiB"]
+
+
+def nearfar(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "nearfar", "measure", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_a_document_is_written_and_summed_up(tmp_path: Path) -> None:
+    done = nearfar("dram", *TINY, "-o", "device.json", "--plot", "device.svg", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    device = load(tmp_path / "device.json", DeviceProfile)
+    assert device.name == "dram"
+    assert device.measured.repetitions == 2
+    assert "A/A noise floor" in done.stdout
+    assert "wrote device.json and device.svg" in done.stdout
+    assert "nearfar measure:" in done.stderr, "progress, as plain lines"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["device.json", "device.svg"]
+
+
+def test_the_default_output_is_named_after_the_memory(tmp_path: Path) -> None:
+    done = nearfar("dram,pages=4k", *TINY, "--quiet", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["dram-pages-4k.json"]
+
+
+def test_json_prints_the_document_and_writes_none(tmp_path: Path) -> None:
+    done = nearfar(*TINY, "--json", "--name", "my-dram", "--title", "Mine", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert (document["kind"], document["name"]) == ("device-profile", "my-dram")
+    assert document["title"] == "Mine"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_seconds_bound_it(tmp_path: Path) -> None:
+    start = time.monotonic()
+    done = nearfar("dram", "--quick", "--seconds", "3", "--largest", "1MiB", "--json", cwd=tmp_path)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["measured"]["repetitions"] >= 3
+    assert time.monotonic() - start < 50  # generous: other programs may run, and pytest does
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["drum"], 2, "did you mean 'dram'"),
+        (["node:999"], 3, "no NUMA node 999"),
+        (["file:/nowhere/at/all"], 3, "the folder does not exist"),
+        (["--seconds", "0"], 2, "--seconds must be a positive number"),
+        (["--seconds", "nan"], 2, "--seconds must be a positive number"),
+        (["--repetitions", "1"], 2, "at least 2"),
+        (["--threads", "0"], 2, "--threads must be at least 1"),
+        (["--largest", "2G"], 2, "cannot read the size '2G'"),
+        (["--largest", "1KiB"], 2, "at least 64KiB"),
+        (["--name", "My DRAM"], 2, "must be lower-case letters"),
+        (["--chains", "4"], 2, "--chains is for --kernel chains"),
+        (["--kernel", "chas"], 2, "did you mean 'chase'"),
+        (["--kernel", "read", "-o", "x.json"], 2, "leave out -o"),
+        (["--plot", "x.jpeg"], 2, "must end in .png"),
+        (["-o", "nowhere/device.json"], 3, "mkdir -p nowhere"),
+        (["-o", "/sys/device.json"], 3, "choose another folder with -o"),
+        (["-o", "."], 2, "it is a folder"),
+        (["--frobnicate"], 2, "frobnicate"),
+    ],
+)
+def test_wrong_use(tmp_path: Path, arguments: list[str], code: int, says: str) -> None:
+    done = nearfar(*arguments, cwd=tmp_path)
+    assert done.returncode == code
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1, "one sentence"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    done = nearfar(*TINY, "-o", str(tmp_path / "device.json"))
+    assert done.returncode == 3
+    assert "Permission denied" in done.stderr
+
+
+def test_kernels_are_listed_and_run(tmp_path: Path) -> None:
+    listed = nearfar("--kernel", "list", cwd=tmp_path)
+    assert listed.returncode == 0
+    assert "chase-sequential" in listed.stdout
+    names = [one["name"] for one in json.loads(nearfar("--kernel", "list", "--json").stdout)]
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == names
+    done = nearfar("--kernel", "chains", "--chains", "4", *TINY, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "ns per access" in done.stdout
+    as_json = json.loads(nearfar("--kernel", "read", *TINY, "--json").stdout)
+    assert (as_json["unit"], as_json["kernel"]["read_bytes"]) == ("GB/s", 64)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("after_s", [0.7, 3.0])
+def test_ctrl_c_leaves_nothing(tmp_path: Path, after_s: float) -> None:
+    command = [sys.executable, "-m", "nearfar", "measure", f"file:{tmp_path}", "--largest", "64MiB"]
+    before = b"kept as it was"
+    (tmp_path / "device.json").write_bytes(before)
+    process = subprocess.Popen(
+        [*command, "-o", "device.json"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        process.wait(after_s)
+        raise AssertionError(f"it ended by itself: {process.communicate()}")
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["device.json"]
+    assert (tmp_path / "device.json").read_bytes() == before
