@@ -36,7 +36,8 @@ def report(
     near
         The memory the program was profiled in: a file of `nearfar measure`, or a library device.
     far
-        A library device (`nearfar device list`) or a device file; repeat for several.
+        A library device (`nearfar device list`) or a device file; repeat for several, ``all``
+        for the whole library.
     device
         One more memory whose latency-load curve is drawn beside; repeat for several.
     plan
@@ -50,7 +51,7 @@ def report(
     """
     from nearfar.base.errors import CommandError
     from nearfar.base.files import check_writable, write_atomically
-    from nearfar.devices.library import load_device, load_near
+    from nearfar.devices.library import device_names, load_device, load_near
     from nearfar.documents import Plan, WorkloadProfile, load
     from nearfar.report.api import report as make
     from nearfar.report.render import render, to_json
@@ -62,7 +63,7 @@ def report(
     data = make(
         load(profile, WorkloadProfile),
         load_near(near),
-        [load_device(spec) for spec in dict.fromkeys(far)],
+        [load_device(spec) for spec in (device_names() if far == ["all"] else dict.fromkeys(far))],
         beside=[load_device(spec) for spec in dict.fromkeys(device or [])],
         plans=[(path.name, load(path, Plan)) for path in plan or []],
         budget=budget,

@@ -105,9 +105,13 @@ def _sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> str:
         return f"{head} {_no_half(worst)}"
     several = f"{useful.near_objects} objects" if useful.near_objects != 1 else "one object"
     return (
-        f"{head} Keeping {several} near, {useful.near_bytes / _footprint(useful):.0%} of its "
+        f"{head} Keeping {several} near, {_percent(useful.near_bytes / _footprint(useful))} of its "
         f"bytes, brings {slowest:.2f} down to {useful.slowdown.value:.2f}."
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.{0 if share >= 0.0095 else 1}f}\u00a0%"
 
 
 def _footprint(row: Saving) -> float:
@@ -119,6 +123,6 @@ def _no_half(worst: MemoryAnswer) -> str:
         return "No plan was computed."
     last = worst.savings[-1]
     return (
-        f"No few objects carry it: even {last.budget_share:.0%} of its bytes near "
+        f"No few objects carry it: even {_percent(last.budget_share)} of its bytes near "
         f"leave {last.slowdown.value:.2f}."
     )

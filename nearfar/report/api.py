@@ -33,6 +33,7 @@ def report(
     from nearfar.place.api import place
     from nearfar.place.budget import parse_budget_bytes
     from nearfar.predict.api import predict
+    from nearfar.report.how import how_predicted
 
     check_phase(profile, phase)
     check_plans(profile, near, fars, plans)
@@ -42,7 +43,7 @@ def report(
         return prepare(profile, near, list(fars), empty, [], beside=list(beside))
     prediction = predict(profile, near, fars, most_objects=len(profile.objects))
     footprint = sum(thing.size_bytes for thing in profile.objects)
-    budgets = {int(share * footprint): f"{share:.0%}" for share in SHARES}
+    budgets = {int(share * footprint): f"{share * 100:.0f} %" for share in SHARES}
     first = None
     if budget is not None:
         first = parse_budget_bytes(budget, footprint)
@@ -66,6 +67,7 @@ def report(
         first_phase=phase,
         first_budget_bytes=first,
         source_folders=list(source_folders),
+        how=how_predicted(prediction.model),
     )
 
 

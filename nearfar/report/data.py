@@ -246,6 +246,8 @@ class Method(Data, kw_only=True):
     sampling: Sampling
     instrumented_slowdown: float
     model: str
+    how: list[str]
+    """How predictions and intervals come about; a list item starts with ``- ``."""
     prices: Prices | None
     warnings: list[str]
     caveats: list[str]

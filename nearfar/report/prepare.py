@@ -37,11 +37,13 @@ def prepare(
     first_phase: str = TOTAL,
     first_budget_bytes: int | None = None,
     source_folders: list[Path] | None = None,
+    how: list[str] | None = None,
 ) -> ReportData:
     """Return all the page's data.
 
     `plans` come with their origin (``25 %``, ``--budget 2GiB``); the first of each far memory
-    and phase gives the frontier, and each gives the bars of its budget.
+    and phase gives the frontier, and each gives the bars of its budget. `how` explains the
+    model and its intervals in paragraphs.
     """
     check_phase(profile, first_phase)
     position = {thing.id: number for number, thing in enumerate(profile.objects)}
@@ -101,7 +103,7 @@ def prepare(
         ],
         lines=source_lines(profile, position, source_folders or []),
         live=live(profile, position),
-        method=_method(profile, prediction, [plan for _, plan in plans]),
+        method=_method(profile, prediction, [plan for _, plan in plans], how or []),
     )
 
 
@@ -229,7 +231,9 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
     )
 
 
-def _method(profile: WorkloadProfile, prediction: Prediction, plans: list[Plan]) -> Method:
+def _method(
+    profile: WorkloadProfile, prediction: Prediction, plans: list[Plan], how: list[str]
+) -> Method:
     told: dict[str, list[str]] = {}
     for device in prediction.devices:
         for caveat in device.caveats:
@@ -248,6 +252,7 @@ def _method(profile: WorkloadProfile, prediction: Prediction, plans: list[Plan])
         sampling=profile.sampling,
         instrumented_slowdown=profile.instrumented_slowdown,
         model=prediction.model,
+        how=how,
         prices=plans[0].prices if plans else None,
         warnings=profile.warnings,
         caveats=caveats,

@@ -24,6 +24,8 @@ figure("alternatives", (root) => {
       ? `At ${bytes(choice.budget_bytes)} (${choice.origin}) of near memory, with the rest on ` +
         `${memoriesByName.get(choice.memory).title}; phase: ${phaseTitle(choice.phase)}.`
       : "";
+    control("alternatives-caveats").replaceChildren(
+      ...(choice ? choice.caveats : []).map((text) => el("li", {}, text)));
     redraw();
   };
 });

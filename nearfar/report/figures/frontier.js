@@ -33,8 +33,19 @@ function readings() {
   control("slow-interval").textContent =
     `${curve.slowdown[i][1].toFixed(2)} to ${curve.slowdown[i][2].toFixed(2)}`;
   value(control("cost"), curve.cost_relative[i], percent(curve.cost_relative[i]));
+  exactNote(curve.slowdown[i][0]);
   control("less").disabled = i === 0;
   control("more").disabled = i === curve.near_bytes.length - 1;
+}
+
+// Where a plan was computed for just this budget and beats the greedy order, say so.
+function exactNote(slow) {
+  const plan = data.choices.find((c) => c.memory === state.memory && c.phase === state.phase &&
+    c.budget_bytes === state.budget);
+  control("exact-note").textContent = plan && plan.plan.slowdown.value < slow - 0.005
+    ? `The plan computed for exactly this budget reaches ${times(plan.plan.slowdown.value)} with ` +
+      `${plan.near.length} objects near: it may skip what does not fit, the order below never does.`
+    : "";
 }
 
 function lists() {

@@ -12,8 +12,12 @@ figure("lines", () => {
       ? `These ${rows.length} lines make ${percent(Math.min(1, covered))} of the misses of ` +
         `${phaseTitle(state.phase)}; added time is for ${memoriesByName.get(state.memory)?.title ?? "no memory"}.`
       : "The profile names no source line for this phase: nothing missed, or it was compiled without -g.";
+    // One note for all is said once.
+    const notes = new Set(rows.map(({ row }) => row.text_note));
+    const note = notes.size === 1 && rows[0].row.text_note;
+    if (note) control("lines-lead").textContent += ` Source text: ${note}.`;
     const most = rows.length ? rows[0].added : 0;
-    control("line-list").replaceChildren(...rows.slice(0, shown).map((item) => lineCard(item, most)));
+    control("line-list").replaceChildren(...rows.slice(0, shown).map((item) => lineCard(item, most, !note)));
     control("lines-more").hidden = rows.length <= shown;
   };
   control("lines-more").addEventListener("click", () => { shown += 34; draw(); });
@@ -30,7 +34,7 @@ function lineAdded(row) {
   }, 0);
 }
 
-function lineCard({ row, added }, most) {
+function lineCard({ row, added }, most, withNote) {
   const names = row.objects.slice(0, 3).map(([i]) => data.objects[i].name).join(", ");
   const more = row.objects.length > 3 ? ` and ${row.objects.length - 3} more` : "";
   return el("li", { class: "card", "data-file": row.file, "data-line": row.line },
@@ -44,7 +48,7 @@ function lineCard({ row, added }, most) {
       `${row.access_class} ${row.operation} · ${count(row.misses)} misses (${percent(row.share)}) · on ${names}${more}`),
     row.text.length ? el("pre", { tabindex: 0, "aria-label": "source text" }, row.text.map(([number, text]) =>
       el("span", { class: number === row.line ? "hit" : null, "data-line": number }, text))) : null,
-    row.text_note ? el("div", { class: "line-facts" }, row.text_note) : null);
+    row.text_note && withNote ? el("div", { class: "line-facts" }, row.text_note) : null);
 }
 
 const shortPath = (path) => {

@@ -3,11 +3,12 @@ figure("memories", (root) => {
   const drawn = data.memories.filter((memory) => memory.curves.some((c) => c.points.length > 1));
   const without = data.memories.filter((memory) => !drawn.includes(memory));
   control("memories-without").textContent = without.length
-    ? `No curve is known for ${without.map((m) => m.title).join(", ")}; only idle figures are.` : "";
+    ? `No curve is known for ${without.map((m) => m.title).join(", ")}: dashed, its idle latency ` +
+      "up to its bandwidth." : "";
   control("memories-legend").replaceChildren(
-    ...legend(drawn.map((memory) => [memoryColour(memory.name), memory.title])).children);
+    ...legend(data.memories.map((memory) => [memoryColour(memory.name), memory.title])).children);
   const redraw = chart(root.querySelector(".draw"), "Latency under load of each memory", (picture, width) =>
-    drawCurves(picture, width, drawn));
+    drawCurves(picture, width, drawn, without.filter((m) => m.idle_latency_ns)));
   return () => {
     root.querySelector(".phase-name").textContent = phaseTitle(state.phase);
     redraw();
@@ -17,16 +18,17 @@ figure("memories", (root) => {
 const curveFor = (memory, share) => memory.curves.reduce((best, curve) =>
   !best || Math.abs(curve.read_share - share) < Math.abs(best.read_share - share) ? curve : best, null);
 
-function drawCurves(picture, width, drawn) {
-  if (!drawn.length) {
-    picture.append(svg("text", { x: 0, y: 20 }, "None of these memories has a latency-load curve."));
+function drawCurves(picture, width, drawn, idle) {
+  if (!drawn.length && !idle.length) {
+    picture.append(svg("text", { x: 0, y: 20 }, "Neither a latency-load curve nor an idle latency is known of these memories."));
     return 40;
   }
   const left = 52, right = width - 10, top = 28, bottom = 340;
   const all = drawn.flatMap((m) => m.curves.flatMap((c) => c.points));
   const dots = data.points.filter((p) => p.phase === state.phase);
-  const widest = Math.max(...all.map((p) => p[0]), ...dots.map((p) => p.traffic_gb_per_s));
-  const latencies = all.map((p) => p[1]).filter((v) => v > 0);
+  const widest = Math.max(0.1, ...all.map((p) => p[0]), ...dots.map((p) => p.traffic_gb_per_s),
+    ...(all.length ? [] : idle.map((m) => m.read_gb_per_s ?? 0)));
+  const latencies = [...all.map((p) => p[1]), ...idle.map((m) => m.idle_latency_ns)].filter((v) => v > 0);
   const x = d3.scaleLinear([0, widest], [left, right]);
   const y = d3.scaleLog([0.85 * Math.min(...latencies), 1.1 * Math.max(...latencies)], [bottom, top]);
   xAxis(picture, x, { top, bottom, ticks: x.ticks(width < 500 ? 5 : 9), format: (v) => String(v), label: "bandwidth, GB/s" });
@@ -41,7 +43,14 @@ function drawCurves(picture, width, drawn) {
         "stroke-linejoin": "round" }),
       () => [memory.title, `${percent(curve.read_share)} reads, ${curve.how}`, ...curve.oddities]));
   }
-  for (const dot of dots) if (dot.latency_ns !== null) picture.append(workingPoint(dot, x, y));
+  for (const memory of idle)
+    picture.append(withTip(svg("line", { x1: left, x2: x(Math.min(widest, memory.read_gb_per_s ?? widest)),
+      y1: y(memory.idle_latency_ns), y2: y(memory.idle_latency_ns), stroke: memoryColour(memory.name),
+      "stroke-width": 1.6, "stroke-dasharray": "2 5" }), () => [memory.title, "idle latency; no curve is known"]));
+  for (const dot of dots) {
+    const latency = dot.latency_ns ?? memoriesByName.get(dot.memory).idle_latency_ns;
+    if (latency) picture.append(workingPoint(dot, latency, x, y));
+  }
   return bottom + 42;
 }
 
@@ -55,11 +64,12 @@ function logTicks([low, high]) {
   return ticks;
 }
 
-function workingPoint(dot, x, y) {
+function workingPoint(dot, latency, x, y) {
   const memory = memoriesByName.get(dot.memory), chosen = dot.memory === state.memory || memory.role === "near";
-  return withTip(svg("circle", { cx: x(dot.traffic_gb_per_s), cy: y(dot.latency_ns), r: chosen ? 7 : 5,
+  return withTip(svg("circle", { cx: x(dot.traffic_gb_per_s), cy: y(latency), r: chosen ? 7 : 5,
     fill: memoryColour(dot.memory), stroke: "var(--card)", "stroke-width": 2, "data-memory": dot.memory }),
   () => [memory.title,
-    `${digits3(dot.traffic_gb_per_s)} GB/s with ${percent(dot.read_share)} reads: ${digits3(dot.latency_ns)} ns`,
-    dot.beyond ? "more than the curve reaches: bandwidth binds" : "on its curve"]);
+    `${digits3(dot.traffic_gb_per_s)} GB/s with ${percent(dot.read_share)} reads: ${digits3(latency)} ns`,
+    dot.latency_ns === null ? "idle latency: no curve is known"
+      : dot.beyond ? "more than the curve reaches: bandwidth binds" : "on its curve"]);
 }

@@ -36,7 +36,7 @@ function objectColumns(near) {
   for (const memory of [first, ...farMemories.filter((m) => m !== first)].filter(Boolean)) {
     const added = effect(memory.name);
     if (!added) continue;
-    columns.push({ key: `added:${memory.name}`, title: `Added, ${memory.name}`, number: true,
+    columns.push({ key: `added:${memory.name}`, title: `Added on ${memory.name}`, number: true,
       sort: (i) => added.added_ns[i][0], show: (i) => ns(added.added_ns[i][0]) });
   }
   return columns;

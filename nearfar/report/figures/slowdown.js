@@ -46,7 +46,7 @@ function bar(row, x, y, width, models) {
       memory.title.length > width / 12 ? memory.name : memory.title),
     svg("text", { x: width, y: y + 16, "text-anchor": "end", class: "strong halo" },
       width < 520 ? times(slow.value)
-        : `${times(slow.value)}  (${slow.low.toFixed(2)}–${slow.high.toFixed(2)})  ·  ${time}`),
+        : `${times(slow.value)}  (${slow.low.toFixed(2)}–${slow.high.toFixed(2)})  ·  ${time}${width > 760 ? `  ·  ${row.bound}-bound` : ""}`),
     svg("rect", { x: Math.min(x(1), x(slow.value)), y: y + 26, rx: 2, height: 16,
       width: Math.max(1, Math.abs(x(slow.value) - x(1))), fill: colour, opacity: chosen ? 1 : 0.6 }),
     svg("path", { d: `M${x(slow.low)},${middle}H${x(slow.high)}M${x(slow.low)},${middle - 6}v12` +

@@ -60,7 +60,7 @@ function tile(leaf, near, top, gathered) {
   const perByte = i < 0 ? 0 : sensitivity(i), step = heat(perByte, top), isNear = near.has(i);
   const name = i < 0 ? `${gathered} small objects` : data.objects[i].name;
   const ink = step >= 5 ? "var(--heat-light-ink)" : "var(--ink)";
-  const letters = Math.floor((w - 12) / 6.4);
+  const letters = Math.floor((w - 14) / 7.3); // pixels of a bold letter
   const group = svg("g", { transform: `translate(${leaf.x0},${leaf.y0})`, "data-object": i },
     svg("rect", { width: w, height: h, rx: 3, fill: `var(--heat${step})` }),
     isNear && w > 5 && h > 5 ? svg("rect", { x: 1.5, y: 1.5, width: w - 3, height: h - 3, rx: 2,
