@@ -51,6 +51,9 @@ void note_module(const dl_phdr_info& info) {
   modules[header.modules.used] = module;
   __atomic_store_n(&header.modules.used, header.modules.used + 1, __ATOMIC_RELEASE);
 
+  // Our own tables are no part of the program.
+  const auto here = reinterpret_cast<std::uint64_t>(&runtime);
+  const bool ours = module.begin <= here && here < module.end;
   const std::uint16_t site = site_of_path(ObjectKind::globals, name);
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
@@ -60,7 +63,7 @@ void note_module(const dl_phdr_info& info) {
     runtime.regions.insert({begin, begin + segment.p_memsz, site, false});
     runtime.shadow.clear(begin, segment.p_memsz);
     // Constants are part of what the program needs in memory; code is not data.
-    if ((segment.p_flags & PF_X) == 0) count_allocated(site, {0, segment.p_memsz});
+    if ((segment.p_flags & PF_X) == 0 && !ours) count_allocated(site, {0, segment.p_memsz});
   }
 }
 

@@ -1,0 +1,125 @@
+"""The verb `profile`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.commands._options import JsonOption, QuietOption
+
+
+def profile(
+    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("run.json"),
+    repetitions: int = 3,
+    duration: str | None = None,
+    after: str = "0s",
+    driver: str | None = None,
+    llc: str | None = None,
+    ways: int | None = None,
+    memory: str = "64MiB",
+    size: list[str] | None = None,
+    plain: Path | None = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Run a program built by `nearfar cc` and write where it touches memory: a WorkloadProfile.
+
+    Misses come from one instrumented run, near time from runs of the plain build that nearfar's
+    compilers keep inside the program. The program's own output passes through; this verb writes
+    to standard error. Exit code 4 if the program failed: what was gathered is saved all the same.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments, after `--`.
+    output
+        File to write the profile to.
+    repetitions
+        How often the plain build runs; near time is the median.
+    duration
+        Stop the program (SIGTERM) after this long, such as 10s or 500ms: for servers.
+    after
+        Count only from this long after the start, such as 5s.
+    driver
+        Shell command that makes the program work, such as a server's client: started with the
+        program, and the program is stopped when it ends. NEARFAR_RUN_DIR and NEARFAR_PID in its
+        environment let it mark phases with `nearfar mark` or nearfar.profile.control.
+    llc
+        Size of the last-level cache to simulate, such as 32MiB; by default this machine's.
+    ways
+        Its ways; by default this machine's.
+    memory
+        Room for the tables of one process.
+    size
+        What the program was run at, such as n=1e5, kept in the profile; may be given repeatedly.
+    plain
+        A plain build of the program, if not the one it holds.
+    """
+    from nearfar.base.files import check_writable
+    from nearfar.profile.options import make_request
+
+    if not command:
+        raise CommandError("name the program: nearfar profile -o run.json -- PROGRAM ARGS")
+    _check_not_ours(output)
+    check_writable(output)
+    request = make_request(
+        command=command,
+        repetitions=repetitions,
+        duration=duration,
+        after=after,
+        driver=driver,
+        llc=llc,
+        ways=ways,
+        memory=memory,
+        size=size or [],
+        plain=plain,
+        stdout_to_stderr=json,
+    )
+
+    from rich.console import Console
+
+    from nearfar.documents import save
+    from nearfar.documents.header import to_json
+    from nearfar.profile.assemble import assemble
+    from nearfar.profile.session import gather_runs
+    from nearfar.profile.summary import print_summary
+
+    console = Console(stderr=True, quiet=quiet)
+
+    def say(text: str) -> None:
+        console.print(f"nearfar: {text}", style="dim", markup=False, highlight=False)
+
+    gathered = gather_runs(request, say)
+    result = assemble(request, gathered)
+    save(result, output)
+    print_summary(result, console)
+    say(f"wrote {output}")
+    if json:
+        sys.stdout.write(to_json(result).decode())
+    runs = [gathered.instrumented, *gathered.plain_runs]
+    if failed := next((run.ended.status for run in runs if run.ended.failed), None):
+        raise CommandError(
+            f"the program {failed}; what was gathered until then is in {output}",
+            ExitCode.PROGRAM_FAILED,
+        )
+    return int(ExitCode.DONE)
+
+
+def _check_not_ours(output: Path) -> None:
+    """Refuse an output that the program's own output is redirected to."""
+    for stream, name in ((1, "standard output"), (2, "standard error")):
+        try:
+            same = output.exists() and os.path.samestat(os.fstat(stream), output.stat())
+        except OSError:
+            continue
+        if same:
+            raise CommandError(
+                f"{output} is where {name} is redirected, and the program may write there: name "
+                "another file with -o"
+            )

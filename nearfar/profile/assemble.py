@@ -1,0 +1,131 @@
+"""Makes the WorkloadProfile from what the runs gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nearfar.base.statistics import median_estimate
+from nearfar.documents import WorkloadProfile, producer
+from nearfar.documents.workload import (
+    CacheModel,
+    Instruction,
+    InstructionTraffic,
+    MemoryObject,
+    ObjectTraffic,
+    Phase,
+    Program,
+)
+from nearfar.profile.compiler import twin
+from nearfar.profile.control import PHASE_BEFORE
+from nearfar.profile.live import live_samples
+from nearfar.profile.objects import make_objects
+from nearfar.profile.phases import REST, PhaseTime
+from nearfar.profile.session import Gathered, Request
+from nearfar.profile.symbols import demangle
+from nearfar.profile.traffic import RunTraffic, gather, most_missing, sampling
+from nearfar.profile.warnings import collect_warnings
+
+
+def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
+    """Return the profile of one program's runs."""
+    files = gathered.files
+    objects, object_of = make_objects(files)
+    traffic = gather(files, object_of)
+    names = {n: name for n, name in gathered.phase_numbers.items() if n != PHASE_BEFORE}
+    kept = most_missing(traffic, set(names))
+    phases = _phases(gathered, traffic, names, kept)
+    header = files[0].header
+    simulated = int(header["cache_sets"]) * int(header["cache_ways"]) * 64 * files[0].rate
+    profile = WorkloadProfile(
+        producer=producer(),
+        program=Program(
+            command=list(request.job.command),
+            executable=str(gathered.executable),
+            compiler=twin.compiler_text(gathered.executable)
+            or files[0].text(int(header["compiler"])),
+            threads_seen=sum(int(file.header["threads"]) for file in files),
+            processes_seen=len(files),
+            exit_status=gathered.instrumented.ended.status,
+            plain_executable=str(gathered.plain),
+        ),
+        size=request.size,
+        cache=CacheModel(
+            size_bytes=simulated,
+            ways=int(header["cache_ways"]),
+            line_bytes=64,
+            origin=request.cache_origin,
+        ),
+        sampling=sampling(files),
+        instrumented_slowdown=_slowdown(gathered, phases),
+        objects=objects,
+        instructions=_readable([traffic.instructions[number] for number in kept]),
+        phases=phases,
+        live=live_samples(files, object_of, names),
+    )
+    profile.warnings = collect_warnings(request, gathered, profile)
+    return profile
+
+
+def _phases(
+    gathered: Gathered, traffic: RunTraffic, names: Mapping[int, str], kept: list[int]
+) -> list[Phase]:
+    place = {number: at for at, number in enumerate(kept)}
+    phases: list[Phase] = []
+    for number, name in names.items():
+        rows = {thing: t for (phase, thing), t in traffic.objects.items() if phase == number}
+        time = gathered.instrumented.phases.get(name, PhaseTime())
+        if not rows and not time.cpu_ns and name == REST:
+            continue
+        near, wall = _near(gathered, name, time)
+        phases.append(
+            Phase(
+                name=name,
+                near_cpu_time_ns=median_estimate(near),
+                near_repetitions=len(near),
+                near_wall_time_ns=median_estimate(wall).value,
+                operations=time.operations or None,
+                objects=[
+                    ObjectTraffic(object=thing, traffic=rows[thing]) for thing in sorted(rows)
+                ],
+                instructions=[
+                    InstructionTraffic(instruction=place[i], object=thing, misses=misses)
+                    for (phase, i, thing), misses in traffic.misses.items()
+                    if phase == number and i in place
+                ],
+            )
+        )
+    return phases
+
+
+def _near(gathered: Gathered, name: str, time: PhaseTime) -> tuple[list[float], list[float]]:
+    """Return CPU and wall time of the phase in each plain run, ns, for the work that was counted.
+
+    Where operations are known and differ (a run of fixed length does more of them plain), times
+    are those of as many operations as the instrumented run did.
+    """
+    cpu, wall = [], []
+    for run in gathered.plain_runs:
+        plain = run.phases.get(name, PhaseTime())
+        both = plain.operations > 0 and time.operations > 0
+        scale = time.operations / plain.operations if both else 1.0
+        cpu.append(plain.cpu_ns * scale)
+        wall.append(plain.wall_ns * scale)
+    return cpu, wall
+
+
+def _slowdown(gathered: Gathered, phases: list[Phase]) -> float:
+    near = sum(phase.near_cpu_time_ns.value for phase in phases)
+    traced = sum(time.cpu_ns for time in gathered.instrumented.phases.values())
+    return traced / near if near else 1.0
+
+
+def _readable(instructions: list[Instruction]) -> list[Instruction]:
+    names = demangle(instruction.function for instruction in instructions)
+    for instruction in instructions:
+        instruction.function = names.get(instruction.function, instruction.function)
+    return instructions
+
+
+def footprint_bytes(objects: list[MemoryObject]) -> int:
+    """Return the bytes alive when the program's total was greatest."""
+    return sum(thing.live_bytes_at_peak for thing in objects)

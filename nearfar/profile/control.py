@@ -1,0 +1,170 @@
+"""The run folder's file `control`: marks phases of a program from outside, and reads their times.
+
+A server's driver, run by ``nearfar profile --driver``, marks what it makes the server do::
+
+    control = Control(Path(os.environ["NEARFAR_RUN_DIR"]))
+    control.begin("get")
+    ...
+    control.end("get", operations=100_000)
+
+The work is done by libnearfar_mark.so, as for marks inside the program; the layout is that of
+native/profile/runtime/control.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.native_files import native_file
+
+FILE_NAME = "control"
+RUN_FOLDER_VARIABLE = "NEARFAR_RUN_DIR"
+PID_VARIABLE = "NEARFAR_PID"
+
+PHASE_BEFORE = 0
+"""What was counted before --after had passed: left out of the profile."""
+PHASE_REST = 1
+"""The unmarked rest, called "-"."""
+_PHASES = 256
+_SLOTS = 64
+
+
+class PhaseRow(ctypes.Structure):
+    """One phase: CPU time of the marking processes and wall time, ns, over all its entries."""
+
+    _fields_ = (
+        ("name", ctypes.c_char * 64),
+        ("cpu_ns", ctypes.c_uint64),
+        ("wall_ns", ctypes.c_uint64),
+        ("entries", ctypes.c_uint64),
+        ("operations", ctypes.c_double),
+    )
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = (
+        ("pid", ctypes.c_int32),
+        ("phase", ctypes.c_uint32),
+        ("last_cpu_ns", ctypes.c_uint64),
+        ("last_wall_ns", ctypes.c_uint64),
+    )
+
+
+class ControlPage(ctypes.Structure):
+    """struct nf_control."""
+
+    _fields_ = (
+        ("magic", ctypes.c_char * 8),
+        ("version", ctypes.c_uint32),
+        ("counting", ctypes.c_uint32),
+        ("lock", ctypes.c_uint32),
+        ("phase_count", ctypes.c_uint32),
+        ("lost_marks", ctypes.c_uint32),
+        ("lost_processes", ctypes.c_uint32),
+        ("target_pid", ctypes.c_int32),
+        ("reserved", ctypes.c_uint32),
+        ("start_wall_ns", ctypes.c_uint64),
+        ("memory_bytes", ctypes.c_uint64),
+        ("cache_bytes", ctypes.c_uint64),
+        ("cache_ways", ctypes.c_uint32),
+        ("live_interval_us", ctypes.c_uint32),
+        ("message", ctypes.c_char * 256),
+        ("slots", _Slot * _SLOTS),
+        ("phases", PhaseRow * _PHASES),
+    )
+
+
+class Control:
+    """An open control file. Any number of processes may hold one; marks take a lock."""
+
+    def __init__(self, run_folder: Path) -> None:
+        """Open the control file of `run_folder`; the run must exist."""
+        path = Path(run_folder) / FILE_NAME
+        self._library = _library()
+        self._open(self._library.nf_control_open(os.fsencode(path)), path)
+
+    @classmethod
+    def create(cls, run_folder: Path) -> Control:
+        """Create the control file of a new run: counting, in the phase "-"."""
+        path = run_folder / FILE_NAME
+        made = cls.__new__(cls)
+        made._library = _library()
+        made._open(made._library.nf_control_create(os.fsencode(path)), path)
+        return made
+
+    def _open(self, address: int | None, path: Path) -> None:
+        if not address:
+            error = ctypes.get_errno()
+            raise NearfarError(
+                f"cannot open the run's control file {path}: {os.strerror(error)}; "
+                "name the folder that `nearfar profile` gave in NEARFAR_RUN_DIR",
+                ExitCode.WRONG_USE if error != 28 else ExitCode.MACHINE_LACKS,
+            )
+        self._address: int | None = address
+        self.page = ControlPage.from_address(address)
+
+    def begin(self, name: str) -> None:
+        """End the current phase of the program and begin `name`."""
+        self._check(self._library.nf_control_begin(self._address, 0, _encoded(name)))
+
+    def end(self, name: str, operations: float = 0) -> None:
+        """End `name`, in which the program did so many `operations`; "-" begins."""
+        if not 0 <= operations < float("inf"):
+            raise NearfarError(f"the phase {name!r} cannot have done {operations} operations")
+        self._check(self._library.nf_control_end(self._address, 0, _encoded(name), operations))
+
+    def start(self, pid: int) -> None:
+        """Say that the program runs as process `pid`, from now on."""
+        self._library.nf_control_start(self._address, pid)
+
+    def count(self) -> None:
+        """Count from now on; what came before goes to the phase PHASE_BEFORE."""
+        self._library.nf_control_count(self._address)
+
+    def phases(self) -> list[PhaseRow]:
+        """Return the phases seen so far, by number; what lies beyond the table is the last."""
+        rows = [self.page.phases[i] for i in range(self.page.phase_count)]
+        overflow = self.page.phases[_PHASES - 1]
+        return [*rows, overflow] if overflow.entries else rows
+
+    def current_phase(self) -> int:
+        """Return the number of the phase the program is in now."""
+        return int(self.page.slots[0].phase) if self.page.counting else PHASE_BEFORE
+
+    def close(self) -> None:
+        """Unmap the file; the page may not be used after this."""
+        if self._address:
+            self._library.nf_control_close(self._address)
+            self._address = None
+
+    def _check(self, error: int) -> None:
+        if error:
+            raise NearfarError(f"the mark could not be made: {os.strerror(error)}")
+
+
+def _encoded(name: str) -> bytes:
+    if not name or "\0" in name:
+        raise NearfarError("a phase needs a name")
+    return name.encode()
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(native_file("libnearfar_mark.so")), use_errno=True)
+    address, text = ctypes.c_void_p, ctypes.c_char_p
+    for name, result, arguments in (
+        ("nf_control_create", address, [text]),
+        ("nf_control_open", address, [text]),
+        ("nf_control_close", None, [address]),
+        ("nf_control_start", None, [address, ctypes.c_int32]),
+        ("nf_control_count", None, [address]),
+        ("nf_control_begin", ctypes.c_int, [address, ctypes.c_int32, text]),
+        ("nf_control_end", ctypes.c_int, [address, ctypes.c_int32, text, ctypes.c_double]),
+    ):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library

@@ -1,0 +1,219 @@
+"""Runs a program once, to its end or for some time, and says what CPU time it took."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.profile.control import PID_VARIABLE, RUN_FOLDER_VARIABLE, Control
+
+GRACE_S = 15.0
+"""From SIGTERM to SIGKILL: a server may write its data first."""
+_LEFTOVER_GRACE_S = 1.0
+"""How long processes that outlive the program may take to end by themselves."""
+_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER of linux/prctl.h."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run and how long."""
+
+    command: Sequence[str]
+    driver: str | None = None
+    """Shell command that makes the program work; when it ends, the program is stopped."""
+    duration_s: float | None = None
+    after_s: float = 0.0
+    stdout_to_stderr: bool = False
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    status: str
+    failed: bool
+    """It ended badly, and not because it was told to."""
+    cpu_ns: int
+    """User and system time of the program and everything it started."""
+    wall_ns: int
+
+
+def run(job: Job, executable: Path, environment: Mapping[str, str], folder: Path) -> Ended:
+    """Run `job` with the program file `executable`; phases and times go to `folder`'s control."""
+    control = Control(folder)
+    adopt_orphans()
+    process = _start(job, executable, environment, folder, control)
+    driver: subprocess.Popen[bytes] | None = None
+    begun = time.monotonic_ns()
+    reason = ""
+    try:
+        deadline = None if job.duration_s is None else job.after_s + job.duration_s
+        if job.driver is not None:
+            driver = _start_driver(job, process.pid, environment, folder)
+        if job.after_s:
+            _wait(process.pid, job.after_s)
+            control.count()
+        if driver is not None:
+            reason = _attend(process, driver, job.driver or "")
+        elif deadline is not None and not _wait(process.pid, deadline - _since(begun)):
+            reason = "--duration"
+        if reason:
+            _stop(process.pid)
+        _wait(process.pid, None)
+        wall_ns = time.monotonic_ns() - begun
+        _, code, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(code)
+        cpu_ns = _cpu_ns(used) + _reap_leftovers(driver)
+    except BaseException:
+        _end_all(process, driver)
+        raise
+    finally:
+        control.close()
+    failed = process.returncode != 0 and not (reason and process.returncode == -signal.SIGTERM)
+    return Ended(_status(process.returncode, reason), failed, cpu_ns, wall_ns)
+
+
+def _start(
+    job: Job, executable: Path, environment: Mapping[str, str], folder: Path, control: Control
+) -> subprocess.Popen[bytes]:
+    variables = {**environment, RUN_FOLDER_VARIABLE: str(folder)}
+    try:
+        return subprocess.Popen(
+            job.command,
+            executable=executable,
+            env=variables,
+            stdout=sys.stderr if job.stdout_to_stderr else None,
+            # In the child, so that no mark can come before it.
+            preexec_fn=lambda: control.start(os.getpid()),  # noqa: PLW1509 (one thread only)
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise CommandError(f"cannot run {job.command[0]}: {why}") from error
+
+
+def _start_driver(
+    job: Job, pid: int, environment: Mapping[str, str], folder: Path
+) -> subprocess.Popen[bytes]:
+    variables = {**environment, RUN_FOLDER_VARIABLE: str(folder), PID_VARIABLE: str(pid)}
+    # The program's environment may hold a library path meant for its plain twin alone.
+    for name in ("LD_LIBRARY_PATH", "LD_PRELOAD"):
+        if name in os.environ:
+            variables[name] = os.environ[name]
+        else:
+            variables.pop(name, None)
+    assert job.driver is not None
+    return subprocess.Popen(
+        job.driver,
+        shell=True,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr if job.stdout_to_stderr else None,
+    )
+
+
+def _attend(process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes], command: str) -> str:
+    """Wait for the driver; return why the program is to be stopped."""
+    handles = {os.pidfd_open(process.pid): "program", os.pidfd_open(driver.pid): "driver"}
+    try:
+        ready, _, _ = select.select(list(handles), [], [])
+    finally:
+        for handle in handles:
+            os.close(handle)
+    if driver.poll() is None and "driver" not in (handles[handle] for handle in ready):
+        _, code, _ = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(code)
+        raise CommandError(
+            f"the program ended ({_status(process.returncode, '')}) while its driver "
+            f"{shlex.quote(command)} was still at work; it must stay in the foreground",
+            ExitCode.PROGRAM_FAILED,
+        )
+    if driver.wait() != 0:
+        raise CommandError(
+            f"the driver {shlex.quote(command)} failed: {_status(driver.returncode, '')}",
+            ExitCode.PROGRAM_FAILED,
+        )
+    return "its driver had ended"
+
+
+def _wait(pid: int, seconds: float | None) -> bool:
+    """Wait until process `pid` has ended, but not longer than that; tell whether it has."""
+    handle = os.pidfd_open(pid)
+    try:
+        ready, _, _ = select.select([handle], [], [], None if seconds is None else max(0, seconds))
+    finally:
+        os.close(handle)
+    return bool(ready)
+
+
+def _stop(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+        if not _wait(pid, GRACE_S):
+            os.kill(pid, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of processes whose own parent ends, to count their time too."""
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def _children() -> Iterator[int]:
+    text = Path(f"/proc/self/task/{os.getpid()}/children")
+    with contextlib.suppress(OSError):
+        yield from (int(word) for word in text.read_text().split())
+
+
+def _reap_leftovers(driver: subprocess.Popen[bytes] | None) -> int:
+    """End what the program left running; return the CPU time of all that was adopted, ns."""
+    cpu_ns = 0
+    begun = time.monotonic()
+    asked: set[int] = set()
+    while True:
+        left = [pid for pid in _children() if driver is None or pid != driver.pid]
+        if not left:
+            return cpu_ns
+        for pid in left:
+            done, _, used = os.wait4(pid, os.WNOHANG)
+            if done:
+                cpu_ns += _cpu_ns(used)
+            elif time.monotonic() - begun > _LEFTOVER_GRACE_S:
+                os.kill(pid, signal.SIGKILL if pid in asked else signal.SIGTERM)
+                asked.add(pid)
+                _wait(pid, GRACE_S)
+        time.sleep(0.005)
+
+
+def _end_all(process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes] | None) -> None:
+    for started in (driver, process):
+        if started is not None and started.returncode is None:
+            _stop(started.pid)
+            started.wait()
+    _reap_leftovers(None)
+
+
+def _cpu_ns(used: resource.struct_rusage) -> int:
+    return round((used.ru_utime + used.ru_stime) * 1e9)
+
+
+def _since(begun_ns: int) -> float:
+    return (time.monotonic_ns() - begun_ns) / 1e9
+
+
+def _status(code: int, reason: str) -> str:
+    by = f" (by nearfar after {reason})" if reason else ""
+    if code >= 0:
+        return f"exited {code}{by}"
+    return f"killed by {signal.Signals(-code).name}{by}"

@@ -1,0 +1,199 @@
+"""From allocation sites as the processes kept them to the objects of a profile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from nearfar.documents.workload import Frame, MemoryObject
+from nearfar.profile import run_file, wrappers
+from nearfar.profile.run_file import ProcessFile
+from nearfar.profile.symbols import Place, symbolise
+
+Kind = Literal["heap", "mmap", "file", "stack", "globals", "unknown"]
+
+Site = tuple[int, int]
+"""A process's place in the list of files, and the site's number in it."""
+
+_OWN_NAMES = {
+    run_file.SITE_OTHER: "other allocations (the table of sites was full)",
+    run_file.SITE_UNKNOWN: "unknown memory",
+    run_file.SITE_STACK: "stacks",
+}
+
+
+SPLIT_SHARE = 0.02
+"""Objects with more than this share of all bytes are told apart by their callers too: below, a
+plan would gain nothing from it, and a profile would have thousands of objects."""
+MOST_FRAMES_TOLD = 4
+"""Frames that tell objects apart at most; names get unreadable beyond."""
+
+
+@dataclass
+class _Group:
+    """Sites that are one object, since they are the same place of the program."""
+
+    kind: Kind
+    frames: list[Frame]
+    name: str
+    sites: list[Site] = field(default_factory=list)
+
+
+def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict[Site, int]]:
+    """Merge all processes' sites into objects; also return the object of each site."""
+    groups = _group(files)
+    _make_names_unique(groups)
+    objects: list[MemoryObject] = []
+    object_of: dict[Site, int] = {}
+    for group in groups:
+        allocations = allocated = peak = at_peak = 0
+        for process in sorted({process for process, _ in group.sites}):
+            rows = files[process].sites[[number for at, number in group.sites if at == process]]
+            allocations += int(rows["allocations"].sum())
+            allocated += int(rows["allocated_bytes"].sum())
+            # Processes share what they had before fork: the largest counts, not the sum.
+            numbers = {number for at, number in group.sites if at == process}
+            together = max(int(rows["peak_bytes"].max()), _sampled_peak(files[process], numbers))
+            peak = max(peak, together)
+            at_peak = max(at_peak, 0, int(rows["bytes_at_peak"].sum()))
+        number = len(objects)
+        object_of.update(dict.fromkeys(group.sites, number))
+        objects.append(
+            MemoryObject(
+                id=number,
+                name=group.name,
+                kind=group.kind,
+                frames=group.frames,
+                allocations=allocations,
+                allocated_bytes=allocated,
+                peak_live_bytes=max(peak, at_peak),
+                live_bytes_at_peak=at_peak,
+                size_bytes=max(peak, at_peak),
+            )
+        )
+    return objects, object_of
+
+
+def _sampled_peak(file: ProcessFile, numbers: set[int]) -> int:
+    """Return the most bytes that the sites had together in any sample of live bytes."""
+    if len(numbers) == 1 or not len(file.live):
+        return 0
+    wanted = list(numbers)
+    best = 0
+    for sample in file.live:
+        used = sample["sites"][: int(sample["count"])]
+        inside = _is_in(used["site"], wanted)
+        best = max(best, int(used["bytes"][inside].sum()))
+    return best
+
+
+def _is_in(values: run_file.Records, wanted: list[int]) -> run_file.Records:
+    import numpy as np
+
+    return np.isin(values, wanted)
+
+
+def _group(files: Sequence[ProcessFile]) -> list[_Group]:
+    places: dict[Site, list[Place]] = {}
+    groups: dict[tuple[object, ...], _Group] = {}
+    heap: list[tuple[Site, Kind]] = []
+    for process, file in enumerate(files):
+        used = set((file.counters["key"].astype("u8") >> 32 & 0xFFFF).tolist())
+        for number, row in enumerate(file.sites):
+            kind = run_file.KINDS[int(row["kind"])]
+            touched = number in used or row["allocated_bytes"] or row["peak_bytes"] > 0
+            if number == 0 or not touched:
+                continue
+            site = (process, number)
+            if number < run_file.FIRST_FREE_SITE:
+                name = _OWN_NAMES[number]
+            elif kind == "globals":
+                path = file.text(int(row["path"]))
+                name = _globals_name(path, file)
+            elif kind == "file":
+                name = f"file {Path(file.text(int(row['path']))).name}"
+            else:
+                places[site] = list(_places(file, row))
+                heap.append((site, kind))  # type: ignore[arg-type]
+                continue
+            key = (kind, name, file.text(int(row["path"])))
+            group = groups.setdefault(key, _Group(kind, [], name))  # type: ignore[arg-type]
+            group.sites.append(site)
+    frames_of = symbolise(place for stack in places.values() for place in stack)
+    stacks = wrappers.meaningful(
+        [[frame for place in places[site] for frame in frames_of[place]] for site, _ in heap]
+    )
+    called = [
+        _Group(kind, stack, "", [site]) for (site, kind), stack in zip(heap, stacks, strict=True)
+    ]
+    total = sum(_bytes(files, group) for group in called)
+    return [*groups.values(), *_merged(files, called, 1, SPLIT_SHARE * total)]
+
+
+def _merged(
+    files: Sequence[ProcessFile], called: Sequence[_Group], depth: int, split_bytes: float
+) -> Iterable[_Group]:
+    """Merge what has its first `depth` frames in common; large groups are told apart by more."""
+    together: dict[tuple[object, ...], list[_Group]] = {}
+    for group in called:
+        key = (group.kind, *(_identity(frame) for frame in group.frames[:depth]))
+        together.setdefault(key, []).append(group)
+    for groups in together.values():
+        deepest = max(len(group.frames) for group in groups)
+        weight = sum(_bytes(files, group) for group in groups)
+        if weight > split_bytes and depth < min(deepest, MOST_FRAMES_TOLD):
+            yield from _merged(files, groups, depth + 1, split_bytes)
+        else:
+            first = groups[0]
+            sites = [site for group in groups for site in group.sites]
+            yield _Group(first.kind, first.frames, _name_of(first.frames[0]), sites)
+
+
+def _identity(frame: Frame) -> tuple[object, ...]:
+    return (frame.module, frame.function, frame.file, frame.line)
+
+
+def _bytes(files: Sequence[ProcessFile], group: _Group) -> int:
+    return max(int(files[process].sites[number]["peak_bytes"]) for process, number in group.sites)
+
+
+def _places(file: ProcessFile, row: run_file.Records) -> Iterable[Place]:
+    for address in row["frames"][: int(row["depth"])].tolist():
+        inside = (file.modules["begin"] <= address) & (address < file.modules["end"])
+        found = file.modules[inside]
+        if len(found):
+            # A module loaded where another was before: the later one.
+            module = found[-1]
+            yield Place(file.text(int(module["path"])), address - int(module["base"]))
+        else:
+            yield Place("?", address)
+
+
+def _globals_name(path: str, file: ProcessFile) -> str:
+    main = file.text(int(file.modules[0]["path"])) if len(file.modules) else ""
+    return "globals" if path == main else f"globals of {Path(path).name}"
+
+
+def _name_of(frame: Frame) -> str:
+    function = frame.function.partition("(")[0] or frame.function
+    where = f" {Path(frame.file).name}:{frame.line}" if frame.file and frame.line else ""
+    return f"{function}{where}"
+
+
+def _make_names_unique(groups: Sequence[_Group]) -> None:
+    """Add the callers to names that several groups have, and a number if that does not help."""
+    for depth in range(1, 4):
+        for name, count in Counter(group.name for group in groups).items():
+            if count == 1:
+                continue
+            for group in groups:
+                if group.name == name and len(group.frames) > depth:
+                    group.name = f"{name} < {_name_of(group.frames[depth])}"
+    seen: Counter[str] = Counter()
+    for group in groups:
+        seen[group.name] += 1
+        if seen[group.name] > 1:
+            group.name = f"{group.name} #{seen[group.name]}"

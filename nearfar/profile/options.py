@@ -1,0 +1,85 @@
+"""From the words of the command line to a request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearfar.base.errors import CommandError
+from nearfar.base.units import parse_size_bytes
+from nearfar.machine import detect
+from nearfar.profile.launch import Job
+from nearfar.profile.session import Request
+
+SMALLEST_MEMORY_BYTES = 1 << 20
+"""Below, the smallest table has no room for one record."""
+
+
+def make_request(
+    *,
+    command: Sequence[str],
+    repetitions: int,
+    duration: str | None,
+    after: str,
+    driver: str | None,
+    llc: str | None,
+    ways: int | None,
+    memory: str,
+    size: Sequence[str],
+    plain: Path | None,
+    stdout_to_stderr: bool,
+) -> Request:
+    """Check what was typed and return what to do; texts are as the verb's help describes them."""
+    if repetitions < 1:
+        raise CommandError("--repetitions must be at least 1: near time is a plain run's")
+    if driver is not None and duration is not None:
+        raise CommandError("give --driver or --duration, not both: a driver says when it is over")
+    memory_bytes = parse_size_bytes(memory)
+    if memory_bytes < SMALLEST_MEMORY_BYTES:
+        raise CommandError("--memory must be at least 1MiB")
+    cache_bytes, cache_ways = (0, 0) if llc and ways else detect.llc()
+    origin = "detected"
+    if llc is not None:
+        cache_bytes, origin = parse_size_bytes(llc), f"--llc {llc}"
+    if ways is not None:
+        cache_ways = ways
+        origin = f"--ways {ways}" if llc is None else f"{origin} --ways {ways}"
+    if not 1 <= cache_ways <= 1024 or cache_bytes < 64 * cache_ways:
+        raise CommandError(f"a cache of {cache_bytes} bytes cannot have {cache_ways} ways")
+    return Request(
+        job=Job(
+            command=command,
+            driver=driver,
+            duration_s=None if duration is None else _seconds(duration, "--duration"),
+            after_s=_seconds(after, "--after"),
+            stdout_to_stderr=stdout_to_stderr,
+        ),
+        repetitions=repetitions,
+        cache_bytes=cache_bytes,
+        cache_ways=cache_ways,
+        cache_origin=origin,
+        memory_bytes=memory_bytes,
+        plain=plain,
+        size=dict(_size(text) for text in size),
+    )
+
+
+_UNITS_S = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def _seconds(text: str, option: str) -> float:
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)\s*", text)
+    if match is None:
+        raise CommandError(f"cannot read {option} {text!r}: write a time such as 10s or 500ms")
+    return float(match[1]) * _UNITS_S[match[2]]
+
+
+def _size(text: str) -> tuple[str, float]:
+    name, equals, value = text.partition("=")
+    try:
+        if name and equals:
+            return name, float(value)
+    except ValueError:
+        pass
+    raise CommandError(f"cannot read --size {text!r}: write a name and a number, such as n=1e5")

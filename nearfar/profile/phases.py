@@ -1,0 +1,44 @@
+"""Phases of one run: how long each took, with what came after the last mark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nearfar.profile.control import PHASE_BEFORE, Control
+from nearfar.profile.launch import Ended
+
+REST = "-"
+
+
+@dataclass
+class PhaseTime:
+    """One phase of one run."""
+
+    cpu_ns: int = 0
+    wall_ns: int = 0
+    entries: int = 0
+    operations: float = 0.0
+
+
+def phase_times(control: Control, ended: Ended) -> dict[str, PhaseTime]:
+    """Return the counted phases of a run that has ended, by name, in the order of their marks.
+
+    Marks see the CPU time of the process that makes them. What is left of the whole run's (what
+    came after the last mark, other processes) belongs to the phase that was current at the end.
+    """
+    rows = control.phases()
+    left_cpu_ns = ended.cpu_ns - sum(row.cpu_ns for row in rows)
+    left_wall_ns = ended.wall_ns - sum(row.wall_ns for row in rows)
+    current = control.current_phase()
+    times: dict[str, PhaseTime] = {}
+    for number, row in enumerate(rows):
+        if number == PHASE_BEFORE:
+            continue
+        last = number == current
+        times[row.name.decode(errors="replace")] = PhaseTime(
+            cpu_ns=row.cpu_ns + (max(0, left_cpu_ns) if last else 0),
+            wall_ns=row.wall_ns + (max(0, left_wall_ns) if last else 0),
+            entries=row.entries,
+            operations=row.operations,
+        )
+    return times

@@ -1,0 +1,80 @@
+"""Finds the program to profile and its plain twin, or says why it cannot be profiled."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import CommandError
+from nearfar.native_files import native_file
+from nearfar.profile.compiler import twin
+
+
+@dataclass(frozen=True)
+class Build:
+    """A program file and the environment it runs in."""
+
+    executable: Path
+    environment: Mapping[str, str]
+
+
+def find_executable(name: str) -> Path:
+    """Return the file that the shell would run as `name`, or refuse in one sentence."""
+    found = shutil.which(name)
+    if found is not None:
+        return Path(found).resolve()
+    path = Path(name)
+    if path.is_dir():
+        raise CommandError(f"cannot run {name}: it is a folder")
+    if path.exists():
+        raise CommandError(f"cannot run {name}: it is not executable; chmod +x {name}")
+    where = "there is no such file" if "/" in name else "it is not in PATH; write ./ before it"
+    raise CommandError(f"cannot run {name}: {where}")
+
+
+def check_instrumented(executable: Path, has_plain: bool) -> None:
+    """Refuse what was not built by nearfar's compilers.
+
+    A program whose plain build is named may itself be plain and load instrumented libraries.
+    """
+    with executable.open("rb") as file:
+        start = file.read(4)
+    hint = 'build it with CC="nearfar cc" and CXX="nearfar c++"'
+    if start[:2] == b"#!":
+        raise CommandError(
+            f"{executable} is a script: name the program it runs (with libtool: .libs/"
+            f"{executable.name}), or the interpreter"
+        )
+    if start != b"\x7fELF":
+        raise CommandError(f"{executable} is not a program of this system; {hint}")
+    if not has_plain and not twin.is_instrumented(executable):
+        raise CommandError(f"{executable} is not instrumented; {hint}")
+
+
+def plain_build(executable: Path, given: Path | None, folder: Path) -> Build:
+    """Return the plain build near time is taken from: `given`, or the embedded twin."""
+    if given is not None:
+        plain = find_executable(str(given.absolute()))
+        return Build(plain, {**os.environ, "LD_PRELOAD": _preload("libnearfar_mark.so")})
+    plain_twin = twin.extract_plain(executable, folder)
+    if plain_twin is None:
+        raise CommandError(
+            f"{executable} holds no plain build of itself to take near time from: link it with "
+            "nearfar's compiler too, or name a plain build made with the same options by --plain"
+        )
+    return Build(plain_twin, twin.plain_environment(folder))
+
+
+def instrumented_build(executable: Path) -> Build:
+    """Return the instrumented program as it is to be run."""
+    return Build(executable, dict(os.environ))
+
+
+def _preload(library: str) -> str:
+    # A space or colon in the path would split it: there is no way to quote one.
+    before = os.environ.get("LD_PRELOAD")
+    path = str(native_file(library))
+    return f"{path}:{before}" if before else path

@@ -1,0 +1,148 @@
+"""Reads the files `process.PID.N` that instrumented processes leave in the run folder.
+
+The layout is that of native/profile/runtime/process_file.hpp.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfar.base.errors import NearfarError
+
+MAGIC = b"NFPROC"
+VERSION = 1
+KINDS = ("unknown", "heap", "mmap", "file", "stack", "globals")
+SITE_OTHER, SITE_UNKNOWN, SITE_STACK, FIRST_FREE_SITE = 1, 2, 3, 4
+
+_TABLE = np.dtype([("offset", "u8"), ("capacity", "u4"), ("used", "u4"), ("lost", "u8")])
+_TABLES = ("instructions", "sites", "counters", "modules", "live", "strings")
+_HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "u4"),
+        ("rate_log2", "u4"),
+        ("pid", "i4"),
+        ("parent_pid", "i4"),
+        ("forked", "u4"),
+        ("threads", "u4"),
+        ("compiler", "u8"),
+        ("cache_sets", "u8"),
+        ("cache_ways", "u4"),
+        ("mixed_rates", "u4"),
+        ("wrong_modules", "u4"),
+        ("instrumented_modules", "u4"),
+        ("dropped", "u8"),
+        ("lost_regions", "u8"),
+        ("live_bytes", "i8"),
+        ("peak_bytes", "i8"),
+        *((name, _TABLE) for name in _TABLES),
+        ("group_misses", "u8", 256),
+    ]
+)
+_RECORDS = {
+    "instructions": np.dtype(
+        [
+            ("key", "u8"),
+            ("function", "u4"),
+            ("file", "u4"),
+            ("line", "u4"),
+            ("column", "u4"),
+            ("bytes", "u2"),
+            ("operation", "u1"),
+            ("access_class", "u1"),
+            ("tests_per_line", "u4"),
+        ]
+    ),
+    "sites": np.dtype(
+        [
+            ("key", "u8"),
+            ("kind", "u4"),
+            ("depth", "u4"),
+            ("frames", "u8", 8),
+            ("path", "u8"),
+            ("allocations", "u8"),
+            ("allocated_bytes", "u8"),
+            ("live_bytes", "i8"),
+            ("peak_bytes", "i8"),
+            ("bytes_at_peak", "i8"),
+        ]
+    ),
+    "counters": np.dtype(
+        [("key", "u8"), ("accesses", "u8"), ("read_misses", "u8"), ("write_misses", "u8")]
+    ),
+    "modules": np.dtype([("base", "u8"), ("begin", "u8"), ("end", "u8"), ("path", "u8")]),
+    "live": np.dtype(
+        [
+            ("time_ns", "u8"),
+            ("phase", "u4"),
+            ("count", "u4"),
+            ("total_bytes", "i8"),
+            ("sites", [("site", "u4"), ("reserved", "u4"), ("bytes", "i8")], 128),
+        ]
+    ),
+}
+
+Records = NDArray[Any]
+"""A structured array: one row per record, columns as above."""
+
+
+class ProcessFile:
+    """What one process did."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the used parts of `path`; the process may still run."""
+        size = path.stat().st_size
+        if size < _HEADER.itemsize:
+            raise NearfarError(f"the run's file {path} is truncated; profile again")
+        data = np.memmap(path, dtype=np.uint8, mode="r")
+        self.header = np.frombuffer(data, _HEADER, 1)[0].copy()
+        if self.header["magic"] != MAGIC or self.header["version"] != VERSION:
+            raise NearfarError(
+                f"the run's file {path} was made by another version of nearfar's library: "
+                "build the program again with this nearfar's cc"
+            )
+        self.instructions = self._records(data, "instructions")
+        self.sites = self._records(data, "sites")
+        self.counters = self._records(data, "counters")
+        self.modules = self._records(data, "modules")
+        self.live = self._records(data, "live")
+        strings = self.header["strings"]
+        begin = int(strings["offset"])
+        self._strings = bytes(data[begin : begin + int(strings["used"])])
+
+    def _records(self, data: NDArray[np.uint8], table: str) -> Records:
+        place, kind = self.header[table], _RECORDS[table]
+        return np.frombuffer(data, kind, int(place["used"]), int(place["offset"])).copy()
+
+    def text(self, offset: int) -> str:
+        """Return the string at `offset`; "" for 0."""
+        end = self._strings.find(b"\0", offset)
+        return self._strings[offset:end].decode(errors="replace") if offset else ""
+
+    def lost(self) -> dict[str, int]:
+        """Return, for each table that was full, how many records did not fit."""
+        return {
+            name: int(self.header[name]["lost"]) for name in _TABLES if self.header[name]["lost"]
+        }
+
+    @property
+    def rate(self) -> int:
+        """One line in `rate` was simulated."""
+        return 1 << int(self.header["rate_log2"])
+
+
+def read_run(run_folder: Path) -> list[ProcessFile]:
+    """Return all processes' files, the one that began first at first."""
+    paths = [
+        path
+        for path in run_folder.glob("process.*")
+        if path.stat().st_size  # a process killed while it made its file
+    ]
+    paths.sort(key=lambda path: path.stat().st_ctime_ns)
+    files = [ProcessFile(path) for path in paths]
+    roots = [file for file in files if not file.header["forked"]]
+    return roots + [file for file in files if file.header["forked"]]

@@ -1,0 +1,179 @@
+"""Profiles a program: plain, instrumented, and plain again, in folders that are then removed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.base.files import cannot_write
+from nearfar.base.units import format_bytes, format_ns
+from nearfar.profile import program
+from nearfar.profile.control import Control
+from nearfar.profile.launch import Ended, Job, run
+from nearfar.profile.phases import PhaseTime, phase_times
+from nearfar.profile.run_file import ProcessFile, read_run
+
+LIVE_INTERVAL_US = 10_000
+"""First interval between samples of live bytes; it doubles when the table is full."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to profile and how."""
+
+    job: Job
+    repetitions: int
+    cache_bytes: int
+    cache_ways: int
+    cache_origin: str
+    memory_bytes: int
+    plain: Path | None = None
+    size: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, and its phases."""
+
+    ended: Ended
+    phases: dict[str, PhaseTime]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """All that the runs of one request gave."""
+
+    executable: Path
+    plain: Path
+    plain_runs: list[Run]
+    instrumented: Run
+    files: list[ProcessFile]
+    phase_numbers: dict[int, str]
+    lost_marks: int
+    lost_processes: int
+    message: str
+
+
+def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
+    """Run plain, instrumented, plain, plain ...; what drifts on the machine drifts for both."""
+    name = request.job.command[0]
+    executable = program.find_executable(name)
+    program.check_instrumented(executable, has_plain=request.plain is not None)
+    with _folder("nearfar-plain-", None) as twin_folder:
+        plain = program.plain_build(executable, request.plain, twin_folder)
+        say(f"run 1 of {request.repetitions + 1}: plain")
+        runs = [_plain(request, plain)]
+        say(f"run 2 of {request.repetitions + 1}: instrumented")
+        with _folder("nearfar-run-", _memory_folder()) as folder:
+            control = _control(request, folder)
+            build = program.instrumented_build(executable)
+            ended = run(request.job, build.executable, build.environment, folder)
+            instrumented = Run(ended, phase_times(control, ended))
+            page = control.page
+            files = read_run(folder)
+            gathered = Gathered(
+                executable=executable,
+                plain=plain.executable if request.plain else executable,
+                plain_runs=runs,
+                instrumented=instrumented,
+                files=files,
+                phase_numbers=_phase_numbers(control),
+                lost_marks=int(page.lost_marks),
+                lost_processes=int(page.lost_processes),
+                message=page.message.decode(errors="replace"),
+            )
+            control.close()
+        _check_gathered(gathered, name)
+        failed = ended.failed or runs[0].ended.failed
+        for repetition in range(2, 1 if failed else request.repetitions + 1):
+            say(f"run {repetition + 1} of {request.repetitions + 1}: plain")
+            runs.append(_plain(request, plain))
+    return gathered
+
+
+def _plain(request: Request, build: program.Build) -> Run:
+    with _folder("nearfar-run-", _memory_folder()) as folder:
+        control = _control(request, folder)
+        ended = run(request.job, build.executable, build.environment, folder)
+        times = phase_times(control, ended)
+        control.close()
+    return Run(ended, times)
+
+
+def _control(request: Request, folder: Path) -> Control:
+    control = Control.create(folder)
+    page = control.page
+    page.memory_bytes = request.memory_bytes
+    page.cache_bytes = request.cache_bytes
+    page.cache_ways = request.cache_ways
+    page.live_interval_us = LIVE_INTERVAL_US
+    page.counting = int(request.job.after_s == 0)
+    return control
+
+
+def _phase_numbers(control: Control) -> dict[int, str]:
+    names = {
+        number: row.name.decode(errors="replace") for number, row in enumerate(control.phases())
+    }
+    return {**names, 255: "other phases"} if len(names) > 250 else names
+
+
+def _check_gathered(gathered: Gathered, name: str) -> None:
+    """Refuse a run that left nothing to save."""
+    counted = any(len(file.counters) for file in gathered.files)
+    if counted:
+        return
+    ended = gathered.instrumented.ended
+    if gathered.message:
+        raise CommandError(
+            f"the tables of {name} could not be made: {gathered.message}", ExitCode.MACHINE_LACKS
+        )
+    if ended.failed:
+        raise CommandError(
+            f"{name} {ended.status} after {format_ns(ended.wall_ns)}, before any access was "
+            "counted; nothing was saved",
+            ExitCode.PROGRAM_FAILED,
+        )
+    if any(file.header["wrong_modules"] for file in gathered.files):
+        raise CommandError(f"{name} was built by another version of nearfar: build it again")
+    if not gathered.files:
+        raise CommandError(
+            f"{name} ran, but no instrumented code in it: build it with "
+            'CC="nearfar cc" and CXX="nearfar c++"'
+        )
+    raise CommandError(
+        f"{name} touched no sampled line (it ended {ended.status} after "
+        f"{format_ns(ended.wall_ns)}): give it more to do, or build it with --nearfar-rate=1",
+        ExitCode.PROGRAM_FAILED,
+    )
+
+
+def _memory_folder() -> str | None:
+    """Return /dev/shm if it can be used: tables on a disk would be written back while counting."""
+    shared = Path("/dev/shm")
+    return str(shared) if shared.is_dir() and os.access(shared, os.W_OK) else None
+
+
+@contextlib.contextmanager
+def _folder(prefix: str, where: str | None) -> Iterator[Path]:
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
+    except OSError as error:
+        raise cannot_write(Path(where or tempfile.gettempdir()), error) from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def describe_cache(request: Request) -> str:
+    """Return the simulated cache in words."""
+    return (
+        f"{format_bytes(request.cache_bytes)}, {request.cache_ways} ways ({request.cache_origin})"
+    )

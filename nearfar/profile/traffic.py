@@ -1,0 +1,138 @@
+"""From the processes' counters to traffic per phase, object and instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from nearfar.documents.workload import AccessClasses, Instruction, Sampling, Traffic
+from nearfar.profile.objects import Site
+from nearfar.profile.run_file import ProcessFile, Records
+
+_OPERATIONS: tuple[Literal["load", "store", "both"], ...] = ("load", "load", "store", "both")
+_CLASSES: tuple[Literal["opaque", "stream", "indirect", "chase"], ...] = (
+    "opaque",
+    "stream",
+    "indirect",
+    "chase",
+)
+
+KEPT_SHARE = 0.99
+"""Instructions are kept, those with most misses first, until they cover this share of all..."""
+KEPT_MOST = 500
+"""...or are this many: more is nothing a person reads."""
+
+
+@dataclass
+class RunTraffic:
+    """Everything counted in one run, scaled to all lines."""
+
+    objects: dict[tuple[int, int], Traffic] = field(default_factory=dict)
+    """By phase number and object."""
+    instructions: list[Instruction] = field(default_factory=list)
+    misses: dict[tuple[int, int, int], float] = field(default_factory=dict)
+    """By phase number, place in `instructions`, object."""
+
+
+def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTraffic:
+    """Add all processes' counters up; those of an instruction that no table knows count too."""
+    run = RunTraffic()
+    numbers: dict[tuple[object, ...], int] = {}
+    for process, file in enumerate(files):
+        known = {int(row["key"]): row for row in file.instructions}
+        for row in file.counters:
+            key = int(row["key"])
+            phase, site, instruction = key >> 48, key >> 32 & 0xFFFF, key & 0xFFFFFFFF
+            if (process, site) not in object_of:
+                continue
+            thing = object_of[(process, site)]
+            traffic = run.objects.setdefault((phase, thing), Traffic())
+            if instruction == 0:
+                traffic.write_backs += float(row["read_misses"]) * file.rate
+                continue
+            reads = float(row["read_misses"]) * file.rate
+            writes = float(row["write_misses"]) * file.rate
+            made = _instruction(file, known.get(instruction))
+            name = made.access_class
+            weight = int(known[instruction]["tests_per_line"]) if instruction in known else 1
+            traffic.accesses += float(row["accesses"]) * file.rate * weight
+            _add(traffic.read_misses, name, reads)
+            _add(traffic.write_misses, name, writes)
+            if reads + writes:
+                identity = (made.function, made.file, made.line, made.column, made.operation, name)
+                number = numbers.setdefault(identity, len(run.instructions))
+                if number == len(run.instructions):
+                    run.instructions.append(made)
+                place = (phase, number, thing)
+                run.misses[place] = run.misses.get(place, 0.0) + reads + writes
+    return run
+
+
+def most_missing(run: RunTraffic, phases: set[int]) -> list[int]:
+    """Return the instructions to keep, most misses first, counting these phases."""
+    totals = [0.0] * len(run.instructions)
+    for (phase, instruction, _), misses in run.misses.items():
+        if phase in phases:
+            totals[instruction] += misses
+    order = sorted(range(len(totals)), key=lambda number: -totals[number])
+    everything, covered = sum(totals), 0.0
+    kept: list[int] = []
+    for number in order[:KEPT_MOST]:
+        if covered >= KEPT_SHARE * everything or totals[number] == 0:
+            break
+        kept.append(number)
+        covered += totals[number]
+    return kept
+
+
+def sampling(files: Sequence[ProcessFile]) -> Sampling:
+    """Return how lines were sampled, and the error that alone implies.
+
+    The variance is that between groups of lines (random groups), since a line's misses come
+    together: sampling N lines of M misses each is as uncertain as N misses, not N x M.
+    """
+    rate = files[0].rate
+    accesses = sum(int(_of_instructions(file)["accesses"].sum()) for file in files)
+    groups = np.sum([file.header["group_misses"] for file in files], axis=0).astype(float)
+    total, count = float(groups.sum()), groups.size
+    error = 0.0
+    if rate > 1:
+        spread = count / (count - 1) * float(((groups - total / count) ** 2).sum())
+        error = min(1.0, 1.96 * float(np.sqrt(spread)) / total) if total else 1.0
+    return Sampling(
+        rate=rate, sampled_accesses=accesses, sampled_misses=round(total), relative_error=error
+    )
+
+
+def _of_instructions(file: ProcessFile) -> Records:
+    rows: Records = file.counters[(file.counters["key"] & np.uint64(0xFFFFFFFF)) != 0]
+    return rows
+
+
+def _instruction(file: ProcessFile, row: Records | None) -> Instruction:
+    if row is None:
+        return Instruction(
+            function="unknown instructions (the table was full)",
+            file="",
+            line=0,
+            column=0,
+            operation="both",
+            access_class="opaque",
+            bytes=0,
+        )
+    return Instruction(
+        function=file.text(int(row["function"])),
+        file=file.text(int(row["file"])),
+        line=int(row["line"]),
+        column=int(row["column"]),
+        operation=_OPERATIONS[int(row["operation"]) & 3],
+        access_class=_CLASSES[int(row["access_class"]) & 3],
+        bytes=int(row["bytes"]),
+    )
+
+
+def _add(classes: AccessClasses, name: str, amount: float) -> None:
+    setattr(classes, name, getattr(classes, name) + amount)

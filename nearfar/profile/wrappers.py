@@ -1,0 +1,107 @@
+"""Which frames of an allocation's call stack say nothing about whose memory it is.
+
+`zmalloc`, `operator new`, a container's insides: every object of a program would be named after
+them. They are left out by the rules below, all of them in this file, and by one measure: a
+function through which nearly all allocation sites of the program go is its allocation wrapper,
+whatever it is called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from nearfar.documents.workload import Frame
+
+_ALLOCATES = (
+    r"(?:try_?)?(?:m|c|re|rec|v|zm|zre)?alloc(?:ate)?"
+    r"(?:_?(?:0|n|array|usable|safe|internal|zero|zeroed|cache|aligned|or_die|check|checked))*"
+)
+_PREFIXES = (
+    r"(?:x|xx|z|s|e|g|p|ck|je|mi|tc|dl|libc|safe|my|do|sys|mem|ap|apr|av|lua_?[hm]|nedpool|util|"
+    r"PyMem_Raw|PyMem|PyObject|OPENSSL|CRYPTO|sqlite3|av|BIO|git__|talloc|MemoryContext)"
+)
+_NAMES = re.compile(
+    rf"""
+    _*(?:{_PREFIXES}_*)?(?i:{_ALLOCATES}) $
+  | _*(?:posix_|aligned_)?(?:memalign|aligned_alloc|alloc_aligned) $ | p?valloc $
+  | mmap(?:64)? $ | mremap $
+  | operator\ new
+  | _*[gx]?_?(?:str|strn|wcs|mem)n?dup[a-z0-9_]* $ | _*v?asprintf(?:_chk)? $
+  | _*getdelim $ | getline $
+    """,
+    re.VERBOSE,
+)
+"""Names of functions that only allocate: C's own, and the usual prefixes and endings."""
+
+_NAMESPACES = re.compile(
+    r"""
+    ^(?:[a-zA-Z_:<>*&\s]+\s)?     # a return type, as templates are demangled with
+    (?: std:: (?! thread | async | function )
+      | __gnu_cxx:: | __cxxabiv1:: | void\ std:: | boost::container:: | absl::container_internal::
+    )
+    """,
+    re.VERBOSE,
+)
+"""A library of containers and smart pointers: the caller says whose they are."""
+
+_RUNTIME = re.compile(
+    r"^(?:_start|__libc_start_(?:main|call_main).*|start_thread|clone3?|_dl_.*|call_init.*)$"
+)
+"""Frames below main: they tell no two sites apart."""
+
+_OUR_LIBRARIES = ("libnearfar_profile.so", "libnearfar_mark.so")
+
+COMMON_SHARE = 0.7
+"""A function seen as innermost remaining frame of this share of the sites is a wrapper..."""
+COMMON_LEAST = 8
+"""...if there are this many sites: in a small program most sites may honestly be one function's."""
+
+
+def is_wrapper(frame: Frame) -> bool:
+    """Tell whether `frame` only passes an allocation on."""
+    if frame.module in _OUR_LIBRARIES:
+        return True
+    # clang marks copies it specialised with a suffix such as .llvm.123 or .cold.
+    name = re.sub(r"\.(?:llvm|cold|part|isra|constprop)[.0-9]*$", "", frame.function)
+    bare = name.partition("(")[0]
+    return bool(_NAMES.match(bare) or _NAMESPACES.match(name))
+
+
+def is_runtime(frame: Frame) -> bool:
+    """Tell whether `frame` lies outside `main`."""
+    return bool(_RUNTIME.match(frame.function))
+
+
+def meaningful(stacks: Sequence[Sequence[Frame]]) -> list[list[Frame]]:
+    """Return each stack, innermost first, without its wrappers; never without its last frame."""
+    bare = [[frame for frame in stack if not is_runtime(frame)] or list(stack) for stack in stacks]
+    kept = [_without_leading(stack, is_wrapper) for stack in bare]
+    common = common_wrappers(kept)
+    return [
+        _without_leading(stack, lambda f: is_wrapper(f) or f.function in common) for stack in kept
+    ]
+
+
+def common_wrappers(stacks: Sequence[Sequence[Frame]]) -> set[str]:
+    """Return the functions that nearly all `stacks` begin with, called from several others."""
+    if len(stacks) < COMMON_LEAST:
+        return set()
+    first = Counter(stack[0].function for stack in stacks if stack)
+    callers: dict[str, set[str]] = {}
+    for stack in stacks:
+        if len(stack) > 1:
+            callers.setdefault(stack[0].function, set()).add(stack[1].function)
+    return {
+        name
+        for name, count in first.items()
+        if count >= COMMON_SHARE * len(stacks) and len(callers.get(name, ())) >= COMMON_LEAST // 2
+    }
+
+
+def _without_leading(stack: Sequence[Frame], skipped: Callable[[Frame], bool]) -> list[Frame]:
+    for depth, frame in enumerate(stack):
+        if not skipped(frame):
+            return list(stack[depth:])
+    return list(stack[-1:])
