@@ -7,7 +7,7 @@ others there faster too. So every placement that is shown is timed by the model,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -121,33 +121,47 @@ def make_problem(
     prices: Prices | None = None,
 ) -> Problem:
     """Set up the problem for one phase, or for the whole run (``total``)."""
+    return next(make_problems(workload, near, [far], phase=phase, model=model, prices=prices))
+
+
+def make_problems(
+    workload: WorkloadProfile,
+    near: DeviceProfile,
+    fars: Iterable[DeviceProfile],
+    *,
+    phase: str = TOTAL,
+    model: str = DEFAULT_MODEL,
+    prices: Prices | None = None,
+) -> Iterator[Problem]:
+    """Set up the problem for each far memory, reading the profile once."""
     prices = prices or Prices()
-    usable = (
-        math.isfinite(prices.near_per_byte)
-        and math.isfinite(prices.far_per_byte)
-        and prices.near_per_byte > 0
-        and prices.far_per_byte >= 0
-    )
-    if not usable:
-        raise NearfarError(
-            f"prices must be positive: near {prices.near_per_byte:g}, far {prices.far_per_byte:g}"
-        )
+    check_prices(prices)
     if not workload.objects:
         raise NearfarError("the profile has no objects to place: profile the program again")
     sizes = np.array([max(0, thing.size_bytes) for thing in workload.objects], dtype=float)
     phases = phases_of(workload, None if phase == TOTAL else [phase])
     near_side = near_memory(near)
-    far_side = far_memory(far, near_side)
     kind = MODELS.get(model)
-    return Problem(
-        names=[thing.name for thing in workload.objects],
-        sizes_bytes=sizes,
-        phases=phases,
-        near=near_side,
-        far=far_side,
-        models=[kind(traffic, near_side, far_side) for traffic in phases],
-        prices=prices,
-    )
+    for far in fars:
+        far_side = far_memory(far, near_side)
+        yield Problem(
+            names=[thing.name for thing in workload.objects],
+            sizes_bytes=sizes,
+            phases=phases,
+            near=near_side,
+            far=far_side,
+            models=[kind(traffic, near_side, far_side) for traffic in phases],
+            prices=prices,
+        )
+
+
+def check_prices(prices: Prices) -> None:
+    """Refuse prices that are not positive numbers; far memory may be free."""
+    finite = math.isfinite(prices.near_per_byte) and math.isfinite(prices.far_per_byte)
+    if not (finite and prices.near_per_byte > 0 and prices.far_per_byte >= 0):
+        raise NearfarError(
+            f"prices must be positive: near {prices.near_per_byte:g}, far {prices.far_per_byte:g}"
+        )
 
 
 def time_estimates(problem: Problem, times_ns: Sequence[float] | Array) -> list[Estimate]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from nearfar.documents import DeviceProfile, WorkloadProfile
+from nearfar.predict.explain import explain
 from nearfar.predict.memory import Memory
 from nearfar.predict.traffic import PhaseTraffic
 
 MANY_STREAM_MISSES = 0.2
 """Share of stream misses from which the prefetcher's quality matters to the result."""
 
-LITTLE_ADDED = 0.05
-"""Slowdown below which a small error is no skill: the null model's error is as small."""
+BEATEN = 0.7
+"""Near time over what the near curves allow, below which they do not fit this program: simulated
+parallelism was found to be wrong beyond 0.7-1.4."""
 
 
 def caveats(
@@ -21,6 +23,7 @@ def caveats(
         *near.caveats,
         *far.caveats,
         *other_machine(workload, near.device),
+        *_beaten_curves(phases, near),
         *_of_program(workload, phases),
         "contention from other programs, on either memory or on the last-level cache, is not seen",
     ]
@@ -40,6 +43,21 @@ def other_machine(workload: WorkloadProfile, near: DeviceProfile) -> list[str]:
             "profile was taken"
         ]
     return []
+
+
+def _beaten_curves(phases: list[PhaseTraffic], near: Memory) -> list[str]:
+    """Say where a phase ran faster than the near memory's figures allow."""
+    beaten = [
+        f"{phase.name} by {1.0 - scale:.0%}"
+        for phase in phases
+        if (scale := explain(phase, near).scale) < BEATEN
+    ]
+    if not beaten:
+        return []
+    return [
+        f"near time is shorter than the figures of {near.device.name} allow ({', '.join(beaten)}): "
+        "caches or prefetchers do more than the misses say, or the figures are another machine's"
+    ]
 
 
 def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[str]:

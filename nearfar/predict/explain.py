@@ -65,6 +65,7 @@ def explain(
     lines: float = 1.0,
     hits: float = 1.0,
     by_classes: bool = False,
+    near_curves_hold: bool = False,
 ) -> Explanation:
     """Explain the phase's near time; the factors multiply near time, counts, and hit time.
 
@@ -77,8 +78,8 @@ def explain(
     factor = near_load_factor(phase, near, total, time_ns)
 
     def explained(overlapped: Overlap) -> float:
-        near_part = part(total, near, overlapped, factor, phase.concurrency)
-        return float(memory_time_ns([near_part]))
+        near_part = part(total, near, overlapped, phase.concurrency)
+        return float(memory_time_ns([near_part], [factor]))
 
     if by_classes:
         # Judged by ratio: where the simulated near time is wrong, so is the far, alike.
@@ -86,8 +87,8 @@ def explain(
     between = min(float(total[HITS]) * HIT_NS * hits, MOST_HIT_SHARE * time_ns)
     found = overlap(_solve(lambda x: explained(overlap(x)), time_ns - between))
     memory_ns = explained(found)
-    scale = min(1.0, time_ns / memory_ns)
-    return Explanation(found, factor, scale, time_ns - scale * memory_ns)
+    scale = 1.0 if near_curves_hold else min(1.0, time_ns / memory_ns)
+    return Explanation(found, factor, scale, max(0.0, time_ns - scale * memory_ns))
 
 
 def load_curve(phase: PhaseTraffic, memory: Memory) -> LoadedFactor | None:

@@ -2,8 +2,9 @@
 
 Deviations are taken as independent and added in quadrature, upward and downward apart. What is
 varied: near time within its own interval, counts within the sampling error, the far device's
-figures within theirs, time of cache hits between misses (none, or twice as much), and where
-parallelism comes from (near time, or access classes alone: the two bracket most truths).
+figures within theirs, time of cache hits between misses (none, or twice as much), where
+parallelism comes from (near time, or access classes alone: the two bracket most truths), and,
+where near time beats the near curves, whether the far curves are off alike.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def doubts(phase: PhaseTraffic, far: Memory) -> list[Doubt]:
         Doubt(hits=0.0),
         Doubt(hits=2.0),
         Doubt(parallelism="classes"),
+        Doubt(near_curves_hold=True),
     ]
     return [doubt for doubt in varied if doubt != NO_DOUBT and doubt.near_time > 0.0]
 

@@ -24,6 +24,8 @@ class Doubt:
     """On the time that cache hits are taken to add between misses."""
     parallelism: Literal["near time", "classes"] = "near time"
     """Where parallelism comes from: inverted from near time, or from the access classes alone."""
+    near_curves_hold: bool = False
+    """Where near time beats the near curves, whether the far curves are right all the same."""
 
 
 NO_DOUBT = Doubt()

@@ -9,6 +9,7 @@ import numpy as np
 from nearfar.predict.memory import MOST_CHAINS, Memory
 from nearfar.predict.traffic import (
     CHASE,
+    COLUMNS,
     INDEPENDENT,
     STORE,
     STORE_STREAM,
@@ -24,6 +25,10 @@ INDEPENDENT_PRIOR = 11.0
 SHARPNESS = 3.0
 """How suddenly bandwidth takes over from latency: exponent p of (a^p + b^p)^(1/p). Chosen on the
 read-write probes of the cycle-level core, which are no test kernels; 2 and 4 fit them worse."""
+
+
+FAR_ABOVE = 1e6
+"""Bandwidth over waiting time beyond which waiting does not matter; keeps powers finite."""
 
 
 @dataclass(frozen=True)
@@ -52,60 +57,67 @@ BY_CLASSES = Overlap(1.0, float(MOST_CHAINS))
 class Part:
     """What the traffic in one memory costs; arrays over placements, ns of CPU time."""
 
-    latency: Array
-    """Waiting of loads and streams."""
+    loads: Array
+    """Waiting of loads at idle latency."""
+    stream: Array
+    """One core's reading in sequence."""
     buffers: Array
     """Occupancy of line-fill buffers: no core fetches lines faster than its best chains do."""
     reads: Array
-    """Bandwidth time of what `latency` already holds."""
+    """Bandwidth time of what `loads` and `stream` already hold."""
     all_lines: Array
     """Bandwidth time of everything."""
 
+    @property
+    def latency(self) -> Array:
+        """Waiting of loads and streams at idle latency."""
+        return np.asarray(self.loads + self.stream)
 
-def part(
-    lines: Array, memory: Memory, overlapped: Overlap, factor: Array | float, concurrency: float
-) -> Part:
+
+def part(lines: Array, memory: Memory, overlapped: Overlap, concurrency: float) -> Part:
     """Return what `lines` (..., COLUMNS) cost in `memory`.
 
-    `factor` is loaded over idle latency. `concurrency` threads share the memory's bandwidth, so
-    that a line takes so many times its bandwidth time of the sum of their CPU times.
+    `concurrency` threads share the memory's bandwidth, so that a line takes so many times its
+    bandwidth time of the sum of their CPU times.
     """
-    loads = lines[..., CHASE] + lines[..., INDEPENDENT]
-    stores = lines[..., STORE] + lines[..., STORE_STREAM]
-    stream = lines[..., STREAM] * memory.core_stream_ns
-    random_ns, sequential_ns = memory.read_ns
-    write_random_ns, write_sequential_ns = memory.write_ns
-    waiting = lines[..., CHASE] * memory.cost_ns(overlapped.chase) + lines[
-        ..., INDEPENDENT
-    ] * memory.cost_ns(overlapped.independent)
-    reads = loads * random_ns + lines[..., STREAM] * sequential_ns
-    rest = (
-        lines[..., STORE] * random_ns
-        + lines[..., STORE_STREAM] * sequential_ns
-        + lines[..., WRITE_BACK] * write_random_ns
-        + lines[..., WRITE_BACK_STREAM] * write_sequential_ns
+    chase_ns, independent_ns = (
+        memory.cost_ns(overlapped.chase),
+        memory.cost_ns(overlapped.independent),
     )
-    return Part(
-        latency=waiting * factor + stream,
-        buffers=(loads + stores) * memory.cost_ns(MOST_CHAINS) + stream,
-        reads=reads * concurrency,
-        all_lines=(reads + rest) * concurrency,
-    )
+    best_ns, stream_ns = memory.cost_ns(MOST_CHAINS), memory.core_stream_ns
+    read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
+    write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
+    costs = np.zeros((COLUMNS, 5))
+    #                         loads           stream     buffers    reads           all_lines
+    costs[CHASE] = (chase_ns, 0, best_ns, read_ns, read_ns)
+    costs[INDEPENDENT] = (independent_ns, 0, best_ns, read_ns, read_ns)
+    costs[STREAM] = (0, stream_ns, stream_ns, read_stream_ns, read_stream_ns)
+    costs[STORE] = (0, 0, best_ns, 0, read_ns)
+    costs[STORE_STREAM] = (0, 0, best_ns, 0, read_stream_ns)
+    costs[WRITE_BACK] = (0, 0, 0, 0, write_ns)
+    costs[WRITE_BACK_STREAM] = (0, 0, 0, 0, write_stream_ns)
+    times = lines @ costs
+    return Part(*(times[..., column] for column in range(5)))
 
 
-def memory_time_ns(parts: list[Part]) -> Array:
-    """Return CPU time spent on memory: a core waits for both, each has bandwidth of its own."""
-    latency, buffers = parts[0].latency, parts[0].buffers
-    reads, all_lines = parts[0].reads, parts[0].all_lines
-    for other in parts[1:]:
-        latency, buffers = latency + other.latency, buffers + other.buffers
+def memory_time_ns(parts: list[Part], factors: list[Array | float]) -> Array:
+    """Return CPU time spent on memory: a core waits for both, each has bandwidth of its own.
+
+    `factors` are loaded over idle latency, one per part.
+    """
+    first = parts[0]
+    latency, buffers = first.loads * factors[0] + first.stream, first.buffers
+    reads, all_lines = first.reads, first.all_lines
+    for other, factor in zip(parts[1:], factors[1:], strict=True):
+        latency = latency + other.loads * factor + other.stream
+        buffers = buffers + other.buffers
         reads = np.maximum(reads, other.reads)
         all_lines = np.maximum(all_lines, other.all_lines)
     waiting = np.maximum(latency, buffers)
-    # Divided by the greatest, so that powers neither overflow nor vanish.
-    unit = np.maximum(np.maximum(waiting, all_lines), np.finfo(float).tiny)
-    a, b, r = waiting / unit, all_lines / unit, reads / unit
     # The chains curve already holds the bandwidth bound of its own reads: only what comes on top
     # (stores, write-backs) slows it further.
-    rise = (a**SHARPNESS + b**SHARPNESS) / np.maximum(a**SHARPNESS + r**SHARPNESS, 1e-300)
-    return np.asarray(np.maximum(all_lines, waiting * rise ** (1.0 / SHARPNESS)))
+    per_waiting = 1.0 / np.maximum(waiting, np.finfo(float).tiny)
+    b = np.minimum(all_lines * per_waiting, FAR_ABOVE) ** SHARPNESS
+    r = np.minimum(reads * per_waiting, FAR_ABOVE) ** SHARPNESS
+    rise = ((1.0 + b) / (1.0 + r)) ** (1.0 / SHARPNESS)
+    return np.asarray(np.maximum(all_lines, waiting * rise))

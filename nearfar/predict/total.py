@@ -67,19 +67,27 @@ def _models(phases: list[PhasePrediction], near_ns: float) -> list[ModelTime]:
 def _objects(phases: list[PhasePrediction], most: int) -> list[ObjectEffect]:
     if len(phases) == 1:
         return phases[0].objects
-    by_object: dict[int, list[ObjectEffect]] = {}
+    added: dict[int, list[float]] = {}
+    effects: dict[int, ObjectEffect] = {}
     for phase in phases:
         for effect in phase.objects:
-            by_object.setdefault(effect.object, []).append(effect)
-    joined = [
+            part = effect.added_ns
+            row = added.setdefault(effect.object, [0.0] * 5)
+            row[0] += part.value
+            row[1] += part.low
+            row[2] += part.high
+            row[3] += effect.misses
+            row[4] += effect.write_backs
+            effects[effect.object] = effect
+    greatest = sorted(added, key=lambda number: -added[number][0])[:most]
+    return [
         ObjectEffect(
             object=number,
-            name=effects[0].name,
-            size_bytes=effects[0].size_bytes,
-            added_ns=summed([effect.added_ns for effect in effects]),
-            misses=sum(effect.misses for effect in effects),
-            write_backs=sum(effect.write_backs for effect in effects),
+            name=effects[number].name,
+            size_bytes=effects[number].size_bytes,
+            added_ns=Estimate(*added[number][:3]),
+            misses=added[number][3],
+            write_backs=added[number][4],
         )
-        for number, effects in by_object.items()
+        for number in greatest
     ]
-    return sorted(joined, key=lambda effect: -effect.added_ns.value)[:most]

@@ -24,7 +24,7 @@ from nearfar.documents.prediction import Bound
 from nearfar.predict.explain import drawn_gb_per_s, explain, load_curve
 from nearfar.predict.memory import LoadedFactor, Memory
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
-from nearfar.predict.overlap import memory_time_ns, part
+from nearfar.predict.overlap import Part, memory_time_ns, part
 from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array, PhaseTraffic
 
 LOAD_STEPS = 12
@@ -49,20 +49,22 @@ class Inversion(Model):
             lines=doubt.lines,
             hits=doubt.hits,
             by_classes=doubt.parallelism == "classes",
+            near_curves_hold=doubt.near_curves_hold,
         )
         self._far_load = load_curve(phase, self.far)
 
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
         moved = moved * self.doubt.lines
+        parts = self._parts(moved)
         if self._far_load is None:
-            return self._time(moved, 1.0)
-        return self._fixed_point(moved, self._far_load)
+            return self._time(parts, 1.0)
+        return self._fixed_point(moved, parts, self._far_load)
 
     def bound(self) -> Bound:
         """Compare what memory does not explain, bandwidth alone, and all of memory."""
-        far = part(self.total, self.far, self._why.overlap, 1.0, self.phase.concurrency)
-        memory_ns = float(memory_time_ns([far]))
+        far = part(self.total, self.far, self._why.overlap, self.phase.concurrency)
+        memory_ns = float(memory_time_ns([far], [1.0]))
         if self._why.other_ns >= memory_ns * self._why.scale:
             return "compute"
         stream_ns = float(self.total[STREAM]) * self.far.core_stream_ns
@@ -82,16 +84,16 @@ class Inversion(Model):
         overlapped += independent * self.near.cost_ns(found.independent)
         return (chase + independent) * self.near.cost_ns(1.0) / overlapped
 
-    def _time(self, moved: Array, far_factor: Array | float) -> Array:
+    def _parts(self, moved: Array) -> list[Part]:
         rest = np.maximum(self.total - moved, 0.0)
-        why, threads = self._why, self.phase.concurrency
-        parts = [
-            part(rest, self.near, why.overlap, why.near_factor, threads),
-            part(moved, self.far, why.overlap, far_factor, threads),
-        ]
-        return np.asarray(why.other_ns + why.scale * memory_time_ns(parts))
+        found, threads = self._why.overlap, self.phase.concurrency
+        return [part(rest, self.near, found, threads), part(moved, self.far, found, threads)]
 
-    def _fixed_point(self, moved: Array, load: LoadedFactor) -> Array:
+    def _time(self, parts: list[Part], far_factor: Array | float) -> Array:
+        memory_ns = memory_time_ns(parts, [self._why.near_factor, far_factor])
+        return np.asarray(self._why.other_ns + self._why.scale * memory_ns)
+
+    def _fixed_point(self, moved: Array, parts: list[Part], load: LoadedFactor) -> Array:
         """Return the time at which latency and drawn bandwidth agree.
 
         More time draws less bandwidth, less bandwidth means less latency, less latency means
@@ -99,9 +101,9 @@ class Inversion(Model):
         """
         shape = moved.shape[:-1]
         low, high = np.ones(shape), np.full(shape, load.greatest)
+        drawn = drawn_gb_per_s(self.phase, self.far, moved, 1.0)
         for _ in range(LOAD_STEPS):
             middle = (low + high) / 2
-            time_ns = self._time(moved, middle)
-            above = load.at(drawn_gb_per_s(self.phase, self.far, moved, time_ns)) > middle
+            above = load.at(drawn / np.maximum(self._time(parts, middle), 1.0)) > middle
             low, high = np.where(above, middle, low), np.where(above, high, middle)
-        return self._time(moved, (low + high) / 2)
+        return self._time(parts, (low + high) / 2)

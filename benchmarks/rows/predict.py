@@ -1,0 +1,68 @@
+"""How long predicting a large profile on many devices takes."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import msgspec
+
+from benchmarks import Row, alternate, make_row, wall_seconds
+from nearfar.devices.library import device_names, load_device
+from nearfar.documents import DeviceProfile
+from nearfar.place.frontier import frontier
+from nearfar.place.problem import make_problems
+from nearfar.predict.api import predict
+
+OBJECTS, DEVICES, BUDGETS = 10_000, 50, 100
+REPETITIONS = 3
+
+
+def rows() -> list[Row]:
+    """Predict all devices, then each one's whole frontier and the time at every budget."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "tests/python"))
+    import samples
+
+    workload, near, devices = samples.workload(objects=OBJECTS), samples.device(), fifty_devices()
+    slowdowns: list[list[float]] = []
+
+    def work() -> None:
+        slowdowns.clear()
+        prediction = predict(workload, near, devices)
+        problems = make_problems(workload, near, devices)
+        for problem, predicted in zip(problems, prediction.devices, strict=True):
+            found = frontier(problem)
+            step = problem.footprint_bytes / (BUDGETS - 1)
+            times = [found.time_at(step * budget) for budget in range(BUDGETS)]
+            slowdowns.append([time / predicted.total.near_time_ns.value for time in times])
+            check(predicted.total.slowdown.value, slowdowns[-1])
+
+    (seconds,) = alternate([lambda: wall_seconds(work)], REPETITIONS)
+    return [
+        make_row(
+            f"predict and the whole frontier: {OBJECTS} objects, {DEVICES} devices, "
+            f"{BUDGETS} budgets",
+            sorted(seconds)[len(seconds) // 2],
+            "s",
+            bar=3.0,
+            peer="none: the limit is the issue's",
+            command="ONLY=predict python -m benchmarks",
+        )
+    ]
+
+
+def fifty_devices() -> list[DeviceProfile]:
+    """Return the library's devices, some of them again under another name."""
+    library = [load_device(name) for name in device_names()]
+    return [
+        msgspec.structs.replace(device, name=f"{device.name}-{number}")
+        for number, device in zip(range(DEVICES), itertools.cycle(library), strict=False)
+    ]
+
+
+def check(all_far: float, slowdowns: list[float]) -> None:
+    """Refuse a fast wrong answer: from all far to all near, and never rising."""
+    assert abs(slowdowns[0] - min(all_far, slowdowns[0])) < 1e-6 * all_far
+    assert slowdowns[-1] <= 1.0 + 1e-9
+    assert all(a >= b for a, b in itertools.pairwise(slowdowns))

@@ -1,0 +1,53 @@
+"""Slowdowns against an independent cycle-level core, on kernels no constant was fitted to."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+from benchmarks import cycle_level
+
+pytestmark = pytest.mark.skipif(
+    not cycle_level.REFERENCE.is_file(),
+    reason="the cycle-level runs are shared beside the repository and are not here",
+)
+
+
+def held_out(config: str, level: str) -> list[cycle_level.Case]:
+    found = cycle_level.cases(cycle_level.load(), config, level)
+    return [case for case in found if case.kernel not in cycle_level.FITTED]
+
+
+def mean_error(cases: list[cycle_level.Case], model: str) -> float:
+    return statistics.mean(abs(case.error(model)) for case in cases)
+
+
+@pytest.mark.parametrize("config", cycle_level.CONFIGS)
+@pytest.mark.parametrize("level", ["x2", "x3", "x4", "bw4"])
+def test_the_default_model_beats_every_naive_one(config: str, level: str):
+    cases = held_out(config, level)
+    inversion = mean_error(cases, "inversion")
+    for naive in ("null", "latency-ratio", "misses"):
+        assert inversion < mean_error(cases, naive)
+
+
+@pytest.mark.parametrize(
+    ("level", "plain_inversion"), [("x2", 0.097), ("x4", 0.137), ("bw4", 0.067)]
+)
+def test_better_than_a_plain_inversion_without_prefetchers(level: str, plain_inversion: float):
+    """The reference's README gives the mean errors of loads, stores and streams as one."""
+    assert mean_error(held_out("nopf", level), "inversion") < plain_inversion / 2
+
+
+def test_most_truths_lie_in_the_interval():
+    cases = [
+        case
+        for config in cycle_level.CONFIGS
+        for level in cycle_level.LEVELS
+        for case in held_out(config, level)
+    ]
+    assert sum(case.covered for case in cases) / len(cases) >= 0.9
