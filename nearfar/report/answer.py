@@ -88,7 +88,7 @@ def _sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> str:
     """Return two sentences: the range of slowdowns, and the smallest budget that mends most."""
     where = "" if phase == TOTAL else f" in phase {phase}"
     if not rows:
-        return f"Nothing was predicted for {program}{where}."
+        return f"Nothing was predicted for {program}{where}: its profile holds no measured phase."
     best = min(rows, key=lambda row: row.slowdown.value).slowdown.value
     worst = max(rows, key=lambda row: row.slowdown.value)
     slowest = worst.slowdown.value

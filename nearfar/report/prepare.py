@@ -72,7 +72,7 @@ def prepare(
     names = [phase.name for phase in phases]
     return ReportData(
         title=title,
-        first_memory=_slowest(effects, first_phase),
+        first_memory=_slowest(effects, first_phase) or next((d.name for d in fars), ""),
         first_phase=first_phase,
         first_budget_bytes=first_budget_bytes,
         footprint_bytes=sum(thing.size_bytes for thing in profile.objects),

@@ -10,7 +10,7 @@ figure("frontier", (root) => {
   };
   control("less").addEventListener("click", () => step(-1));
   control("more").addEventListener("click", () => step(1));
-  return () => { readings(); lists(); redraw(); };
+  return () => { readings(); lists(); frontierLegend(control("frontier-legend")); redraw(); };
 });
 
 function readings() {
@@ -49,9 +49,10 @@ function exactNote(slow) {
 }
 
 function lists() {
-  const curve = frontier(), added = effect() ? effect().added_ns : [];
+  const curve = frontier(), now = effect();
+  const added = (i) => (now ? now.added_ns[i][0] : 0);
   const near = nearNow();
-  const order = [...data.objects.keys()].sort((a, b) => added[b][0] - added[a][0]);
+  const order = [...data.objects.keys()].sort((a, b) => added(b) - added(a));
   for (const [side, title, mine] of [["near", "keep here", (i) => near.has(i)],
     ["far", "can go", (i) => !near.has(i)]]) {
     const all = curve ? order.filter(mine) : [];
@@ -60,7 +61,7 @@ function lists() {
     const rows = all.slice(0, MOST_LISTED).map((i) => el("li", { "data-object": data.objects[i].id },
       el("span", { class: "name" }, data.objects[i].name),
       el("span", { class: "quiet" }, bytes(data.objects[i].size_bytes)),
-      el("span", { class: "number" }, `+${ns(added[i][0])} if far`)));
+      el("span", { class: "number" }, `+${ns(added(i))} if far`)));
     if (all.length > MOST_LISTED)
       rows.push(el("li", { class: "quiet" }, `and ${all.length - MOST_LISTED} more, in the table below`));
     control(`${side}-list`).replaceChildren(...rows);
@@ -110,6 +111,15 @@ function drawFrontier(picture, width) {
 // The other placements of each planned budget, as hollow marks.
 const wayShapes = { "hot-first": d3.symbolSquare, "page-interleaved": d3.symbolCircle,
   optimal: d3.symbolStar };
+function frontierLegend(root) {
+  const shown = farMemories.filter((memory) => frontier(memory.name));
+  const ways = new Set(data.choices.filter((c) => c.memory === state.memory && c.phase === state.phase)
+    .flatMap((c) => c.alternatives.map((way) => way.name)));
+  root.replaceChildren(...legend(shown.map((m) => [memoryColour(m.name), m.title])).children,
+    ...Object.entries(wayShapes).filter(([name]) => ways.has(name)).map(([name, shape]) => el("li", {},
+      svg("svg", { width: 16, height: 16 }, svg("path", { d: d3.symbol(shape, 52)(),
+        transform: "translate(8,8)", fill: "none", stroke: "var(--soft)", "stroke-width": 1.5 })), name)));
+}
 function otherWays(picture, x, y, total) {
   for (const choice of data.choices) {
     if (choice.memory !== state.memory || choice.phase !== state.phase) continue;

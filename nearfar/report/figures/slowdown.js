@@ -4,13 +4,17 @@ figure("slowdown", (root) => {
   const rowHeight = 52, top = 8;
   const redraw = chart(place, "Slowdown on each far memory, with intervals", (picture, width) => {
     const rows = farMemories.map((memory) => effect(memory.name)).filter(Boolean);
+    if (!rows.length) {
+      picture.append(svg("text", { x: 0, y: 20 }, "Nothing was predicted."));
+      return 40;
+    }
     const models = [...new Set(rows.flatMap((row) => row.models.map((m) => m.model)))]
       .filter((name) => name !== "null");
     const most = Math.max(1.25, ...rows.map((row) => 1.08 * row.slowdown.high));
     const x = d3.scaleLinear([Math.min(1, ...rows.map((r) => r.slowdown.low)) < 0.97 ? 0.9 : 1, most],
       [1, width - 1]);
     const bottom = top + rows.length * rowHeight;
-    xAxis(picture, x, { top, bottom, ticks: x.ticks(width < 500 ? 4 : 8), format: (v) => `${v}×`,
+    xAxis(picture, x, { top, bottom, ticks: x.ticks(Math.min(8, width / 110)), format: (v) => `${v}×`,
       label: "slowdown (far time / near time)" });
     rows.forEach((row, i) => picture.append(bar(row, x, top + i * rowHeight, width, models)));
     picture.append(svg("line", { class: "axis", x1: x(1), x2: x(1), y1: top, y2: bottom }));

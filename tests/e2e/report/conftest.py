@@ -31,7 +31,7 @@ ARGUMENTS = [
 class Opened:
     """A page, and what it did since it was opened."""
 
-    def __init__(self, page: Any, path: Path) -> None:
+    def __init__(self, page: Any, path: Path, wait_for: str) -> None:
         self.page = page
         self.troubles: list[str] = []
         self.requests: list[str] = []
@@ -40,7 +40,7 @@ class Opened:
         page.on("dialog", self._dialog)
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto(path.as_uri())
-        page.wait_for_selector("#frontier svg path")
+        page.wait_for_selector(wait_for)
 
     def _console(self, kind: str, text: str) -> None:
         if kind in ("error", "warning"):
@@ -64,17 +64,19 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Opened]]:
-    """Open a file; `width`, `height`, `color_scheme` as a reader's screen has them."""
+    """Open a file; `width` and `color_scheme` as a reader's screen has them."""
     opened: list[Any] = []
 
     def open_one(
-        path: Path, width: int = 1200, height: int = 900, color_scheme: str = "light"
+        path: Path,
+        width: int = 1200,
+        color_scheme: str = "light",
+        wait_for: str = "#frontier svg path",
     ) -> Opened:
-        page = browser.new_page(
-            viewport={"width": width, "height": height}, color_scheme=color_scheme
-        )
+        viewport = {"width": width, "height": 900}
+        page = browser.new_page(viewport=viewport, color_scheme=color_scheme)
         opened.append(page)
-        return Opened(page, path)
+        return Opened(page, path, wait_for)
 
     yield open_one
     for page in opened:

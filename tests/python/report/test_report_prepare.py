@@ -1,0 +1,106 @@
+"""What `prepare` makes of documents: numbers are carried over, sums are sums."""
+
+from __future__ import annotations
+
+import json
+
+import made_up
+import pytest
+import samples
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.statistics import Estimate
+from nearfar.documents.device import LoadedLatencyCurve
+from nearfar.report.data import TOTAL, ReportData
+from nearfar.report.how import how_predicted, paragraphs
+from nearfar.report.memories import idle_latency_ns, latency_at
+from nearfar.report.render import embedded_json, to_json
+
+
+@pytest.fixture(scope="module")
+def data() -> ReportData:
+    return made_up.data()
+
+
+def test_total_sums_the_phases(data: ReportData) -> None:
+    total = next(phase for phase in data.phases if phase.name == TOTAL)
+    parts = [phase for phase in data.phases if phase.name != TOTAL]
+    assert total.near_cpu_time_ns.value == pytest.approx(
+        sum(phase.near_cpu_time_ns.value for phase in parts)
+    )
+    for name in ("chase", "indirect", "stream", "opaque", "write_backs", "accesses"):
+        column = getattr(total, name)
+        for number, value in enumerate(column):
+            summed = sum(getattr(phase, name)[number] for phase in parts)
+            assert value == pytest.approx(summed, rel=1e-4)
+
+
+def test_slowest_memory_is_shown_first(data: ReportData) -> None:
+    slow = {e.memory: e.slowdown.value for e in data.effects if e.phase == TOTAL}
+    assert data.first_memory == max(slow, key=lambda name: slow[name])
+
+
+def test_ids_need_not_be_positions() -> None:
+    profile = samples.workload(objects=5)
+    made = made_up.data(profile)
+    moved = samples.workload(objects=5)
+    moved.objects.reverse()
+    turned = made_up.data(moved)
+    by_id = {thing.id: made.effects[0].added_ns[n] for n, thing in enumerate(made.objects)}
+    for number, thing in enumerate(turned.objects):
+        assert turned.effects[0].added_ns[number] == by_id[thing.id]
+
+
+def test_answer_rows_are_the_plans(data: ReportData) -> None:
+    for answer in data.answers:
+        for row in answer.memories:
+            plans = [c for c in data.choices if (c.memory, c.phase) == (row.memory, answer.phase)]
+            assert [s.slowdown for s in row.savings] == [c.plan.slowdown for c in plans]
+            assert f"{row.slowdown.low:.2f}" in row.sentence
+        assert "store takes" in answer.sentence
+
+
+def test_an_unknown_phase_is_refused() -> None:
+    with pytest.raises(NearfarError, match=r"no phase 'set'.*load.*get"):
+        made_up.data(first_phase="set")
+
+
+def test_program_that_does_not_care_is_told_so() -> None:
+    profile = samples.workload(objects=3)
+    for phase in profile.phases:
+        phase.near_cpu_time_ns = Estimate(1e15, 1e15, 1e15)
+    assert "would hardly notice far memory" in made_up.data(profile).answers[0].sentence
+
+
+def test_working_point_lies_on_the_curve() -> None:
+    curve = LoadedLatencyCurve(
+        read_share=1.0,
+        points=[(1.0, 100.0), (5.0, 120.0), (9.0, 200.0), (8.0, 400.0)],
+        how="measured",
+        source="here",
+    )
+    assert latency_at(curve, 0.5) == (100.0, False)
+    assert latency_at(curve, 5.0) == (120.0, False)
+    assert latency_at(curve, 7.0) == (160.0, False)
+    assert latency_at(curve, 9.0) == (200.0, False)
+    assert latency_at(curve, 9.1) == (200.0, True)
+
+
+def test_idle_latency_is_the_largest_region() -> None:
+    device = samples.device(latency_ns=90.0)
+    assert idle_latency_ns(device) == 90.0
+    device.latency = []
+    assert idle_latency_ns(device) is None
+
+
+def test_embedding_changes_no_value(data: ReportData) -> None:
+    text = embedded_json(data)
+    assert json.loads(text) == json.loads(to_json(data))
+    assert not set("<>&\u2028\u2029") & set(text)
+
+
+def test_how_is_the_models_own_text() -> None:
+    text = how_predicted("inversion")
+    assert any("chains curve" in paragraph for paragraph in text)
+    assert any(paragraph.startswith("- ") for paragraph in text)
+    assert paragraphs("One\ntwo.\n\n- a\n  b\n- c\n") == ["One two.", "- a b", "- c"]
