@@ -16,6 +16,8 @@ FunctionCallee declare(Module& module, StringRef name, FunctionType* type, bool 
   FunctionCallee callee = module.getOrInsertFunction(name, type);
   auto* function = cast<Function>(callee.getCallee()->stripPointerCasts());
   if (preserve_most) function->setCallingConv(CallingConv::PreserveMost);
+  // The loader's lazy binding would spoil r10, which preserve_most keeps.
+  function->addFnAttr(Attribute::NonLazyBind);
   function->addFnAttr(Attribute::NoUnwind);
   function->addFnAttr(Attribute::Cold);
   return callee;
