@@ -55,22 +55,23 @@ def read_caches(tree: Tree) -> list[Cache]:
 def _from_cpuinfo(tree: Tree) -> list[Cache]:
     """Return the one cache that /proc/cpuinfo knows, for a kernel or guest without sysfs' own.
 
-    Its "cache size" is the last level on Intel, the second level on AMD.
+    Its "cache size" is the last level on Intel. On AMD it is the second, which as a last level
+    would be wrong by a factor of tens: there the caches stay unknown.
     """
     rows = tree.table("proc/cpuinfo")
     words = rows.get("cache size", "").split()
-    if len(words) != 2 or words[1] != "KB" or not words[0].isdigit():
+    if rows.get("vendor_id") != "GenuineIntel" or len(words) != 2 or not words[0].isdigit():
         return []
-    amd = rows.get("vendor_id") in ("AuthenticAMD", "HygonGenuine")
-    cpus = [int(value) for key, value in tree.pairs("proc/cpuinfo") if key == "processor"]
     return [
         Cache(
-            level=2 if amd else 3,
+            level=3,
             type="unified",
             size_bytes=int(words[0]) << 10,
             ways=None,
-            line_bytes=int(rows.get("clflush size", LINE_BYTES)),
-            shared_by_cpus=cpus[:1] if amd else cpus,
-            count=len(cpus) if amd else 1,
+            line_bytes=LINE_BYTES,
+            shared_by_cpus=[
+                int(value) for key, value in tree.pairs("proc/cpuinfo") if key == "processor"
+            ],
+            count=1,
         )
     ]

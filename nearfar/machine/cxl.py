@@ -39,7 +39,9 @@ def _nodes(tree: Tree) -> dict[str, int]:
     found: dict[str, int] = {}
     for region in tree.entries(DEVICES, r"region[0-9]+"):
         dax = region_dax(tree, region)
-        node = tree.number(f"sys/bus/dax/devices/{dax}/target_node") if dax else None
+        # Persistent memory is a region of the same number on the nd bus too.
+        holder = f"sys/bus/dax/devices/{dax}" if dax else f"sys/bus/nd/devices/{region}"
+        node = tree.number(f"{holder}/target_node")
         if node is None or node < 0:
             continue
         for target in tree.entries(f"{DEVICES}/{region}", r"target[0-9]+"):

@@ -33,12 +33,11 @@ def read_persistent_memory(tree: Tree) -> list[PersistentMemory]:
     return found
 
 
-def dax_device(tree: Tree, region: str) -> str | None:
-    """Return the device-dax of a namespace ``namespaceR.N`` or region number, such as dax1.0."""
-    number = region.removeprefix("namespace").removeprefix("region")
-    names = tree.entries(DAX_DEVICES, r"dax[0-9]+\.[0-9]+")
-    exact = [name for name in names if name == f"dax{number}"]
-    return exact[0] if exact else None
+def dax_device(tree: Tree, namespace: str) -> str | None:
+    """Return the device-dax of a namespace, such as dax1.0: a child of what holds it."""
+    holder = tree.text(f"{DEVICES}/{namespace}/holder")
+    names = tree.entries(f"{DEVICES}/{holder}", r"dax[0-9]+\.[0-9]+") if holder else []
+    return names[0] if names else None
 
 
 def is_system_ram(tree: Tree, dax: str) -> bool:

@@ -140,18 +140,14 @@ def _node(node: Node) -> str:
     if node.memory_side_cache_bytes:
         parts.append(f"memory-side cache of {format_bytes(node.memory_side_cache_bytes)}")
     if node.hmat:
-        told = [
-            f"{value:g} {unit}"
-            for value, unit in (
-                (node.hmat.read_latency_ns, "ns read"),
-                (node.hmat.write_latency_ns, "ns write"),
-                (node.hmat.read_bandwidth_gb_per_s, "GB/s read"),
-                (node.hmat.write_bandwidth_gb_per_s, "GB/s write"),
-            )
-            if value is not None
-        ]
-        parts.append(f"HMAT: {', '.join(told)}")
+        latency = _read_write(node.hmat.read_latency_ns, node.hmat.write_latency_ns)
+        rate = _read_write(node.hmat.read_bandwidth_gb_per_s, node.hmat.write_bandwidth_gb_per_s)
+        parts.append(f"HMAT {latency} ns, {rate} GB/s read/write")
     return ", ".join(parts)
+
+
+def _read_write(read: float | None, write: float | None) -> str:
+    return "/".join("?" if value is None else f"{value:g}" for value in (read, write))
 
 
 def _distances(node: Node) -> str:

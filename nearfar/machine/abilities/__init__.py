@@ -39,6 +39,19 @@ def memory_nodes(machine: MachineProfile) -> list[Node]:
     return [node for node in machine.nodes if node.memory_bytes > 0]
 
 
+def bare_nodes(machine: MachineProfile) -> list[Node]:
+    """Return the nodes that have memory and no CPUs."""
+    return [node for node in memory_nodes(machine) if not node.cpus]
+
+
+def node_list(nodes: list[Node]) -> str:
+    """Return ``node 2``, or ``nodes 1, 2 and 3``."""
+    names = [str(node.id) for node in nodes]
+    if len(names) == 1:
+        return f"node {names[0]}"
+    return f"nodes {', '.join(names[:-1])} and {names[-1]}"
+
+
 def kernel_name(tree: Tree) -> str:
     """Return ``Linux 6.1``, or ``this kernel`` where its version is not known."""
     version = tree.kernel()
@@ -52,7 +65,6 @@ def newer_kernel(tree: Tree) -> str:
         for line in (tree.text("etc/os-release") or "").splitlines()
         if "=" in line
     )
-    if system.get("ID") != "debian" or "VERSION_CODENAME" not in system:
-        return ""
-    release = system["VERSION_CODENAME"].strip('"')
-    return f"sudo apt-get install -t {release}-backports linux-image-amd64"
+    if system.get("VERSION_CODENAME", "").strip('"') != "bookworm":
+        return ""  # Debian 12's backports hold 6.12; older releases' end before 6.9.
+    return "sudo apt-get install -t bookworm-backports linux-image-amd64"

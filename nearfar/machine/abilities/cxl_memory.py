@@ -5,11 +5,14 @@ from __future__ import annotations
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine import Ability
 from nearfar.machine import cxl
-from nearfar.machine.abilities import ABILITIES, lacking, usable
-from nearfar.machine.persistent_memory import is_system_ram
+from nearfar.machine.abilities import ABILITIES, bare_nodes, lacking, usable
+from nearfar.machine.persistent_memory import DAX_DEVICES, is_system_ram
 from nearfar.machine.sysfs import Tree
 
 NAME = "cxl-memory"
+MAPPED_SHARE = 0.9
+"""A node of at least this share of a device's size can be it: the kernel's page structures take
+1.6 % of a node, and the firmware may keep some more."""
 
 
 @ABILITIES.register(NAME)
@@ -20,15 +23,7 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     lines: list[Ability] = []
     regions = tree.entries(cxl.DEVICES, r"region[0-9]+")
     if not regions:
-        device = machine.cxl[0]
-        kind = "ram" if device.volatile_bytes else "pmem"
-        online = {node.id for node in machine.nodes if not node.cpus}
-        note = " (unless the firmware made it a node already)" if online else ""
-        return lacking(
-            NAME,
-            f"{device.device} belongs to no region, so its memory is not mapped{note}",
-            f"sudo cxl create-region -m -t {kind} -d decoder0.0 {device.device}",
-        )
+        return _without_region(tree, machine)
     for region in regions:
         dax = cxl.region_dax(tree, region)
         if dax is None:
@@ -43,3 +38,23 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
                 f"sudo daxctl reconfigure-device --mode=system-ram {dax}",
             )
     return lines
+
+
+def _without_region(tree: Tree, machine: MachineProfile) -> list[Ability]:
+    device = machine.cxl[0]
+    size = (device.volatile_bytes or 0) + (device.persistent_bytes or 0)
+    by_driver = {
+        tree.number(f"{DAX_DEVICES}/{dax}/target_node")
+        for dax in tree.entries(DAX_DEVICES, r"dax[0-9]+\.[0-9]+")
+    }
+    for node in bare_nodes(machine):
+        if node.id not in by_driver and size * MAPPED_SHARE <= node.memory_bytes <= size:
+            return usable(
+                NAME, f"node {node.id} looks like {device.device}, mapped by the firmware"
+            )
+    return lacking(
+        NAME,
+        f"{device.device} belongs to no region, so its memory is not mapped",
+        f"sudo cxl create-region -m -t {'ram' if device.volatile_bytes else 'pmem'} "
+        f"-d decoder0.0 {device.device}",
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine import Ability
-from nearfar.machine.abilities import ABILITIES, kernel_name, lacking, memory_nodes, usable
+from nearfar.machine.abilities import ABILITIES, bare_nodes, kernel_name, lacking, usable
 from nearfar.machine.sysfs import Tree
 
 NAME = "demotion"
@@ -13,8 +13,8 @@ SWITCH = "sys/kernel/mm/numa/demotion_enabled"
 
 @ABILITIES.register(NAME)
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
-    """Read the switch; with a single node there is nothing to demote to."""
-    if len(memory_nodes(machine)) < 2:
+    """Read the switch; without a node of memory only there is nothing to demote to."""
+    if not bare_nodes(machine):
         return []
     state = tree.text(SWITCH)
     if state is None:

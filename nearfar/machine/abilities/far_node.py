@@ -6,7 +6,14 @@ import os
 
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine import Ability
-from nearfar.machine.abilities import ABILITIES, lacking, memory_nodes, usable
+from nearfar.machine.abilities import (
+    ABILITIES,
+    bare_nodes,
+    lacking,
+    memory_nodes,
+    node_list,
+    usable,
+)
 from nearfar.machine.syscalls import try_move_pages
 from nearfar.machine.sysfs import Tree
 
@@ -25,10 +32,10 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
             "all memory is one node: far memory can be predicted from the device library, not used",
         )
     else:
-        bare = [str(node.id) for node in nodes if not node.cpus]
+        bare = bare_nodes(machine)
         lines += usable(
             NAME,
-            f"node {' and '.join(bare)} without CPUs"
+            f"{node_list(bare)} without CPUs"
             if bare
             else f"{len(nodes)} nodes, all with CPUs: the other socket's memory is the far one",
         )

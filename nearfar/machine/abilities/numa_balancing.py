@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine import Ability
-from nearfar.machine.abilities import ABILITIES, kernel_name, lacking, memory_nodes, usable
+from nearfar.machine.abilities import ABILITIES, bare_nodes, kernel_name, lacking, usable
 from nearfar.machine.sysfs import Tree
 
 NAME = "promotion"
@@ -15,7 +15,7 @@ TIERING = 2  # NUMA_BALANCING_MEMORY_TIERING of include/linux/sched/sysctl.h
 @ABILITIES.register(NAME)
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Read the switch; it matters only where a node without CPUs has memory."""
-    if not any(not node.cpus for node in memory_nodes(machine)):
+    if not bare_nodes(machine):
         return []
     mode = tree.number(SWITCH)
     if mode is None:

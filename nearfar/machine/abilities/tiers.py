@@ -6,10 +6,12 @@ from nearfar.documents import MachineProfile
 from nearfar.documents.machine import Ability
 from nearfar.machine.abilities import (
     ABILITIES,
+    bare_nodes,
     kernel_name,
     lacking,
     memory_nodes,
     newer_kernel,
+    node_list,
     usable,
 )
 from nearfar.machine.hmat import TIERS
@@ -25,31 +27,29 @@ create CPUless memory tiers after obtaining HMAT info"); before, only of those t
 @ABILITIES.register(NAME)
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Compare the tiers of nodes with CPUs and without."""
-    nodes = memory_nodes(machine)
-    if len(nodes) < 2:
-        return []
+    bare = bare_nodes(machine)
+    if not bare:
+        return []  # Sockets are peers: one tier is right.
     if not tree.exists(TIERS):
         return lacking(NAME, f"{kernel_name(tree)} has no memory tiers (they came with 6.1)")
-    tiers = {node.tier for node in nodes}
-    if len(tiers) > 1:
+    nodes = memory_nodes(machine)
+    fast = {node.tier for node in nodes if node.cpus}
+    mixed = [node for node in bare if node.tier in fast]
+    if not mixed:
         order = sorted(nodes, key=lambda node: (node.tier is None, node.tier or 0))
-        shown = ", ".join(f"node {node.id} in {node.tier}" for node in order)
-        return usable(NAME, shown)
-    bare = [str(node.id) for node in nodes if not node.cpus]
-    if not bare:
-        return []  # Two sockets are peers: one tier is right.
+        return usable(NAME, ", ".join(f"node {node.id} in {node.tier}" for node in order))
     why = (
-        f"all nodes are in one tier, node {' and '.join(bare)} without CPUs too: the kernel "
-        "migrates nothing between them, and says nothing"
+        f"{node_list(mixed)} without CPUs {'is' if len(mixed) == 1 else 'are'} in one tier with "
+        "the CPUs' memory: the kernel migrates nothing between them, and says nothing"
     )
     if "efi=nosoftreserve" in (tree.text("proc/cmdline") or "").split():
         return lacking(
             NAME,
-            f"{why}; efi=nosoftreserve made them ordinary memory",
+            f"{why}; efi=nosoftreserve made it ordinary memory",
             "sudo sed -i s/efi=nosoftreserve// /etc/default/grub && sudo update-grub",
         )
     version = tree.kernel()
     if version and version < BY_HMAT:
-        why += f"; {kernel_name(tree)} does not set such nodes' tiers by the HMAT, 6.10 does"
+        why += f"; {kernel_name(tree)} does not set a tier by the HMAT here, 6.10 does"
         return lacking(NAME, why, newer_kernel(tree))
-    return lacking(NAME, f"{why}; the firmware gives no HMAT that tells them apart")
+    return lacking(NAME, f"{why}; the firmware gives no HMAT that tells it apart")

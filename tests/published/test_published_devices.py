@@ -1,0 +1,267 @@
+"""Published figures of memories, as the library must give them.
+
+Expectations are typed from the cited source, never from the TOML. Where the extracted data of the
+sources lies beside the repository (`../shared/reference/devices`), every curve is compared too.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from pathlib import Path
+
+import pytest
+
+from nearfar.devices import curves
+from nearfar.devices.import_curve import Units, read_curves
+from nearfar.devices.library import load_device
+from nearfar.documents.device import BandwidthFigure, Operation, Pattern
+
+DATA = Path(__file__).parents[3] / "shared" / "reference" / "devices"
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason=f"the sources' extracted data is not here ({DATA})"
+)
+
+
+def _latency(device: str, operation: Operation, pattern: Pattern) -> float:
+    figure = curves.idle_latency_ns(load_device(device), operation, pattern)
+    assert figure is not None
+    return figure.value_ns
+
+
+def _bandwidths(device: str, operation: Operation) -> list[BandwidthFigure]:
+    return [f for f in load_device(device).bandwidth if f.operation == operation]
+
+
+@pytest.mark.parametrize(
+    ("device", "operation", "pattern", "latency_ns"),
+    [
+        ("optane-100-6dimm", "read", "random", 305.0),
+        ("optane-100-6dimm", "read", "sequential", 169.4),
+        ("optane-100-6dimm", "nt-store", "sequential", 90.4),
+        ("optane-100-6dimm", "clwb", "sequential", 62.3),
+        ("ddr4-2666-cascade-lake", "read", "random", 101.5),
+        ("ddr4-2666-cascade-lake", "read", "sequential", 81.4),
+        ("ddr4-2666-cascade-lake", "nt-store", "sequential", 86.9),
+        ("ddr4-2666-cascade-lake", "clwb", "sequential", 57.3),
+    ],
+)
+def test_yang_fast_2020_figure_2(
+    device: str, operation: Operation, pattern: Pattern, latency_ns: float
+) -> None:
+    """Yang et al., FAST 2020, figure 2: best-case latencies of DRAM and Optane (LATTester)."""
+    assert _latency(device, operation, pattern) == latency_ns
+
+
+@pytest.mark.parametrize(
+    ("device", "operation", "gb_per_s"),
+    [
+        ("ddr4-2666-cascade-lake", "read", 105.56),
+        ("ddr4-2666-cascade-lake", "nt-store", 76.81),
+        ("ddr4-2666-cascade-lake", "clwb", 35.56),
+        ("optane-100-6dimm", "read", 37.63),
+        ("optane-100-6dimm", "nt-store", 12.50),
+        ("optane-100-6dimm", "clwb", 9.98),
+        ("optane-100-1dimm", "read", 6.52),
+        ("optane-100-1dimm", "nt-store", 2.22),
+        ("optane-100-1dimm", "clwb", 1.79),
+    ],
+)
+def test_yang_fast_2020_figure_4_peaks(device: str, operation: Operation, gb_per_s: float) -> None:
+    """Yang et al., FAST 2020, figure 4: peaks over 1 to 24 threads, 256 B sequential."""
+    assert curves.bandwidth(load_device(device), operation).value_gb_per_s == gb_per_s
+
+
+def test_optane_collapses_below_its_granularity() -> None:
+    """FAST 2020, section 3 and figure 5: 64 B random accesses get about a quarter of 256 B ones."""
+    by_size = {
+        f.access_bytes: f.value_gb_per_s
+        for f in _bandwidths("optane-100-6dimm", "read")
+        if f.pattern == "random"
+    }
+    assert by_size[64] / by_size[256] == pytest.approx(9.67 / 33.65, rel=1e-3)
+    assert load_device("optane-100-6dimm").granularity_bytes == 256
+
+
+def test_optane_writes_peak_at_few_threads() -> None:
+    """FAST 2020, section 5.3: more threads on a DIMM lower the write bandwidth."""
+    by_threads = {
+        f.threads: f.value_gb_per_s
+        for f in _bandwidths("optane-100-6dimm", "nt-store")
+        if f.pattern == "sequential" and f.threads
+    }
+    assert by_threads[4] > by_threads[12] > by_threads[24]
+
+
+def test_optane_one_dimm_has_three_plateaus() -> None:
+    """Wang et al., MICRO 2020: a chase in 16 KB, 16 MB and far more than that costs about
+    180, 310 and 380 ns a line (the buffers' edges are the published capacities)."""
+    device = load_device("optane-100-1dimm")
+    by_region = {f.region_bytes: f.value_ns for f in device.latency if f.operation == "read"}
+    assert by_region[16 << 10] == pytest.approx(181, abs=2)
+    assert by_region[1 << 20] == pytest.approx(311, abs=4)
+    assert curves.idle_read_latency_ns(device).value_ns == pytest.approx(377, abs=4)
+    assert [(b.capacity_bytes, b.block_bytes) for b in device.buffers] == [
+        (16 << 10, 256),
+        (16 << 20, 4096),
+    ]
+
+
+def test_the_performance_thesis_pair() -> None:
+    """Kasinidis, University of Cyprus 2022, chapter 3: PMEM reads 305 ns, writes 90 ns; its code
+    has 100 and 60 ns for DRAM; chapter 5 7.45 GB/s."""
+    assert _latency("thesis-pmem", "read", "random") == 305.0
+    assert _latency("thesis-pmem", "nt-store", "random") == 90.0
+    assert _latency("thesis-dram", "read", "random") == 100.0
+    assert _latency("thesis-dram", "write", "random") == 60.0
+    assert curves.bandwidth(load_device("thesis-pmem"), "read").value_gb_per_s == 7.45
+
+
+@pytest.mark.parametrize("far_ns", [300, 450, 600])
+@pytest.mark.parametrize("gb_per_s", [10, 5])
+def test_xmem_configurations(far_ns: int, gb_per_s: int) -> None:
+    """Dulloor et al., EuroSys 2016: DRAM 150 ns and 40 GB/s; far 2x to 4x the latency and 1/4 to
+    1/8 of the bandwidth."""
+    near, far = load_device("xmem-near"), load_device(f"xmem-far-{far_ns}ns-{gb_per_s}gb")
+    assert curves.idle_read_latency_ns(near).value_ns == 150.0
+    assert curves.bandwidth(near, "read").value_gb_per_s == 40.0
+    assert curves.idle_read_latency_ns(far).value_ns == far_ns
+    assert curves.bandwidth(far, "read").value_gb_per_s == gb_per_s
+
+
+def test_cachelib_expander() -> None:
+    """CacheLib wiki, OCP demo configuration: 250 ns; 17.8, 23.6, 25.1, 27.2 GB/s for reads only,
+    3:1, 2:1, 1:1."""
+    device = load_device("cxl-e3s-x8")
+    assert curves.idle_read_latency_ns(device).value_ns == 250.0
+    assert curves.bandwidth(device, "read").value_gb_per_s == 17.8
+    mixed = {f.read_share: f.value_gb_per_s for f in device.bandwidth if f.operation == "mixed"}
+    assert mixed == {0.75: 23.6, 0.6667: 25.1, 0.5: 27.2}
+
+
+def test_melody_devices_lie_in_the_range_the_abstract_gives() -> None:
+    """Liu et al., ASPLOS 2025, abstract and quotations: 140-410 ns, 214-394 ns, 18-52 GB/s."""
+    devices = [load_device(f"cxl-melody-{letter}") for letter in "abcd"]
+    latencies = [curves.idle_read_latency_ns(device) for device in devices]
+    assert (min(f.value_ns for f in latencies), max(f.value_ns for f in latencies)) == (214, 394)
+    rates = [curves.bandwidth(device, "read").value_gb_per_s for device in devices]
+    assert (min(rates), max(rates)) == (18, 52)
+    assert {figure.how for figure in latencies} == {"assumed"}
+
+
+def test_nvdimm_shares_its_channels() -> None:
+    """Gunnar, University of Oslo 2021, table 5: STREAM copy on NVDIMM 66.05 GB/s at 16 threads."""
+    copies = {f.threads: f.value_gb_per_s for f in _bandwidths("nvdimm-n", "copy")}
+    assert copies[16] == pytest.approx(66.0475, abs=1e-3)
+    assert copies[1] == pytest.approx(6.4552, abs=1e-3)
+
+
+def test_optane_200_beats_100_in_bandwidth_only() -> None:
+    """Benson et al., PVLDB 2022: B-256 reads 65.6 and nt-stores 23.7 GB/s; medians 425, 424 ns."""
+    device = load_device("optane-200")
+    assert curves.bandwidth(device, "read").value_gb_per_s == pytest.approx(65.6, abs=0.1)
+    assert curves.bandwidth(device, "nt-store").value_gb_per_s == pytest.approx(23.7, abs=0.1)
+    assert curves.idle_read_latency_ns(device).value_ns == pytest.approx(305 * 425 / 424, abs=0.1)
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("device", "file", "added_ns"),
+    [
+        ("ddr4-2666-local", "mess_ddr4_2666_skylake.csv", 0),
+        ("ddr4-2666-remote", "mess_ddr4_2666_skylake_remote.csv", 0),
+        ("ddr4-2666-remote-xeon5218", "mess_ddr4_2666_xeon5218_upi_profet.csv", 0),
+        ("ddr5-4800-local", "mess_ddr5_4800_xeon8480_avx2.csv", 0),
+        ("hbm2e-xeon-max", "mess_hbm2e_xeonmax9480.csv", 0),
+        ("lpddr5-grace", "mess_lpddr5_grace.csv", 0),
+        # The source's latency is of link and device alone: see the figure's note.
+        ("cxl-expander-model", "mess_cxl_expander_model.csv", 94),
+    ],
+)
+def test_curves_are_those_of_the_source(device: str, file: str, added_ns: float) -> None:
+    """Every point is one of the source's, in its order; the ends and the best are kept."""
+    source = _families(DATA / file)
+    for curve in load_device(device).loaded_latency:
+        there = [(bandwidth, ns + added_ns) for bandwidth, ns in source[curve.read_share]]
+        rest = iter(there)
+        for point in curve.points:
+            assert any(abs(point[0] - x) < 1e-3 and abs(point[1] - y) < 1e-2 for x, y in rest), (
+                f"{point} is not in the source, or not in this order"
+            )
+        for extreme in (there[0], there[-1], max(there)):
+            assert any(
+                abs(extreme[0] - x) < 1e-3 and abs(extreme[1] - y) < 1e-2 for x, y in curve.points
+            ), f"{extreme} was lost"
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("device", "file"),
+    [
+        ("ddr4-2666-local", "mess_ddr4_2666_skylake.csv"),
+        ("ddr5-4800-local", "mess_ddr5_4800_xeon8480_avx2.csv"),
+    ],
+)
+def test_import_makes_the_library_curve(device: str, file: str) -> None:
+    """`device import` of the source gives the curves that the library has."""
+    ours = load_device(device).loaded_latency
+    shares = tuple(curve.read_share for curve in ours)
+    found = read_curves(DATA / file, Units(bandwidth="GB/s"), "mess", shares=shares)
+    assert [curve.points for curve in found.loaded_latency] == [curve.points for curve in ours]
+    assert [curve.oddities for curve in found.loaded_latency] == [c.oddities for c in ours]
+
+
+@needs_data
+def test_thinning_costs_little() -> None:
+    """Straight lines between the points kept are within 2 % of the points left out, except in
+    saturation, where the source's latency scatters at one bandwidth."""
+    for curve in load_device("ddr4-2666-local").loaded_latency:
+        every = _families(DATA / "mess_ddr4_2666_skylake.csv")[curve.read_share]
+        knee = 0.95 * max(curve.points)[0]
+        kept = sorted(point for point in curve.points if point[0] <= knee)
+        for bandwidth, latency in every:
+            if kept[0][0] <= bandwidth <= kept[-1][0]:
+                assert _between(kept, bandwidth) == pytest.approx(latency, rel=0.02)
+
+
+@needs_data
+def test_thread_sweeps_are_those_of_the_source() -> None:
+    """FAST 2020, figure 4; the six-DIMM file's headers of nt-store and clwb are swapped."""
+    for device, file, swapped in (
+        ("ddr4-2666-cascade-lake", "ddr4_fast20_bw_vs_threads.csv", False),
+        ("optane-100-1dimm", "optane100_fast20_bw_vs_threads_1dimm.csv", False),
+        ("optane-100-6dimm", "optane100_fast20_bw_vs_threads_6dimm.csv", True),
+    ):
+        columns = {"read": "read", "nt-store": "write_ntstore", "clwb": "write_store_clwb"}
+        if swapped:
+            columns |= {"nt-store": columns["clwb"], "clwb": columns["nt-store"]}
+        rows = {int(row["threads"]): row for row in _rows(DATA / file)}
+        checked = 0
+        for figure in load_device(device).bandwidth:
+            if figure.source == "threads":
+                assert figure.threads is not None
+                row = rows[figure.threads]
+                assert figure.value_gb_per_s == float(row[columns[figure.operation]])
+                checked += 1
+        assert checked >= 3 * 7
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def _families(path: Path) -> dict[float, list[tuple[float, float]]]:
+    """Return the source's points by read share, read here without nearfar's own importer."""
+    found: dict[float, list[tuple[float, float]]] = {}
+    for row in _rows(path):
+        point = (float(row["bandwidth_gbps"]), float(row["latency_ns"]))
+        found.setdefault(round(float(row["read_pct"]) / 100, 4), []).append(point)
+    return found
+
+
+def _between(points: list[tuple[float, float]], bandwidth: float) -> float:
+    for (x0, y0), (x1, y1) in itertools.pairwise(points):
+        if x0 <= bandwidth <= x1:
+            return y0 if x1 == x0 else y0 + (y1 - y0) * (bandwidth - x0) / (x1 - x0)
+    raise AssertionError("outside")
