@@ -7,6 +7,9 @@ import resource
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.machine.sysfs import Tree
+from nearfar.machine.virtualisation import read_virtualisation
+
 STEAL_WARNING = 0.01
 """Share of CPU time the hypervisor took: beyond it, medians of the authors' runs moved visibly."""
 
@@ -80,13 +83,12 @@ def describe(before: Snapshot, after: Snapshot) -> tuple[dict[str, str], list[st
     return recorded, warnings
 
 
-def fixed_facts(cpu: int, sysfs: Path = Path("/sys"), proc: Path = Path("/proc")) -> dict[str, str]:
+def fixed_facts(cpu: int, root: Path = Path("/")) -> dict[str, str]:
     """Return what does not change while we measure: governor, huge pages, virtualisation."""
+    sysfs = root / "sys"
     frequency = sysfs / f"devices/system/cpu/cpu{cpu}/cpufreq"
     huge = _text(sysfs / "kernel/mm/transparent_hugepage/enabled")
     chosen = huge[huge.find("[") + 1 : huge.find("]")] if "[" in huge else "unknown"
-    # Processors tell their guests that there is a hypervisor; its name is nearfar.machine's affair.
-    virtual = " hypervisor " in f" {_line(proc / 'cpuinfo', 'flags')} "
     turbo = {"0": "on", "1": "off"}.get(
         _text(sysfs / "devices/system/cpu/intel_pstate/no_turbo"), "unknown"
     )
@@ -94,17 +96,9 @@ def fixed_facts(cpu: int, sysfs: Path = Path("/sys"), proc: Path = Path("/proc")
         "governor": _text(frequency / "scaling_governor") or "unknown",
         "turbo": turbo,
         "transparent_huge_pages": chosen,
-        "virtualisation": "virtual machine" if virtual else "none seen",
-        "numa_balancing": _text(proc / "sys/kernel/numa_balancing") or "unknown",
+        "virtualisation": read_virtualisation(Tree(root)),
+        "numa_balancing": _text(root / "proc/sys/kernel/numa_balancing") or "unknown",
     }
-
-
-def _line(path: Path, key: str) -> str:
-    for line in _text(path).splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() == key:
-            return value
-    return ""
 
 
 def _text(path: Path) -> str:

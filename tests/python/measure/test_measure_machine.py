@@ -19,7 +19,8 @@ def write(root: Path, files: dict[str, str]) -> Path:
 
 
 def cache(cpu: int, level: int, kind: str, size: str, *, shared: str) -> dict[str, str]:
-    folder = f"devices/system/cpu/cpu{cpu}/cache/index{level}{kind[0]}"
+    index = 9 if kind == "Instruction" else level
+    folder = f"sys/devices/system/cpu/cpu{cpu}/cache/index{index}"
     return {
         f"{folder}/level": str(level),
         f"{folder}/type": kind,
@@ -32,16 +33,16 @@ def cache(cpu: int, level: int, kind: str, size: str, *, shared: str) -> dict[st
 def two_sockets(tmp_path: Path) -> Path:
     """Two sockets of two cores with two threads each, and a node without CPUs."""
     files = {
-        "devices/system/node/node0/cpulist": "0-1,4-5",
-        "devices/system/node/node1/cpulist": "2-3,6-7",
-        "devices/system/node/node2/cpulist": "",
-        "devices/system/node/node2/meminfo": (
+        "sys/devices/system/node/node0/cpulist": "0-1,4-5",
+        "sys/devices/system/node/node1/cpulist": "2-3,6-7",
+        "sys/devices/system/node/node2/cpulist": "",
+        "sys/devices/system/node/node2/meminfo": (
             "Node 2 MemTotal:       1024 kB\nNode 2 MemFree:         512 kB\n"
             "Node 2 Inactive(file):  256 kB"
         ),
     }
     for cpu in range(8):
-        files[f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"] = (
+        files[f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"] = (
             f"{cpu % 4},{cpu % 4 + 4}"
         )
         files |= cache(cpu, 1, "Data", "48K", shared=f"{cpu % 4},{cpu % 4 + 4}")
@@ -54,7 +55,8 @@ def test_one_cpu_of_each_core_of_one_node(two_sockets: Path) -> None:
     found = topology.detect(two_sockets, allowed=set(range(8)))
     assert found.cpus == (0, 1)
     assert (found.node, found.nodes) == (0, (0, 1, 2))
-    assert found.llc_bytes == found.total_llc_bytes == 16 << 20
+    assert found.llc_bytes == 16 << 20
+    assert found.total_llc_bytes == 32 << 20
     assert found.llc_known
 
 
@@ -65,7 +67,7 @@ def test_only_cpus_this_process_may_use(two_sockets: Path) -> None:
 
 
 def test_several_caches_add_up(tmp_path: Path) -> None:
-    files: dict[str, str] = {"devices/system/node/node0/cpulist": "0-3"}
+    files: dict[str, str] = {"sys/devices/system/node/node0/cpulist": "0-3"}
     for cpu in range(4):
         files |= cache(cpu, 3, "Unified", "32768K", shared="0-1" if cpu < 2 else "2-3")
     found = topology.detect(write(tmp_path, files), allowed=set(range(4)))
@@ -75,6 +77,7 @@ def test_several_caches_add_up(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "sys").mkdir()
     found = topology.detect(tmp_path, allowed={0, 1})
     assert (found.node, found.nodes, found.cpus) == (None, (), (0, 1))
     assert not found.llc_known
@@ -85,7 +88,7 @@ def test_node_memory_and_what_a_node_is_made_of(two_sockets: Path) -> None:
     assert topology.node_memory_bytes(2, two_sockets) == (1 << 20, 768 << 10)
     assert topology.node_memory_bytes(9, two_sockets) == (0, 0)
     assert topology.node_technology(2, two_sockets) == "remote-dram"
-    write(two_sockets, {"bus/nd/devices/region0/target_node": "2"})
+    write(two_sockets, {"sys/bus/nd/devices/region0/target_node": "2"})
     assert topology.node_technology(2, two_sockets) == "pmem"
 
 
@@ -137,13 +140,15 @@ def test_steal_and_other_programs_are_warned_of() -> None:
 
 
 def test_facts_of_a_machine_without_files_are_unknown(tmp_path: Path) -> None:
-    facts = environment.fixed_facts(0, tmp_path, tmp_path)
+    (tmp_path / "sys").mkdir()
+    facts = environment.fixed_facts(0, tmp_path)
     assert facts["governor"] == facts["transparent_huge_pages"] == "unknown"
-    huge = {"kernel/mm/transparent_hugepage/enabled": "always [madvise] never"}
-    assert (
-        environment.fixed_facts(0, write(tmp_path, huge), tmp_path)["transparent_huge_pages"]
-        == "madvise"
-    )
+    files = {
+        "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave",
+    }
+    facts = environment.fixed_facts(0, write(tmp_path, files))
+    assert (facts["governor"], facts["transparent_huge_pages"]) == ("powersave", "madvise")
 
 
 def test_this_machines_counters_go_forward() -> None:
