@@ -62,7 +62,7 @@ def saving(choice: Choice, effect: Effect, objects: list[ObjectFacts]) -> Saving
         budget_share=choice.budget_bytes / footprint if footprint else 0.0,
         near_bytes=choice.plan.near_bytes,
         near_objects=len(choice.near),
-        names=[objects[number].name for number in helps[:MOST_NAMES]],
+        names=[objects[number].label for number in helps[:MOST_NAMES]],
         slowdown=choice.plan.slowdown,
         time_ns=choice.plan.time_ns,
         cost_relative=choice.plan.cost_relative,

@@ -34,9 +34,9 @@ class ObjectFacts(Data, kw_only=True):
     id: int
     """As in the profile."""
     name: str
+    label: str
+    """The name shortened for display."""
     kind: str
-    site: str
-    """``file:line`` of the innermost frame, or empty."""
     frames: list[Frame]
     size_bytes: int
     allocations: int
@@ -205,6 +205,8 @@ class SourceLine(Data, kw_only=True):
     file: str
     line: int
     function: str
+    function_label: str
+    """The function's name shortened for display."""
     operation: str
     access_class: str
     misses: float

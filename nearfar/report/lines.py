@@ -8,6 +8,7 @@ from pathlib import Path
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Phase
 from nearfar.report.data import TOTAL, SourceLine
+from nearfar.report.labels import label
 
 MOST_LINES = 40
 """Lines kept per phase: more than a person reads; `share` shows how much of the whole they are."""
@@ -64,6 +65,7 @@ def _rows(
                 file=file,
                 line=line,
                 function=function,
+                function_label=label(function),
                 operation=operation,
                 access_class=access_class,
                 misses=totals[key],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nearfar.documents import WorkloadProfile
 from nearfar.report.data import Live, LiveSeries
+from nearfar.report.labels import label
 
 MOST_SERIES = 7
 """Series with a colour of their own: more than seven and "other" cannot be told apart."""
@@ -21,7 +22,7 @@ def live(profile: WorkloadProfile, position: dict[int, int]) -> Live:
     series = [
         LiveSeries(
             object=position[int(key)],
-            name=profile.objects[position[int(key)]].name,
+            name=label(profile.objects[position[int(key)]].name),
             bytes=[sample.bytes_by_object.get(key, 0) for sample in samples],
         )
         for key in shown

@@ -21,6 +21,7 @@ from nearfar.report.data import (
     Triple,
 )
 from nearfar.report.frontiers import frontier
+from nearfar.report.labels import label
 from nearfar.report.lines import source_lines
 from nearfar.report.live import live
 from nearfar.report.memories import far_points, memory_facts, near_point
@@ -131,12 +132,11 @@ def _slowest(effects: list[Effect], phase: str) -> str:
 
 
 def _object(thing: MemoryObject) -> ObjectFacts:
-    frame = thing.frames[0] if thing.frames else None
     return ObjectFacts(
         id=thing.id,
         name=thing.name,
+        label=label(thing.name),
         kind=thing.kind,
-        site=f"{frame.file}:{frame.line}" if frame and frame.file else "",
         frames=thing.frames,
         size_bytes=thing.size_bytes,
         allocations=thing.allocations,

@@ -59,7 +59,7 @@ function lists() {
     const taken = all.reduce((sum, i) => sum + data.objects[i].size_bytes, 0);
     control(`${side}-title`).textContent = `${title}: ${all.length} objects, ${bytes(taken)}`;
     const rows = all.slice(0, MOST_LISTED).map((i) => el("li", { "data-object": data.objects[i].id },
-      el("span", { class: "name" }, data.objects[i].name),
+      el("span", { class: "name", title: data.objects[i].name }, data.objects[i].label),
       el("span", { class: "quiet" }, bytes(data.objects[i].size_bytes)),
       el("span", { class: "number" }, `+${ns(added(i))} if far`)));
     if (all.length > MOST_LISTED)

@@ -35,12 +35,12 @@ function lineAdded(row) {
 }
 
 function lineCard({ row, added }, most, withNote) {
-  const names = row.objects.slice(0, 3).map(([i]) => data.objects[i].name).join(", ");
+  const names = row.objects.slice(0, 3).map(([i]) => data.objects[i].label).join(", ");
   const more = row.objects.length > 3 ? ` and ${row.objects.length - 3} more` : "";
   return el("li", { class: "card", "data-file": row.file, "data-line": row.line },
     el("div", { class: "line-head" },
       el("span", { class: "place" }, row.file ? `${shortPath(row.file)}:${row.line}` : "(no line known)"),
-      el("span", { class: "name quiet" }, row.function),
+      el("span", { class: "name quiet", title: row.function }, row.function_label),
       el("span", { class: "cost" }, `+${ns(added)}`)),
     el("div", { class: "line-bar" }, el("i", { style: {
       width: `${most > 0 ? Math.max(0, 100 * added / most) : 0}%`, background: `var(--${row.access_class})` } })),

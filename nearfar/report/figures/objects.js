@@ -27,7 +27,7 @@ function objectColumns(near) {
   const columns = [
     { key: "now", title: "Now", sort: (i) => (near.has(i) ? 1 : 0),
       show: (i) => el("span", { class: `chip ${near.has(i) ? "near" : "far"}` }, near.has(i) ? "near" : "far") },
-    { key: "name", title: "Object", text: true, sort: (i) => thing(i).name.toLowerCase(), show: objectName },
+    { key: "name", title: "Object", text: true, sort: (i) => thing(i).label.toLowerCase(), show: objectName },
     { key: "size", title: "Size", number: true, sort: (i) => thing(i).size_bytes, show: (i) => bytes(thing(i).size_bytes) },
     { key: "misses", title: "Misses", number: true, sort: (i) => misses(phase, i), show: (i) => count(misses(phase, i)) },
     { key: "classes", title: "Classes", sort: (i) => phase.chase[i] / (misses(phase, i) || 1), show: (i) => classBar(phase, i) },
@@ -37,7 +37,8 @@ function objectColumns(near) {
     const added = effect(memory.name);
     if (!added) continue;
     columns.push({ key: `added:${memory.name}`, title: `Added on ${memory.name}`, number: true,
-      sort: (i) => added.added_ns[i][0], show: (i) => ns(added.added_ns[i][0]) });
+      sort: (i) => added.added_ns[i][0],
+      show: (i) => (added.added_ns[i][0] ? ns(added.added_ns[i][0]) : el("span", { class: "quiet" }, "0")) });
   }
   return columns;
 }
@@ -45,7 +46,7 @@ function objectColumns(near) {
 const objectName = (i) => {
   const thing = data.objects[i];
   const path = thing.frames.map((f) => `${f.function} ${f.file}:${f.line}`).join(" ← ");
-  return el("span", { title: path || null }, thing.name,
+  return el("span", { title: path || thing.name }, thing.label,
     el("span", { class: "small quiet" }, `  ${thing.kind}`));
 };
 

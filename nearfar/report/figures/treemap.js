@@ -11,29 +11,30 @@ const sensitivity = (i) => {
   const size = data.objects[i].size_bytes, now = effect();
   return now && size > 0 ? Math.max(0, now.added_ns[i][0]) / size : 0;
 };
-// The top of the scale: the power of ten at or above the most sensitive object that is large
-// enough to be seen (0.05 % of the bytes); smaller ones saturate.
-function heatTop() {
-  const visible = data.objects.map((o, i) => (o.size_bytes > 0.0005 * data.footprint_bytes ? sensitivity(i) : 0));
-  const most = Math.max(0, ...visible);
-  return most > 0 ? Math.ceil(Math.log10(most)) : 0;
+// Lower bounds of the steps 1..HEAT_STEPS, ns per byte. Of the objects large enough to be seen
+// (0.05 % of the bytes) the most sensitive is in the last step; the factor between steps is the
+// smallest of 2, 3 and 10 that brings the least sensitive one into the first.
+function heatBounds() {
+  const seen = [...data.objects.keys()].filter((i) => data.objects[i].size_bytes > 0.0005 * data.footprint_bytes)
+    .map(sensitivity).filter((perByte) => perByte > 0);
+  if (!seen.length) return [];
+  const most = Math.max(...seen), least = Math.min(...seen);
+  const factor = [2, 3, 10].find((f) => most / f ** HEAT_STEPS <= least) ?? 10;
+  // The last bound has one digit, so that the legend is easy to read.
+  const last = Number((most / factor).toPrecision(1));
+  return d3.range(HEAT_STEPS).map((step) => last / factor ** (HEAT_STEPS - 1 - step));
 }
-function heat(perByte, top) {
-  if (!(perByte > 0)) return 0;
-  return Math.max(1, Math.min(HEAT_STEPS, HEAT_STEPS - (top - 1 - Math.floor(Math.log10(perByte)))));
+function heat(perByte, bounds) {
+  if (!(perByte > 0) || !bounds.length) return 0;
+  return Math.max(1, d3.bisectRight(bounds, perByte));
 }
 
 function drawHeatLegend(root) {
-  const top = heatTop();
-  const power = (n) => (n >= 0 && n < 4 ? String(10 ** n) : n < 0 && n > -4 ? (10 ** n).toFixed(-n) : `1e${n}`);
-  const items = [[0, "nothing"]];
-  for (let step = 1; step <= HEAT_STEPS; step += 1) {
-    const from = top - 1 - (HEAT_STEPS - step);
-    items.push([step, step === 1 ? `< ${power(from + 1)}`
-      : step === HEAT_STEPS ? `≥ ${power(from)}` : `${power(from)}–${power(from + 1)}`]);
-  }
-  root.replaceChildren("added ns per byte: ", ...items.map(([step, text]) => el("span", {},
-    el("span", { class: "swatch", style: { background: `var(--heat${step})` } }), text)));
+  const bounds = heatBounds(), text = (value) => String(Number(value.toPrecision(2)));
+  const items = bounds.map((from, i) => [i + 1, i === 0 ? `< ${text(bounds[1])}`
+    : i === HEAT_STEPS - 1 ? `≥ ${text(from)}` : `${text(from)}–${text(bounds[i + 1])}`]);
+  root.replaceChildren("added ns per byte: ", ...[[0, "nothing"], ...items].map(([step, label]) => el("span", {},
+    el("span", { class: "swatch", style: { background: `var(--heat${step})` } }), label)));
 }
 
 function drawTreemap(picture, width) {
@@ -50,15 +51,15 @@ function drawTreemap(picture, width) {
     leaves.push({ i: -1, size: rest.reduce((sum, i) => sum + data.objects[i].size_bytes, 0) });
   const tree = d3.treemap().size([width, height]).paddingInner(2).round(true)(
     d3.hierarchy({ children: leaves }).sum((leaf) => leaf.size || 0).sort((a, b) => b.value - a.value));
-  const near = nearNow(), top = heatTop();
-  for (const leaf of tree.leaves()) picture.append(tile(leaf, near, top, rest.length));
+  const near = nearNow(), bounds = heatBounds();
+  for (const leaf of tree.leaves()) picture.append(tile(leaf, near, bounds, rest.length));
   return height;
 }
 
-function tile(leaf, near, top, gathered) {
+function tile(leaf, near, bounds, gathered) {
   const { i, size } = leaf.data, w = leaf.x1 - leaf.x0, h = leaf.y1 - leaf.y0;
-  const perByte = i < 0 ? 0 : sensitivity(i), step = heat(perByte, top), isNear = near.has(i);
-  const name = i < 0 ? `${gathered} small objects` : data.objects[i].name;
+  const perByte = i < 0 ? 0 : sensitivity(i), step = heat(perByte, bounds), isNear = near.has(i);
+  const name = i < 0 ? `${gathered} small objects` : data.objects[i].label;
   const ink = step >= 5 ? "var(--heat-light-ink)" : "var(--ink)";
   const letters = Math.floor((w - 14) / 7.3); // pixels of a bold letter
   const group = svg("g", { transform: `translate(${leaf.x0},${leaf.y0})`, "data-object": i },
@@ -68,7 +69,7 @@ function tile(leaf, near, top, gathered) {
     letters > 4 && h > 22 ? svg("text", { x: 8, y: 18, style: { fill: ink, fontWeight: 600 } },
       name.length > letters ? `${name.slice(0, letters - 1)}…` : name) : null,
     letters > 7 && h > 40 ? svg("text", { x: 8, y: 34, style: { fill: ink } }, bytes(size)) : null);
-  return withTip(group, () => i < 0 ? [name, bytes(size)] : [name,
+  return withTip(group, () => i < 0 ? [name, bytes(size)] : [data.objects[i].name,
     `${bytes(size)}, ${isNear ? "near" : "far"} at this budget`,
     `adds ${ns(effect() ? effect().added_ns[i][0] : 0)} if far: ${digits3(perByte)} ns per byte`]);
 }

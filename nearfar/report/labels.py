@@ -1,0 +1,78 @@
+"""Names as a person would say them: C++ names without arguments and template parameters.
+
+The full name is kept beside every label (`name`); a label is only what is shown first.
+"""
+
+from __future__ import annotations
+
+import re
+
+_PLACE = re.compile(r"^(?P<function>.*?)(?P<place> [^ ]+:\d+)?$", re.DOTALL)
+_OPERATOR = re.compile(r"\boperator *(?:<=>|<<=|>>=|<<|>>|<=|>=|->\*|->|<|>|\(\))")
+_CALLER = " < "
+"""Between a site and its caller in an object's name."""
+_KEPT_WORDS = frozenset(["new", "delete", "new[]", "delete[]", "operator"])
+"""Second words of ``operator new``, which is one name."""
+
+
+def label(name: str) -> str:
+    """Shorten ``R ns::f<A, B>(C) file.cc:12`` to ``ns::f<…> file.cc:12``; others stay.
+
+    Anything that does not read as a demangled C++ name, unbalanced brackets above all, is
+    returned as it is.
+    """
+    if not any(mark in name for mark in "<("):
+        return name
+    shorter = [_one(part) for part in name.split(_CALLER)]
+    return _CALLER.join(part for part in shorter if part) or name
+
+
+def _one(part: str) -> str:
+    match = _PLACE.match(part)
+    if match is None:
+        return part
+    place = match["place"] or ""
+    function = match["function"].replace("(anonymous namespace)::", "")
+    function = function.removesuffix(" const")
+    # Operators hold brackets that open nothing.
+    hidden: list[str] = []
+
+    def hide(found: re.Match[str]) -> str:
+        hidden.append(found[0])
+        return f"\x00{len(hidden) - 1}\x00"
+
+    bare = _collapse(_OPERATOR.sub(hide, function))
+    if bare is None:
+        return part
+    words = bare.split()
+    if not words:
+        return part
+    kept = words[-1]
+    if len(words) > 1 and (kept in _KEPT_WORDS or words[-2].endswith("operator")):
+        kept = f"{words[-2]} {kept}"
+    for number, text in enumerate(hidden):
+        kept = kept.replace(f"\x00{number}\x00", text)
+    return f"{kept}{place}"
+
+
+def _collapse(text: str) -> str | None:
+    """Replace outermost ``<...>`` by ``<…>`` and drop ``(...)``.
+
+    None if brackets do not pair, or if ``<`` follows no name: that is no template.
+    """
+    out: list[str] = []
+    stack: list[str] = []
+    closing = {"<": ">", "(": ")"}
+    for letter in text:
+        if letter in closing:
+            if not stack and letter == "<":
+                if not out or not (out[-1].isalnum() or out[-1] in "_\x00"):
+                    return None
+                out.append("<…>")
+            stack.append(closing[letter])
+        elif letter in ">)":
+            if not stack or stack.pop() != letter:
+                return None
+        elif not stack:
+            out.append(letter)
+    return None if stack else "".join(out)

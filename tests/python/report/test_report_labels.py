@@ -1,0 +1,44 @@
+"""Labels shorten C++ names and leave everything else alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearfar.report.labels import label
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("dictExpand dict.c:197", "dictExpand dict.c:197"),
+        ("globals of libstdc++.so.6", "globals of libstdc++.so.6"),
+        ("libstdc++.so.6+0x179c5b", "libstdc++.so.6+0x179c5b"),
+        (
+            "(anonymous namespace)::read_folder((anonymous namespace)::Index&, char const*)"
+            " i.cpp:67",
+            "read_folder i.cpp:67",
+        ),
+        (
+            "Posting& std::vector<Posting, std::allocator<Posting>>::emplace_back<Posting>"
+            "(Posting&&) vector.tcc:123",
+            "std::vector<…>::emplace_back<…> vector.tcc:123",
+        ),
+        ("std::map<int, int>::find(int const&) const", "std::map<…>::find"),
+        ("ns::operator<<(std::ostream&, T<int>) a.cc:3", "ns::operator<< a.cc:3"),
+        ("void* operator new(unsigned long) new.cc:1", "operator new new.cc:1"),
+        ("f(int) a.c:1 < g<h>(int) b.c:2", "f a.c:1 < g<…> b.c:2"),
+        ("<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"),
+        ("broken<(name", "broken<(name"),
+        ("a>b", "a>b"),
+        ("", ""),
+    ],
+)
+def test_label(name: str, expected: str) -> None:
+    assert label(name) == expected
+
+
+@given(st.text(alphabet="ab<>():: \x00&*,.1", max_size=40))
+def test_any_text_gives_some_text(name: str) -> None:
+    assert bool(label(name)) == bool(name)
