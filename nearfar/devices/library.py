@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError, nearest
@@ -28,17 +27,12 @@ def load_device(spec: str) -> DeviceProfile:
         beside = f" (for a file write ./{spec})" if path.is_file() else ""
         hint = nearest(name, device_names()) or "; `nearfar device list` shows all"
         raise NearfarError(f"there is no device {spec!r}{beside}{hint}")
-    return _from_library(name)
+    return read_toml(FOLDER / f"{name}.toml")
 
 
 def load_near(spec: str) -> DeviceProfile:
     """Return the near memory that `spec` names: the same specs as for the far one."""
     return load_device(spec)
-
-
-@cache
-def _from_library(name: str) -> DeviceProfile:
-    return read_toml(FOLDER / f"{name}.toml")
 
 
 def _from_file(path: Path) -> DeviceProfile:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
+import samples
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nearfar.base.errors import NearfarError
 from nearfar.devices.toml_read import read_toml
-from nearfar.devices.toml_write import to_toml
+from nearfar.devices.toml_write import save_toml, to_toml
+from nearfar.documents.device import LatencyFigure, MeasuredContext
 
 SOURCES = '[sources.paper]\ncitation = "somebody, somewhere"\n'
 GOOD = """\
@@ -115,3 +120,24 @@ def test_binary_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(NearfarError, match="not text in UTF-8"):
         read_toml(path)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+def test_a_measured_device_round_trips_whatever_its_notes(note: str) -> None:
+    device = samples.device()
+    device.latency.append(LatencyFigure(value_ns=1e-3, note=note, how="measured", source="here"))
+    device.measured = MeasuredContext(
+        memory_spec="dram,pages=4k",
+        repetitions=5,
+        seconds=1.5,
+        noise_floor=0.01,
+        timer_resolution_ns=20.0,
+        cpus=[0, 1],
+        llc_bytes=1 << 25,
+        environment={"load average": note, "governor": "none"},
+        warnings=[note],
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "device.toml"
+        save_toml(device, path)
+        assert read_toml(path) == device
