@@ -42,6 +42,8 @@ from nearfar.predict.traffic import (
 
 REFERENCE = Path(__file__).parents[1] / "../shared/reference/cycle-level/cycle-level.json"
 CYCLES_PER_NS = 3.0
+HIT_CYCLES = 5.0
+"""The first-level cache's latency, as the reference's README states it."""
 LEVELS = ("x1.5", "x2", "x3", "x4", "bw4")
 CONFIGS = ("nopf", "pf")
 
@@ -160,7 +162,10 @@ def device(reference: dict[str, Any], config: str, level: str) -> DeviceProfile:
         title=f"cycle-level core, {level}",
         technology="emulated",
         sources={"runs": Source(citation="ChampSim runs shared with the project")},
-        latency=[LatencyFigure(value_ns=latency_ns, **had)],
+        latency=[
+            LatencyFigure(value_ns=latency_ns, **had),
+            LatencyFigure(region_bytes=32 << 10, value_ns=HIT_CYCLES / CYCLES_PER_NS, **had),
+        ],
         bandwidth=[
             BandwidthFigure(value_gb_per_s=stream, threads=1, **had),
             BandwidthFigure(value_gb_per_s=read, threads=2, **had),

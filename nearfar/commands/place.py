@@ -21,6 +21,7 @@ def place(
     model: str = "inversion",
     near_price: float | None = None,
     far_price: float | None = None,
+    pages: str | None = None,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -48,8 +49,12 @@ def place(
         Relative price of a byte near; default 5 (X-Mem, EuroSys 2016: DRAM costs 5x NVM per bit).
     far_price
         Relative price of a byte far; default 1.
+    pages
+        Size of the program's pages: 4KiB, 2MiB. Default: what programs get where near was
+        measured, 2 MiB only where transparent huge pages are given to all.
     """
     from nearfar.base.files import check_writable
+    from nearfar.base.units import parse_size_bytes
     from nearfar.devices.library import load_device, load_near
     from nearfar.documents import WorkloadProfile, load, save
     from nearfar.documents.header import to_json
@@ -76,6 +81,7 @@ def place(
         prices=prices,
         optimiser=optimiser,
         model=model,
+        page_bytes=None if pages is None else parse_size_bytes(pages),
         profile_path=str(profile),
     )
     if output is not None:

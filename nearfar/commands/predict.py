@@ -17,6 +17,7 @@ def predict(
     far: Annotated[list[str], Parameter(negative="")],
     model: str = "inversion",
     phase: Annotated[list[str] | None, Parameter(negative="")] = None,
+    pages: str | None = None,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -36,8 +37,12 @@ def predict(
         inversion, misses, latency-ratio or null; the last three are shown beside it in any case.
     phase
         Only this phase of the profile; repeat for several. Default: all.
+    pages
+        Size of the program's pages: 4KiB, 2MiB. Default: what programs get where near was
+        measured, 2 MiB only where transparent huge pages are given to all.
     """
     from nearfar.base.files import check_writable
+    from nearfar.base.units import parse_size_bytes
     from nearfar.devices.library import device_names, load_device, load_near
     from nearfar.documents import WorkloadProfile, load, save
     from nearfar.documents.header import to_json
@@ -54,6 +59,7 @@ def predict(
         [load_device(spec) for spec in specs],
         model,
         phases=phase,
+        page_bytes=None if pages is None else parse_size_bytes(pages),
         profile_path=str(profile),
     )
     if output is not None:

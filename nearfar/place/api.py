@@ -37,6 +37,7 @@ def place(
     prices: Prices | None = None,
     optimiser: str = DEFAULT_OPTIMISER,
     model: str = DEFAULT_MODEL,
+    page_bytes: int | None = None,
     profile_path: str = "",
 ) -> Plan:
     """Choose which objects stay near so that `phase` takes least time within the budget.
@@ -51,7 +52,9 @@ def place(
             f"{optimiser} is only a bar to compare with, no plan of whole objects: "
             "choose exact, greedy or hot-first"
         )
-    problem = make_problem(workload, near, far, phase=phase, model=model, prices=prices)
+    problem = make_problem(
+        workload, near, far, phase=phase, model=model, prices=prices, page_bytes=page_bytes
+    )
     footprint = problem.footprint_bytes
     text = budget if isinstance(budget, str) else f"{budget}B"
     budget_bytes = parse_budget_bytes(text, footprint)

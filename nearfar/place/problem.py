@@ -119,9 +119,20 @@ def make_problem(
     phase: str = TOTAL,
     model: str = DEFAULT_MODEL,
     prices: Prices | None = None,
+    page_bytes: int | None = None,
 ) -> Problem:
     """Set up the problem for one phase, or for the whole run (``total``)."""
-    return next(make_problems(workload, near, [far], phase=phase, model=model, prices=prices))
+    return next(
+        make_problems(
+            workload,
+            near,
+            [far],
+            phase=phase,
+            model=model,
+            prices=prices,
+            page_bytes=page_bytes,
+        )
+    )
 
 
 def make_problems(
@@ -132,6 +143,7 @@ def make_problems(
     phase: str = TOTAL,
     model: str = DEFAULT_MODEL,
     prices: Prices | None = None,
+    page_bytes: int | None = None,
 ) -> Iterator[Problem]:
     """Set up the problem for each far memory, reading the profile once."""
     prices = prices or Prices()
@@ -140,7 +152,7 @@ def make_problems(
         raise NearfarError("the profile has no objects to place: profile the program again")
     sizes = np.array([max(0, thing.size_bytes) for thing in workload.objects], dtype=float)
     phases = phases_of(workload, None if phase == TOTAL else [phase])
-    near_side = near_memory(near)
+    near_side = near_memory(near, page_bytes)
     kind = MODELS.get(model)
     for far in fars:
         far_side = far_memory(far, near_side)

@@ -42,17 +42,19 @@ def predict(
     *,
     phases: list[str] | None = None,
     profile_path: str = "",
+    page_bytes: int | None = None,
     most_objects: int = MOST_OBJECTS,
 ) -> Prediction:
     """Predict CPU time of every phase with everything in each far memory.
 
     `near` is the memory the profile's near time was taken in. `phases` restricts what is
-    predicted, and the total, to those named. Raises NearfarError for an unknown model or phase
+    predicted, and the total, to those named. `page_bytes` is the size of the program's pages, by
+    default what programs get where `near` was measured. Raises NearfarError for an unknown model or phase
     and for a device without the figures that the model needs.
     """
     kind = MODELS.get(model)
     traffic = phases_of(workload, phases)
-    near_side = near_memory(near)
+    near_side = near_memory(near, page_bytes)
     devices = []
     for device in fars:
         far_side = far_memory(device, near_side)

@@ -20,11 +20,17 @@ from nearfar.documents.device import (
     Pattern,
 )
 from nearfar.predict.memory import MOST_CHAINS, Memory
+from nearfar.predict.pages import chains, hit_ns, program_page_bytes, walk_ns
 from nearfar.predict.traffic import LINE_BYTES, Array
 
 ASSUMED_PARALLELISM = 10.0
 """Misses a core overlaps where no chains curve was measured: x86 cores of the last decade have
 10 to 16 line fill buffers, and gathers were seen to reach 11 in flight."""
+
+ASSUMED_HIT_NS = 1.5
+"""An L1 hit's latency where it was not measured: 4 to 5 cycles near 3 GHz."""
+
+PATTERNS: tuple[Pattern, Pattern] = ("random", "sequential")
 
 ERROR_OF = {"measured": 0.03, "published": 0.05, "fitted": 0.08, "assumed": 0.20}
 """Relative half-width of a figure that gives no interval. measured: medians moved 6 % between
@@ -38,10 +44,14 @@ LEAST_WRITE_BACK_SHARE = 0.25
 two bandwidths from making write-backs free."""
 
 
-def near_memory(device: DeviceProfile) -> Memory:
-    """Return the memory everything is in today."""
+def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
+    """Return the memory everything is in today, with pages of `page_bytes`.
+
+    By default, the pages that programs get on the machine where it was measured.
+    """
+    page_bytes = page_bytes or program_page_bytes(device)
     latency = curves.idle_read_latency_ns(device)
-    figures = curves.chains(device)
+    figures = chains(device, page_bytes)
     caveats: list[str] = []
     if len(figures) > 1:
         counts, costs = _curve(figures)
@@ -52,51 +62,60 @@ def near_memory(device: DeviceProfile) -> Memory:
             f"{device.name} has no chains curve: a core is assumed to overlap up to "
             f"{ASSUMED_PARALLELISM:g} misses (`nearfar measure` measures the curve)"
         )
-    sequential = curves.bandwidth(device, "read", threads=1)
     return _memory(
         device,
         latency,
         counts,
         costs,
+        page_bytes=page_bytes,
         derived=len(figures) < 2,
-        core_stream_ns=LINE_BYTES / sequential.value_gb_per_s,
+        core_stream_ns=LINE_BYTES / curves.bandwidth(device, "read", threads=1).value_gb_per_s,
         caveats=caveats,
     )
 
 
 def far_memory(device: DeviceProfile, near: Memory) -> Memory:
-    """Return a memory that data may go to, as the core that `near` was measured on sees it."""
+    """Return a memory that data may go to, as the core that `near` was measured on sees it.
+
+    Its pages are as large as those near.
+    """
     latency = curves.idle_read_latency_ns(device)
-    figures = curves.chains(device)
+    figures = chains(device, near.page_bytes)
     caveats: list[str] = []
     if len(figures) > 1:
         counts, costs = _curve(figures)
     else:
         counts = near.chain_counts
         overlap = near.chain_costs_ns[0] / near.chain_costs_ns
+        serial_ns = latency.value_ns + walk_ns(near.device, near.page_bytes)
         floor = LINE_BYTES / line_bandwidth(device, "read", "random").value_gb_per_s
-        costs = np.maximum(latency.value_ns / overlap, min(floor, latency.value_ns))
+        costs = np.maximum(serial_ns / overlap, min(floor, serial_ns))
         caveats.append(
             f"{device.name} has no chains curve: it is derived from its latency and bandwidth "
             f"and from how many misses this core overlaps in {near.device.name}"
         )
+    if device.measured is None:
+        caveats.append(
+            f"figures of {device.name} were had on another machine, whose cores and caches are "
+            "in them"
+        )
     sequential = curves.bandwidth(device, "read", threads=1)
     stream_ns = LINE_BYTES / sequential.value_gb_per_s
     if sequential.threads != 1:
-        ratio = _sequential_latency_ns(device) / _sequential_latency_ns(near.device)
         # Between "bandwidth alone" (the prefetcher hides all latency) and "a fixed number of
         # lines in flight" (time grows with latency): the geometric middle.
+        ratio = float(costs[0] / near.chain_costs_ns[0])
         stream_ns = max(stream_ns, near.core_stream_ns * max(1.0, ratio) ** 0.5)
-        if ratio > 1.0 and near.chains_measured:
-            caveats.append(
-                f"{device.name} has no bandwidth of one thread: sequential reads by one core are "
-                "taken between what latency and what bandwidth allow"
-            )
+        caveats.append(
+            f"{device.name} has no bandwidth of one thread: sequential reads by one core are "
+            "taken between what latency and what bandwidth allow"
+        )
     return _memory(
         device,
         latency,
         counts,
         costs,
+        page_bytes=near.page_bytes,
         derived=len(figures) < 2,
         core_stream_ns=stream_ns,
         caveats=caveats,
@@ -138,6 +157,8 @@ def line_bandwidth(
 def write_back_ns(figure: BandwidthFigure, read_ns: float) -> float:
     """Return what writing one line back costs, ns, from the write figure a device has.
 
+    Non-temporal stores are asked for first: they move what a write-back moves, and nothing else.
+
     An ordinary store moves two lines (it reads the line first, then writes it back), a mixture
     moves `read_share` reads; a non-temporal store moves just its own line.
     """
@@ -156,27 +177,38 @@ def _memory(
     counts: Array,
     costs: Array,
     *,
+    page_bytes: int | None,
     derived: bool,
     core_stream_ns: float,
     caveats: list[str],
 ) -> Memory:
-    reads = [line_bandwidth(device, "read", pattern) for pattern in ("random", "sequential")]
-    writes = [line_bandwidth(device, "write", pattern) for pattern in ("random", "sequential")]
-    read_ns = [LINE_BYTES / figure.value_gb_per_s for figure in reads]
-    for figure in (latency, *reads[1:], *writes[1:]):
+    random, sequential = (line_bandwidth(device, "read", p) for p in PATTERNS)
+    writes = [line_bandwidth(device, "nt-store", pattern) for pattern in PATTERNS]
+    sequential_ns = LINE_BYTES / sequential.value_gb_per_s
+    random_ns = LINE_BYTES / random.value_gb_per_s
+    if device.measured is not None:
+        # Few cores may not reach what the memory gives; their chains show that it gives more.
+        cores_ns = float(costs[-1]) / max(1, len(device.measured.cpus))
+        random_ns = max(sequential_ns, min(random_ns, cores_ns))
+    for figure in (latency, sequential, writes[1]):
         if figure.how == "assumed":
             caveats.append(f"{device.name}: a figure is assumed ({figure.note})")
     return Memory(
         device=device,
-        latency_ns=latency.value_ns,
+        page_bytes=page_bytes,
+        latency_ns=float(costs[0]),
         chain_counts=counts,
         chain_costs_ns=costs,
         chains_measured=not derived,
         core_stream_ns=core_stream_ns,
-        read_ns=(read_ns[0], read_ns[1]),
-        write_ns=(write_back_ns(writes[0], read_ns[0]), write_back_ns(writes[1], read_ns[1])),
+        read_ns=(random_ns, sequential_ns),
+        write_ns=(
+            write_back_ns(writes[0], random_ns),
+            write_back_ns(writes[1], sequential_ns),
+        ),
+        hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
         latency_error=_latency_error(latency) + DERIVED_CHAINS_ERROR * derived,
-        bandwidth_error=max(_bandwidth_error(reads[1]), _bandwidth_error(writes[1])),
+        bandwidth_error=max(_bandwidth_error(sequential), _bandwidth_error(writes[1])),
         caveats=tuple(caveats),
     )
 
@@ -186,11 +218,6 @@ def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:
     # More chains never make a miss dearer; where a measured point says so, it is noise.
     costs = np.minimum.accumulate(np.array([figure.value_ns for figure in figures]))
     return counts, costs
-
-
-def _sequential_latency_ns(device: DeviceProfile) -> float:
-    figure = curves.idle_latency_ns(device, "read", "sequential")
-    return (figure or curves.idle_read_latency_ns(device)).value_ns
 
 
 def _latency_error(figure: LatencyFigure) -> float:

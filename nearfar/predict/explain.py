@@ -29,10 +29,6 @@ from nearfar.predict.traffic import (
     write_backs,
 )
 
-HIT_NS = 1.5
-"""Time a cache hit adds between two misses, ns: an L1 hit's 5 cycles near 3 GHz, where it is on
-the path to the next miss."""
-
 MOST_HIT_SHARE = 1.0 / 3.0
 """Of near time, hits take at most this: an out-of-order core overlaps most of them."""
 
@@ -84,7 +80,8 @@ def explain(
     if by_classes:
         # Judged by ratio: where the simulated near time is wrong, so is the far, alike.
         return Explanation(BY_CLASSES, factor, time_ns / explained(BY_CLASSES), 0.0)
-    between = min(float(total[HITS]) * HIT_NS * hits, MOST_HIT_SHARE * time_ns)
+    # A hit is taken to lie on the path from one miss to the next, as it does in a search.
+    between = min(float(total[HITS]) * near.hit_ns * hits, MOST_HIT_SHARE * time_ns)
     found = overlap(_solve(lambda x: explained(overlap(x)), time_ns - between))
     memory_ns = explained(found)
     scale = 1.0 if near_curves_hold else min(1.0, time_ns / memory_ns)

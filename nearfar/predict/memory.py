@@ -18,8 +18,10 @@ class Memory:
     """One memory as one core sees it. All costs are ns per line of 64 B."""
 
     device: DeviceProfile
+    page_bytes: int | None
+    """Pages its figures are for; None: the largest that were measured."""
     latency_ns: float
-    """Idle latency of a dependent random read."""
+    """Latency of a dependent random read, page walk included."""
     chain_counts: Array
     chain_costs_ns: Array
     """Cost of a miss while `chain_counts` chains go on at once; never rising."""
@@ -31,6 +33,8 @@ class Memory:
     """A line read, all cores together: (random, sequential)."""
     write_ns: tuple[float, float]
     """A line written back, all cores together: (random, sequential)."""
+    hit_ns: float
+    """Latency of the first-level cache, ns."""
     latency_error: float
     """Relative half-width of the latencies."""
     bandwidth_error: float

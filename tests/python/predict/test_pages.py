@@ -1,0 +1,74 @@
+"""Curves of small and of huge pages, and which a program is read off."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+import samples
+
+from nearfar.documents import DeviceProfile
+from nearfar.documents.device import ChainsFigure, LatencyFigure, MeasuredContext
+from nearfar.predict.derive import ASSUMED_HIT_NS, far_memory, near_memory
+from nearfar.predict.pages import program_page_bytes
+
+HAD = {"how": "measured", "source": "here"}
+HUGE, SMALL = 2 << 20, 4096
+
+
+def measured(transparent_huge_pages: str) -> DeviceProfile:
+    """90 ns a miss with huge pages, 150 with small ones."""
+    return msgspec.structs.replace(
+        samples.device(),
+        chains=[
+            ChainsFigure(chains=k, page_bytes=page, value_ns=ns / k, **HAD)
+            for page, ns in ((HUGE, 90.0), (SMALL, 150.0))
+            for k in (1, 2, 4, 8)
+        ],
+        measured=MeasuredContext(
+            memory_spec="dram",
+            repetitions=5,
+            seconds=1.0,
+            noise_floor=0.01,
+            timer_resolution_ns=20.0,
+            cpus=[0, 1],
+            llc_bytes=1 << 25,
+            environment={"transparent_huge_pages": transparent_huge_pages},
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected_ns"), [("always", 90.0), ("madvise", 150.0), ("never", 150.0)]
+)
+def test_the_machine_s_setting_says_which_curve(setting: str, expected_ns: float):
+    assert near_memory(measured(setting)).cost_ns(1) == expected_ns
+
+
+def test_pages_given_go_before_the_setting():
+    assert near_memory(measured("madvise"), HUGE).cost_ns(1) == 90.0
+    assert near_memory(measured("always"), SMALL).cost_ns(1) == 150.0
+
+
+def test_published_devices_say_nothing_of_pages():
+    assert program_page_bytes(samples.device()) is None
+
+
+def test_a_far_memory_without_chains_gets_the_same_page_walk():
+    near = near_memory(measured("madvise"))
+    far = far_memory(msgspec.structs.replace(samples.device("far", 300.0), chains=[]), near)
+    assert far.cost_ns(1) == pytest.approx(300.0 + 60.0)
+
+
+def test_a_hit_costs_what_the_first_level_was_measured_to():
+    assert near_memory(samples.device()).hit_ns == ASSUMED_HIT_NS
+    device = samples.device()
+    device.latency.append(LatencyFigure(region_bytes=16 << 10, value_ns=1.1, **HAD))
+    assert near_memory(device).hit_ns == 1.1
+
+
+def test_few_cores_that_draw_little_do_not_make_the_memory_slow():
+    """Two cores' random reads were measured at 2 GB/s, their chains show 64 B in 11.25 ns each."""
+    near = measured("always")
+    figure = msgspec.structs.replace(near.bandwidth[0], pattern="random", value_gb_per_s=2.0)
+    near.bandwidth.append(figure)
+    assert near_memory(near).read_ns[0] == pytest.approx(90.0 / 8 / 2)
