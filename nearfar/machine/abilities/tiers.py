@@ -46,7 +46,8 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
         return lacking(
             NAME,
             f"{why}; efi=nosoftreserve made it ordinary memory",
-            "sudo sed -i s/efi=nosoftreserve// /etc/default/grub && sudo update-grub",
+            "sudo sed -i s/efi=nosoftreserve// /etc/default/grub && sudo update-grub  "
+            "# then reboot",
         )
     version = tree.kernel()
     if version and version < BY_HMAT:
