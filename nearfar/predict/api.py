@@ -49,8 +49,8 @@ def predict(
 
     `near` is the memory the profile's near time was taken in. `phases` restricts what is
     predicted, and the total, to those named. `page_bytes` is the size of the program's pages, by
-    default what programs get where `near` was measured. Raises NearfarError for an unknown model or phase
-    and for a device without the figures that the model needs.
+    default what programs get where `near` was measured. Raises NearfarError for an unknown model
+    or phase and for a device without the figures that the model needs.
     """
     kind = MODELS.get(model)
     traffic = phases_of(workload, phases)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nearfar.base.units import format_bytes
 from nearfar.devices import curves
 from nearfar.documents.device import (
     BandwidthFigure,
@@ -61,6 +62,11 @@ def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
         caveats.append(
             f"{device.name} has no chains curve: a core is assumed to overlap up to "
             f"{ASSUMED_PARALLELISM:g} misses (`nearfar measure` measures the curve)"
+        )
+    if page_bytes and len(figures) > 1 and figures[0].page_bytes != page_bytes:
+        caveats.append(
+            f"{device.name} has no chains curve of {format_bytes(page_bytes)} pages: that of the "
+            "largest pages measured is used"
         )
     return _memory(
         device,

@@ -41,12 +41,18 @@ def measured(transparent_huge_pages: str) -> DeviceProfile:
     ("setting", "expected_ns"), [("always", 90.0), ("madvise", 150.0), ("never", 150.0)]
 )
 def test_the_machine_s_setting_says_which_curve(setting: str, expected_ns: float):
-    assert near_memory(measured(setting)).cost_ns(1) == expected_ns
+    assert near_memory(measured(setting)).cost_ns(1) == pytest.approx(expected_ns)
 
 
 def test_pages_given_go_before_the_setting():
-    assert near_memory(measured("madvise"), HUGE).cost_ns(1) == 90.0
-    assert near_memory(measured("always"), SMALL).cost_ns(1) == 150.0
+    assert near_memory(measured("madvise"), HUGE).cost_ns(1) == pytest.approx(90.0)
+    assert near_memory(measured("always"), SMALL).cost_ns(1) == pytest.approx(150.0)
+
+
+def test_pages_without_a_curve_are_said():
+    device = samples.device()
+    assert any("no chains curve of 4.00 KiB pages" in c for c in near_memory(device, SMALL).caveats)
+    assert not near_memory(measured("always"), SMALL).caveats
 
 
 def test_published_devices_say_nothing_of_pages():
