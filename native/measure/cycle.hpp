@@ -19,16 +19,25 @@ std::vector<std::uint32_t> random_order(std::uint64_t lines, std::uint64_t block
 std::vector<std::uint64_t> chain_starts(std::uint64_t lines, unsigned chains, std::uint64_t steps,
                                         std::uint64_t position);
 
-// The i-th of 2^bits lines in an order without visible pattern; a bijection for i < 2^bits, so a
-// random kernel touches every line once a pass and needs no table of addresses.
-constexpr std::uint64_t scatter(std::uint64_t i, unsigned bits) noexcept {
-  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-  const unsigned half = (bits + 1) / 2;
-  // Odd multipliers are invertible modulo 2^bits; these are the golden ratio and SplitMix64's.
-  std::uint64_t x = (i * 0x9E3779B97F4A7C15U) & mask;
-  x ^= x >> half;
-  x = (x * 0xBF58476D1CE4E5B9U) & mask;
-  return x ^ (x >> half);
+// A sequence of which, for every n, the low n bits take all 2^n values in 2^n steps: a random
+// kernel that indexes lines by them touches every line once a pass and needs no table. It costs two
+// instructions a line; more would fill the core's window and hide how many misses it keeps going.
+// Knuth's linear congruential generator (multiplier 1 modulo 4, odd increment: full period).
+constexpr std::uint64_t scatter_next(std::uint64_t state) noexcept {
+  return state * 2862933555777941757U + 3037000493U;
+}
+
+// Its i-th state, counted from 0: i steps in about 2 log2(i), by squaring the step.
+constexpr std::uint64_t scatter_at(std::uint64_t i) noexcept {
+  std::uint64_t state = 0;
+  std::uint64_t multiplier = 2862933555777941757U;
+  std::uint64_t increment = 3037000493U;
+  for (; i != 0; i >>= 1U) {
+    if ((i & 1U) != 0) state = state * multiplier + increment;
+    increment *= multiplier + 1;
+    multiplier *= multiplier;
+  }
+  return state;
 }
 
 }  // namespace nearfar::measure

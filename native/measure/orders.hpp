@@ -23,16 +23,17 @@ void in_sequence(Lane& lane, std::uint64_t lines, std::uint64_t iterations, Bloc
   }
 }
 
-// Lines a scattered kernel visits: the largest power of two in the lane.
-inline std::uint64_t scattered_lines(const Lane& lane) { return std::bit_floor(lane.lines); }
-
-// Calls one(line) for `iterations` lines in random order, each once a pass.
+// Calls one(line) for `iterations` lines in random order, each once a pass over the largest power
+// of two of the lane's lines.
 template <typename One>
 void scattered(Lane& lane, std::uint64_t iterations, One one) {
-  const auto bits = static_cast<unsigned>(std::countr_zero(scattered_lines(lane)));
-  const std::uint64_t end = lane.position + iterations;
-  for (std::uint64_t i = lane.position; i < end; ++i) one(lane.line(scatter(i, bits)));
-  lane.position = end;
+  const std::uint64_t mask = std::bit_floor(lane.lines) - 1;
+  std::uint64_t state = scatter_at(lane.position);
+  for (std::uint64_t i = 0; i < iterations; ++i) {
+    one(lane.line(state & mask));
+    state = scatter_next(state);
+  }
+  lane.position += iterations;
 }
 
 }  // namespace nearfar::measure
