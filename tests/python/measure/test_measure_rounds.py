@@ -10,7 +10,7 @@ import pytest
 from nearfar.measure import figures
 from nearfar.measure.points import CHAINS, Point, points, region_sizes, thread_counts
 from nearfar.measure.rounds import FEWEST, FEWEST_TO_STOP, Limits, half_width, run_rounds
-from nearfar.measure.sampler import Sample
+from nearfar.measure.sampler import WARM_UP_ACCESSES, Sample, warm_up_accesses
 
 POINTS = [Point("latency", "chase", 4096, size) for size in (1 << 16, 1 << 20, 1 << 28)]
 
@@ -98,6 +98,17 @@ def test_regions_end_at_the_largest_and_begin_in_the_first_level() -> None:
         assert sizes[-1] == largest
         assert 16 << 10 <= sizes[0] < 32 << 10
         assert all(size % 64 == 0 for size in sizes)
+
+
+def test_caches_are_filled_before_they_are_timed() -> None:
+    llc = 32 << 20
+    for size in region_sizes(8 * llc, 2):
+        warm_up = warm_up_accesses(size, llc)
+        assert warm_up >= WARM_UP_ACCESSES
+        if size <= llc // 8:
+            assert warm_up >= 12 * size // 64
+        assert warm_up <= 2 * llc // 64
+    assert warm_up_accesses(8 * llc, llc) == WARM_UP_ACCESSES
 
 
 def test_thread_counts() -> None:
