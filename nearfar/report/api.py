@@ -32,8 +32,10 @@ def report(
     """
     from nearfar.place.api import place
     from nearfar.place.budget import parse_budget_bytes
+    from nearfar.place.problem import make_problem
     from nearfar.predict.api import predict
     from nearfar.report.how import how_predicted
+    from nearfar.report.ladder import ladder, ladder_budgets
 
     check_phase(profile, phase)
     check_plans(profile, near, fars, plans)
@@ -57,12 +59,19 @@ def report(
         for name in phases
         for bytes_, origin in sorted(budgets.items())
     ]
+    grid = ladder_budgets(footprint)
+    stops = {
+        (far.name, name): ladder(make_problem(profile, near, far, phase=name, prices=prices), grid)
+        for far in fars
+        for name in phases
+    }
     return prepare(
         profile,
         near,
         list(fars),
         prediction,
         [*made, *plans],
+        stops=stops,
         beside=list(beside),
         first_phase=phase,
         first_budget_bytes=first,

@@ -126,22 +126,27 @@ class Effect(Data, kw_only=True):
 
 
 class Frontier(Data, kw_only=True):
-    """The greedy order and what it reaches, for one far memory and phase.
+    """The best plan known for every budget, for one far memory and phase.
 
-    With `order[:steps[i]]` near, `near_bytes[i]` are taken and it runs `time_ns[i]`.
+    From a budget of `budget_bytes[i]` on, the objects `order[a:b]` for each (a, b) of `near[i]`
+    stay near, take `near_bytes[i]`, and the phase runs `time_ns[i]`.
     """
 
     memory: str
     phase: str
     footprint_bytes: int
     order: list[int]
-    """Objects in the order in which they are kept near."""
-    steps: list[int]
+    """All objects, greatest saving per byte first."""
+    budget_bytes: list[int]
+    """Rising."""
+    near: list[list[tuple[int, int]]]
     near_bytes: list[int]
     time_ns: list[Triple]
+    """Falling."""
     slowdown: list[Triple]
     cost_relative: list[float]
     points_before_thinning: int
+    """Points of `nearfar place`'s frontier, of which some hundreds are kept."""
 
 
 class Choice(Data, kw_only=True):

@@ -1,53 +1,147 @@
-"""A plan's frontier, thinned for the page where it has more points than a screen can show."""
+"""The best plan known for every budget: what the page's slider and its chart show.
+
+Three kinds of plan compete, all timed by `nearfar place`: its frontier (the greedy order, one
+object more each step), the greedy plan of many budgets (which skips what does not fit), and the
+plans computed for single budgets. A larger budget never does worse: the best so far stays.
+"""
 
 from __future__ import annotations
+
+from itertools import pairwise
+
+import msgspec
 
 from nearfar.base.statistics import Estimate
 from nearfar.documents import Plan
 from nearfar.documents.plan import FrontierPoint
-from nearfar.report.data import Frontier, Triple
+from nearfar.report.data import Choice, Frontier, Triple
 
 MOST_POINTS = 400
-"""Points kept: the slider has 200 stops and the chart about 700 pixels; a page of 5 memories and
-4 phases then spends less than 3 MB on its frontiers."""
+"""Points of `nearfar place`'s frontier that are kept: the chart has about 700 pixels, and a page
+of 5 memories and 4 phases then spends less than 3 MB on its frontiers."""
+
+NO_GAIN = 1e-12
+"""Relative gain in time below which a plan is not better, only rounded otherwise."""
 
 
-def triple(estimate: Estimate) -> Triple:
-    """Return value, low, high."""
-    return (estimate.value, estimate.low, estimate.high)
+class Stop(msgspec.Struct, frozen=True):
+    """A plan that a budget allows."""
+
+    budget_bytes: int
+    near: list[int]
+    """Objects kept near, as numbers in the report's data."""
+    near_bytes: int
+    time_ns: Estimate
+    slowdown: Estimate
+    cost_relative: float
 
 
-def frontier(plan: Plan, position: dict[int, int]) -> Frontier:
-    """Return the frontier of `plan`; `position` maps an object's id to its place in the data."""
+def frontier(
+    plan: Plan, position: dict[int, int], choices: list[Choice], stops: list[Stop]
+) -> Frontier:
+    """Return the best plans for every budget; `position` maps an object's id to its number.
+
+    `choices` and `stops` are those of the plan's memory and phase.
+    """
     points = plan.frontier
-    kept = thin(points, MOST_POINTS)
+    order = [position[p.object_added] for p in points if p.object_added is not None]
+    # Objects that the greedy order leaves out, because they save nothing, come last.
+    ordered = set(order)
+    order += [number for number in sorted(position.values()) if number not in ordered]
+    rank = {number: place for place, number in enumerate(order)}
+    offers = [_of_point(points[i], steps) for i, steps in _thinned(points)]
+    offers += [_of_stop(stop, rank) for stop in stops]
+    offers += [_of_stop(_of_choice(choice), rank) for choice in choices]
+    best = _best_so_far(offers)
     return Frontier(
         memory=plan.far,
         phase=plan.phase,
         footprint_bytes=plan.footprint_bytes,
-        order=[position[p.object_added] for p in points if p.object_added is not None],
-        steps=_steps(points, kept),
-        near_bytes=[points[i].near_bytes for i in kept],
-        time_ns=[triple(points[i].time_ns) for i in kept],
-        slowdown=[triple(points[i].slowdown) for i in kept],
-        cost_relative=[points[i].cost_relative for i in kept],
+        order=order,
+        budget_bytes=[offer.budget_bytes for offer in best],
+        near=[offer.runs for offer in best],
+        near_bytes=[offer.near_bytes for offer in best],
+        time_ns=[_triple(offer.time_ns) for offer in best],
+        slowdown=[_triple(offer.slowdown) for offer in best],
+        cost_relative=[offer.cost_relative for offer in best],
         points_before_thinning=len(points),
     )
 
 
-def _steps(points: list[FrontierPoint], kept: list[int]) -> list[int]:
-    """How many objects are near at each kept point."""
+class _Offer(msgspec.Struct, frozen=True):
+    budget_bytes: int
+    runs: list[tuple[int, int]]
+    near_bytes: int
+    time_ns: Estimate
+    slowdown: Estimate
+    cost_relative: float
+
+
+def _of_point(point: FrontierPoint, steps: int) -> _Offer:
+    return _Offer(
+        budget_bytes=point.near_bytes,
+        runs=[(0, steps)] if steps else [],
+        near_bytes=point.near_bytes,
+        time_ns=point.time_ns,
+        slowdown=point.slowdown,
+        cost_relative=point.cost_relative,
+    )
+
+
+def _of_choice(choice: Choice) -> Stop:
+    return Stop(
+        budget_bytes=choice.budget_bytes,
+        near=choice.near,
+        near_bytes=choice.plan.near_bytes,
+        time_ns=choice.plan.time_ns,
+        slowdown=choice.plan.slowdown,
+        cost_relative=choice.plan.cost_relative,
+    )
+
+
+def _of_stop(stop: Stop, rank: dict[int, int]) -> _Offer:
+    return _Offer(
+        budget_bytes=stop.budget_bytes,
+        runs=runs(sorted(rank[number] for number in stop.near)),
+        near_bytes=stop.near_bytes,
+        time_ns=stop.time_ns,
+        slowdown=stop.slowdown,
+        cost_relative=stop.cost_relative,
+    )
+
+
+def _best_so_far(offers: list[_Offer]) -> list[_Offer]:
+    best: list[_Offer] = []
+    for offer in sorted(offers, key=lambda o: (o.budget_bytes, o.time_ns.value)):
+        if not best or offer.time_ns.value < best[-1].time_ns.value * (1 - NO_GAIN):
+            best.append(offer)
+    return best
+
+
+def runs(ranks: list[int]) -> list[tuple[int, int]]:
+    """Return sorted numbers as half-open stretches: 0, 1, 2, 5 is (0, 3), (5, 6)."""
+    if not ranks:
+        return []
+    breaks = [a for a, b in pairwise(ranks) if b != a + 1]
+    starts = [ranks[0], *(b for a, b in pairwise(ranks) if b != a + 1)]
+    return [(start, end + 1) for start, end in zip(starts, [*breaks, ranks[-1]], strict=True)]
+
+
+def _triple(estimate: Estimate) -> Triple:
+    return (estimate.value, estimate.low, estimate.high)
+
+
+def _thinned(points: list[FrontierPoint]) -> list[tuple[int, int]]:
+    """Return the kept points' indices, each with how many objects are near there."""
     near, steps = 0, []
-    wanted = set(kept)
-    for i, point in enumerate(points):
+    for point in points:
         near += point.object_added is not None
-        if i in wanted:
-            steps.append(near)
-    return steps
+        steps.append(near)
+    return [(i, steps[i]) for i in thin(points, MOST_POINTS)]
 
 
 def thin(points: list[FrontierPoint], most: int) -> list[int]:
-    """Return the indices of at most `most` points that keep the curve's shape; ends included.
+    """Return the indices of at most `most` + 2 points that keep the curve's shape; ends included.
 
     Half of them evenly along bytes, half evenly along time, so that neither a flat tail nor a
     steep start loses its steps. Points are kept or dropped, never averaged: each is exact.

@@ -20,7 +20,7 @@ from nearfar.report.data import (
     ReportData,
     Triple,
 )
-from nearfar.report.frontiers import frontier
+from nearfar.report.frontiers import Stop, frontier
 from nearfar.report.labels import label
 from nearfar.report.lines import source_lines
 from nearfar.report.live import live
@@ -34,6 +34,7 @@ def prepare(
     prediction: Prediction,
     plans: list[tuple[str, Plan]],
     *,
+    stops: dict[tuple[str, str], list[Stop]] | None = None,
     beside: list[DeviceProfile] | None = None,
     first_phase: str = TOTAL,
     first_budget_bytes: int | None = None,
@@ -43,7 +44,8 @@ def prepare(
     """Return all the page's data.
 
     `plans` come with their origin (``25 %``, ``--budget 2GiB``); the first of each far memory
-    and phase gives the frontier, and each gives the bars of its budget. `how` explains the
+    and phase gives the frontier, and each gives the bars of its budget. `stops` are more
+    plans by far memory and phase, for the slider. `how` explains the
     model and its intervals in paragraphs.
     """
     check_phase(profile, first_phase)
@@ -63,10 +65,18 @@ def prepare(
     first_plans: dict[tuple[str, str], Plan] = {}
     for _, plan in plans:
         first_plans.setdefault((plan.far, plan.phase), plan)
-    frontiers = [frontier(plan, position) for plan in first_plans.values()]
     effect_of = {(effect.memory, effect.phase): effect for effect in effects}
     general = {caveat for device in prediction.devices for caveat in device.caveats}
     choices = [_choice(origin, plan, position, general) for origin, plan in plans]
+    frontiers = [
+        frontier(
+            plan,
+            position,
+            [choice for choice in choices if (choice.memory, choice.phase) == key],
+            (stops or {}).get(key, []),
+        )
+        for key, plan in first_plans.items()
+    ]
     phases = [_total(profile, position), *(_phase(p, position) for p in profile.phases)]
     title = program_name(profile)
     far_facts = [memory for memory in memories if memory.role == "far"]

@@ -5,7 +5,7 @@ figure("frontier", (root) => {
   const redraw = chart(root.querySelector(".draw"), "Slowdown against near memory spent", drawFrontier);
   const step = (by) => {
     const curve = frontier();
-    const to = curve && curve.near_bytes[pointAt(curve, state.budget) + by];
+    const to = curve && curve.budget_bytes[pointAt(curve, state.budget) + by];
     if (to !== undefined) update({ budget: to });
   };
   control("less").addEventListener("click", () => step(-1));
@@ -23,7 +23,8 @@ function readings() {
   const operations = phasesByName.get(state.phase).operations;
   const [time, low, high] = curve.time_ns[i];
   const shown = operations ? (t) => ns(t / operations) : ns;
-  value(control("near-objects"), curve.steps[i], `${curve.steps[i]} of ${curve.order.length}`);
+  const near = nearNow().size;
+  value(control("near-objects"), near, `${near} of ${curve.order.length}`);
   value(control("near-bytes"), curve.near_bytes[i],
     `objects, ${bytes(curve.near_bytes[i])} (${percent(curve.near_bytes[i] / curve.footprint_bytes)})`);
   value(control("time"), time, shown(time));
@@ -33,19 +34,8 @@ function readings() {
   control("slow-interval").textContent =
     `${curve.slowdown[i][1].toFixed(2)} to ${curve.slowdown[i][2].toFixed(2)}`;
   value(control("cost"), curve.cost_relative[i], percent(curve.cost_relative[i]));
-  exactNote(curve.slowdown[i][0]);
   control("less").disabled = i === 0;
-  control("more").disabled = i === curve.near_bytes.length - 1;
-}
-
-// Where a plan was computed for just this budget and beats the greedy order, say so.
-function exactNote(slow) {
-  const plan = data.choices.find((c) => c.memory === state.memory && c.phase === state.phase &&
-    c.budget_bytes === state.budget);
-  control("exact-note").textContent = plan && plan.plan.slowdown.value < slow - 0.005
-    ? `The plan computed for exactly this budget reaches ${times(plan.plan.slowdown.value)} with ` +
-      `${plan.near.length} objects near: it may skip what does not fit, the order below never does.`
-    : "";
+  control("more").disabled = i === curve.budget_bytes.length - 1;
 }
 
 function lists() {
@@ -85,13 +75,13 @@ function drawFrontier(picture, width) {
   xAxis(picture, x, { top, bottom, ticks: [0, .25, .5, .75, 1], format: percent,
     label: "near memory, share of all objects' bytes" });
   yAxis(picture, y, { left, right, ticks: y.ticks(5), format: (v) => `${v}×`, label: "slowdown" });
-  const steps = (c, pick) => d3.line((_, i) => x(c.near_bytes[i] / total), (_, i) => y(pick(c.slowdown[i])))
-    .curve(d3.curveStepAfter)(c.slowdown);
+  const steps = (c, pick) => d3.line((at) => x(at[0] / total), (at) => y(pick(at[1])))
+    .curve(d3.curveStepAfter)(toTheEnd(c));
   for (const other of others)
     picture.append(svg("path", { d: steps(other, (s) => s[0]), fill: "none", "stroke-width": 1.2,
       stroke: memoryColour(other.memory), opacity: 0.45 }));
-  const band = d3.area((_, i) => x(curve.near_bytes[i] / total), (s) => y(s[1]), (s) => y(s[2]))
-    .curve(d3.curveStepAfter)(curve.slowdown);
+  const band = d3.area((at) => x(at[0] / total), (at) => y(at[1][1]), (at) => y(at[1][2]))
+    .curve(d3.curveStepAfter)(toTheEnd(curve));
   picture.append(
     svg("path", { d: band, fill: memoryColour(curve.memory), opacity: 0.14 }),
     svg("path", { d: steps(curve, (s) => s[0]), fill: "none", "stroke-width": 2.4,
@@ -107,6 +97,10 @@ function drawFrontier(picture, width) {
   picture.addEventListener("pointermove", (event) => { if (event.buttons & 1) toBudget(event); });
   return bottom + 42;
 }
+
+// Budget and slowdown of each step, and the last one again where everything is near.
+const toTheEnd = (curve) => [...curve.budget_bytes.map((budget, i) => [budget, curve.slowdown[i]]),
+  [curve.footprint_bytes, curve.slowdown[curve.slowdown.length - 1]]];
 
 // The other placements of each planned budget, as hollow marks.
 const wayShapes = { "hot-first": d3.symbolSquare, "page-interleaved": d3.symbolCircle,

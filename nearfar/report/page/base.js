@@ -24,16 +24,13 @@ const memoryColour = (name) => {
   return `var(--c${i % 8})`;
 };
 
-// The last point of a frontier that fits the budget: what `nearfar place` calls a frontier point.
-function pointAt(curve, budget) {
-  let found = 0;
-  curve.near_bytes.forEach((bytes, i) => { if (bytes <= budget) found = i; });
-  return found;
-}
+// The best plan that a budget allows: the last one whose budget is not greater.
+const pointAt = (curve, budget) => Math.max(0, d3.bisectRight(curve.budget_bytes, budget) - 1);
 // Which objects are near now: a Set of object numbers.
 function nearNow() {
   const curve = frontier();
-  return new Set(curve ? curve.order.slice(0, curve.steps[pointAt(curve, state.budget)]) : []);
+  if (!curve) return new Set();
+  return new Set(curve.near[pointAt(curve, state.budget)].flatMap(([a, b]) => curve.order.slice(a, b)));
 }
 
 // ---- numbers as people read them ---------------------------------------------------------------

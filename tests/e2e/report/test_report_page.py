@@ -42,7 +42,12 @@ def frontier(data: dict[str, Any], memory: str, phase: str) -> dict[str, Any]:
 
 
 def at(curve: dict[str, Any], budget: float) -> int:
-    return max(i for i, taken in enumerate(curve["near_bytes"]) if taken <= budget)
+    return max(i for i, stop in enumerate(curve["budget_bytes"]) if stop <= budget)
+
+
+def near_ids(data: dict[str, Any], curve: dict[str, Any], i: int) -> set[int]:
+    numbers = [n for a, b in curve["near"][i] for n in curve["order"][a:b]]
+    return {data["objects"][n]["id"] for n in numbers}
 
 
 def move_slider(page: Any, percent: float) -> None:
@@ -89,8 +94,9 @@ def test_slider_shows_the_frontier(
         assert shown(page, "slow") == shown(page, "now") == curve["slowdown"][i][0]
         assert shown(page, "cost") == curve["cost_relative"][i]
         assert shown(page, "near-bytes") == curve["near_bytes"][i]
-        assert shown(page, "near-objects") == curve["steps"][i]
-        near = {data["objects"][n]["id"] for n in curve["order"][: curve["steps"][i]]}
+        near = near_ids(data, curve, i)
+        assert shown(page, "near-objects") == len(near)
+        assert sum(t["size_bytes"] for t in data["objects"] if t["id"] in near) <= budget
         listed = page.eval_on_selector_all(
             "#near-list li[data-object]", "rows => rows.map((row) => Number(row.dataset.object))"
         )
@@ -110,16 +116,36 @@ def test_slider_equals_nearfar_place(
     save(samples.device("near"), near)
     page = open_page(made[0]).page
     page.select_option("#memory", FARS[0])
-    for percent in (5, 25, 80):
-        move_slider(page, percent)
-        budget = int(shown(page, "budget-text"))
+
+    def place() -> dict[str, Any]:
+        budget = f"{int(shown(page, 'budget-text'))}B"
         arguments = ["place", str(run), "--near", str(near), "--far", FARS[0]]
-        assert main([*arguments, "--budget", f"{budget}B", "--json"]) == 0
-        points = json.loads(capsys.readouterr().out)["frontier"]
-        point = [p for p in points if p["near_bytes"] <= budget][-1]
-        assert shown(page, "time") == point["time_ns"]["value"]
-        assert shown(page, "slow") == point["slowdown"]["value"]
-        assert shown(page, "cost") == point["cost_relative"]
+        assert main([*arguments, "--budget", budget, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    def same(plan: dict[str, Any]) -> None:
+        assert shown(page, "time") == pytest.approx(plan["time_ns"]["value"], rel=1e-12)
+        assert shown(page, "slow") == pytest.approx(plan["slowdown"]["value"], rel=1e-12)
+        assert shown(page, "cost") == pytest.approx(plan["cost_relative"], rel=1e-12)
+        assert shown(page, "near-bytes") == plan["near_bytes"]
+
+    # Where the budget is just what the frontier's first objects take: the frontier's point.
+    points = place()["frontier"]
+    move_slider(page, 0)
+    for step in range(5):
+        same(points[step])
+        page.click("#more")
+    # At the headline's budgets: the exact plan.
+    for percent in (10, 25, 50):
+        move_slider(page, percent)
+        same(next(way for way in place()["alternatives"] if way["name"] == "optimal"))
+    # Elsewhere: the greedy plan, which is never worse than the frontier's point.
+    for percent in (2, 5):
+        move_slider(page, percent)
+        plan = place()
+        greedy = next(way for way in plan["alternatives"] if way["name"] == "greedy")
+        point = [p for p in points if p["near_bytes"] <= plan["budget_bytes"]][-1]
+        same(min(greedy, point, key=lambda way: way["time_ns"]["value"]))
 
 
 def test_keyboard_moves_the_budget(made: Any, open_page: Callable[..., Any]) -> None:
@@ -177,7 +203,7 @@ def test_near_and_far_in_table_follow_the_slider(made: Any, open_page: Callable[
         move_slider(page, percent)
         curve = frontier(data, data["first_memory"], "total")
         i = at(curve, shown(page, "budget-text"))
-        near = {data["objects"][n]["id"] for n in curve["order"][: curve["steps"][i]]}
+        near = near_ids(data, curve, i)
         chips = page.eval_on_selector_all(
             "#object-table tbody tr",
             "rows => rows.filter((row) => row.querySelector('.chip.near'))"

@@ -7,10 +7,13 @@ import itertools
 import made_up
 import pytest
 import samples
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nearfar.base.statistics import Estimate
+from nearfar.documents import Plan, WorkloadProfile
 from nearfar.documents.plan import FrontierPoint
-from nearfar.report.frontiers import MOST_POINTS, frontier, thin
+from nearfar.report.frontiers import MOST_POINTS, Stop, frontier, runs, thin
 
 
 def points(count: int) -> list[FrontierPoint]:
@@ -49,17 +52,24 @@ def test_long_frontiers_keep_ends_and_shape(count: int) -> None:
             assert step_time <= 0.011 * whole_time
 
 
-def test_points_are_the_plans_own() -> None:
-    profile = samples.workload(objects=900)
+def made(objects: int, budget_bytes: int = 0) -> tuple[WorkloadProfile, Plan]:
+    profile = samples.workload(objects=objects)
     near, fars = made_up.devices()
     phase = made_up.prediction(profile, near, fars).devices[0].total
-    plan = made_up.plan(profile, near.name, fars[0].name, phase, 0)
-    curve = frontier(plan, {n: n for n in range(900)})
+    return profile, made_up.plan(profile, near.name, fars[0].name, phase, budget_bytes)
+
+
+def test_points_are_the_plans_own() -> None:
+    profile, plan = made(900)
+    curve = frontier(plan, {n: n for n in range(900)}, [], [])
     assert curve.points_before_thinning == 901
-    assert len(curve.steps) <= MOST_POINTS + 2
-    for i, steps in enumerate(curve.steps):
+    assert len(curve.near) <= MOST_POINTS + 2
+    assert curve.near[0] == []
+    for i, near in enumerate(curve.near[1:], start=1):
+        ((start, steps),) = near
+        assert start == 0
         point = plan.frontier[steps]
-        assert curve.near_bytes[i] == point.near_bytes
+        assert curve.budget_bytes[i] == curve.near_bytes[i] == point.near_bytes
         assert curve.time_ns[i][0] == point.time_ns.value
         assert curve.slowdown[i] == (
             point.slowdown.value,
@@ -68,3 +78,46 @@ def test_points_are_the_plans_own() -> None:
         )
         sizes = [profile.objects[n].size_bytes for n in curve.order[:steps]]
         assert sum(sizes) == point.near_bytes
+
+
+def stop(budget_bytes: int, time_ns: float, near: list[int]) -> Stop:
+    one = Estimate(time_ns, time_ns, time_ns)
+    return Stop(
+        budget_bytes=budget_bytes,
+        near=near,
+        near_bytes=budget_bytes,
+        time_ns=one,
+        slowdown=one,
+        cost_relative=0.5,
+    )
+
+
+def test_the_better_plan_stays_for_larger_budgets() -> None:
+    _, plan = made(4)
+    position = {n: n for n in range(4)}
+    last = plan.frontier[-1]
+    better = stop(last.near_bytes - 1, last.time_ns.value / 2, [0, 2, 3])
+    worse = stop(1, plan.frontier[0].time_ns.value * 2, [1])
+    curve = frontier(plan, position, [], [worse, better])
+    assert curve.time_ns[-1][0] == better.time_ns.value
+    assert curve.budget_bytes[-1] == better.budget_bytes
+    near = {n for a, b in curve.near[-1] for n in curve.order[a:b]}
+    assert near == {0, 2, 3}
+    times = [time for time, _, _ in curve.time_ns]
+    assert times == sorted(times, reverse=True)
+    assert 1 not in curve.budget_bytes
+
+
+def test_objects_that_save_nothing_come_last_in_the_order() -> None:
+    _, plan = made(4)
+    left_out = plan.frontier.pop().object_added
+    curve = frontier(plan, {n: n for n in range(4)}, [], [])
+    assert sorted(curve.order) == [0, 1, 2, 3]
+    assert curve.order[-1] == left_out
+
+
+@given(st.sets(st.integers(0, 30)))
+def test_runs_are_the_same_numbers(numbers: set[int]) -> None:
+    stretches = runs(sorted(numbers))
+    assert [n for a, b in stretches for n in range(a, b)] == sorted(numbers)
+    assert all(b < c for (_, b), (c, _) in itertools.pairwise(stretches))
