@@ -104,8 +104,13 @@ class Case:
     truth: float
     predicted: dict[str, float]
     """Slowdown by model."""
-    covered: bool
-    """Whether the default model's interval holds the truth."""
+    interval: Estimate
+    """The default model's, of the slowdown."""
+
+    @property
+    def covered(self) -> bool:
+        """Whether the interval holds the truth."""
+        return self.interval.low <= self.truth <= self.interval.high
 
     def error(self, model: str) -> float:
         """Relative error of the slowdown."""
@@ -140,8 +145,7 @@ def cases(reference: dict[str, Any], config: str, level: str) -> list[Case]:
             for model in (DEFAULT_MODEL, *NAIVE_MODELS)
         }
         interval = outcome(kind, phase, near, far, kind(phase, near, far)).slowdown
-        covered = interval.low <= truth <= interval.high
-        found.append(Case(name, level, truth, predicted, covered))
+        found.append(Case(name, level, truth, predicted, interval))
     return found
 
 

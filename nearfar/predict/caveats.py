@@ -10,6 +10,10 @@ from nearfar.predict.traffic import PhaseTraffic
 MANY_STREAM_MISSES = 0.2
 """Share of stream misses from which the prefetcher's quality matters to the result."""
 
+MANY_OPAQUE_MISSES = 0.2
+"""Share of unclassified misses worth a word: a merge's two inputs were such, and with prefetchers
+the prediction was twice the truth."""
+
 BEATEN = 0.7
 """Near time over what the near curves allow, below which they do not fit this program: simulated
 parallelism was found to be wrong beyond 0.7-1.4."""
@@ -76,9 +80,26 @@ def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[s
             f"{workload.program.threads_seen} threads: CPU time is predicted; waiting for locks "
             "and imbalance between threads are not"
         )
+    unclassified = _opaque_share(workload, {phase.name for phase in phases})
+    if unclassified > MANY_OPAQUE_MISSES:
+        found.append(
+            f"{unclassified:.0%} of misses have addresses that follow no pattern seen: where they "
+            "advance step by step all the same, the prefetcher hides part of what is predicted"
+        )
     if workload.cache.origin == "detected":
         found.append(
             f"misses are those of a last-level cache of {workload.cache.size_bytes >> 20} MiB; "
             "on a machine with another cache, profile for it"
         )
     return found
+
+
+def _opaque_share(workload: WorkloadProfile, names: set[str]) -> float:
+    reads = [
+        row.traffic.read_misses
+        for phase in workload.phases
+        if phase.name in names
+        for row in phase.objects
+    ]
+    every = sum(classes.total() for classes in reads)
+    return sum(classes.opaque for classes in reads) / every if every else 0.0

@@ -199,6 +199,7 @@ def _memory(
     for figure in (latency, sequential, writes[1]):
         if figure.how == "assumed":
             caveats.append(f"{device.name}: a figure is assumed ({figure.note})")
+    noise = device.measured.noise_floor if device.measured is not None else 0.0
     return Memory(
         device=device,
         page_bytes=page_bytes,
@@ -213,8 +214,8 @@ def _memory(
             write_back_ns(writes[1], sequential_ns),
         ),
         hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
-        latency_error=_latency_error(latency) + DERIVED_CHAINS_ERROR * derived,
-        bandwidth_error=max(_bandwidth_error(sequential), _bandwidth_error(writes[1])),
+        latency_error=max(_latency_error(latency), noise) + DERIVED_CHAINS_ERROR * derived,
+        bandwidth_error=max(_bandwidth_error(sequential), _bandwidth_error(writes[1]), noise),
         caveats=tuple(caveats),
     )
 

@@ -1,7 +1,7 @@
 """The interval around a prediction: each thing that may be otherwise is varied alone.
 
 Deviations are taken as independent and added in quadrature, upward and downward apart. What is
-varied: near time within its own interval, counts within the sampling error, the far device's
+varied: near time within its own interval, counts within the sampling error, both devices'
 figures within theirs, time of cache hits between misses (none, or twice as much), where
 parallelism comes from (near time, or access classes alone: the two bracket most truths), and,
 where near time beats the near curves, whether the far curves are off alike.
@@ -41,7 +41,7 @@ def outcome(
         return Outcome(none, Estimate(1.0, 1.0, 1.0))
     time = float(central.times_ns(phase.total))
     times, slowdowns = [time], [time / near_ns]
-    for doubt in doubts(phase, far):
+    for doubt in doubts(phase, near, far):
         varied = kind(phase, near, far, doubt)
         varied_time = float(varied.times_ns(phase.total))
         times.append(varied_time)
@@ -50,14 +50,16 @@ def outcome(
     return Outcome(_joined(np.array(times), added), _joined(np.array(slowdowns), added / near_ns))
 
 
-def doubts(phase: PhaseTraffic, far: Memory) -> list[Doubt]:
+def doubts(phase: PhaseTraffic, near: Memory, far: Memory) -> list[Doubt]:
     """Return what may be otherwise."""
-    near = phase.near_time_ns
+    time = phase.near_time_ns
     lines = phase.sampling_error
     latency, bandwidth = far.latency_error, far.bandwidth_error
     varied = [
-        Doubt(near_time=near.low / near.value),
-        Doubt(near_time=near.high / near.value),
+        Doubt(near_time=time.low / time.value),
+        Doubt(near_time=time.high / time.value),
+        Doubt(near_latency=1.0 - min(near.latency_error, 0.9)),
+        Doubt(near_latency=1.0 + near.latency_error),
         Doubt(lines=1.0 - min(lines, 0.9)),
         Doubt(lines=1.0 + lines),
         Doubt(far_latency=1.0 - min(latency, 0.9)),

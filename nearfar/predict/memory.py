@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -56,23 +57,30 @@ class Memory:
             2.0 ** np.interp(np.log2(max(parallelism, 1.0)), self._log_counts, self._log_costs)
         )
 
-    def scaled(self, latency: float = 1.0, bandwidth: float = 1.0) -> Memory:
-        """Return this memory with its latencies and bandwidths multiplied."""
-        return replace(
-            self,
-            latency_ns=self.latency_ns * latency,
-            chain_costs_ns=self.chain_costs_ns * latency,
-            core_stream_ns=self.core_stream_ns / bandwidth,
-            read_ns=(self.read_ns[0] / bandwidth, self.read_ns[1] / bandwidth),
-            write_ns=(self.write_ns[0] / bandwidth, self.write_ns[1] / bandwidth),
-        )
-
     def loaded_latency(self, share: float) -> LoadedFactor | None:
         """Return how latency grows with drawn bandwidth at a read share; None if unknown."""
         from nearfar.devices.curves import loaded_curve
 
         curve = loaded_curve(self.device, share)
         return LoadedFactor.of(curve) if curve is not None and len(curve.points) > 1 else None
+
+
+@lru_cache(maxsize=1024)
+def scaled(memory: Memory, latency: float = 1.0, bandwidth: float = 1.0) -> Memory:
+    """Return a memory with latencies and bandwidths multiplied; the same one for the same factors.
+
+    Kept because what is explained of near time is kept by the memory's identity.
+    """
+    if latency == 1.0 and bandwidth == 1.0:
+        return memory
+    return replace(
+        memory,
+        latency_ns=memory.latency_ns * latency,
+        chain_costs_ns=memory.chain_costs_ns * latency,
+        core_stream_ns=memory.core_stream_ns / bandwidth,
+        read_ns=(memory.read_ns[0] / bandwidth, memory.read_ns[1] / bandwidth),
+        write_ns=(memory.write_ns[0] / bandwidth, memory.write_ns[1] / bandwidth),
+    )
 
 
 @dataclass(frozen=True)

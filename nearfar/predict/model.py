@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from nearfar.base.registry import Registry
 from nearfar.documents.prediction import Bound
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import Memory, scaled
 from nearfar.predict.traffic import Array, PhaseTraffic
 
 
@@ -18,6 +18,7 @@ class Doubt:
     near_time: float = 1.0
     lines: float = 1.0
     """On all counts of lines."""
+    near_latency: float = 1.0
     far_latency: float = 1.0
     far_bandwidth: float = 1.0
     hits: float = 1.0
@@ -40,8 +41,8 @@ class Model:
         self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
     ) -> None:
         self.phase = phase
-        self.near = near
-        self.far = far.scaled(latency=doubt.far_latency, bandwidth=doubt.far_bandwidth)
+        self.near = scaled(near, doubt.near_latency)
+        self.far = scaled(far, doubt.far_latency, doubt.far_bandwidth)
         self.doubt = doubt
         self.near_time_ns = phase.near_time_ns.value * doubt.near_time
         self.total = phase.total * doubt.lines

@@ -44,7 +44,7 @@ class Inversion(Model):
         super().__init__(phase, near, far, doubt)
         self._why = explain(
             phase,
-            near,
+            self.near,
             near_time=doubt.near_time,
             lines=doubt.lines,
             hits=doubt.hits,
