@@ -73,13 +73,14 @@ def cycle_level_study(console: Console) -> None:
                     f"{config} {level}",
                     half,
                     *(_errors(judged, model) for model in models),
-                    f"{sum(case.covered for case in judged)} of {len(judged)}, +-{_width(judged):.0%}",
+                    _coverage(judged),
                 )
     console.print(table)
     console.print(
         "nopf: no prefetchers. pf: stride and SPP prefetchers. Levels: latency x1.5 to x4; bw4: a "
-        "quarter of the bandwidth. covered: truths inside the 95 % interval, and its mean half-width. No constant was "
-        "taken from the held-out half; the rule's form was written with all ten in sight.",
+        "quarter of the bandwidth. covered: truths inside the 95 % interval, and its mean "
+        "half-width. No constant was taken from the held-out half; the rule's form was written "
+        "with all ten in sight.",
         highlight=False,
     )
     _worst(console, reference)
@@ -90,11 +91,12 @@ def _errors(judged: list[cycle_level.Case], model: str) -> str:
     return f"{statistics.mean(errors):.1f} / {max(errors):.0f}"
 
 
-def _width(judged: list[cycle_level.Case]) -> float:
-    """Return the mean half-width of the intervals, relative to their value."""
-    return statistics.mean(
+def _coverage(judged: list[cycle_level.Case]) -> str:
+    """Say how many intervals hold the truth, and their mean half-width relative to the value."""
+    width = statistics.mean(
         (case.interval.high - case.interval.low) / 2 / case.interval.value for case in judged
     )
+    return f"{sum(case.covered for case in judged)} of {len(judged)}, +-{width:.0%}"
 
 
 def _worst(console: Console, reference: dict[str, object]) -> None:
