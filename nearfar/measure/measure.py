@@ -187,12 +187,13 @@ def prepare(settings: Settings, progress: Progress = _no_progress) -> Prepared:
     kinds: list[Pages] = ["4k"] if spec.kind == "file" else ["thp", "4k"]
     if spec.pages is not None:
         kinds = [spec.pages]
+    contended = spec.load != "none"
     sizes = room.plan_room(
-        machine.llc_bytes,
-        machine.total_llc_bytes,
-        len(kinds),
+        machine,
         _usable_bytes(spec),
         settings.largest_bytes,
+        page_kinds=len(kinds),
+        buffers=2 if contended else 1,
     )
     if sizes.largest_bytes < 4 * machine.llc_bytes:
         warnings.append(
@@ -211,6 +212,8 @@ def prepare(settings: Settings, progress: Progress = _no_progress) -> Prepared:
         }
         share = huge_share(made[sizes.largest_bytes])
         page_bytes = PAGE_BYTES[pages]
+        if direct and share >= HUGE_ENOUGH:
+            page_bytes = PAGE_BYTES["thp"]  # a DAX file system maps 2 MiB where it can
         if pages == "thp" and share < HUGE_ENOUGH and sizes.largest_bytes >= PAGE_BYTES["thp"]:
             warnings.append(
                 f"huge pages were not obtained ({share:.0%} of the largest region): "
@@ -229,6 +232,8 @@ def prepare(settings: Settings, progress: Progress = _no_progress) -> Prepared:
         cpus=cpus,
         llc_bytes=machine.llc_bytes,
         load=spec.load,
+        # Of its own: lines that two cores both use would come from caches.
+        load_buffer=source(sizes.buffer_bytes, obtained[0][1]) if contended else None,
         spin=settings.spin,
     )
     page_sizes = [page_bytes for page_bytes, _ in obtained]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
+from nearfar.measure.topology import Topology
 
 SHARE = 0.4
 """Of the available memory; the rest is left to whoever else runs here."""
@@ -28,22 +29,23 @@ class Room:
     buffer_bytes: int
     """What bandwidth kernels run over, all threads together."""
     page_kinds: int
+    buffers: int = 1
+    """Two where a contending core has one of its own."""
 
     @property
     def total_bytes(self) -> int:
         """Memory taken: regions halve or quarter, so they sum to less than twice the largest."""
-        # A chase also keeps its order: 4 bytes a line, in near memory.
-        return 2 * self.largest_bytes * self.page_kinds + self.buffer_bytes
+        return 2 * self.largest_bytes * self.page_kinds + self.buffers * self.buffer_bytes
 
 
 def plan_room(
-    llc_bytes: int, total_llc_bytes: int, page_kinds: int, available_bytes: int, wanted_bytes: int
+    machine: Topology, available_bytes: int, wanted_bytes: int, page_kinds: int, buffers: int = 1
 ) -> Room:
     """Size regions: as `wanted_bytes` (0: by the caches), less where memory is short."""
-    largest = wanted_bytes or CACHES_PER_REGION * llc_bytes
+    largest = wanted_bytes or CACHES_PER_REGION * machine.llc_bytes
     # Threads share the buffer, and together they own all caches.
-    buffer = wanted_bytes or max(largest, CACHES_PER_REGION // 2 * total_llc_bytes)
-    wanted = Room(_whole(largest), _whole(buffer), page_kinds)
+    buffer = wanted_bytes or max(largest, CACHES_PER_REGION // 2 * machine.total_llc_bytes)
+    wanted = Room(_whole(largest), _whole(buffer), page_kinds, buffers)
     if wanted.total_bytes <= available_bytes:
         return wanted
     if wanted_bytes:
@@ -54,7 +56,7 @@ def plan_room(
             ExitCode.MACHINE_LACKS,
         )
     scale = available_bytes / wanted.total_bytes
-    room = Room(_whole(int(largest * scale)), _whole(int(buffer * scale)), page_kinds)
+    room = Room(_whole(int(largest * scale)), _whole(int(buffer * scale)), page_kinds, buffers)
     if room.largest_bytes < SMALLEST_USEFUL_BYTES:
         raise NearfarError(
             f"too little memory to measure: {format_bytes(available_bytes)} may be used "

@@ -56,11 +56,13 @@ class Sampler:
     regions: dict[tuple[int, int], Memory]
     """By (page bytes, region bytes), linked."""
     buffer: Memory
-    """Of bandwidth kernels, load generators and the contending core."""
+    """Of bandwidth kernels and load generators."""
     cpus: tuple[int, ...]
     """The first times; the others accompany."""
     llc_bytes: int
     load: Load = "none"
+    load_buffer: Memory | None = None
+    """Of the contending core, if there is one."""
     spin: bool = True
     _beside: list[Companion] = field(default_factory=list, init=False)
 
@@ -69,7 +71,7 @@ class Sampler:
 
         if self.load != "none":
             kernel = LOAD_KERNELS[self.load]
-            self._beside = [Companion(self.cpus[-1], kernel, self.buffer)]
+            self._beside = [Companion(self.cpus[-1], kernel, self.load_buffer)]
         elif self.spin and len(self.cpus) > 1:
             self._beside = [Companion(self.cpus[-1])]
 

@@ -92,16 +92,21 @@ def test_node_memory_and_what_a_node_is_made_of(two_sockets: Path) -> None:
     assert topology.node_technology(2, two_sockets) == "pmem"
 
 
+def caches(llc_bytes: int, total_llc_bytes: int) -> topology.Topology:
+    return topology.Topology((0, 1), 0, (0,), llc_bytes, total_llc_bytes, True)
+
+
 def test_regions_are_eight_caches_where_memory_allows() -> None:
-    sizes = room.plan_room(32 << 20, 64 << 20, 2, 8 << 30, 0)
+    sizes = room.plan_room(caches(32 << 20, 64 << 20), 8 << 30, 0, 2)
     assert sizes.largest_bytes == 256 << 20
     assert sizes.buffer_bytes == 256 << 20
     assert sizes.total_bytes <= 8 << 30
 
 
+@pytest.mark.parametrize("buffers", [1, 2])
 @pytest.mark.parametrize("available", [64 << 20, 300 << 20, 1 << 30])
-def test_short_memory_shrinks_regions_and_is_never_exceeded(available: int) -> None:
-    sizes = room.plan_room(32 << 20, 32 << 20, 2, available, 0)
+def test_short_memory_shrinks_regions_and_is_never_exceeded(available: int, buffers: int) -> None:
+    sizes = room.plan_room(caches(32 << 20, 32 << 20), available, 0, 2, buffers)
     assert sizes.total_bytes <= available
     assert sizes.largest_bytes < 256 << 20
 
@@ -109,7 +114,7 @@ def test_short_memory_shrinks_regions_and_is_never_exceeded(available: int) -> N
 def test_too_little_memory_is_a_lack_of_the_machine() -> None:
     for wanted in (0, 1 << 30):
         with pytest.raises(NearfarError) as refused:
-            room.plan_room(32 << 20, 32 << 20, 2, 10 << 20, wanted)
+            room.plan_room(caches(32 << 20, 32 << 20), 10 << 20, wanted, 2)
         assert refused.value.exit_code is ExitCode.MACHINE_LACKS
 
 
