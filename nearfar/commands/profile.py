@@ -66,6 +66,8 @@ def profile(
 
     if not command:
         raise CommandError("name the program: nearfar profile -o run.json -- PROGRAM ARGS")
+    if command[0].startswith("-"):
+        raise CommandError(f"there is no option {command[0]}; the program comes after --")
     _check_not_ours(output)
     check_writable(output)
     request = make_request(

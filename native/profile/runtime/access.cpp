@@ -22,7 +22,7 @@ std::uint64_t counter_key(std::uint32_t phase, std::uint16_t site, std::uint32_t
 void count_write_back(std::uint32_t phase, sim::LineWord evicted) {
   CounterRecord* counter = runtime.counters.find_or_add(counter_key(phase, evicted.owner(), 0),
                                                         this_thread.id, [](CounterRecord&) {});
-  if (counter != nullptr) add(counter->read_misses, 1);
+  if (counter != nullptr) add(counter->read_misses, std::uint64_t{1});
 }
 
 CounterRecord* counter_of(std::uint64_t key, std::uint32_t site) {
@@ -42,7 +42,7 @@ sim::Outcome simulate(std::uint64_t line, std::uint16_t owner, bool store) {
 void access_line(std::uint64_t address, std::uint32_t site, bool store) {
   Guard const guard;
   if (!guard) {
-    add(runtime.header->dropped, 1);
+    add(runtime.header->dropped, std::uint64_t{1});
     return;
   }
   meet_thread();
@@ -55,7 +55,7 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store) {
   if (counter != nullptr) {
     thread.last_key = key;
     thread.last_counter = counter;
-    add(counter->accesses, 1);
+    add(counter->accesses, std::uint64_t{1});
   }
   // Most accesses follow one to the same line, which then is its set's first: nothing would change
   // but that a first store makes it dirty.
@@ -66,12 +66,13 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store) {
   thread.last_line = address >> 6;
   thread.last_stored = store;
   if (!outcome.hit) {
-    if (counter != nullptr) add(store ? counter->write_misses : counter->read_misses, 1);
+    if (counter != nullptr)
+      add(store ? counter->write_misses : counter->read_misses, std::uint64_t{1});
     const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
-    add(runtime.header->group_misses[group], 1);
+    add(runtime.header->group_misses[group], std::uint64_t{1});
     if (outcome.evicted.dirty()) count_write_back(phase, outcome.evicted);
   }
-  if (++thread.events % events_per_clock == 0) sample_live();
+  sample_live_sometimes();
 }
 
 void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store) {

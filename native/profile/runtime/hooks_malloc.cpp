@@ -13,6 +13,7 @@ using nearfar::profile::active;
 using nearfar::profile::block_allocated;
 using nearfar::profile::block_freed;
 using nearfar::profile::block_kept;
+using nearfar::profile::block_size;
 using nearfar::profile::Call;
 using nearfar::profile::need_real_functions;
 using nearfar::profile::real;
@@ -21,18 +22,18 @@ using nearfar::profile::site_none;
 
 namespace {
 
-// What a block takes, not what was asked for: malloc and free must agree on it.
-std::uint64_t size_of(void* block) { return real.malloc_usable_size(block); }
+// Out of line, so that the way past it needs few registers.
+[[gnu::noinline]] void attribute(std::uint64_t address, std::uint64_t size, Call call) {
+  const int error = errno;
+  block_allocated(address, size, call);
+  errno = error;
+}
 
 [[gnu::always_inline]] inline void* allocated(void* block, Call call) {
   if (active() && block != nullptr) {
     const auto address = reinterpret_cast<std::uint64_t>(block);
-    const std::uint64_t size = size_of(block);
-    if (runtime.lines.any_in(address, size)) {
-      const int error = errno;
-      block_allocated(address, size, call);
-      errno = error;
-    }
+    const std::uint64_t size = block_size(block);
+    if (__builtin_expect(runtime.lines.any_in(address, size), 0)) attribute(address, size, call);
   }
   return block;
 }
@@ -56,8 +57,8 @@ void free(void* block) noexcept {
   need_real_functions();
   if (active() && block != nullptr) {
     const auto address = reinterpret_cast<std::uint64_t>(block);
-    const std::uint64_t size = size_of(block);
-    if (runtime.lines.any_in(address, size)) block_freed(address, size);
+    const std::uint64_t size = block_size(block);
+    if (__builtin_expect(runtime.lines.any_in(address, size), 0)) block_freed(address, size);
   }
   real.free(block);
 }
@@ -66,7 +67,7 @@ void* realloc(void* block, size_t size) noexcept {
   need_real_functions();
   if (!active() || block == nullptr) return allocated(real.realloc(block, size), NEARFAR_THIS_CALL);
   const auto address = reinterpret_cast<std::uint64_t>(block);
-  const std::uint64_t old_size = size_of(block);
+  const std::uint64_t old_size = block_size(block);
   std::uint16_t site = site_none;
   if (runtime.lines.any_in(address, old_size)) site = block_freed(address, old_size);
   void* moved = real.realloc(block, size);

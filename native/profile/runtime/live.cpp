@@ -13,7 +13,7 @@ namespace {
 std::uint32_t lock_word = 0;
 std::uint64_t next_sample_ns = 0;
 std::uint64_t interval_ns = 0;
-std::int64_t snapshot_total = 0;
+std::int64_t next_snapshot = 0;
 
 // What the peak is made of is noted each time the total has grown by 1 % and this much: so its
 // parts are known within 1 %, at a cost that does not depend on how memory grows.
@@ -66,11 +66,11 @@ void halve(LiveRecord* samples, Table& table) {
 }  // namespace
 
 void note_live_total(std::int64_t total_bytes) {
-  if (total_bytes > runtime.header->peak_bytes) runtime.header->peak_bytes = total_bytes;
-  if (total_bytes < snapshot_total + snapshot_total / 100 + least_growth) return;
+  if (total_bytes <= runtime.header->peak_bytes) return;
+  runtime.header->peak_bytes = total_bytes;
+  if (total_bytes < next_snapshot) return;
   Lock const lock(lock_word, thread_id());
-  if (total_bytes < snapshot_total + snapshot_total / 100 + least_growth) return;
-  snapshot_total = total_bytes;
+  next_snapshot = total_bytes + total_bytes / 100 + least_growth;
   snapshot_peak();
 }
 

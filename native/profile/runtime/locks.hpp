@@ -44,13 +44,11 @@ class Lock {
   std::uint32_t& word_;
 };
 
-// Adds to a counter that other threads may be adding to.
-inline void add(std::uint64_t& counter, std::uint64_t amount) {
-  if (__libc_single_threaded != 0) {
-    counter += amount;
-  } else {
-    __atomic_fetch_add(&counter, amount, __ATOMIC_RELAXED);
-  }
+// Adds to a counter that other threads may be adding to; returns the sum.
+template <typename Integer>
+Integer add(Integer& counter, Integer amount) {
+  if (__libc_single_threaded != 0) return counter += amount;
+  return __atomic_add_fetch(&counter, amount, __ATOMIC_RELAXED);
 }
 
 }  // namespace nearfar::profile

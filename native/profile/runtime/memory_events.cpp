@@ -9,6 +9,9 @@ namespace nearfar::profile {
 
 namespace {
 
+// glibc maps blocks from 128 KiB on their own and unmaps them when freed; others may do so earlier.
+constexpr std::uint64_t returned_block = 32 << 10;
+
 std::uint64_t whole_pages(std::uint64_t size) { return (size + 4095) & ~4095ull; }
 
 void drop_range(std::uint64_t begin, std::uint64_t end) {
@@ -19,17 +22,18 @@ void drop_range(std::uint64_t begin, std::uint64_t end) {
 }
 
 void add_range(const Region& region) {
-  if (!runtime.regions.insert(region)) add(runtime.header->lost_regions, 1);
+  if (!runtime.regions.insert(region)) add(runtime.header->lost_regions, std::uint64_t{1});
 }
 
-void place_block(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
-  if (size >= large_block) {
-    drop_range(address, address + size);
-    // The site's bytes are counted by the block, not by the region.
-    add_range({address, address + size, site, false});
-  } else {
-    runtime.shadow.tag(address, size, site);
+// Tags a block; returns what it counts as.
+Weight place_block(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
+  if (size < large_block) {
+    return weight_of(address, size, runtime.shadow.tag(address, size, site));
   }
+  drop_range(address, address + size);
+  // The site's bytes are counted by the block, not by the region.
+  add_range({address, address + size, site, false});
+  return weight_of(address, size, 0);
 }
 
 }  // namespace
@@ -38,34 +42,37 @@ void block_allocated(std::uint64_t address, std::uint64_t size, Call call) {
   Guard const guard;
   if (!guard) return;
   meet_thread();
-  const std::uint16_t site = site_of_call(ObjectKind::heap, call);
-  place_block(address, size, site);
-  count_allocated(site, weight_of(address, size));
-  sample_live();
+  const std::uint16_t site = site_of_block(call);
+  count_allocated(site, place_block(address, size, site));
+  sample_live_sometimes();
 }
 
 std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
   Guard const guard;
   if (!guard) return site_none;
-  const bool large = size >= large_block;
-  const std::uint16_t site =
-      large ? runtime.regions.find(address) : runtime.shadow.first_site(address, size);
+  std::uint16_t site = site_none;
+  std::uint64_t sampled_bytes = 0;
+  if (size < large_block) {
+    const sim::SampledLines::Overlap sampled = runtime.lines.overlap(address, size);
+    sampled_bytes = sampled.bytes;
+    site = *runtime.shadow.entry(sampled.first);
+    // What is free is not touched, and what is allocated next writes its own tags: only memory that
+    // may go back to the kernel is untagged.
+    if (size >= returned_block) runtime.shadow.tag(address, size, site_none);
+  } else {
+    site = runtime.regions.find(address);
+    drop_range(address, address + size);
+  }
   // Blocks from before the run time was active have no site.
   if (site != site_other && site < first_free_site) return site_none;
-  if (large) {
-    drop_range(address, address + size);
-  } else {
-    runtime.shadow.tag(address, size, site_none);
-  }
-  count_freed(site, weight_of(address, size).bytes);
+  count_freed(site, weight_of(address, size, sampled_bytes).bytes);
   return site;
 }
 
 void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
   Guard const guard;
   if (!guard || site == site_none) return;
-  place_block(address, size, site);
-  Weight weight = weight_of(address, size);
+  Weight weight = place_block(address, size, site);
   weight.allocations = 0;
   count_allocated(site, weight);
 }

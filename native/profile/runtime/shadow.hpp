@@ -19,14 +19,12 @@ class Shadow {
     return entries_ + lines_.ordinal(address) * granules_per_line + (address >> 4 & 3);
   }
 
-  // Writes `site` for every granule of a sampled line that [begin, begin + size) touches.
-  void tag(std::uint64_t begin, std::uint64_t size, std::uint16_t site) const;
+  // Writes `site` for every granule of a sampled line that [begin, begin + size) touches; returns
+  // the bytes of the range in sampled lines.
+  std::uint64_t tag(std::uint64_t begin, std::uint64_t size, std::uint16_t site) const;
 
   // Forgets a large range; gives the shadow's own pages back.
   void clear(std::uint64_t begin, std::uint64_t size) const;
-
-  // Site of the first tagged granule in the range; site_none if there is none.
-  std::uint16_t first_site(std::uint64_t begin, std::uint64_t size) const;
 
  private:
   static constexpr std::uint64_t granules_per_line = 4;

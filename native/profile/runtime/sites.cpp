@@ -1,8 +1,7 @@
 #include "profile/runtime/sites.hpp"
 
-#include <sys/single_threaded.h>
-
 #include "profile/runtime/live.hpp"
+#include "profile/runtime/locks.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
 
@@ -47,14 +46,20 @@ std::uint64_t hash_of(const char* path) {
 
 void move_live(std::uint16_t site, std::int64_t bytes) {
   SiteRecord& record = runtime.sites[site];
-  const std::int64_t live = __atomic_add_fetch(&record.live_bytes, bytes, __ATOMIC_RELAXED);
+  const std::int64_t live = add(record.live_bytes, bytes);
   if (live > record.peak_bytes) record.peak_bytes = live;
-  const std::int64_t total =
-      __atomic_add_fetch(&runtime.header->live_bytes, bytes, __ATOMIC_RELAXED);
-  note_live_total(total);
+  note_live_total(add(runtime.header->live_bytes, bytes));
 }
 
 }  // namespace
+
+std::uint16_t site_of_block(Call call) {
+  RecentCall& recent = this_thread.recent[(call.return_address >> 2) % recent_calls];
+  if (recent.matches(call)) return recent.site;
+  const std::uint16_t site = site_of_call(ObjectKind::heap, call);
+  recent.remember(call, site);
+  return site;
+}
 
 std::uint16_t site_of_call(ObjectKind kind, Call call, const char* path) {
   std::uint64_t frames[max_frames];
@@ -74,24 +79,17 @@ std::uint16_t site_of_path(ObjectKind kind, const char* path) {
   return add_site(mix(hash_of(path), static_cast<std::uint64_t>(kind)), kind, nullptr, 0, path);
 }
 
-Weight weight_of(std::uint64_t begin, std::uint64_t size) {
+Weight weight_of(std::uint64_t begin, std::uint64_t size, std::uint64_t sampled_bytes) {
   const sim::SampledLines& lines = runtime.lines;
   const bool surely_sampled = lines.rate_log2() <= 6 && size >= 8192;
   if (surely_sampled || size >= large_block) return {1, size};
-  std::uint64_t bytes = 0;
-  lines.for_each(begin, size, [&](std::uint64_t line) {
-    const std::uint64_t from = line > begin ? line : begin;
-    const std::uint64_t to = line + 64 < begin + size ? line + 64 : begin + size;
-    bytes += to - from;
-  });
-  const bool first = lines.sampled(begin);
-  return {first ? lines.rate() : 0, bytes * lines.rate()};
+  return {lines.sampled(begin) ? lines.rate() : 0, sampled_bytes << lines.rate_log2()};
 }
 
 void count_allocated(std::uint16_t site, Weight weight) {
   SiteRecord& record = runtime.sites[site];
-  __atomic_fetch_add(&record.allocations, weight.allocations, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&record.allocated_bytes, weight.bytes, __ATOMIC_RELAXED);
+  add(record.allocations, weight.allocations);
+  add(record.allocated_bytes, weight.bytes);
   move_live(site, static_cast<std::int64_t>(weight.bytes));
 }
 

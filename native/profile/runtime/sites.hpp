@@ -11,6 +11,8 @@ namespace nearfar::profile {
 // Blocks from here up are regions: tagged when touched, not when allocated.
 inline constexpr std::uint64_t large_block = 1u << 20;
 
+// Number of the site of a heap block; quick where the thread was there before.
+std::uint16_t site_of_block(Call call);
 // Number of the site of `kind` that `call` came from; `path` tells files apart.
 std::uint16_t site_of_call(ObjectKind kind, Call call, const char* path = nullptr);
 // Number of the site that is known by its path alone: a module's data.
@@ -22,7 +24,7 @@ struct Weight {
   std::uint64_t allocations;
   std::uint64_t bytes;
 };
-Weight weight_of(std::uint64_t begin, std::uint64_t size);
+Weight weight_of(std::uint64_t begin, std::uint64_t size, std::uint64_t sampled_bytes);
 
 void count_allocated(std::uint16_t site, Weight weight);
 void count_freed(std::uint16_t site, std::uint64_t bytes);

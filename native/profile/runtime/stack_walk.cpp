@@ -8,6 +8,7 @@
 #include <unwind.h>
 
 #include "profile/runtime/process_file.hpp"
+#include "profile/runtime/thread.hpp"
 
 namespace nearfar::profile {
 
@@ -99,6 +100,33 @@ unsigned walk_stack(Call call, std::uint64_t* frames, unsigned most) {
     here.return_address = *reinterpret_cast<const std::uint64_t*>(here.frame_end - 8);
   }
   return most;
+}
+
+unsigned fixed_stack(Call call, Call* calls, unsigned most) {
+  for (unsigned count = 0; count < most; ++count) {
+    const Known* entry = find(call.return_address, false);
+    if (entry == nullptr || entry->step == varies) return 0;
+    calls[count] = call;
+    if (entry->step == outermost) return count + 1;
+    call.frame_end += entry->step;
+    call.return_address = *reinterpret_cast<const std::uint64_t*>(call.frame_end - 8);
+  }
+  return most;
+}
+
+void RecentCall::remember(Call call, std::uint16_t its_site) {
+  Call calls[max_frames];
+  const unsigned count = fixed_stack(call, calls, max_frames);
+  return_address = 0;
+  if (count == 0) return;
+  depth = static_cast<std::uint16_t>(count - 1);
+  for (unsigned i = 1; i < count; ++i) {
+    frames[i - 1] = calls[i].return_address;
+    above[i - 1] = static_cast<std::uint32_t>(calls[i].frame_end - 8 - call.frame_end);
+  }
+  frame_end = call.frame_end;
+  site = its_site;
+  return_address = call.return_address;
 }
 
 }  // namespace nearfar::profile

@@ -20,4 +20,8 @@ struct Call {
 // and without frame pointers; does not allocate.
 unsigned walk_stack(Call call, std::uint64_t* frames, unsigned most);
 
+// The same with the calls' frame ends; 0 if a frame's size is known to vary, so that the places of
+// return addresses say nothing about the next time.
+unsigned fixed_stack(Call call, Call* calls, unsigned most);
+
 }  // namespace nearfar::profile

@@ -40,12 +40,20 @@ class SampledLines {
     return ((page * NF_HASH_MULTIPLIER) >> (NF_HASH_SHIFT + 6)) & ((1u << inner_) - 1);
   }
 
-  // Whether [begin, begin + size) holds a byte of a sampled line.
+  // Whether [begin, begin + size) holds a byte of a sampled line. This is what every malloc and
+  // free asks, so the usual rate has its own answer: one line per page to compare with.
   bool any_in(std::uint64_t begin, std::uint64_t size) const {
+    const std::uint64_t page = begin >> 12;
+    const std::uint64_t pages = ((begin + size - 1) >> 12) - page;
+    if (rate_log2_ == 6) {
+      const std::uint64_t line = page << 12 | first_in_page(page) << 6;
+      if (line + 64 > begin && line < begin + size) return true;
+      if (pages == 0) return false;
+      return pages > 1 || ((page + 1) << 12 | first_in_page(page + 1) << 6) < begin + size;
+    }
+    if (rate_log2_ < 6 && pages > 1) return true;  // a whole page
     bool found = false;
-    // Two pages hold a whole sampled line at every rate to 64: no need to look further.
-    const std::uint64_t looked = rate_log2_ <= 6 && size > 8192 ? 8192 : size;
-    for_each(begin, looked, [&](std::uint64_t) { found = true; });
+    for_each(begin, size, [&](std::uint64_t) { found = true; });
     return found;
   }
 
@@ -55,12 +63,27 @@ class SampledLines {
     if (size == 0) return;
     const std::uint64_t end = begin + size;
     for (std::uint64_t page = begin >> 12; page <= (end - 1) >> 12; ++page) {
-      for (std::uint64_t line = first_in_page(page); line < 64; line += 1u << inner_) {
-        const std::uint64_t address = page << 12 | line << 6;
+      std::uint64_t address = page << 12 | first_in_page(page) << 6;
+      for (unsigned line = 0; line < lines_per_page(); ++line, address += 64u << inner_) {
         if (address >= end) break;
         if (address + 64 > begin && (rate_log2_ <= 6 || sampled(address))) f(address);
       }
     }
+  }
+
+  struct Overlap {
+    std::uint64_t bytes = 0;  // of the range that lie in sampled lines
+    std::uint64_t first = 0;  // address of the first of them
+  };
+  Overlap overlap(std::uint64_t begin, std::uint64_t size) const {
+    Overlap result;
+    for_each(begin, size, [&](std::uint64_t line) {
+      const std::uint64_t from = line > begin ? line : begin;
+      const std::uint64_t to = line + 64 < begin + size ? line + 64 : begin + size;
+      if (result.bytes == 0) result.first = from;
+      result.bytes += to - from;
+    });
+    return result;
   }
 
  private:
