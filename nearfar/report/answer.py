@@ -5,12 +5,14 @@ from __future__ import annotations
 from nearfar.base.units import format_ns
 from nearfar.report.data import (
     TOTAL,
+    UNMARKED,
     Answer,
     Choice,
     Effect,
     MemoryAnswer,
     MemoryFacts,
     ObjectFacts,
+    PhaseEffect,
     Saving,
 )
 
@@ -45,10 +47,25 @@ def answer(
                 title=memory.title,
                 slowdown=effect.slowdown,
                 sentence=_memory_sentence(effect),
+                phases=_phases(memory.name, effects) if phase == TOTAL else [],
                 savings=sorted(savings, key=lambda row: row.budget_bytes),
             )
         )
     return Answer(phase=phase, sentence=_sentence(program, phase, rows), memories=rows)
+
+
+def _phases(memory: str, effects: dict[tuple[str, str], Effect]) -> list[PhaseEffect]:
+    """Return the marked phases on `memory`, in the order of the run."""
+    return [
+        PhaseEffect(
+            phase=name,
+            slowdown=effect.slowdown,
+            near_ns_per_operation=effect.near_ns_per_operation,
+            far_ns_per_operation=effect.far_ns_per_operation,
+        )
+        for (of, name), effect in effects.items()
+        if of == memory and name not in (TOTAL, UNMARKED)
+    ]
 
 
 def saving(choice: Choice, effect: Effect, objects: list[ObjectFacts]) -> Saving:
@@ -62,7 +79,7 @@ def saving(choice: Choice, effect: Effect, objects: list[ObjectFacts]) -> Saving
         budget_share=choice.budget_bytes / footprint if footprint else 0.0,
         near_bytes=choice.plan.near_bytes,
         near_objects=len(choice.near),
-        names=[objects[number].label for number in helps[:MOST_NAMES]],
+        names=[objects[number].short for number in helps[:MOST_NAMES]],
         slowdown=choice.plan.slowdown,
         time_ns=choice.plan.time_ns,
         cost_relative=choice.plan.cost_relative,

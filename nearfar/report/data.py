@@ -22,6 +22,8 @@ Triple = tuple[float, float, float]
 
 TOTAL = "total"
 """Name of the whole run beside its phases, as in Prediction."""
+UNMARKED = "-"
+"""Name of what lies outside phases, as in WorkloadProfile."""
 
 
 class Data(msgspec.Struct):
@@ -36,6 +38,8 @@ class ObjectFacts(Data, kw_only=True):
     name: str
     label: str
     """The name shortened for display."""
+    short: str
+    """Shorter still, for sentences."""
     kind: str
     frames: list[Frame]
     size_bytes: int
@@ -185,6 +189,15 @@ class Saving(Data, kw_only=True):
     """Part of the added time that this budget avoids, 0 to 1."""
 
 
+class PhaseEffect(Data, kw_only=True):
+    """One phase within the answer for the whole run."""
+
+    phase: str
+    slowdown: Estimate
+    near_ns_per_operation: float | None
+    far_ns_per_operation: Estimate | None
+
+
 class MemoryAnswer(Data, kw_only=True):
     """The answer for one far memory."""
 
@@ -192,6 +205,8 @@ class MemoryAnswer(Data, kw_only=True):
     title: str
     slowdown: Estimate
     sentence: str
+    phases: list[PhaseEffect]
+    """Of the whole run only: its phases."""
     savings: list[Saving]
 
 

@@ -11,23 +11,37 @@ _PLACE = re.compile(r"^(?P<function>.*?)(?P<place> [^ ]+:\d+)?$", re.DOTALL)
 _OPERATOR = re.compile(r"\boperator *(?:<=>|<<=|>>=|<<|>>|<=|>=|->\*|->|<|>|\(\))")
 _CALLER = " < "
 """Between a site and its caller in an object's name."""
+_CALLED_BY = " ← "
+"""The same in a label."""
 _KEPT_WORDS = frozenset(["new", "delete", "new[]", "delete[]", "operator"])
 """Second words of ``operator new``, which is one name."""
 
 
 def label(name: str) -> str:
-    """Shorten ``R ns::f<A, B>(C) file.cc:12`` to ``ns::f<…> file.cc:12``; others stay.
+    """Shorten ``R ns::f<A, B>(C) file.cc:12 < g h.cc:3`` to ``ns::f<…> file.cc:12 ← g``.
 
     Anything that does not read as a demangled C++ name, unbalanced brackets above all, is
     returned as it is.
     """
-    if not any(mark in name for mark in "<("):
-        return name
-    shorter = [_one(part) for part in name.split(_CALLER)]
-    return _CALLER.join(part for part in shorter if part) or name
+    site, *callers = name.split(_CALLER)
+    shorter = [_one(site), *(_place_off(_one(caller)) for caller in callers)]
+    return _CALLED_BY.join(part for part in shorter if part) or name
+
+
+def short_label(name: str) -> str:
+    """Return the label with only the outermost caller, where there are callers: ``f ← g``."""
+    site, *callers = label(name).split(_CALLED_BY)
+    return f"{_place_off(site)}{_CALLED_BY}{callers[-1]}" if callers else site
+
+
+def _place_off(part: str) -> str:
+    match = _PLACE.match(part)
+    return (match["function"] if match else "") or part
 
 
 def _one(part: str) -> str:
+    if not any(mark in part for mark in "<("):
+        return part
     match = _PLACE.match(part)
     if match is None:
         return part

@@ -96,7 +96,9 @@ class Texts:
         lines, note = self._files[file]
         if not lines:
             return [], note
-        if not 1 <= line <= len(lines):
+        if line < 1:
+            return [], "the compiler merged lines here, and no single one is known"
+        if line > len(lines):
             return [], f"the file has {len(lines)} lines now: it is not the one that was run"
         first = max(1, line - CONTEXT_LINES)
         last = min(len(lines), line + CONTEXT_LINES)

@@ -21,7 +21,7 @@ from nearfar.report.data import (
     Triple,
 )
 from nearfar.report.frontiers import Stop, frontier
-from nearfar.report.labels import label
+from nearfar.report.labels import label, short_label
 from nearfar.report.lines import source_lines
 from nearfar.report.live import live
 from nearfar.report.memories import far_points, memory_facts, near_point
@@ -146,6 +146,7 @@ def _object(thing: MemoryObject) -> ObjectFacts:
         id=thing.id,
         name=thing.name,
         label=label(thing.name),
+        short=short_label(thing.name),
         kind=thing.kind,
         frames=thing.frames,
         size_bytes=thing.size_bytes,

@@ -51,7 +51,7 @@ function lists() {
     const rows = all.slice(0, MOST_LISTED).map((i) => el("li", { "data-object": data.objects[i].id },
       el("span", { class: "name", title: data.objects[i].name }, data.objects[i].label),
       el("span", { class: "quiet" }, bytes(data.objects[i].size_bytes)),
-      el("span", { class: "number" }, `+${ns(added(i))} if far`)));
+      el("span", { class: "number" }, added(i) ? `${added(i) > 0 ? "+" : ""}${ns(added(i))} if far` : "no effect")));
     if (all.length > MOST_LISTED)
       rows.push(el("li", { class: "quiet" }, `and ${all.length - MOST_LISTED} more, in the table below`));
     control(`${side}-list`).replaceChildren(...rows);

@@ -39,7 +39,7 @@ function lineCard({ row, added }, most, withNote) {
   const more = row.objects.length > 3 ? ` and ${row.objects.length - 3} more` : "";
   return el("li", { class: "card", "data-file": row.file, "data-line": row.line },
     el("div", { class: "line-head" },
-      el("span", { class: "place" }, row.file ? `${shortPath(row.file)}:${row.line}` : "(no line known)"),
+      el("span", { class: "place" }, row.file ? shortPath(row.file) + (row.line ? `:${row.line}` : "") : "(no line known)"),
       el("span", { class: "name quiet", title: row.function }, row.function_label),
       el("span", { class: "cost" }, `+${ns(added)}`)),
     el("div", { class: "line-bar" }, el("i", { style: {
@@ -52,6 +52,6 @@ function lineCard({ row, added }, most, withNote) {
 }
 
 const shortPath = (path) => {
-  const parts = path.split("/");
+  const parts = path.split("/").filter((part) => part !== ".");
   return parts.length > 3 ? `…/${parts.slice(-2).join("/")}` : path;
 };

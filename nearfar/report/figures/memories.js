@@ -29,9 +29,13 @@ function drawCurves(picture, width, drawn, idle) {
   const widest = Math.max(0.1, ...all.map((p) => p[0]), ...dots.map((p) => p.traffic_gb_per_s),
     ...(all.length ? [] : idle.map((m) => m.read_gb_per_s ?? 0)));
   const latencies = [...all.map((p) => p[1]), ...idle.map((m) => m.idle_latency_ns)].filter((v) => v > 0);
-  const x = d3.scaleLinear([0, widest], [left, right]);
+  // Where the program draws little, a square-root scale keeps its dots apart from the axis.
+  const little = Math.max(0, ...dots.map((p) => p.traffic_gb_per_s)) < 0.06 * widest;
+  const x = (little ? d3.scaleSqrt : d3.scaleLinear)([0, widest], [left, right]);
+  const ticks = little ? sqrtTicks(widest, x) : x.ticks(width < 500 ? 5 : 9);
   const y = d3.scaleLog([0.85 * Math.min(...latencies), 1.1 * Math.max(...latencies)], [bottom, top]);
-  xAxis(picture, x, { top, bottom, ticks: x.ticks(width < 500 ? 5 : 9), format: (v) => String(v), label: "bandwidth, GB/s" });
+  xAxis(picture, x, { top, bottom, ticks, format: (v) => String(v),
+    label: little ? "bandwidth, GB/s (square-root scale)" : "bandwidth, GB/s" });
   yAxis(picture, y, { left, right, ticks: logTicks(y.domain()), format: digits3, label: "latency, ns (logarithmic)" });
   for (const memory of drawn) {
     const dot = dots.find((p) => p.memory === memory.name);
@@ -52,6 +56,14 @@ function drawCurves(picture, width, drawn, idle) {
     if (latency) picture.append(workingPoint(dot, latency, x, y));
   }
   return bottom + 42;
+}
+
+// 1, 2, 5 times powers of ten that lie at least 45 pixels apart.
+function sqrtTicks(widest, x) {
+  const ticks = [0];
+  for (const tick of logTicks([widest / 1e4, widest]))
+    if (x(tick) - x(ticks[ticks.length - 1]) >= 45) ticks.push(tick);
+  return ticks;
 }
 
 function logTicks([low, high]) {

@@ -34,7 +34,7 @@ function nearNow() {
 }
 
 // ---- numbers as people read them ---------------------------------------------------------------
-const digits3 = (value) => String(Number(value.toPrecision(3)));
+const digits3 = (value) => String(Number(value.toPrecision(3))).replace("-", "\u2212");
 function bytes(value) {
   let unit = 0;
   while (Math.abs(value) >= 1024 && unit < 4) { value /= 1024; unit += 1; }

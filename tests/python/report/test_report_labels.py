@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.report.labels import label
+from nearfar.report.labels import label, short_label
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,11 @@ from nearfar.report.labels import label
         ("std::map<int, int>::find(int const&) const", "std::map<…>::find"),
         ("ns::operator<<(std::ostream&, T<int>) a.cc:3", "ns::operator<< a.cc:3"),
         ("void* operator new(unsigned long) new.cc:1", "operator new new.cc:1"),
-        ("f(int) a.c:1 < g<h>(int) b.c:2", "f a.c:1 < g<…> b.c:2"),
+        ("f(int) a.c:1 < g<h>(int) b.c:2", "f a.c:1 ← g<…>"),
+        (
+            "dictAdd dict.c:3 < dbAdd db.c:190 < setKey db.c:270",
+            "dictAdd dict.c:3 ← dbAdd ← setKey",
+        ),
         ("<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"),
         ("broken<(name", "broken<(name"),
         ("a>b", "a>b"),
@@ -37,6 +41,11 @@ from nearfar.report.labels import label
 )
 def test_label(name: str, expected: str) -> None:
     assert label(name) == expected
+
+
+def test_short_label_keeps_the_ends() -> None:
+    assert short_label("dictAdd dict.c:3 < dbAdd db.c:190 < setKey db.c:270") == "dictAdd ← setKey"
+    assert short_label("dictAdd dict.c:3") == "dictAdd dict.c:3"
 
 
 @given(st.text(alphabet="ab<>():: \x00&*,.1", max_size=40))

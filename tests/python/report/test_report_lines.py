@@ -64,6 +64,13 @@ def test_a_changed_file_is_said_to_be(tmp_path: Path) -> None:
     assert "has 1 lines now" in of_total(profile, tmp_path)[0].text_note
 
 
+def test_line_zero_is_no_line(tmp_path: Path) -> None:
+    profile = samples.workload(objects=1)
+    (tmp_path / "store.c").write_text("x\n")
+    profile.instructions[0].line = 0
+    assert "merged lines" in of_total(profile, tmp_path)[0].text_note
+
+
 @pytest.mark.parametrize("file", ["/etc/passwd", "id_rsa", "secret.key", "../../etc/shadow"])
 def test_only_source_files_are_read(file: str, tmp_path: Path) -> None:
     (tmp_path / "id_rsa").write_text("secret\n")
