@@ -60,7 +60,7 @@ def plan_room(
     if room.largest_bytes < SMALLEST_USEFUL_BYTES:
         raise NearfarError(
             f"too little memory to measure: {format_bytes(available_bytes)} may be used "
-            f"({SHARE:.0%} of what is available); end other programs",
+            f"({SHARE:.0%} of what is available); end other programs, or free space for a file:",
             ExitCode.MACHINE_LACKS,
         )
     return room
