@@ -23,6 +23,9 @@ BARS = ("all-near", "all-far", "page-interleaved", "hot-first", "greedy", "exact
 
 DEFAULT_OPTIMISER = "exact"
 
+LITTLE = 0.002
+"""Share of the added time below which where an object goes does not matter."""
+
 MOST_NAMED = 5
 """Objects named in a caveat; more are counted."""
 
@@ -77,7 +80,7 @@ def place(
         caveats=[
             *([remark] if remark else []),
             *_undecided(problem, budget_bytes),
-            *_of_plan(problem, choice),
+            *_of_plan(problem, choice, choices["page-interleaved"]),
             *caveats(workload, problem.phases, problem.near, problem.far),
         ],
     )
@@ -130,7 +133,8 @@ def _undecided(problem: Problem, budget_bytes: int) -> list[str]:
         fill(greedy_order(side), problem.sizes_bytes, budget_bytes)
         for side in (problem, problem.by_classes())
     ]
-    differ = np.flatnonzero(sides[0] != sides[1])
+    matters = np.abs(problem.added_ns) > LITTLE * np.abs(problem.added_ns).sum()
+    differ = np.flatnonzero((sides[0] != sides[1]) & matters)
     if differ.size == 0:
         return []
     named = [problem.names[i] for i in differ[np.argsort(-problem.added_ns[differ])][:MOST_NAMED]]
@@ -141,14 +145,20 @@ def _undecided(problem: Problem, budget_bytes: int) -> list[str]:
     ]
 
 
-def _of_plan(problem: Problem, choice: Choice) -> list[str]:
+def _of_plan(problem: Problem, choice: Choice, interleaved: Choice) -> list[str]:
     said = [
         "objects are placed whole, each with room for its own peak; peaks at different times "
         "would share room",
         "the two memories are taken as independent: on shared channels their bandwidths do not add",
     ]
     near = float(problem.times_ns(np.ones(len(problem.names))))
-    if float(problem.times_ns(choice.near_shares)) < 0.999 * near:
+    chosen = float(problem.times_ns(choice.near_shares))
+    if chosen > 1.001 * float(problem.times_ns(interleaved.near_shares)):
+        said.append(
+            "interleaving pages is predicted faster than any plan of whole objects: an object "
+            "larger than the budget matters most, and part of it could stay near"
+        )
+    if chosen < 0.999 * near:
         said.append(
             "part far is predicted faster than all near, because it adds the far memory's bandwidth"
         )

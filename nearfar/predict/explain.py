@@ -78,8 +78,13 @@ def explain(
         return float(memory_time_ns([near_part], [factor]))
 
     if by_classes:
-        # Judged by ratio: where the simulated near time is wrong, so is the far, alike.
-        return Explanation(BY_CLASSES, factor, time_ns / explained(BY_CLASSES), 0.0)
+        memory_ns = explained(BY_CLASSES)
+        # Where misses could take all the time, the classes are judged by their ratio of far to
+        # near: if their near time is wrong, so is the far, alike. Where even serial misses
+        # could not, the rest is no memory time, whatever the classes say.
+        by_ratio = explained(overlap(LEAST_FACTOR)) >= time_ns
+        scale = time_ns / memory_ns if by_ratio else min(1.0, time_ns / memory_ns)
+        return Explanation(BY_CLASSES, factor, scale, time_ns - scale * memory_ns)
     # A hit is taken to lie on the path from one miss to the next, as it does in a search.
     between = min(float(total[HITS]) * near.hit_ns * hits, MOST_HIT_SHARE * time_ns)
     found = overlap(_solve(lambda x: explained(overlap(x)), time_ns - between))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.statistics import Estimate
-from nearfar.documents.workload import Phase, Traffic, WorkloadProfile
+from nearfar.documents.workload import MemoryObject, Phase, Traffic, WorkloadProfile
 
 Array = NDArray[np.float64]
 
@@ -27,6 +27,10 @@ fetched because a store missed. `*_STREAM`: addresses that advance by a constant
 """
 
 LINE_BYTES = 64.0
+
+TRAINING_LINES = 2.0
+"""Lines of a stream before a prefetcher follows it: it must see two misses to know a direction.
+A stream within an allocation of few lines is hardly one: its lines are fetched on demand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +92,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
                 f"phase {phase.name!r} of the profile counts object {row.object}, and the profile "
                 f"has {len(lines)} objects: it is damaged; profile the program again"
             )
-        lines[row.object] += _row(row.traffic)
+        lines[row.object] += _row(row.traffic, _demand_share(workload.objects[row.object]))
     if not np.all(np.isfinite(lines)) or lines.min(initial=0.0) < 0:
         raise NearfarError(
             f"phase {phase.name!r} of the profile has counts that are negative or not numbers: "
@@ -106,8 +110,19 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
     )
 
 
-def _row(traffic: Traffic) -> list[float]:
+def _demand_share(thing: MemoryObject) -> float:
+    """Return the share of an object's stream misses that no prefetcher sees coming.
+
+    Streams end where allocations do: the mean allocation bounds their length.
+    """
+    if thing.kind != "heap" or thing.allocations <= 0 or thing.allocated_bytes <= 0:
+        return 0.0
+    return min(1.0, TRAINING_LINES * LINE_BYTES * thing.allocations / thing.allocated_bytes)
+
+
+def _row(traffic: Traffic, demand_share: float) -> list[float]:
     read, write = traffic.read_misses, traffic.write_misses
+    on_demand, store_on_demand = read.stream * demand_share, write.stream * demand_share
     stores = write.total()
     lines = read.total() + stores
     # A line is written back as it was written: in a stream or not. Where no store missed (each
@@ -120,10 +135,10 @@ def _row(traffic: Traffic) -> list[float]:
     )
     return [
         read.chase,
-        read.indirect + read.opaque,
-        read.stream,
-        stores - write.stream,
-        write.stream,
+        read.indirect + read.opaque + on_demand,
+        read.stream - on_demand,
+        stores - write.stream + store_on_demand,
+        write.stream - store_on_demand,
         traffic.write_backs * (1.0 - streamed),
         traffic.write_backs * streamed,
         hits,

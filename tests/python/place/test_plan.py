@@ -152,6 +152,13 @@ def test_interleaving_a_half_adds_half_of_what_latency_adds():
     assert mixed == pytest.approx((near + far) / 2, rel=1e-6)
 
 
+def test_an_object_larger_than_the_budget_is_said_to_be_worth_splitting():
+    workload = samples.workload(objects=1, phases=("run",))
+    plan = place(workload, NEAR, FAR, "50%")
+    assert any("part of it could stay near" in caveat for caveat in plan.caveats)
+    assert not any("part of it" in c for c in place(workload, NEAR, FAR, "100%").caveats)
+
+
 def test_cost_follows_the_prices():
     workload = samples.workload()
     default = place(workload, NEAR, FAR, 0)

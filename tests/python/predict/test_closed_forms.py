@@ -8,6 +8,7 @@ import samples
 
 from nearfar.base.statistics import Estimate
 from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.interval import outcome
 from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
     CHASE,
@@ -132,3 +133,15 @@ def test_threads_share_bandwidth_and_wait_for_loaded_latency():
     assert together_ns > alone_ns
     # Four threads cannot draw more than the memory gives: bytes / bandwidth of wall time.
     assert together_ns / 4.0 >= 64e6 / 3.0 * 0.999 * min(1.0, 18e6 / (4 * 64e6 / 12.0))
+
+
+def test_a_phase_that_mostly_computes_has_no_wide_interval():
+    """Even serial misses explain a tenth of near time: what the classes say of it is little."""
+    traffic = phase(900e6, independent=1e6)
+    near = near_memory(samples.device("near", **NEAR))
+    far = far_memory(samples.device("far", **FAR), near)
+    kind = MODELS.get("inversion")
+    found = outcome(kind, traffic, near, far, kind(traffic, near, far)).slowdown
+    assert found.value == pytest.approx((900 + 180) / 900)
+    assert 1.0 <= found.low
+    assert found.high < 1.3
