@@ -1,0 +1,84 @@
+// The map of large ranges. The run time is no library to link tests to: its sources are included.
+#include "profile/runtime/regions.cpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+
+namespace nearfar::profile {
+__thread Thread this_thread = {};
+}
+
+using nearfar::profile::Region;
+using nearfar::profile::Regions;
+
+TEST_CASE("a hole cut into a region leaves both its sides") {
+  Regions regions;
+  REQUIRE(regions.reserve());
+  CHECK(regions.insert({0x1000, 0x9000, 5, true}));
+  std::uint64_t removed = 0;
+  regions.remove(0x3000, 0x5000, [&](const Region& part) {
+    CHECK(part.site == 5);
+    CHECK(part.counted);
+    removed += part.end - part.begin;
+  });
+  CHECK(removed == 0x2000);
+  CHECK(regions.find(0x2fff) == 5);
+  CHECK(regions.find(0x3000) == 0);
+  CHECK(regions.find(0x4fff) == 0);
+  CHECK(regions.find(0x5000) == 5);
+  CHECK(regions.find(0x8fff) == 5);
+  CHECK(regions.find(0x9000) == 0);
+  CHECK(regions.find(0xfff) == 0);
+}
+
+TEST_CASE("fill takes only what nothing holds") {
+  Regions regions;
+  REQUIRE(regions.reserve());
+  CHECK(regions.insert({0x3000, 0x4000, 7, true}));
+  CHECK(regions.insert({0x6000, 0x7000, 8, true}));
+  CHECK(regions.fill({0x1000, 0x8000, 9, false}));
+  CHECK(regions.find(0x1000) == 9);
+  CHECK(regions.find(0x3000) == 7);
+  CHECK(regions.find(0x4000) == 9);
+  CHECK(regions.find(0x6fff) == 8);
+  CHECK(regions.find(0x7fff) == 9);
+}
+
+TEST_CASE("random mappings and unmappings agree with a map of pages") {
+  Regions regions;
+  REQUIRE(regions.reserve());
+  std::map<std::uint64_t, std::uint16_t> pages;
+  std::mt19937 dice(4);
+  for (int i = 0; i < 3000; ++i) {
+    const std::uint64_t begin = dice() % 200;
+    const std::uint64_t end = begin + 1 + dice() % 20;
+    regions.remove(begin << 12, end << 12, [&](const Region& part) {
+      for (std::uint64_t page = part.begin >> 12; page < part.end >> 12; ++page) {
+        CHECK(pages[page] == part.site);
+        pages.erase(page);
+      }
+    });
+    for (std::uint64_t page = begin; page < end; ++page) CHECK(pages.count(page) == 0);
+    if (dice() % 3 == 0) continue;
+    const auto site = static_cast<std::uint16_t>(4 + dice() % 50);
+    CHECK(regions.insert({begin << 12, end << 12, site, true}));
+    for (std::uint64_t page = begin; page < end; ++page) pages[page] = site;
+    const std::uint64_t probe = dice() % 220;
+    const auto held = pages.find(probe);
+    CHECK(regions.find((probe << 12) + 5) == (held == pages.end() ? 0 : held->second));
+  }
+}
+
+TEST_CASE("a full table refuses and keeps what it has") {
+  Regions regions;
+  REQUIRE(regions.reserve());
+  // From the top down would move every region each time: from the bottom up is quick.
+  for (std::uint64_t i = 0; i < Regions::capacity; ++i) {
+    REQUIRE(regions.insert({i << 13, (i << 13) + 4096, 4, true}));
+  }
+  CHECK_FALSE(regions.insert({1ull << 40, (1ull << 40) + 4096, 5, true}));
+  CHECK(regions.find(0) == 4);
+  CHECK(regions.find(1ull << 40) == 0);
+}

@@ -1,0 +1,151 @@
+// Which lines are sampled, and that sampling them does not change miss ratios.
+#include "sim/cache/sampled_lines.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <set>
+#include <vector>
+
+#include "sim/cache/lru_cache.hpp"
+
+using nearfar::Bytes;
+using nearfar::sim::CacheGeometry;
+using nearfar::sim::LineWord;
+using nearfar::sim::LruCache;
+using nearfar::sim::SampledLines;
+
+namespace {
+
+constexpr std::uint64_t base = 0x7f1234560000;
+
+std::vector<std::uint64_t> sampled_in(const SampledLines& lines, std::uint64_t begin,
+                                      std::uint64_t size) {
+  std::vector<std::uint64_t> found;
+  lines.for_each(begin, size, [&](std::uint64_t line) { found.push_back(line); });
+  return found;
+}
+
+// Misses per access of `next()`'s lines, on a cache of `size`, one line in 2^rate_log2 simulated.
+// Misses are scaled by the rate, as profiles do: the share of *accesses* that is sampled depends on
+// whether the hottest lines happen to be, the share of misses hardly does.
+template <typename Next>
+double miss_ratio(Bytes size, unsigned rate_log2, int accesses, Next next) {
+  const SampledLines lines(rate_log2);
+  const CacheGeometry geometry = CacheGeometry::of(size, 16, rate_log2);
+  std::vector<LineWord> ways(geometry.lines());
+  LruCache cache(geometry, ways.data());
+  std::uint64_t misses = 0;
+  for (int i = 0; i < 2 * accesses; ++i) {
+    const std::uint64_t address = base + 64 * next();
+    if (!lines.sampled(address)) continue;
+    const std::uint64_t line = lines.ordinal(address);
+    const bool hit = cache.access_in(cache.set_of(lines.index(line)), line, 1, false).hit;
+    if (i < accesses) continue;  // the first half warms
+    misses += hit ? 0 : 1;
+  }
+  return static_cast<double>(misses << rate_log2) / accesses;
+}
+
+}  // namespace
+
+TEST_CASE("at rate 64 every page has exactly one sampled line, at other rates their share") {
+  for (const unsigned rate_log2 : {0u, 2u, 4u, 5u, 6u}) {
+    const SampledLines lines(rate_log2);
+    for (std::uint64_t page = 0; page < 1000; ++page) {
+      CHECK(sampled_in(lines, base + page * 4096, 4096).size() == 64u >> rate_log2);
+    }
+  }
+  const SampledLines sparse(9);
+  CHECK(sampled_in(sparse, base, 4096 * 80'000).size() == doctest::Approx(10'000).epsilon(0.05));
+}
+
+TEST_CASE("enumerating and testing find the same lines") {
+  for (const unsigned rate_log2 : {0u, 1u, 3u, 6u, 8u}) {
+    const SampledLines lines(rate_log2);
+    std::vector<std::uint64_t> tested;
+    for (std::uint64_t line = base; line < base + (4096 << 6); line += 64) {
+      if (lines.sampled(line)) tested.push_back(line);
+    }
+    CHECK(sampled_in(lines, base, 4096 << 6) == tested);
+  }
+}
+
+TEST_CASE("any_in and overlap agree with looking at every byte") {
+  std::mt19937_64 dice(1);
+  for (const unsigned rate_log2 : {0u, 4u, 6u, 8u}) {
+    const SampledLines lines(rate_log2);
+    for (int i = 0; i < 3000; ++i) {
+      const std::uint64_t begin = base + dice() % (1 << 16);
+      const std::uint64_t size = 1 + dice() % (i % 3 == 0 ? 20'000 : 200);
+      std::uint64_t bytes = 0;
+      for (std::uint64_t at = begin; at < begin + size; ++at) bytes += lines.sampled(at) ? 1 : 0;
+      CHECK(lines.any_in(begin, size) == (bytes > 0));
+      CHECK(lines.overlap(begin, size).bytes == bytes);
+    }
+  }
+}
+
+TEST_CASE("ordinals are dense and unique") {
+  for (const unsigned rate_log2 : {0u, 3u, 6u}) {
+    const SampledLines lines(rate_log2);
+    std::uint64_t expected = lines.ordinal(base);
+    for (const std::uint64_t line : sampled_in(lines, base, 1 << 20)) {
+      CHECK(lines.ordinal(line) == expected++);
+    }
+  }
+}
+
+TEST_CASE("a cyclic sweep hits below the capacity and misses above it, sampled as in full") {
+  for (const unsigned rate_log2 : {0u, 6u}) {
+    for (const double share : {0.95, 1.0, 1.5}) {
+      const auto lines = static_cast<std::uint64_t>(share * (8 << 20) / 64);
+      std::uint64_t at = 0;
+      auto next = [&] { return at = at + 1 == lines ? 0 : at + 1; };
+      const double ratio = miss_ratio(Bytes{8 << 20}, rate_log2, 2'000'000, next);
+      CHECK(ratio == (share <= 1.0 ? 0.0 : 1.0));
+    }
+  }
+}
+
+TEST_CASE("near the capacity the sampled cache thrashes in as many sets as the whole one") {
+  // With half a line per set too many, half of the sets get 17 lines for 16 ways and always miss.
+  const std::uint64_t capacity_lines = (8 << 20) / 64;
+  const std::uint64_t lines = capacity_lines + capacity_lines / 32;
+  double ratios[2];
+  for (const unsigned rate_log2 : {0u, 6u}) {
+    std::uint64_t at = 0;
+    auto next = [&] { return at = at + 1 == lines ? 0 : at + 1; };
+    ratios[rate_log2 / 6] = miss_ratio(Bytes{8 << 20}, rate_log2, 3'000'000, next);
+  }
+  CHECK(ratios[0] == doctest::Approx(0.5 * 17 / 16.5).epsilon(0.01));
+  CHECK(ratios[1] == doctest::Approx(ratios[0]).epsilon(0.03));
+}
+
+TEST_CASE("uniform and skewed random accesses: sampled within 3 % of full") {
+  std::mt19937_64 dice(3);
+  const std::uint64_t lines = (32 << 20) / 64;
+  auto uniform = [&] { return dice() % lines; };
+  auto skewed = [&] {
+    const double u = static_cast<double>(dice() >> 11) * 0x1p-53;
+    // Spread over the footprint, or hot lines would share pages, as they may, but need not.
+    const auto rank = static_cast<std::uint64_t>(u * u * u * static_cast<double>(lines));
+    return rank * 0x9E3779B1ull % lines;
+  };
+  const double full = miss_ratio(Bytes{8 << 20}, 0, 3'000'000, uniform);
+  CHECK(full == doctest::Approx(0.75).epsilon(0.01));
+  CHECK(miss_ratio(Bytes{8 << 20}, 6, 3'000'000, uniform) == doctest::Approx(full).epsilon(0.03));
+  const double full_skewed = miss_ratio(Bytes{8 << 20}, 0, 3'000'000, skewed);
+  CHECK(miss_ratio(Bytes{8 << 20}, 6, 3'000'000, skewed) ==
+        doctest::Approx(full_skewed).epsilon(0.03));
+}
+
+TEST_CASE("the inline filter of instrumented code is the same test") {
+  for (const unsigned rate_log2 : {0u, 3u, 6u, 8u}) {
+    const SampledLines lines(rate_log2);
+    for (std::uint64_t at = base; at < base + (1 << 16); at += 8) {
+      const bool inline_test = nf_sampled(at, NF_FILTER_MASK(rate_log2)) != 0;
+      CHECK(lines.sampled(at) == inline_test);
+    }
+  }
+}
