@@ -54,12 +54,12 @@ def place(
         measured, 2 MiB only where transparent huge pages are given to all.
     """
     from nearfar.base.files import check_writable
-    from nearfar.base.units import parse_size_bytes
     from nearfar.devices.library import load_device, load_near
     from nearfar.documents import WorkloadProfile, load, save
     from nearfar.documents.header import to_json
     from nearfar.documents.plan import Prices
     from nearfar.place.api import place as run
+    from nearfar.predict.pages import parse_page_bytes
 
     if output is not None:
         check_writable(output)
@@ -81,7 +81,7 @@ def place(
         prices=prices,
         optimiser=optimiser,
         model=model,
-        page_bytes=None if pages is None else parse_size_bytes(pages),
+        page_bytes=None if pages is None else parse_page_bytes(pages),
         profile_path=str(profile),
     )
     if output is not None:

@@ -42,11 +42,11 @@ def predict(
         measured, 2 MiB only where transparent huge pages are given to all.
     """
     from nearfar.base.files import check_writable
-    from nearfar.base.units import parse_size_bytes
     from nearfar.devices.library import device_names, load_device, load_near
     from nearfar.documents import WorkloadProfile, load, save
     from nearfar.documents.header import to_json
     from nearfar.predict.api import predict as run
+    from nearfar.predict.pages import parse_page_bytes
 
     if output is not None:
         check_writable(output)
@@ -59,7 +59,7 @@ def predict(
         [load_device(spec) for spec in specs],
         model,
         phases=phase,
-        page_bytes=None if pages is None else parse_size_bytes(pages),
+        page_bytes=None if pages is None else parse_page_bytes(pages),
         profile_path=str(profile),
     )
     if output is not None:

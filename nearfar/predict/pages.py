@@ -7,12 +7,22 @@ that the program had.
 
 from __future__ import annotations
 
+from nearfar.base.errors import NearfarError
+from nearfar.base.units import parse_size_bytes
 from nearfar.devices import curves
 from nearfar.documents.device import ChainsFigure, DeviceProfile
 
 SMALL_PAGE_BYTES = 4096
 LARGEST_HIT_REGION_BYTES = 32 << 10
 """A region at most so large is held by every first-level data cache of the last decade."""
+
+
+def parse_page_bytes(text: str) -> int:
+    """Parse a page size as typed; what is no page size is refused."""
+    size_bytes = parse_size_bytes(text)
+    if size_bytes < SMALL_PAGE_BYTES or size_bytes & (size_bytes - 1):
+        raise NearfarError(f"{text!r} is no page size: write 4KiB, 2MiB or 1GiB")
+    return size_bytes
 
 
 def program_page_bytes(near: DeviceProfile) -> int | None:

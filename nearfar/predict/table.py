@@ -14,9 +14,23 @@ from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 TOP_OBJECTS = 8
 """Objects shown per device; the document lists more."""
 
+MOST_IN_FULL = 3
+"""Devices shown in full; of more, one line each: the rest would scroll away."""
+
 
 def print_prediction(prediction: Prediction, console: Console) -> None:
-    """Print phases, the objects that add most, and the caveats, device by device."""
+    """Print phases, the objects that add most, and the caveats, device by device.
+
+    Of many devices, one line each.
+    """
+    if len(prediction.devices) > MOST_IN_FULL:
+        console.print(_overview(prediction))
+        console.print(
+            "Phases, objects and what each prediction cannot know: name up to "
+            f"{MOST_IN_FULL} devices, or write the document with -o.",
+            highlight=False,
+        )
+        return
     for number, device in enumerate(prediction.devices):
         if number:
             console.print()
@@ -26,6 +40,35 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
         console.print("It cannot know:", style="bold")
         for caveat in device.caveats:
             console.print(f"- {caveat}", markup=False, highlight=False)
+
+
+def _overview(prediction: Prediction) -> Table:
+    naive = [model.model.replace("-", "\n") for model in prediction.devices[0].total.models]
+    table = Table(
+        "far memory",
+        "slowdown (95 %)",
+        *naive,
+        "bound",
+        title=f"Whole run, everything far, near {escape(prediction.near)}, "
+        f"model {prediction.model}",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for device in sorted(prediction.devices, key=lambda device: device.total.slowdown.value):
+        total = device.total
+        table.add_row(
+            escape(device.far),
+            _slowdown(total),
+            *(f"{model.slowdown:.2f}" for model in total.models),
+            total.bound,
+        )
+    return table
+
+
+def _slowdown(phase: PhasePrediction) -> str:
+    found = phase.slowdown
+    return f"{found.value:.2f} ({found.low:.1f}-{found.high:.1f})"
 
 
 def _phases(prediction: Prediction, device: DevicePrediction) -> Table:
@@ -53,7 +96,7 @@ def _phases(prediction: Prediction, device: DevicePrediction) -> Table:
             escape(phase.phase),
             format_ns(phase.near_time_ns.value / operations) + suffix,
             format_ns(phase.far_time_ns.value / operations),
-            f"{phase.slowdown.value:.2f} ({phase.slowdown.low:.1f}-{phase.slowdown.high:.1f})",
+            _slowdown(phase),
             *(f"{model.slowdown:.2f}" for model in phase.models),
             phase.bound,
         )

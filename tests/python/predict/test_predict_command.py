@@ -66,6 +66,9 @@ def test_several_devices_and_the_whole_library(run: list[str], capsys):
     assert main([*run[:-1], "all", "--json"]) == ExitCode.DONE
     devices = json.loads(capsys.readouterr().out)["devices"]
     assert [device["far"] for device in devices] == device_names()
+    assert main([*run[:-1], "all"]) == ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in device_names())
 
 
 def test_a_profile_of_another_processor_is_said(tmp_path: Path, run: list[str], capsys):
@@ -94,6 +97,8 @@ def test_a_profile_of_another_processor_is_said(tmp_path: Path, run: list[str], 
     [
         (["--phase", "gte"], "did you mean 'get'"),
         (["--model", "inverson"], "did you mean 'inversion'"),
+        (["--pages", "5KiB"], "no page size"),
+        (["--pages", "4k"], "4k"),
         (["--far", "optane-100-6dim"], "did you mean 'optane-100-6dimm'"),
         (["--nosuch"], "nosuch"),
     ],
