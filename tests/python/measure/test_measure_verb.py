@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -48,12 +47,15 @@ def test_json_prints_the_document_and_writes_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_seconds_bound_it(tmp_path: Path) -> None:
-    start = time.monotonic()
-    done = nearfar("dram", "--quick", "--seconds", "3", "--largest", "1MiB", "--json", cwd=tmp_path)
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["measured"]["repetitions"] >= 3
-    assert time.monotonic() - start < 50  # generous: other programs may run, and pytest does
+def test_seconds_bound_it_but_leave_the_fewest_rounds(tmp_path: Path) -> None:
+    rounds = []
+    for seconds in ("0.001", "6"):
+        arguments = ("--quick", "--seconds", seconds, "--largest", "256KiB", "--json")
+        done = nearfar("dram", *arguments, cwd=tmp_path)
+        assert done.returncode == 0
+        rounds.append(json.loads(done.stdout)["measured"]["repetitions"])
+    assert rounds[0] == 3
+    assert rounds[1] >= rounds[0]
 
 
 @pytest.mark.parametrize(
