@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from nearfar.base.units import format_ns
 from nearfar.report.data import (
     TOTAL,
     UNMARKED,
@@ -15,6 +14,7 @@ from nearfar.report.data import (
     PhaseEffect,
     Saving,
 )
+from nearfar.report.words import percent_text, time_text
 
 SHARES = (0.10, 0.25, 0.50)
 """Budgets of the headline, as parts of the program's memory."""
@@ -95,10 +95,10 @@ def _memory_sentence(effect: Effect) -> str:
     if slow.value < HARDLY:
         words = f"hardly slower: {words}"
     if per is not None and effect.near_ns_per_operation is not None:
-        near = format_ns(effect.near_ns_per_operation)
-        return f"{words}; {format_ns(per.value)} per operation instead of {near}."
-    near = format_ns(effect.near_time_ns.value)
-    return f"{words}; {format_ns(effect.far_time_ns.value)} instead of {near}."
+        near = time_text(effect.near_ns_per_operation)
+        return f"{words}; {time_text(per.value)} per operation instead of {near}."
+    near = time_text(effect.near_time_ns.value)
+    return f"{words}; {time_text(effect.far_time_ns.value)} instead of {near}."
 
 
 def _sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> str:
@@ -116,19 +116,20 @@ def _sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> str:
         )
     span = f"{best:.2f} to {slowest:.2f}" if len(rows) > 1 else f"{slowest:.2f}"
     place = "far" if len(rows) > 1 else f"on {worst.title}"
-    head = f"{program} takes {span} times the CPU time{where} with all its data {place}."
+    head = f"{program} takes {span} times the CPU time{where} with all its data {place}"
+    hardest = max(worst.phases, key=lambda part: part.slowdown.value, default=None)
+    if hardest is not None and hardest.slowdown.value > slowest * HARDLY:
+        head += f", phase {hardest.phase} up to {hardest.slowdown.value:.2f}"
+    head += "."
     useful = next((row for row in worst.savings if row.added_share_avoided >= 0.5), None)
     if useful is None:
         return f"{head} {_no_half(worst)}"
     several = f"{useful.near_objects} objects" if useful.near_objects != 1 else "one object"
+    part = percent_text(useful.near_bytes / _footprint(useful))
     return (
-        f"{head} Keeping {several} near, {_percent(useful.near_bytes / _footprint(useful))} of its "
-        f"bytes, brings {slowest:.2f} down to {useful.slowdown.value:.2f}."
+        f"{head} Keeping {several} near, {part} of its bytes, "
+        f"brings {slowest:.2f} down to {useful.slowdown.value:.2f}."
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.{0 if share >= 0.0095 else 1}f}\u00a0%"
 
 
 def _footprint(row: Saving) -> float:
@@ -140,6 +141,6 @@ def _no_half(worst: MemoryAnswer) -> str:
         return "No plan was computed."
     last = worst.savings[-1]
     return (
-        f"No few objects carry it: even {_percent(last.budget_share)} of its bytes near "
+        f"No few objects carry it: even {percent_text(last.budget_share)} of its bytes near "
         f"leave {last.slowdown.value:.2f}."
     )

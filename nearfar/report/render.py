@@ -10,9 +10,10 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from nearfar.base.units import format_bytes, format_ns
+from nearfar.base.units import format_bytes
 from nearfar.report.data import ReportData
 from nearfar.report.figures import CONTROLS_BEFORE, FIGURES
+from nearfar.report.words import count_text, digits3, time_text
 
 HERE = Path(__file__).parent
 
@@ -39,9 +40,9 @@ def render(data: ReportData) -> str:
     )
     environment.filters |= {
         "bytes": format_bytes,
-        "ns": format_ns,
-        "digits3": _digits3,
-        "count": _count,
+        "ns": time_text,
+        "digits3": digits3,
+        "count": count_text,
     }
     script = _script()
     # The page may run exactly this script and fetch nothing: text that slipped through escaping
@@ -80,14 +81,3 @@ def _script() -> str:
     body = "\n".join(file.read_text() for file in own)
     # In a function, so that no name of ours meets one of the browser's or of an element's id.
     return "\n".join(file.read_text() for file in vendor) + f"\n(() => {{\n{body}\n}})();\n"
-
-
-def _digits3(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
-
-
-def _count(value: float) -> str:
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value:.3g}"

@@ -11,7 +11,7 @@ figure("slowdown", (root) => {
     const models = [...new Set(rows.flatMap((row) => row.models.map((m) => m.model)))]
       .filter((name) => name !== "null");
     const most = Math.max(1.25, ...rows.map((row) => 1.08 * row.slowdown.high));
-    const x = d3.scaleLinear([Math.min(1, ...rows.map((r) => r.slowdown.low)) < 0.97 ? 0.9 : 1, most],
+    const x = d3.scaleLinear([Math.min(1, ...rows.map((r) => r.slowdown.low - 0.01)), most],
       [1, width - 1]);
     const bottom = top + rows.length * rowHeight;
     xAxis(picture, x, { top, bottom, ticks: x.ticks(Math.min(8, width / 110)), format: (v) => `${v}×`,
