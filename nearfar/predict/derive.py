@@ -40,6 +40,14 @@ runs minutes apart. published: two papers on one device differ by about 5 %. ass
 DERIVED_CHAINS_ERROR = 0.10
 """Added to a derived chains curve's latency: chains on real far memories queue in the device."""
 
+USUAL_DRAM_NS = 100.0
+"""Idle latency of local DRAM on the machines that devices were published on: 92 to 116 ns in the
+library. Where near memory takes longer, the machine's own path does (virtualisation, a large
+mesh), and it may come on top of a published far latency too."""
+
+MUCH_SLOWER = 1.2
+"""Above the slowest local DRAM in the library, 116 ns."""
+
 LEAST_WRITE_BACK_SHARE = 0.25
 """Of an ordinary store's time per line, at least so much is the write-back; it keeps noise in
 two bandwidths from making write-backs free."""
@@ -100,11 +108,19 @@ def far_memory(device: DeviceProfile, near: Memory) -> Memory:
             f"{device.name} has no chains curve: it is derived from its latency and bandwidth "
             f"and from how many misses this core overlaps in {near.device.name}"
         )
+    own_path_ns = 0.0
     if device.measured is None:
         caveats.append(
             f"figures of {device.name} were had on another machine, whose cores and caches are "
             "in them"
         )
+        own_path_ns = _own_path_ns(near.device)
+        if own_path_ns:
+            caveats.append(
+                f"near memory here takes {USUAL_DRAM_NS + own_path_ns:.0f} ns where such machines "
+                f"take {USUAL_DRAM_NS:.0f}: if this machine adds as much to {device.name}, the "
+                "slowdown is near the interval's upper end"
+            )
     sequential = curves.bandwidth(device, "read", threads=1)
     stream_ns = LINE_BYTES / sequential.value_gb_per_s
     if sequential.threads != 1:
@@ -122,6 +138,7 @@ def far_memory(device: DeviceProfile, near: Memory) -> Memory:
         counts,
         costs,
         page_bytes=near.page_bytes,
+        own_path_ns=own_path_ns,
         derived=len(figures) < 2,
         core_stream_ns=stream_ns,
         caveats=caveats,
@@ -184,6 +201,7 @@ def _memory(
     costs: Array,
     *,
     page_bytes: int | None,
+    own_path_ns: float = 0.0,
     derived: bool,
     core_stream_ns: float,
     caveats: list[str],
@@ -216,6 +234,7 @@ def _memory(
         hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
         latency_error=max(_latency_error(latency), noise) + DERIVED_CHAINS_ERROR * derived,
         bandwidth_error=max(_bandwidth_error(sequential), _bandwidth_error(writes[1]), noise),
+        own_path_ns=own_path_ns,
         caveats=tuple(caveats),
     )
 
@@ -225,6 +244,14 @@ def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:
     # More chains never make a miss dearer; where a measured point says so, it is noise.
     costs = np.minimum.accumulate(np.array([figure.value_ns for figure in figures]))
     return counts, costs
+
+
+def _own_path_ns(near: DeviceProfile) -> float:
+    """Return how much longer local DRAM takes here than where devices were published, ns."""
+    if near.measured is None or near.technology != "dram":
+        return 0.0
+    latency_ns = curves.idle_read_latency_ns(near).value_ns
+    return latency_ns - USUAL_DRAM_NS if latency_ns > MUCH_SLOWER * USUAL_DRAM_NS else 0.0
 
 
 def _latency_error(figure: LatencyFigure) -> float:

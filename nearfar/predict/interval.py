@@ -64,6 +64,7 @@ def doubts(phase: PhaseTraffic, near: Memory, far: Memory) -> list[Doubt]:
         Doubt(lines=1.0 + lines),
         Doubt(far_latency=1.0 - min(latency, 0.9)),
         Doubt(far_latency=1.0 + latency),
+        Doubt(far_latency=1.0 + far.own_path_ns / far.latency_ns),
         Doubt(far_bandwidth=1.0 - min(bandwidth, 0.9)),
         Doubt(far_bandwidth=1.0 + bandwidth),
         Doubt(hits=0.0),

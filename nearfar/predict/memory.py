@@ -40,6 +40,8 @@ class Memory:
     """Relative half-width of the latencies."""
     bandwidth_error: float
     """Relative half-width of the bandwidths."""
+    own_path_ns: float = 0.0
+    """What the machine of near memory may add to a latency published on another machine, ns."""
     caveats: tuple[str, ...] = ()
     _log_counts: Array = field(init=False, repr=False)
     _log_costs: Array = field(init=False, repr=False)

@@ -8,7 +8,12 @@ import samples
 
 from nearfar.base.errors import NearfarError
 from nearfar.documents import DeviceProfile
-from nearfar.documents.device import BandwidthFigure, ChainsFigure, LoadedLatencyCurve
+from nearfar.documents.device import (
+    BandwidthFigure,
+    ChainsFigure,
+    LoadedLatencyCurve,
+    MeasuredContext,
+)
 from nearfar.predict.derive import (
     ASSUMED_PARALLELISM,
     far_memory,
@@ -18,6 +23,16 @@ from nearfar.predict.derive import (
 )
 from nearfar.predict.memory import LoadedFactor
 
+MEASURED = MeasuredContext(
+    memory_spec="dram",
+    repetitions=5,
+    seconds=1.0,
+    noise_floor=0.01,
+    timer_resolution_ns=20.0,
+    cpus=[0, 1],
+    llc_bytes=1 << 25,
+    environment={},
+)
 HAD = {"how": "published", "source": "here"}
 
 
@@ -116,3 +131,15 @@ def test_a_loaded_curve_that_dips_and_folds_back_is_taken_as_rising():
     assert factor.at(0.0) == factor.at(5.0) == 1.0
     assert factor.at(10.0) == factor.greatest == 1.5
     assert factor.at(99.0) == 1.5
+
+
+@pytest.mark.parametrize(("near_ns", "own_path_ns"), [(95.0, 0.0), (119.0, 0.0), (170.0, 70.0)])
+def test_a_slow_machine_may_add_its_own_path_to_a_published_latency(
+    near_ns: float, own_path_ns: float
+):
+    near = without(samples.device(latency_ns=near_ns), technology="dram", measured=MEASURED)
+    far = far_memory(without(samples.device("far", 300.0), chains=[]), near_memory(near))
+    assert far.own_path_ns == own_path_ns
+    assert any("upper end" in caveat for caveat in far.caveats) == (own_path_ns > 0)
+    measured_here = without(samples.device("far", 300.0), measured=MEASURED)
+    assert far_memory(measured_here, near_memory(near)).own_path_ns == 0.0
