@@ -115,7 +115,7 @@ def main() -> None:
     started = time.monotonic()
     nearfar("machine", "-o", FOLDER / "machine.json")
     nearfar("measure", "dram", "--quick", "--quiet", "-o", near)
-    nearfar("profile", "-o", run, *program.profile_command)
+    nearfar("profile", "--near", near, "-o", run, *program.profile_command)
     nearfar("predict", run, "--near", near, *far, "-o", FOLDER / "prediction.json", "--quiet")
     plans = []
     for name in FAR:

@@ -21,6 +21,7 @@ def profile(
     after: str = "0s",
     driver: str | None = None,
     llc: str | None = None,
+    near: Path | None = None,
     ways: int | None = None,
     memory: str = "64MiB",
     size: list[str] | None = None,
@@ -52,6 +53,9 @@ def profile(
         environment let it mark phases with `nearfar mark` or nearfar.profile.control.
     llc
         Size of the last-level cache to simulate, such as 32MiB; by default this machine's.
+    near
+        A DeviceProfile measured here: take from it how much last-level cache a core really gets,
+        which in a virtual machine is less than the processor claims.
     ways
         Its ways; by default this machine's.
     memory
@@ -77,6 +81,7 @@ def profile(
         after=after,
         driver=driver,
         llc=llc,
+        near=near,
         ways=ways,
         memory=memory,
         size=size or [],

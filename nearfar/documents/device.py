@@ -166,6 +166,9 @@ class MeasuredContext(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     timer_resolution_ns: float
     cpus: list[int]
     llc_bytes: int
+    """Last-level cache as the machine claims it."""
+    effective_llc_bytes: int | None = None
+    """Of it, what one core's chase got; None: the regions measured do not show it."""
     environment: dict[str, str]
     """Governor, huge pages, virtualisation, load average before and after."""
     warnings: list[str] = []

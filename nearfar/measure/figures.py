@@ -157,6 +157,16 @@ def _ns(values: Sequence[Sample]) -> dict[str, Any]:
     return {"value_ns": estimate.value, "low_ns": estimate.low, "high_ns": estimate.high}
 
 
+def random_latency_ns(samples: Samples) -> dict[int, float]:
+    """Return the median ns of a random chase by region size, on the largest pages measured."""
+    pages = max(point.page_bytes for point in samples)
+    return {
+        point.region_bytes: statistics.median(one.value for one in values)
+        for point, values in samples.items()
+        if (point.figure, point.kernel, point.page_bytes) == ("latency", "chase", pages)
+    }
+
+
 def doubts(samples: Samples, llc_bytes: int) -> list[str]:
     """Return what the samples themselves give reason to doubt, one sentence each."""
     found: list[str] = []
@@ -166,11 +176,7 @@ def doubts(samples: Samples, llc_bytes: int) -> list[str]:
             f"{wide} of {len(samples)} medians have an interval wider than +-{WIDE:.0%}: "
             "measure longer or at a quieter time"
         )
-    by_region: dict[int, float] = {}
-    pages = max(point.page_bytes for point in samples)
-    for point, values in samples.items():
-        if (point.figure, point.kernel, point.page_bytes) == ("latency", "chase", pages):
-            by_region[point.region_bytes] = statistics.median(one.value for one in values)
+    by_region = random_latency_ns(samples)
     inside = [size for size in by_region if size <= llc_bytes // 2]
     if inside and max(by_region) > llc_bytes:
         size = max(inside)

@@ -14,6 +14,7 @@ from nearfar.documents import DeviceProfile, producer
 from nearfar.documents.device import MeasuredContext, Source
 from nearfar.documents.header import cpu_model
 from nearfar.measure import environment, figures, room, topology
+from nearfar.measure.capacity import effective_llc_bytes
 from nearfar.measure.obtain import file_system_bytes, huge_share, is_direct, source_of
 from nearfar.measure.points import points, region_sizes
 from nearfar.measure.rounds import Limits, run_rounds
@@ -156,6 +157,11 @@ def measure(settings: Settings, progress: Progress = _no_progress) -> DeviceProf
             timer_resolution_ns=resolution_ns,
             cpus=list(cpus),
             llc_bytes=ready.topology.llc_bytes,
+            effective_llc_bytes=effective_llc_bytes(
+                figures.random_latency_ns(samples),
+                ready.topology.inner_bytes,
+                ready.topology.llc_bytes,
+            ),
             environment=facts,
             warnings=[
                 *ready.warnings,

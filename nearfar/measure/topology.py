@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from nearfar.machine.caches import read_caches
 from nearfar.machine.cxl import read_cxl
 from nearfar.machine.detect import last_level_cache
 from nearfar.machine.nodes import NODES
@@ -29,6 +30,8 @@ class Topology:
     nodes: tuple[int, ...]
     llc_bytes: int
     """Last-level cache as one CPU sees it."""
+    inner_bytes: int
+    """The largest data cache before the last level, as one CPU sees it; 0: none."""
     total_llc_bytes: int
     """Of all last-level caches that `cpus` can have at most."""
     llc_known: bool
@@ -54,9 +57,17 @@ def detect(root: Path = ROOT, allowed: set[int] | None = None) -> Topology:
         node=node,
         nodes=nodes,
         llc_bytes=llc_bytes,
+        inner_bytes=inner_cache_bytes(root),
         total_llc_bytes=llc_bytes * min(cache.count if cache else 1, len(cpus)),
         llc_known=cache is not None,
     )
+
+
+def inner_cache_bytes(root: Path = ROOT) -> int:
+    """Return the size of the largest data cache below the last level; 0: there is none."""
+    data = [cache for cache in read_caches(Tree(root)) if cache.type != "instruction"]
+    last = max((cache.level for cache in data), default=0)
+    return max((cache.size_bytes for cache in data if cache.level < last), default=0)
 
 
 def node_cpus(node: int, root: Path = ROOT) -> set[int]:

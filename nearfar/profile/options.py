@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
-from nearfar.base.units import parse_size_bytes
+from nearfar.base.units import format_bytes, parse_size_bytes
+from nearfar.documents import DeviceProfile, load
 from nearfar.machine import detect
 from nearfar.profile.launch import Job
 from nearfar.profile.session import Request
@@ -24,6 +25,7 @@ def make_request(
     after: str,
     driver: str | None,
     llc: str | None,
+    near: Path | None,
     ways: int | None,
     memory: str,
     size: Sequence[str],
@@ -40,6 +42,10 @@ def make_request(
         raise CommandError("--memory must be at least 1MiB")
     cache_bytes, cache_ways = (0, 0) if llc and ways else detect.llc()
     origin = "detected"
+    if near is not None:
+        if llc is not None:
+            raise CommandError("give --llc or --near, not both: each says the cache's size")
+        cache_bytes, origin = _measured_cache(near, cache_bytes)
     if llc is not None:
         cache_bytes, origin = parse_size_bytes(llc), f"--llc {llc}"
     if ways is not None:
@@ -63,6 +69,16 @@ def make_request(
         plain=plain,
         size=dict(_size(text) for text in size),
     )
+
+
+def _measured_cache(near: Path, claimed_bytes: int) -> tuple[int, str]:
+    """Return the size that measuring found one core to get, or what the machine claims."""
+    context = load(near, DeviceProfile).measured
+    if context is None or context.effective_llc_bytes is None:
+        return claimed_bytes, f"detected; {near.name} does not say how much of it a core gets"
+    size_bytes = context.effective_llc_bytes
+    claimed = format_bytes(context.llc_bytes)
+    return size_bytes, f"measured in {near.name}: what a core gets of {claimed}"
 
 
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}

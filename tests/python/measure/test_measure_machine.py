@@ -93,7 +93,7 @@ def test_node_memory_and_what_a_node_is_made_of(two_sockets: Path) -> None:
 
 
 def caches(llc_bytes: int, total_llc_bytes: int) -> topology.Topology:
-    return topology.Topology((0, 1), 0, (0,), llc_bytes, total_llc_bytes, True)
+    return topology.Topology((0, 1), 0, (0,), llc_bytes, 0, total_llc_bytes, True)
 
 
 def test_regions_are_eight_caches_where_memory_allows() -> None:

@@ -159,7 +159,7 @@ def test_memory_of_a_node_lands_there() -> None:
 
 def test_a_node_that_the_kernel_denies_is_one_sentence() -> None:
     # A tree that promises a node the kernel does not have: the kernel's refusal must come through.
-    promised = Topology((0,), 0, (0, 77), 1 << 20, 1 << 20, True)
+    promised = Topology((0,), 0, (0, 77), 1 << 20, 0, 1 << 20, True)
     with pytest.raises(NearfarError, match="on node 77"):
         source_of(parse_spec("node:77"), promised)(1 << 20, "4k")
 

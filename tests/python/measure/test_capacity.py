@@ -1,0 +1,40 @@
+"""The capacity a chase implies, against curves of known caches."""
+
+from __future__ import annotations
+
+import pytest
+
+from nearfar.measure.capacity import effective_llc_bytes
+
+MIB = 1 << 20
+
+
+def curve(capacity_bytes: int, llc_bytes: int, step: int) -> dict[int, float]:
+    """ns by region of a cache that keeps a random `capacity_bytes` of what is chased."""
+    latency: dict[int, float] = {}
+    size = MIB
+    while size <= 8 * llc_bytes:
+        hit = min(1.0, capacity_bytes / size)
+        latency[size] = 4.0 if size <= MIB else hit * 15 + (1 - hit) * 150
+        size *= step
+    return latency
+
+
+@pytest.mark.parametrize("capacity_mib", [5, 8, 11, 20, 32])
+def test_a_share_of_the_cache_is_recovered(capacity_mib: int) -> None:
+    found = effective_llc_bytes(curve(capacity_mib * MIB, 32 * MIB, 2), MIB, 32 * MIB)
+    # The largest region still hits now and then: memory seems a little nearer than it is.
+    assert found == pytest.approx(capacity_mib * MIB, rel=0.06)
+
+
+def test_coarse_steps_err_to_the_small_side_and_never_claim_more_than_there_is() -> None:
+    found = effective_llc_bytes(curve(32 * MIB, 32 * MIB, 4), MIB, 32 * MIB)
+    assert found is not None
+    assert 16 * MIB <= found <= 32 * MIB
+
+
+def test_what_the_regions_do_not_show_is_not_seen() -> None:
+    assert effective_llc_bytes({}, MIB, 32 * MIB) is None
+    assert effective_llc_bytes({4 * MIB: 15.0, 16 * MIB: 15.0}, MIB, 32 * MIB) is None
+    flat = {size * MIB: 100.0 for size in (4, 16, 64, 256)}
+    assert effective_llc_bytes(flat, MIB, 32 * MIB) is None
