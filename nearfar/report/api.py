@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
 from nearfar.documents.plan import Prices
@@ -38,6 +40,7 @@ def report(
     from nearfar.report.ladder import ladder, ladder_budgets
 
     check_phase(profile, phase)
+    fars, beside = distinct(near, fars, beside)
     check_plans(profile, near, fars, plans)
     if not profile.phases:
         # An honest page all the same: nothing was measured, so nothing is predicted.
@@ -52,6 +55,7 @@ def report(
         budgets.setdefault(first, f"--budget {budget}")
     elif plans:
         first = plans[0][1].budget_bytes
+    first_memory = plans[0][1].far if plans else None
     phases = [TOTAL, *(p.name for p in profile.phases)] if profile.objects else []
     made = [
         (origin, place(profile, near, far, bytes_, phase=name, prices=prices))
@@ -73,11 +77,31 @@ def report(
         [*made, *plans],
         stops=stops,
         beside=list(beside),
+        first_memory=first_memory,
         first_phase=phase,
         first_budget_bytes=first,
         source_folders=list(source_folders),
         how=how_predicted(prediction.model),
     )
+
+
+def distinct(
+    near: DeviceProfile, fars: Sequence[DeviceProfile], beside: Sequence[DeviceProfile]
+) -> tuple[list[DeviceProfile], list[DeviceProfile]]:
+    """Return the memories with names told apart: a second ``dram`` becomes ``dram-2``.
+
+    Two measurements of one kind of memory have one name, and near may be compared with itself.
+    """
+    seen = {near.name: 1}
+
+    def told_apart(device: DeviceProfile) -> DeviceProfile:
+        number = seen[device.name] = seen.get(device.name, 0) + 1
+        if number == 1:
+            return device
+        name, title = f"{device.name}-{number}", f"{device.title} ({number})"
+        return msgspec.structs.replace(device, name=name, title=title)
+
+    return [told_apart(device) for device in fars], [told_apart(device) for device in beside]
 
 
 def check_plans(

@@ -36,6 +36,7 @@ def prepare(
     *,
     stops: dict[tuple[str, str], list[Stop]] | None = None,
     beside: list[DeviceProfile] | None = None,
+    first_memory: str | None = None,
     first_phase: str = TOTAL,
     first_budget_bytes: int | None = None,
     source_folders: list[Path] | None = None,
@@ -83,7 +84,9 @@ def prepare(
     names = [phase.name for phase in phases]
     return ReportData(
         title=title,
-        first_memory=_slowest(effects, first_phase) or next((d.name for d in fars), ""),
+        first_memory=first_memory
+        or _slowest(effects, first_phase)
+        or next((device.name for device in fars), ""),
         first_phase=first_phase,
         first_budget_bytes=first_budget_bytes,
         footprint_bytes=sum(thing.size_bytes for thing in profile.objects),

@@ -71,6 +71,18 @@ def test_a_plan_made_before_is_shown(folder: Path, capsys: Any) -> None:
     assert {data["objects"][n]["id"] for n in shown["near"]} == near
 
 
+def test_memories_of_one_name_are_told_apart(folder: Path, capsys: Any) -> None:
+    save(samples.device("near-dram", latency_ns=200.0), folder / "slower.json")
+    far = ("--far", "near.json", "--far", "slower.json", "--device", "near.json")
+    assert run("--json", far=far) == 0
+    data = json.loads(capsys.readouterr().out)
+    names = [memory["name"] for memory in data["memories"]]
+    assert names == ["near-dram", "near-dram-2", "near-dram-3", "near-dram-4"]
+    slow = {e["memory"]: e["slowdown"]["value"] for e in data["effects"] if e["phase"] == "total"}
+    assert slow["near-dram-2"] == pytest.approx(1.0, abs=0.02)
+    assert slow["near-dram-3"] > 1.1
+
+
 def spoil_truncated(folder: Path) -> None:
     path = folder / "run.json"
     path.write_bytes(path.read_bytes()[:500])
