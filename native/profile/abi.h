@@ -88,13 +88,18 @@ void __nf_range(const void* address, size_t bytes, uint32_t site, uint32_t is_st
  * preserve_most. `shape` is rate_log2 << 16 | bytes << 1 | is_store. */
 NF_PRESERVE_MOST void __nf_span(const void* address, uint32_t site, uint32_t shape);
 
+/* `bytes` bytes from `address` (less than a page), which a short loop is about to touch in order or
+ * in reverse. preserve_most. `shape` is rate_log2 << 16 | is_store. */
+void __nf_row(const void* address, size_t bytes, uint32_t site, uint32_t shape);
+
 /* A string function is about to look at `first` and, unless null, `second`, at most `limit` bytes of
  * each: until they differ (second given) or until a byte equals `stop` (0..255, or -1 for none).
  * Called only if a sampled line is near; finds the true extent itself. Ordinary convention. */
 void __nf_string(const void* first, const void* second, size_t limit, int stop, uint32_t site);
 
-/* A loop whose accesses advance by constant steps is not tested at every access: it counts down to
- * the next iteration in which one of its streams enters a sampled line. The frame is on the
+/* A loop whose accesses advance by constant steps is not tested at every access. If it is short its
+ * lines are reported before it (__nf_row). Otherwise it counts down to the next iteration in which
+ * one of its streams enters a sampled line, so that streams interleave as they do. The frame is on the
  * loop's stack; the loop fills it on entry, the rest is the run time's. */
 struct nf_stream {
   uint64_t address; /* first byte touched in iteration 0 */

@@ -10,6 +10,8 @@ namespace {
 
 using nearfar::profile::find_next;
 using nearfar::profile::line_bytes;
+using nearfar::profile::page_bytes;
+using nearfar::profile::sampled_in_page;
 
 constexpr std::uint64_t not_begun = UINT64_MAX;
 
@@ -47,6 +49,24 @@ __attribute__((used)) void nf_span_body(const void* address, std::uint32_t site,
   if (nf_sampled(first, mask)) __nf_access(address, site, shape & 1);
   if ((first ^ last) / line_bytes != 0 && nf_sampled(last, mask))
     __nf_access(pointer(last & ~(line_bytes - 1)), site, shape & 1);
+}
+
+__attribute__((used)) void nf_row_body(const void* address, std::uint64_t bytes, std::uint32_t site,
+                                       std::uint32_t shape) {
+  const auto first = reinterpret_cast<std::uint64_t>(address);
+  const std::uint64_t end = first + bytes;
+  const unsigned rate_log2 = shape >> 16;
+  std::uint64_t line = first & ~(line_bytes - 1);
+  while (line < end) {
+    const std::uint64_t page_end = (line | (page_bytes - 1)) + 1;
+    const std::uint64_t found = sampled_in_page(line, rate_log2);
+    if (found < end && found < page_end) {
+      __nf_access(pointer(found > first ? found : first), site, shape & 1);
+      line = found + line_bytes;
+    } else {
+      line = page_end;
+    }
+  }
 }
 
 __attribute__((used)) std::uint64_t nf_loop_body(nf_loop* loop) {
@@ -136,6 +156,7 @@ __asm__(R"(
   .size \name, .-\name
   .endm
   nf_keep_registers __nf_span, nf_span_body, 1
+  nf_keep_registers __nf_row, nf_row_body, 1
   nf_keep_registers __nf_loop, nf_loop_body, 0
   .purgem nf_keep_registers
 )");

@@ -32,31 +32,41 @@ Value* Filter::line(IRBuilder<>& builder, Value* address) const {
 
 // A sampled line begins at some s = hash modulo the period; it meets [first, last] where
 // last - s < last - first + 64.
-Value* Filter::span(IRBuilder<>& builder, Value* address, std::uint64_t bytes) const {
-  const std::uint64_t reach = bytes - 1 + line_bytes;
-  if (reach > period_bytes()) return builder.getTrue();
+Value* Filter::distance(IRBuilder<>& builder, Value* address, std::uint64_t bytes) const {
   Value* last = builder.CreateAdd(address, builder.getInt64(bytes - 1));
   Value* bits =
       builder.CreateAnd(hash(builder, address), builder.getInt64(NF_FILTER_MASK(rate_log2_)));
-  Value* distance =
-      builder.CreateAnd(builder.CreateSub(last, bits), builder.getInt64(period_bytes() - 1));
-  return builder.CreateICmpULT(distance, builder.getInt64(reach), "nf.sampled");
+  return builder.CreateAnd(builder.CreateSub(last, bits), builder.getInt64(period_bytes() - 1),
+                           "nf.distance");
 }
 
-Value* Filter::range(IRBuilder<>& builder, Value* first, Value* last) const {
-  // A longer range has whole pages between its ends, which neither end's hash knows.
-  const std::uint64_t longest = std::min(page_bytes, period_bytes());
-  if (longest < page_bytes) return builder.getTrue();
+Value* Filter::within(IRBuilder<>& builder, Value* distance, std::uint64_t bytes) const {
+  return builder.CreateICmpULT(distance, builder.getInt64(bytes - 1 + line_bytes), "nf.sampled");
+}
+
+Value* Filter::span(IRBuilder<>& builder, Value* address, std::uint64_t bytes) const {
+  return within(builder, distance(builder, address, bytes), bytes);
+}
+
+// A longer range has whole pages between its ends, which neither end's hash knows.
+std::uint64_t Filter::short_bytes() const { return page_bytes - line_bytes; }
+
+Value* Filter::short_range(IRBuilder<>& builder, Value* first, Value* last) const {
+  if (period_bytes() < page_bytes) return builder.getTrue();
   Value* mask = builder.getInt64(NF_FILTER_MASK(rate_log2_));
   Value* period = builder.getInt64(period_bytes() - 1);
-  Value* length = builder.CreateSub(last, first);
-  Value* reach = builder.CreateAdd(length, builder.getInt64(line_bytes));
+  Value* reach = builder.CreateAdd(builder.CreateSub(last, first), builder.getInt64(line_bytes));
   auto meets = [&](Value* page) {
     Value* bits = builder.CreateAnd(hash(builder, page), mask);
     return builder.CreateICmpULT(builder.CreateAnd(builder.CreateSub(last, bits), period), reach);
   };
-  Value* is_long = builder.CreateICmpUGT(length, builder.getInt64(longest - line_bytes));
-  return builder.CreateOr(is_long, builder.CreateOr(meets(first), meets(last)), "nf.sampled");
+  return builder.CreateOr(meets(first), meets(last), "nf.sampled");
+}
+
+Value* Filter::range(IRBuilder<>& builder, Value* first, Value* last) const {
+  Value* is_long =
+      builder.CreateICmpUGT(builder.CreateSub(last, first), builder.getInt64(short_bytes()));
+  return builder.CreateOr(is_long, short_range(builder, first, last), "nf.sampled");
 }
 
 MDNode* Filter::weights(LLVMContext& context) const {

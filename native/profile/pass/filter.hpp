@@ -15,12 +15,22 @@ class Filter {
   // Whether the line of `address` (i64, or a vector of them) is sampled.
   llvm::Value* line(llvm::IRBuilder<>& builder, llvm::Value* address) const;
 
+  // How far before byte `address` + `bytes` - 1 a sampled line begins, modulo the distance at
+  // which they repeat: one of the `bytes` (1..64) is in a sampled line if less than reach(bytes).
+  llvm::Value* distance(llvm::IRBuilder<>& builder, llvm::Value* address,
+                        std::uint64_t bytes) const;
+  llvm::Value* within(llvm::IRBuilder<>& builder, llvm::Value* distance, std::uint64_t bytes) const;
+
   // Whether a line of the `bytes` (1..64) from `address` may be sampled. Where they cross a page,
   // the first page's hash is used for both: wrong once in 64 such crossings.
   llvm::Value* span(llvm::IRBuilder<>& builder, llvm::Value* address, std::uint64_t bytes) const;
 
   // Whether a line from byte `first` to byte `last` may be sampled; never no where one is.
   llvm::Value* range(llvm::IRBuilder<>& builder, llvm::Value* first, llvm::Value* last) const;
+
+  // Likewise where last - first is known to be at most `short_bytes`.
+  llvm::Value* short_range(llvm::IRBuilder<>& builder, llvm::Value* first, llvm::Value* last) const;
+  std::uint64_t short_bytes() const;
 
   // Branch weights of "sampled": so rare that it must cost the rest nothing.
   llvm::MDNode* weights(llvm::LLVMContext& context) const;

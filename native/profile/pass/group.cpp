@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/PostOrderIterator.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/IntrinsicInst.h>
 
@@ -20,7 +21,22 @@ std::int64_t round_down(std::int64_t value, std::uint64_t alignment) {
 }
 
 // Groups that later accesses of the block may join, by base.
-using Open = DenseMap<Value*, SmallVector<std::size_t, 2>>;
+using Open = DenseMap<const SCEV*, SmallVector<std::size_t, 2>>;
+
+// Splits a pointer into what varies and a constant number of bytes: &a[i].x and &a[i].y are one
+// base.
+std::pair<const SCEV*, std::int64_t> split_pointer(Value* pointer, ScalarEvolution& evolution) {
+  const SCEV* whole = evolution.getSCEV(pointer);
+  const SCEV* part = whole;
+  while (const auto* recurrence = dyn_cast<SCEVAddRecExpr>(part)) part = recurrence->getStart();
+  const auto* sum = dyn_cast<SCEVAddExpr>(part);
+  const auto* constant = sum != nullptr ? dyn_cast<SCEVConstant>(sum->getOperand(0)) : nullptr;
+  if (constant == nullptr || constant->getAPInt().getSignificantBits() > 32) return {whole, 0};
+  const std::int64_t offset = constant->getAPInt().getSExtValue();
+  const SCEV* back = evolution.getConstant(evolution.getEffectiveSCEVType(whole->getType()),
+                                           static_cast<std::uint64_t>(-offset), true);
+  return {evolution.getAddExpr(whole, back), offset};
+}
 
 std::uint64_t base_alignment(const Access& access, std::int64_t offset) {
   const std::uint64_t alignment = std::min<std::uint64_t>(access.alignment, line_bytes);
@@ -55,8 +71,9 @@ bool join_from_before(const Group& group, const Access& access, std::int64_t off
   return covers(group, offset, offset + static_cast<std::int64_t>(access.bytes));
 }
 
-Group begin_group(const Access& access, std::int64_t offset) {
+Group begin_group(const Access& access, const SCEV* base, std::int64_t offset) {
   Group group;
+  group.base = base;
   group.leader = access;
   group.offset = offset;
   group.low = offset;
@@ -82,7 +99,7 @@ bool Group::may_straddle() const {
 }
 
 std::vector<Group> group_accesses(Function& function, const std::vector<Access>& accesses,
-                                  const DataLayout& layout, bool merge) {
+                                  ScalarEvolution& evolution, bool merge) {
   DenseMap<const Instruction*, const Access*> by_instruction;
   for (const Access& access : accesses) by_instruction[access.instruction] = &access;
 
@@ -106,9 +123,7 @@ std::vector<Group> group_accesses(Function& function, const std::vector<Access>&
         continue;
       }
       const Access& access = *found->second;
-      APInt constant(64, 0);
-      Value* base = access.pointer->stripAndAccumulateConstantOffsets(layout, constant, true);
-      const std::int64_t offset = constant.getSExtValue();
+      const auto [base, offset] = split_pointer(access.pointer, evolution);
       bool joined = false;
       if (merge) {
         for (const std::size_t i : open[base])
@@ -118,7 +133,7 @@ std::vector<Group> group_accesses(Function& function, const std::vector<Access>&
       }
       if (joined) continue;
       open[base].push_back(groups.size());
-      groups.push_back(begin_group(access, offset));
+      groups.push_back(begin_group(access, base, offset));
     }
     for (auto& [base, indices] : from_before) open[base].append(indices.begin(), indices.end());
     at_end[block] = std::move(open);

@@ -12,19 +12,40 @@ namespace {
 // they will read, and few of the strings that programs compare are longer.
 constexpr std::uint64_t string_window_bytes = 256;
 
-FunctionCallee declare(Module& module, StringRef name, FunctionType* type, bool preserve_most) {
-  FunctionCallee callee = module.getOrInsertFunction(name, type);
+FunctionCallee declare(Module& module, const Twine& name, FunctionType* type) {
+  FunctionCallee callee = module.getOrInsertFunction(name.str(), type);
   auto* function = cast<Function>(callee.getCallee()->stripPointerCasts());
-  if (preserve_most) function->setCallingConv(CallingConv::PreserveMost);
-  // The loader's lazy binding would spoil r10, which preserve_most keeps.
-  function->addFnAttr(Attribute::NonLazyBind);
   function->addFnAttr(Attribute::NoUnwind);
   function->addFnAttr(Attribute::Cold);
   return callee;
 }
 
+// An entry called with preserve_most goes by a stub in the program itself: the loader's lazy
+// binding would spoil r10, and a call by the address in the offset table would make the compiler
+// keep that address in a register around the loop.
+FunctionCallee declare_preserving(Module& module, const std::string& name, FunctionType* type) {
+  const std::string stub = name + "_stub";
+  FunctionCallee callee = declare(module, stub, type);
+  auto* function = cast<Function>(callee.getCallee()->stripPointerCasts());
+  function->setCallingConv(CallingConv::PreserveMost);
+  function->setVisibility(GlobalValue::HiddenVisibility);
+  function->setDSOLocal(true);
+  module.appendModuleInlineAsm(".pushsection .text." + stub + ",\"axG\",@progbits," + stub +
+                               ",comdat\n.weak " + stub + "\n.hidden " + stub + "\n.type " + stub +
+                               ",@function\n" + stub + ":\njmp *" + name +
+                               "@GOTPCREL(%rip)\n.size " + stub + ",.-" + stub + "\n.popsection");
+  return callee;
+}
+
 void call_preserving(IRBuilder<>& builder, FunctionCallee callee, ArrayRef<Value*> arguments) {
   builder.CreateCall(callee, arguments)->setCallingConv(CallingConv::PreserveMost);
+}
+
+// The pointer `low` bytes from the group's base.
+Value* at_offset(IRBuilder<>& builder, const Group& group, std::int64_t low) {
+  if (low == group.offset) return group.leader.pointer;
+  return builder.CreateConstGEP1_64(builder.getInt8Ty(), group.leader.pointer,
+                                    static_cast<std::uint64_t>(low - group.offset));
 }
 
 Value* as_i64(IRBuilder<>& builder, Value* value) {
@@ -39,14 +60,15 @@ Entries::Entries(Module& module) {
   Type* pointer = PointerType::get(context, 0);
   Type* i32 = Type::getInt32Ty(context);
   Type* i64 = Type::getInt64Ty(context);
-  access =
-      declare(module, "__nf_access", FunctionType::get(nothing, {pointer, i32, i32}, false), true);
-  span = declare(module, "__nf_span", FunctionType::get(nothing, {pointer, i32, i32}, false), true);
-  range = declare(module, "__nf_range", FunctionType::get(nothing, {pointer, i64, i32, i32}, false),
-                  false);
-  string = declare(module, "__nf_string",
-                   FunctionType::get(nothing, {pointer, pointer, i64, i32, i32}, false), false);
-  loop = declare(module, "__nf_loop", FunctionType::get(i64, {pointer}, false), true);
+  auto entry = [&](Type* result, ArrayRef<Type*> arguments) {
+    return FunctionType::get(result, arguments, false);
+  };
+  access = declare_preserving(module, "__nf_access", entry(nothing, {pointer, i32, i32}));
+  span = declare_preserving(module, "__nf_span", entry(nothing, {pointer, i32, i32}));
+  row = declare_preserving(module, "__nf_row", entry(nothing, {pointer, i64, i32, i32}));
+  loop = declare_preserving(module, "__nf_loop", entry(i64, {pointer}));
+  range = declare(module, "__nf_range", entry(nothing, {pointer, i64, i32, i32}));
+  string = declare(module, "__nf_string", entry(nothing, {pointer, pointer, i64, i32, i32}));
 }
 
 Inserter::Inserter(Module& module, const Options& options, Sites& sites)
@@ -57,30 +79,38 @@ Instruction* Inserter::cold(Value* sampled, Instruction* before) {
   return SplitBlockAndInsertIfThen(sampled, before, false, filter_.weights(before->getContext()));
 }
 
-void Inserter::group(const Group& group, nf_class access_class) {
+Value* Inserter::is_sampled(IRBuilder<>& builder, const Group& group, Anchor* anchor,
+                            bool is_first) {
+  if (options_.every_access()) return builder.getTrue();
+  auto address = [&](std::int64_t low) {
+    return builder.CreatePtrToInt(at_offset(builder, group, low), builder.getInt64Ty());
+  };
+  if (anchor == nullptr)
+    return group.may_straddle() ? filter_.span(builder, address(group.low), group.bytes())
+                                : filter_.line(builder, address(group.low));
+  if (is_first) anchor->distance = filter_.distance(builder, address(anchor->low), anchor->bytes());
+  return filter_.within(builder, anchor->distance, anchor->bytes());
+}
+
+void Inserter::group(const Group& group, nf_class access_class, Anchor* anchor, bool is_first) {
   const Access& leader = group.leader;
   const std::uint32_t site =
       sites_.add(*leader.instruction, group.bytes(), group.operation, access_class);
   IRBuilder<> builder(leader.instruction);
-  Value* pointer = leader.pointer;
-  if (group.low != group.offset)
-    pointer = builder.CreateConstGEP1_64(builder.getInt8Ty(), pointer,
-                                         static_cast<std::uint64_t>(group.low - group.offset));
-  Value* address = builder.CreatePtrToInt(pointer, builder.getInt64Ty());
-  const bool wide = group.may_straddle() && group.bytes() <= 64;
-  Value* sampled = options_.every_access() ? builder.getTrue()
-                   : wide                  ? filter_.span(builder, address, group.bytes())
-                                           : filter_.line(builder, address);
+  Value* sampled = is_sampled(builder, group, anchor, is_first);
   builder.SetInsertPoint(cold(sampled, leader.instruction));
-  if (wide) {
-    const std::uint64_t shape =
-        options_.rate_log2 << 16 | group.bytes() << 1 | (group.stores ? 1 : 0);
-    call_preserving(builder, entries_.span,
-                    {pointer, sites_.id(builder, site), builder.getInt32(shape)});
-  } else {
+  Value* pointer = at_offset(builder, group, group.low);
+  // After a single line's test the line is known to be sampled; after a wider one it is not.
+  const bool exact = options_.every_access() || anchor == nullptr;
+  if (exact && !group.may_straddle()) {
     call_preserving(builder, entries_.access,
                     {pointer, sites_.id(builder, site), builder.getInt32(group.stores)});
+    return;
   }
+  const std::uint64_t shape =
+      options_.rate_log2 << 16 | group.bytes() << 1 | (group.stores ? 1 : 0);
+  call_preserving(builder, entries_.span,
+                  {pointer, sites_.id(builder, site), builder.getInt32(shape)});
 }
 
 void Inserter::lanes(const LaneAccess& access, nf_class access_class) {

@@ -5,6 +5,7 @@
 #include <llvm/IR/Module.h>
 
 #include "access.hpp"
+#include "anchor.hpp"
 #include "filter.hpp"
 #include "group.hpp"
 #include "options.hpp"
@@ -18,6 +19,7 @@ struct Entries {
   llvm::FunctionCallee access;
   llvm::FunctionCallee span;
   llvm::FunctionCallee range;
+  llvm::FunctionCallee row;
   llvm::FunctionCallee string;
   llvm::FunctionCallee loop;
 };
@@ -26,7 +28,9 @@ class Inserter {
  public:
   Inserter(llvm::Module& module, const Options& options, Sites& sites);
 
-  void group(const Group& group, nf_class access_class);
+  // `anchor` is what the group's test shares with others' (may be null), `is_first` whether this
+  // group computes it.
+  void group(const Group& group, nf_class access_class, Anchor* anchor, bool is_first);
   void lanes(const LaneAccess& access, nf_class access_class);
   void range(const RangeAccess& access, nf_class access_class);
   void string(const StringAccess& access, nf_class access_class);
@@ -40,6 +44,9 @@ class Inserter {
   unsigned rate_log2() const { return options_.rate_log2; }
 
  private:
+  llvm::Value* is_sampled(llvm::IRBuilder<>& builder, const Group& group, Anchor* anchor,
+                          bool is_first);
+
   const Options& options_;
   Filter filter_;
   Entries entries_;

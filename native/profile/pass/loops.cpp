@@ -158,56 +158,62 @@ std::vector<bool> LoopPlan::choose(const std::vector<Group>& groups) {
   return taken;
 }
 
-void LoopPlan::test_before_loop(Hoisted& hoisted, const Filter& filter) {
+void LoopPlan::compute_extents(Hoisted& hoisted, const Filter& filter) {
   Instruction* at = hoisted.loop->getLoopPreheader()->getTerminator();
   IRBuilder<> builder(at);
   Type* i64 = builder.getInt64Ty();
   SCEVExpander expander(evolution_, function_.getParent()->getDataLayout(), "nf");
   Value* count = expander.expandCodeFor(hoisted.back_edges, i64, at);
+  std::uint64_t longest_short = UINT64_MAX;
   for (Stream& stream : hoisted.streams) {
     stream.first_address = expander.expandCodeFor(stream.start, i64, at);
     Value* way =
         builder.CreateMul(count, builder.getInt64(static_cast<std::uint64_t>(stream.step)));
     Value* end = builder.CreateAdd(stream.first_address, way);
-    Value* low = stream.step > 0 ? stream.first_address : end;
-    Value* high = stream.step > 0 ? end : stream.first_address;
-    high = builder.CreateAdd(high, builder.getInt64(stream.bytes - 1));
-    Value* sampled = filter.range(builder, low, high);
-    hoisted.sampled =
-        hoisted.sampled == nullptr ? sampled : builder.CreateOr(hoisted.sampled, sampled);
+    stream.low = stream.step > 0 ? stream.first_address : end;
+    stream.high = builder.CreateAdd(stream.step > 0 ? end : stream.first_address,
+                                    builder.getInt64(stream.bytes - 1));
+    const std::uint64_t room = filter.short_bytes() - std::min(filter.short_bytes(), stream.bytes);
+    longest_short =
+        std::min(longest_short, room / static_cast<std::uint64_t>(std::abs(stream.step)));
+  }
+  hoisted.is_long = builder.CreateICmpUGT(count, builder.getInt64(longest_short), "nf.long");
+}
+
+// In a loop known to be short: each stream's sampled line, if there is one, is reported before it.
+void LoopPlan::report_rows(const Hoisted& hoisted, Instruction* at, Inserter& inserter) {
+  for (const Stream& stream : hoisted.streams) {
+    IRBuilder<> builder(at);
+    Value* sampled = inserter.filter().short_range(builder, stream.low, stream.high);
+    // One row in two may well have one: not so cold that its code should be out of the way.
+    Instruction* report = SplitBlockAndInsertIfThen(
+        sampled, at, false, MDBuilder(at->getContext()).createBranchWeights(1, 4));
+    builder.SetInsertPoint(report);
+    Value* bytes =
+        builder.CreateAdd(builder.CreateSub(stream.high, stream.low), builder.getInt64(1));
+    CallInst* call = builder.CreateCall(
+        inserter.entries().row,
+        {builder.CreateIntToPtr(stream.low, PointerType::get(at->getContext(), 0)), bytes,
+         inserter.sites().id(builder, stream.site),
+         builder.getInt32(inserter.rate_log2() << 16 | (stream.stores ? 1 : 0))});
+    call->setCallingConv(CallingConv::PreserveMost);
   }
 }
 
-void LoopPlan::count_down(Hoisted& hoisted, const std::vector<Group>& groups,
-                          const std::vector<nf_class>& classes, Inserter& inserter, Value* frame) {
+// In a loop known to be long: returns the number of iterations until the first event.
+Value* LoopPlan::fill_frame(const Hoisted& hoisted, Instruction* at, Inserter& inserter,
+                            Value* frame) {
   LLVMContext& context = function_.getContext();
-  BasicBlock* header = hoisted.loop->getHeader();
-  BasicBlock* latch = hoisted.loop->getLoopLatch();
-  BasicBlock* before = hoisted.loop->getLoopPreheader();
   StructType* type = frame_type(context, hoisted.streams.size());
-  Type* i64 = Type::getInt64Ty(context);
-
-  // Before the loop: fill the frame and ask for the first event, if there may be one.
-  Instruction* end = before->getTerminator();
-  Instruction* fill = SplitBlockAndInsertIfThen(hoisted.sampled, end, false,
-                                                MDBuilder(context).createBranchWeights(1, 4));
-  IRBuilder<> builder(fill);
-  builder.SetCurrentDebugLocation(
-      groups[hoisted.streams[0].group].leader.instruction->getDebugLoc());
+  StructType* element = stream_type(context);
+  IRBuilder<> builder(at);
   builder.CreateStore(builder.getInt64(UINT64_MAX), builder.CreateStructGEP(type, frame, 0));
   builder.CreateStore(builder.getInt32(static_cast<std::uint32_t>(hoisted.streams.size())),
                       builder.CreateStructGEP(type, frame, 1));
   builder.CreateStore(builder.getInt32(inserter.rate_log2()),
                       builder.CreateStructGEP(type, frame, 2));
-  StructType* element = stream_type(context);
   for (unsigned i = 0; i < hoisted.streams.size(); ++i) {
     const Stream& stream = hoisted.streams[i];
-    const std::uint64_t per_line =
-        stream.merged *
-        std::max<std::uint64_t>(1, 64 / static_cast<std::uint64_t>(std::abs(stream.step)));
-    const std::uint32_t site =
-        inserter.sites().add(*groups[stream.group].leader.instruction, stream.bytes,
-                             stream.operation, classes[stream.group], per_line);
     Value* place = builder.CreateInBoundsGEP(
         type, frame, {builder.getInt64(0), builder.getInt32(3), builder.getInt64(i)});
     auto set = [&](unsigned field, Value* value) {
@@ -215,27 +221,29 @@ void LoopPlan::count_down(Hoisted& hoisted, const std::vector<Group>& groups,
     };
     set(0, stream.first_address);
     set(1, builder.getInt64(static_cast<std::uint64_t>(stream.step)));
-    set(2, inserter.sites().id(builder, site));
+    set(2, inserter.sites().id(builder, stream.site));
     set(3, builder.getInt16(static_cast<std::uint16_t>(stream.bytes)));
     set(4, builder.getInt16(stream.stores ? 1 : 0));
   }
-  Value* first_event = call_loop(builder, inserter.entries(), frame);
-  builder.SetInsertPoint(end->getParent(), end->getParent()->begin());
-  PHINode* first = builder.CreatePHI(i64, 2, "nf.first");
-  first->addIncoming(builder.getInt64(UINT64_MAX), before);
-  first->addIncoming(first_event, fill->getParent());
+  return call_loop(builder, inserter.entries(), frame);
+}
 
-  // In the loop: count down; at 0 report and ask for the next event.
-  builder.SetInsertPoint(header, header->begin());
+// In the loop: counts down from `first`; at 0 reports and asks for the next event.
+void LoopPlan::count_down(const Hoisted& hoisted, PHINode* first, Inserter& inserter,
+                          Value* frame) {
+  BasicBlock* header = hoisted.loop->getHeader();
+  BasicBlock* latch = hoisted.loop->getLoopLatch();
+  Type* i64 = first->getType();
+  IRBuilder<> builder(header, header->begin());
   PHINode* remaining = builder.CreatePHI(i64, 2, "nf.remaining");
-  remaining->addIncoming(first, end->getParent());
-  remaining->addIncoming(PoisonValue::get(i64), latch);
+  remaining->addIncoming(first, first->getParent());
+  remaining->addIncoming(PoisonValue::get(i64), latch);  // until `next` is there
   Instruction* body = &*header->getFirstInsertionPt();
   builder.SetInsertPoint(body);
   Value* due = builder.CreateICmpEQ(remaining, builder.getInt64(0), "nf.due");
   Value* one_less = builder.CreateSub(remaining, builder.getInt64(1));
   Instruction* report =
-      SplitBlockAndInsertIfThen(due, body, false, inserter.filter().weights(context));
+      SplitBlockAndInsertIfThen(due, body, false, inserter.filter().weights(body->getContext()));
   builder.SetInsertPoint(report);
   Value* next_event =
       builder.CreateSub(call_loop(builder, inserter.entries(), frame), builder.getInt64(1));
@@ -247,21 +255,43 @@ void LoopPlan::count_down(Hoisted& hoisted, const std::vector<Group>& groups,
     if (isa<PoisonValue>(remaining->getIncomingValue(i))) remaining->setIncomingValue(i, next);
 }
 
+void LoopPlan::instrument(Hoisted& hoisted, Inserter& inserter, Value* frame) {
+  Instruction* end = hoisted.loop->getLoopPreheader()->getTerminator();
+  const auto* known = dyn_cast<ConstantInt>(hoisted.is_long);
+  if (known != nullptr && known->isZero()) return report_rows(hoisted, end, inserter);
+  Instruction* if_long = nullptr;
+  Instruction* if_short = nullptr;
+  SplitBlockAndInsertIfThenElse(hoisted.is_long, end, &if_long, &if_short);
+  Value* first_event = fill_frame(hoisted, if_long, inserter, frame);
+  report_rows(hoisted, if_short, inserter);
+  IRBuilder<> builder(end->getParent(), end->getParent()->begin());
+  PHINode* first = builder.CreatePHI(builder.getInt64Ty(), 2, "nf.first");
+  first->addIncoming(first_event, if_long->getParent());
+  first->addIncoming(builder.getInt64(UINT64_MAX), if_short->getParent());
+  count_down(hoisted, first, inserter, frame);
+}
+
 void LoopPlan::apply(const std::vector<Group>& groups, const std::vector<nf_class>& classes,
                      Inserter& inserter) {
   std::size_t most = 0;
   for (Hoisted& hoisted : hoisted_) {
     if (hoisted.streams.empty()) continue;
     most = std::max(most, hoisted.streams.size());
-    test_before_loop(hoisted, inserter.filter());
+    compute_extents(hoisted, inserter.filter());
+    for (Stream& stream : hoisted.streams) {
+      const auto step = static_cast<std::uint64_t>(std::abs(stream.step));
+      stream.site = inserter.sites().add(*groups[stream.group].leader.instruction, stream.bytes,
+                                         stream.operation, classes[stream.group],
+                                         stream.merged * std::max<std::uint64_t>(1, 64 / step));
+    }
   }
   if (most == 0) return;
   IRBuilder<> builder(&*function_.getEntryBlock().getFirstInsertionPt());
   AllocaInst* frame =
       builder.CreateAlloca(frame_type(function_.getContext(), most), nullptr, "nf.frame");
-  // Loops' blocks are changed last: test_before_loop still asks for preheaders of later loops.
+  // Loops' blocks are changed last: compute_extents still asks for preheaders of later loops.
   for (Hoisted& hoisted : hoisted_)
-    if (!hoisted.streams.empty()) count_down(hoisted, groups, classes, inserter, frame);
+    if (!hoisted.streams.empty()) instrument(hoisted, inserter, frame);
 }
 
 }  // namespace nearfar::pass

@@ -1,11 +1,13 @@
 // Takes streams out of innermost loops.
 //
-// Before the loop, an inline test asks whether any of its streams will meet a sampled line at all;
-// if none will, the loop runs with nothing but a counter that never gets to 0. If one may, the
-// run time works out the first iteration that enters a sampled line, and the loop counts down to
-// it; that iteration reports, in its place among the loop's other accesses, and counts down to the
-// next. So order is kept to the iteration, an early exit reports nothing that did not happen, and
-// the cost per iteration is one decrement however many streams there are.
+// A loop whose streams each stay within some 4 KiB is short: an inline test before it asks, for
+// each stream, whether it will meet a sampled line, and if so reports that line there and then. The
+// order among the loop's accesses is lost, but only within fewer accesses than a cache forgets.
+//
+// A longer loop counts down: the run time works out the first iteration that enters a sampled
+// line; that iteration reports, in its place among the loop's other accesses, and counts down to
+// the next. So order is kept to the iteration, an early exit reports nothing that did not happen,
+// and the cost per iteration is one decrement however many streams there are.
 #pragma once
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -42,21 +44,28 @@ class LoopPlan {
     bool stores;
     nf_operation operation;
     llvm::Value* first_address = nullptr;
+    llvm::Value* low = nullptr;  // first and last byte touched by the whole loop
+    llvm::Value* high = nullptr;
+    std::uint32_t site = 0;
   };
   struct Hoisted {
     llvm::Loop* loop;
     const llvm::SCEV* back_edges;  // times the loop repeats, i64
     std::vector<Stream> streams;
-    llvm::Value* sampled = nullptr;
+    llvm::Value* is_long = nullptr;
   };
 
   bool is_suitable(llvm::Loop& loop) const;
   bool runs_every_iteration(const llvm::BasicBlock* block, const llvm::Loop& loop) const;
   bool add_stream(Hoisted& hoisted, const Group& group, std::size_t index);
   bool extend_stream(Hoisted& hoisted, const Stream& stream);
-  void test_before_loop(Hoisted& hoisted, const Filter& filter);
-  void count_down(Hoisted& hoisted, const std::vector<Group>& groups,
-                  const std::vector<nf_class>& classes, Inserter& inserter, llvm::Value* frame);
+  void compute_extents(Hoisted& hoisted, const Filter& filter);
+  void instrument(Hoisted& hoisted, Inserter& inserter, llvm::Value* frame);
+  void report_rows(const Hoisted& hoisted, llvm::Instruction* at, Inserter& inserter);
+  llvm::Value* fill_frame(const Hoisted& hoisted, llvm::Instruction* at, Inserter& inserter,
+                          llvm::Value* frame);
+  void count_down(const Hoisted& hoisted, llvm::PHINode* first, Inserter& inserter,
+                  llvm::Value* frame);
 
   llvm::Function& function_;
   llvm::LoopInfo& loops_;

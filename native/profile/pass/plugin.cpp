@@ -75,7 +75,7 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
     auto& evolution = analyses.getResult<ScalarEvolutionAnalysis>(function);
     auto& dominators = analyses.getResult<DominatorTreeAnalysis>(function);
     std::vector<Group> groups =
-        group_accesses(function, accesses.plain, layout, !options.every_access());
+        group_accesses(function, accesses.plain, evolution, !options.every_access());
 
     // All that reads the code comes before all that changes it.
     auto class_of = [&](const Instruction& instruction, Value* pointer) {
@@ -99,10 +99,14 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
     std::vector<bool> taken(groups.size(), false);
     LoopPlan plan(function, loops, evolution, dominators);
     if (options.loops) taken = plan.choose(groups);
+    Anchors anchors = find_anchors(groups, taken, dominators);
     plan.apply(groups, classes, inserter);
 
     for (std::size_t i = 0; i < groups.size(); ++i)
-      if (!taken[i]) inserter.group(groups[i], classes[i]);
+      if (!taken[i]) {
+        Anchor* anchor = anchors.shared_by(i);
+        inserter.group(groups[i], classes[i], anchor, anchor != nullptr && anchor->group == i);
+      }
     for (std::size_t i = 0; i < accesses.lanes.size(); ++i)
       inserter.lanes(accesses.lanes[i], lane_classes[i]);
     for (std::size_t i = 0; i < accesses.ranges.size(); ++i)

@@ -52,6 +52,15 @@ std::string assembly_string(StringRef text) {
   return result;
 }
 
+// Merged and moved instructions lose their place, or have line 0: then the next one's that has any.
+DebugLoc nearest_place(const Instruction& instruction) {
+  for (const Instruction* at = &instruction; at != nullptr; at = at->getNextNode())
+    if (const DebugLoc& place = at->getDebugLoc(); place && place.getLine() != 0) return place;
+  for (const Instruction* at = &instruction; at != nullptr; at = at->getPrevNode())
+    if (const DebugLoc& place = at->getDebugLoc(); place && place.getLine() != 0) return place;
+  return instruction.getDebugLoc();
+}
+
 std::string compiler_text() {
   const char* text = std::getenv("NEARFAR_COMPILER_TEXT");
   return text != nullptr ? text : "clang " LLVM_VERSION_STRING;
@@ -92,7 +101,7 @@ std::uint32_t Sites::add(const Instruction& instruction, std::uint64_t bytes,
   std::string file = module_.getSourceFileName();
   unsigned line = 0;
   unsigned column = 0;
-  if (const DebugLoc& place = instruction.getDebugLoc()) {
+  if (const DebugLoc& place = nearest_place(instruction)) {
     line = place.getLine();
     column = place.getCol();
     // The innermost inlined function: the one whose source holds the line.
@@ -106,14 +115,16 @@ std::uint32_t Sites::add(const Instruction& instruction, std::uint64_t bytes,
   }
   Type* i32 = Type::getInt32Ty(context);
   Type* i8 = Type::getInt8Ty(context);
-  sites_.push_back(ConstantStruct::get(
+  Constant* site = ConstantStruct::get(
       site_type(context),
       {string(function), string(file), ConstantInt::get(i32, line), ConstantInt::get(i32, column),
        ConstantInt::get(i32, std::min<std::uint64_t>(bytes, UINT32_MAX)),
        ConstantInt::get(i8, operation), ConstantInt::get(i8, access_class),
        ConstantInt::get(Type::getInt16Ty(context),
-                        std::clamp<std::uint64_t>(tests_per_line, 1, UINT16_MAX))}));
-  return static_cast<std::uint32_t>(sites_.size() - 1);
+                        std::clamp<std::uint64_t>(tests_per_line, 1, UINT16_MAX))});
+  const auto [known, is_new] = known_.try_emplace(site, static_cast<std::uint32_t>(sites_.size()));
+  if (is_new) sites_.push_back(site);
+  return known->second;
 }
 
 Value* Sites::id(IRBuilder<>& builder, std::uint32_t index) {

@@ -1,6 +1,7 @@
 // The module's table of sites, its registration, and the note of what could not be instrumented.
 #pragma once
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -38,6 +39,8 @@ class Sites {
   unsigned rate_log2_;
   llvm::GlobalVariable* record_;  // struct nf_module
   std::vector<llvm::Constant*> sites_;
+  // Accesses of one place in the source that differ in nothing (an unrolled loop's) are one site.
+  llvm::DenseMap<llvm::Constant*, std::uint32_t> known_;
   llvm::StringMap<llvm::Constant*> strings_;
   std::string note_;
 };
