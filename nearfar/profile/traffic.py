@@ -59,8 +59,10 @@ def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTr
             name = made.access_class
             weight = int(known[instruction]["tests_per_line"]) if instruction in known else 1
             traffic.accesses += float(row["accesses"]) * file.rate * weight
-            _add(traffic.read_misses, name, reads)
-            _add(traffic.write_misses, name, writes)
+            # A read-modify-write misses as a load: what follows waits for the line.
+            waited = reads + writes if made.operation == "both" else reads
+            _add(traffic.read_misses, name, waited)
+            _add(traffic.write_misses, name, reads + writes - waited)
             if reads + writes:
                 identity = (made.function, made.file, made.line, made.column, made.operation, name)
                 number = numbers.setdefault(identity, len(run.instructions))
