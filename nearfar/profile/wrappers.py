@@ -19,12 +19,12 @@ _ALLOCATES = (
     r"(?:_?(?:0|n|array|usable|safe|internal|zero|zeroed|cache|aligned|or_die|check|checked))*"
 )
 _PREFIXES = (
-    r"(?:x|xx|z|s|e|g|p|ck|je|mi|tc|dl|libc|safe|my|do|sys|mem|ap|apr|av|lua_?[hm]|nedpool|util|"
+    r"(?:x|xx|z|s|e|g|p|ck|je|mi|tc|dl|libc|safe|my|do|sys|mem|ap|apr|av|lua[A-Z]?|nedpool|util|"
     r"PyMem_Raw|PyMem|PyObject|OPENSSL|CRYPTO|sqlite3|av|BIO|git__|talloc|MemoryContext)"
 )
 _NAMES = re.compile(
     rf"""
-    _*(?:{_PREFIXES}_*)?(?i:{_ALLOCATES}) $
+    _*(?:{_PREFIXES}_*)?(?i:{_ALLOCATES})_* $
   | _*(?:posix_|aligned_)?(?:memalign|aligned_alloc|alloc_aligned) $ | p?valloc $
   | mmap(?:64)? $ | mremap $
   | operator\ new

@@ -28,6 +28,7 @@ struct Known {
 Known known[known_size];
 
 Known* find(std::uint64_t return_address, bool claim) {
+  if (return_address == 0) return nullptr;  // that is how free entries look
   const std::uint64_t start = (return_address * 0x9E3779B97F4A7C15ull) >> 49;
   constexpr unsigned probes = 8;  // then it is unwound by the tables each time
   for (unsigned i = 0; i < probes; ++i) {

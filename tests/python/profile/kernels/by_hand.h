@@ -23,9 +23,7 @@ static const struct nf_site by_hand_sites[] = {
 static struct nf_module by_hand_module = {
     NF_ABI_VERSION, RATE_LOG2, 5, 0, by_hand_sites, "clang by hand",
 };
-__attribute__((constructor)) static void by_hand_register(void) {
-  __nf_register(&by_hand_module);
-}
+__attribute__((constructor)) static void by_hand_register(void) { __nf_register(&by_hand_module); }
 
 static inline void touched(const void* address, uint32_t site, uint32_t is_store) {
   if (nf_sampled((uint64_t)address, NF_FILTER_MASK(RATE_LOG2)))

@@ -1,0 +1,51 @@
+"""What a run of a program instrumented by hand gave, for tests to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.documents.workload import MemoryObject, Traffic
+from nearfar.profile.run_file import ProcessFile
+from nearfar.profile.traffic import RunTraffic
+
+
+@dataclass
+class Result:
+    """One run of a program under the run-time library."""
+
+    code: int
+    output: str
+    files: list[ProcessFile]
+    objects: list[MemoryObject]
+    traffic: RunTraffic
+    phases: list[tuple[str, int, float]]
+    """Name, entries, operations."""
+    message: str
+
+    def named(self, part: str) -> MemoryObject:
+        """Return the one object whose name holds `part`."""
+        found = [thing for thing in self.objects if part in thing.name]
+        assert len(found) == 1, [thing.name for thing in self.objects]
+        return found[0]
+
+    def of(self, part: str, phase: str | None = None) -> Traffic:
+        """Return the traffic of the objects named so, in one phase or all."""
+        numbers = {thing.id for thing in self.objects if part in thing.name}
+        assert numbers, [thing.name for thing in self.objects]
+        names = [name for name, _, _ in self.phases]
+        total = Traffic()
+        for (at, thing), row in self.traffic.objects.items():
+            if thing in numbers and (phase is None or names[at] == phase):
+                total.accesses += row.accesses
+                total.write_backs += row.write_backs
+                for name in ("chase", "indirect", "stream", "opaque"):
+                    for kind in ("read_misses", "write_misses"):
+                        classes, more = getattr(total, kind), getattr(row, kind)
+                        setattr(classes, name, getattr(classes, name) + getattr(more, name))
+        return total
+
+
+Build = Callable[..., Path]
+Run = Callable[..., Result]

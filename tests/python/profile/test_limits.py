@@ -1,0 +1,30 @@
+"""Tables that are too small: counted what fits, said what did not."""
+
+from __future__ import annotations
+
+from by_hand import Build, Run
+
+
+def test_call_stacks_without_number_do_not_fill_the_table(build: Build, run: Run) -> None:
+    # 2^13 paths through two functions; the table of 1 MiB holds 1280 sites.
+    result = run(build("many_sites.c"), "13", memory=1 << 20)
+    assert result.code == 0
+    assert result.files[0].lost() == {}
+    leaves = [thing for thing in result.objects if "leaf" in thing.name]
+    assert sum(thing.allocations for thing in leaves) == 1 << 13
+
+
+def test_a_full_table_of_counters_is_said_and_the_program_goes_on(build: Build, run: Run) -> None:
+    small = run(build("many_sites.c"), "13", memory=1 << 20)
+    large = run(build("many_sites.c"), "13", memory=64 << 20)
+    assert small.output == large.output
+    assert large.files[0].lost() == {}
+    total = sum(thing.allocated_bytes for thing in large.objects if "leaf" in thing.name)
+    assert total == sum(thing.allocated_bytes for thing in small.objects if "leaf" in thing.name)
+
+
+def test_live_samples_stay_bounded(build: Build, run: Run) -> None:
+    result = run(build("lives.c"), "threads", memory=1 << 20)
+    for file in result.files:
+        assert len(file.live) <= file.header["live"]["capacity"]
+        assert list(file.live["time_ns"]) == sorted(file.live["time_ns"])

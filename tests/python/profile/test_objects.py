@@ -1,0 +1,98 @@
+"""What memory is named after: every way to get it, through wrappers and libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from by_hand import Build, Run
+
+BYTES = 64 << 10
+LINES = BYTES // 64
+
+
+@pytest.fixture
+def result(build: Build, run: Run, tmp_path: Path):  # type: ignore[no-untyped-def]
+    data = tmp_path / "mapped.data"
+    data.write_bytes(b"\0" * BYTES)
+    return run(build("allocations.c"), str(data))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "by_malloc",
+        "by_calloc",
+        "by_wrapper",
+        "by_posix_memalign",
+        "by_aligned_alloc",
+        "by_memalign",
+        "by_reallocarray",
+    ],
+)
+def test_one_block_is_named_after_the_function_that_wanted_it(result, function) -> None:  # type: ignore[no-untyped-def]
+    thing = result.named(function)
+    assert thing.kind == "heap"
+    assert thing.allocations == 1
+    assert BYTES <= thing.size_bytes <= BYTES + 4096
+    assert thing.frames[0].function == function
+    assert Path(thing.frames[0].file).name == "allocations.c"
+    assert result.of(function).write_misses.stream == pytest.approx(LINES, rel=0.07)
+
+
+def test_the_copy_of_strdup_is_its_callers(result) -> None:  # type: ignore[no-untyped-def]
+    # The text and its copy are two lines of one function.
+    copies = [thing for thing in result.objects if thing.frames and "by_strdup" in thing.name]
+    assert len(copies) == 2
+    assert all(thing.frames[0].function == "by_strdup" for thing in copies)
+
+
+def test_realloc_that_moves_takes_its_bytes_along(result) -> None:  # type: ignore[no-untyped-def]
+    things = [thing for thing in result.objects if "by_realloc " in thing.name]
+    assert len(things) == 2  # two lines call xrealloc
+    assert max(thing.size_bytes for thing in things) == pytest.approx(2 * BYTES, rel=0.1)
+    assert sum(thing.live_bytes_at_peak for thing in things) == pytest.approx(2 * BYTES, rel=0.1)
+
+
+def test_frames_of_varying_size_do_not_mislead_the_walk(result) -> None:  # type: ignore[no-untyped-def]
+    thing = result.named("by_alloca_frame")
+    assert thing.allocations == 4
+    assert [frame.function for frame in thing.frames] == ["by_alloca_frame", "main"]
+
+
+def test_small_blocks_are_estimated(result) -> None:  # type: ignore[no-untyped-def]
+    blocks = [thing for thing in result.objects if "small_blocks" in thing.name]
+    small = max(blocks, key=lambda thing: thing.allocations)
+    # 104 usable bytes each; of 20,000 x 112 bytes, 1/64 of the lines is looked at.
+    assert small.allocations == pytest.approx(20_000, rel=0.2)
+    assert small.allocated_bytes == pytest.approx(20_000 * 104, rel=0.12)
+    assert small.peak_live_bytes == pytest.approx(20_000 * 104, rel=0.12)
+
+
+def test_mappings_files_stack_and_globals(result) -> None:  # type: ignore[no-untyped-def]
+    mapped = result.named("by_mmap")
+    assert mapped.kind == "mmap"
+    assert mapped.size_bytes == 4 << 20  # 2 MiB, of which 1 was unmapped and 1 grew to 4
+    file = result.named("mapped.data")
+    assert (file.kind, file.size_bytes) == ("file", BYTES)
+    assert result.of("mapped.data").write_misses.total() == LINES
+    assert result.named("stacks").kind == "stack"
+    assert result.of("stacks").write_misses.total() == pytest.approx(LINES, rel=0.1)
+    main_globals = [thing for thing in result.objects if thing.name == "globals"]
+    assert main_globals[0].kind == "globals"
+    assert BYTES <= main_globals[0].size_bytes < 2 * BYTES
+
+
+def test_reserved_address_space_does_not_count_until_it_is_accessible(result) -> None:  # type: ignore[no-untyped-def]
+    reserved = [t for t in result.objects if t.kind == "mmap" and t.name.startswith("main")]
+    assert [thing.size_bytes for thing in reserved] == [1 << 20]
+
+
+def test_nothing_is_unknown(result) -> None:  # type: ignore[no-untyped-def]
+    unknown = [t for t in result.objects if t.kind == "unknown"]
+    assert all(result.of(t.name).write_misses.total() == 0 for t in unknown)
+
+
+def test_names_are_unique(result) -> None:  # type: ignore[no-untyped-def]
+    names = [thing.name for thing in result.objects]
+    assert len(set(names)) == len(names)

@@ -1,0 +1,89 @@
+"""Which frames are left out of a site's name."""
+
+from __future__ import annotations
+
+import pytest
+
+from nearfar.documents.workload import Frame
+from nearfar.profile.wrappers import common_wrappers, is_wrapper, meaningful
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "malloc",
+        "__libc_malloc",
+        "zmalloc",
+        "zcalloc",
+        "ztrymalloc_usable",
+        "ztrymalloc_usable_internal",
+        "zrealloc_usable",
+        "xmalloc",
+        "xrealloc",
+        "je_malloc",
+        "mi_malloc",
+        "g_malloc0",
+        "sqlite3Malloc",
+        "PyMem_RawMalloc",
+        "luaM_realloc_",
+        "CRYPTO_malloc",
+        "posix_memalign",
+        "reallocarray",
+        "strdup",
+        "xstrdup",
+        "g_strndup",
+        "operator new(unsigned long)",
+        "operator new[](unsigned long, std::align_val_t)",
+        "std::__new_allocator<int>::allocate(unsigned long, void const*)",
+        "__gnu_cxx::new_allocator<int>::allocate(unsigned long)",
+        "std::vector<int, std::allocator<int> >::push_back(int const&)",
+        "void std::vector<int>::_M_realloc_insert<int>(int&&)",
+        "std::_Hashtable<int, int>::_M_rehash(unsigned long)",
+        "std::unordered_map<int, Foo>::operator[](int const&)",
+        "zmalloc.llvm.1234",
+    ],
+)
+def test_wrapper(name: str) -> None:
+    assert is_wrapper(Frame(function=name))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dictExpand",
+        "main",
+        "createObject",
+        "allocate_page_table_for_guest",
+        "raxNewNode",
+        "Index::add(std::string const&)",
+        "void Store<std::string>::grow(unsigned long)",
+        "mmap_reader_open",
+        "newSymbol",
+    ],
+)
+def test_no_wrapper(name: str) -> None:
+    assert not is_wrapper(Frame(function=name))
+
+
+def test_the_innermost_meaningful_frame_is_kept_and_what_is_below_main_is_not() -> None:
+    stack = [Frame(function=n) for n in ("zmalloc", "dictCreate", "main", "__libc_start_call_main")]
+    assert [frame.function for frame in meaningful([stack])[0]] == ["dictCreate", "main"]
+
+
+def test_a_stack_of_nothing_but_wrappers_keeps_its_last() -> None:
+    stack = [Frame(function=n) for n in ("malloc", "xmalloc")]
+    assert [frame.function for frame in meaningful([stack])[0]] == ["xmalloc"]
+
+
+def test_a_function_that_nearly_all_sites_go_through_is_a_wrapper() -> None:
+    stacks = [[Frame(function="pool_get"), Frame(function=f"user_{i}")] for i in range(20)]
+    stacks.append([Frame(function="lone")])
+    assert common_wrappers(stacks) == {"pool_get"}
+    assert meaningful(stacks)[3][0].function == "user_3"
+
+
+def test_in_a_small_program_one_function_may_make_everything() -> None:
+    stacks = [[Frame(function="build"), Frame(function="main")] for _ in range(5)]
+    assert common_wrappers(stacks) == set()
+    many = [[Frame(function="build", line=i), Frame(function="main")] for i in range(20)]
+    assert common_wrappers(many) == set()  # one caller: its lines are what tells objects apart
