@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -178,22 +178,39 @@ def _globals_name(path: str, file: ProcessFile) -> str:
 
 
 def _name_of(frame: Frame) -> str:
-    function = frame.function.partition("(")[0] or frame.function
+    function = _function_of(frame)
     where = f" {Path(frame.file).name}:{frame.line}" if frame.file and frame.line else ""
     return f"{function}{where}"
 
 
 def _make_names_unique(groups: Sequence[_Group]) -> None:
-    """Add the callers to names that several groups have, and a number if that does not help."""
-    for depth in range(1, 4):
-        for name, count in Counter(group.name for group in groups).items():
-            if count == 1:
-                continue
-            for group in groups:
-                if group.name == name and len(group.frames) > depth:
-                    group.name = f"{name} < {_name_of(group.frames[depth])}"
+    """Add to names that several groups have the callers in which these differ, nothing else."""
+    for describe in (_function_of, _name_of):
+        together: dict[str, list[_Group]] = {}
+        for group in groups:
+            together.setdefault(group.name, []).append(group)
+        for alike in together.values():
+            _tell_apart(alike, 1, describe)
     seen: Counter[str] = Counter()
     for group in groups:
         seen[group.name] += 1
         if seen[group.name] > 1:
             group.name = f"{group.name} #{seen[group.name]}"
+
+
+def _tell_apart(alike: Sequence[_Group], depth: int, describe: Callable[[Frame], str]) -> None:
+    if len(alike) < 2 or depth >= MOST_FRAMES_TOLD:
+        return
+    by_caller: dict[str, list[_Group]] = {}
+    for group in alike:
+        caller = describe(group.frames[depth]) if len(group.frames) > depth else ""
+        by_caller.setdefault(caller, []).append(group)
+    for caller, some in by_caller.items():
+        if caller and len(by_caller) > 1:
+            for group in some:
+                group.name = f"{group.name} < {caller}"
+        _tell_apart(some, depth + 1, describe)
+
+
+def _function_of(frame: Frame) -> str:
+    return frame.function.partition("(")[0] or frame.function
