@@ -86,6 +86,8 @@ class MemoryFacts(Data, kw_only=True):
     sources: list[SourceFacts]
     measured: str
     """How it was measured here in one line, or empty for published figures."""
+    warnings: list[str]
+    """What disturbed that measurement."""
 
 
 class SourceFacts(Data, kw_only=True):

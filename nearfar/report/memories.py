@@ -31,6 +31,7 @@ def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
         ],
         sources=_sources(device),
         measured=_measured(device),
+        warnings=device.measured.warnings if device.measured else [],
     )
 
 

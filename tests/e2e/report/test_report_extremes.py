@@ -57,8 +57,8 @@ def test_what_lacks_is_said(lacks: str, tmp_path: Path, open_page: Callable[...,
 
 def test_ten_thousand_objects(tmp_path: Path, open_page: Callable[..., Any]) -> None:
     profile = samples.workload(objects=10_000, phases=("get",))
-    path = write(profile, tmp_path, ["optane-100-6dimm", "cxl-micron-cz120"])
-    assert path.stat().st_size < 8_000_000
+    path = write(profile, tmp_path, ["optane-100-6dimm"])
+    assert path.stat().st_size < 5_000_000
     opened = open_page(path)
     page = opened.page
     assert page.locator("#object-table tbody tr").count() == 25
@@ -75,12 +75,13 @@ def test_ten_thousand_objects(tmp_path: Path, open_page: Callable[..., Any]) -> 
     assert opened.troubles == []
 
 
-@pytest.mark.parametrize("width", [390, 1200])
-def test_the_whole_library(width: int, tmp_path: Path, open_page: Callable[..., Any]) -> None:
+def test_the_whole_library(tmp_path: Path, open_page: Callable[..., Any]) -> None:
     profile = samples.workload(objects=8, phases=("get",))
-    opened = open_page(write(profile, tmp_path, device_names()), width=width)
-    page = opened.page
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator("#slowdown .row-button").count() == len(device_names())
-    assert page.locator("#memory option").count() == len(device_names())
-    assert opened.troubles == []
+    path = write(profile, tmp_path, device_names())
+    for width in (390, 1200):
+        opened = open_page(path, width=width)
+        page = opened.page
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("#slowdown .row-button").count() == len(device_names())
+        assert page.locator("#memory option").count() == len(device_names())
+        assert opened.troubles == []
