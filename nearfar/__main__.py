@@ -45,6 +45,7 @@ def _run(arguments: list[str]) -> int:
         help="Predict how a program runs when some of its memory is far, and what must stay near.",
         version=version_text,
         help_on_error=False,
+        suppress_keyboard_interrupt=False,  # main() says it in a sentence
     )
     add_commands(app)
     try:
