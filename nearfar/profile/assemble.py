@@ -19,7 +19,7 @@ from nearfar.profile.compiler import twin
 from nearfar.profile.control import PHASE_BEFORE
 from nearfar.profile.live import live_samples
 from nearfar.profile.objects import make_objects
-from nearfar.profile.phases import REST, PhaseTime
+from nearfar.profile.phases import PhaseTime
 from nearfar.profile.session import Gathered, Request
 from nearfar.profile.symbols import demangle
 from nearfar.profile.traffic import RunTraffic, gather, most_missing, sampling
@@ -74,7 +74,7 @@ def _phases(
     for number, name in names.items():
         rows = {thing: t for (phase, thing), t in traffic.objects.items() if phase == number}
         time = gathered.instrumented.phases.get(name, PhaseTime())
-        if not rows and not time.cpu_ns and name == REST:
+        if not rows and not time.cpu_ns and not time.operations:
             continue
         near, wall = _near(gathered, name, time)
         phases.append(

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from nearfar.profile.control import PHASE_BEFORE, Control
 from nearfar.profile.launch import Ended
 
-REST = "-"
-
 
 @dataclass
 class PhaseTime:

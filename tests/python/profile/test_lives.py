@@ -115,7 +115,7 @@ def test_marks(build: Build, run: Run) -> None:
 def test_a_library_loaded_later_is_counted_and_named(build: Build, run: Run) -> None:
     plugin = build("plugin.c", "-shared", "-fPIC", name="plugin.so")
     result = run(build("lives.c"), "plugin", str(plugin))
-    assert result.of("plugin_work").write_misses.total() == LINES
+    assert result.of("plugin_work").write_misses.total() == pytest.approx(LINES, rel=0.01)
     assert result.of("globals of plugin.so").write_misses.total() == pytest.approx(
         (1 << 16) * 8 / 64, rel=0.01
     )

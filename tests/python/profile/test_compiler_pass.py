@@ -1,0 +1,230 @@
+"""What the pass reports: every sampled line once, the right class, the right place."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from compiling import CLASSES, KERNELS, ROOT, Site, driver_of, nearfar, run
+
+from nearfar.native_files import include_folder
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run-time library that counts what each site reports."""
+    folder = tmp_path_factory.mktemp("counting")
+    subprocess.run(
+        ["g++", "-std=c++20", "-O2", "-shared", "-fPIC", f"-I{ROOT / 'native'}"]
+        + [str(Path(__file__).parent / "counting_runtime.cpp")]
+        + [str(ROOT / "native/profile/events.cpp"), "-Wl,-soname,libnearfar_profile.so"]
+        + ["-o", str(folder / "libnearfar_profile.so")],
+        check=True,
+    )
+    return folder
+
+
+class Counts:
+    """Compiles and runs a program on the counting library."""
+
+    def __init__(self, library: Path, folder: Path) -> None:
+        self.library = library
+        self.folder = folder
+
+    def of(self, source: Path, *options: str, arguments: tuple[str, ...] = ()) -> list[Site]:
+        """Return what each site of `source` reported."""
+        program = self.folder / "program"
+        nearfar(
+            driver_of(source),
+            "-O2",
+            *options,
+            f"-I{include_folder()}",
+            source,
+            "-o",
+            program,
+            cwd=self.folder,
+        )
+        output = self.folder / "counts"
+        code, _ = run(
+            program,
+            *arguments,
+            env={"LD_LIBRARY_PATH": str(self.library), "COUNTING_RUNTIME_OUTPUT": str(output)},
+        )
+        assert code == 0
+        sites = []
+        for line in output.read_text().splitlines():
+            function, file, *numbers = line.split("\t")
+            place, size, operation, access_class, per_line, count = map(int, numbers)
+            sites.append(
+                Site(function, file, place, size, operation, CLASSES[access_class], per_line, count)
+            )
+        return sites
+
+    def of_text(self, text: str, *options: str, language: str = "c") -> list[Site]:
+        """Return what each site of the program `text` reported."""
+        source = self.folder / f"text.{'cpp' if language == 'c++' else 'c'}"
+        source.write_text(text)
+        return self.of(source, *options)
+
+
+@pytest.fixture
+def counts(counting: Path, tmp_path: Path) -> Counts:
+    return Counts(counting, tmp_path)
+
+
+def total(sites: list[Site], function: str, **fields: object) -> int:
+    """Sum the counts of the sites of `function` whose fields are as given."""
+    return sum(
+        site.count
+        for site in sites
+        if function in site.function
+        and all(getattr(site, name) == value for name, value in fields.items())
+    )
+
+
+def test_streams_report_one_line_of_every_page(counts: Counts) -> None:
+    """Three page-aligned arrays of n doubles: n * 8 / 4096 pages each, exactly."""
+    n = 1 << 17
+    sites = counts.of(KERNELS / "triad.c", arguments=(str(n), "3"))
+    pages = n * 8 // 4096 * 3
+    assert total(sites, "triad", operation=1) == 2 * pages
+    assert total(sites, "triad", operation=2) == pages
+    assert all(site.access_class == "stream" for site in sites if site.function == "triad")
+
+
+@pytest.mark.parametrize("rate", [1, 2, 16, 64, 256])
+def test_rate_is_the_share_of_lines_reported(counts: Counts, rate: int) -> None:
+    n = 1 << 16
+    sites = counts.of(KERNELS / "chase.c", f"--nearfar-rate={rate}", arguments=(str(n), "1"))
+    reported = total(sites, "chase", access_class="chase")
+    # At rate 1 each of a node's two fields reports; else one test stands for both.
+    lines = 2 * n if rate == 1 else n // rate
+    assert reported == pytest.approx(lines, rel=0 if rate <= 64 else 0.15)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "function", "access_class"),
+    [
+        ("chase.c", "chase", "chase"),
+        ("hash.c", "look_up_all", "opaque"),
+        ("triad.c", "triad", "stream"),
+        ("spmv.c", "multiply", "stream"),
+        ("btree.c", "floor_key", "chase"),
+        ("unordered_map.cpp", "look_up_all", "chase"),
+        ("gather.c", "gather", "indirect"),
+        ("gups.c", "update", "opaque"),
+        ("matmul.c", "multiply", "stream"),
+        ("column.c", "sum_column", "stream"),
+    ],
+)
+def test_class_of_kernel(counts: Counts, kernel: str, function: str, access_class: str) -> None:
+    """The class that the kernel is known for is among the classes of its function's accesses."""
+    sites = counts.of(KERNELS / kernel, arguments=("64" if kernel == "column.c" else "4096",))
+    own = Counter(site.access_class for site in sites if function in site.function)
+    assert access_class in own, own
+    if kernel in ("triad.c", "matmul.c", "column.c"):
+        assert set(own) <= {access_class}
+    if kernel == "spmv.c":
+        assert own["indirect"] > 0
+
+
+def test_sites_name_function_file_and_line(counts: Counts) -> None:
+    text = "#include <stdlib.h>\nlong f(long* p) {\n  return p[3];\n}\n"
+    text += "int main(void) { return (int)f(calloc(8, 8)); }\n"
+    sites = counts.of_text(text, "-fno-inline", "--nearfar-rate=1")
+    (site,) = [site for site in sites if site.function == "f"]
+    assert (Path(site.file).name, site.line, site.bytes, site.count) == ("text.c", 3, 8, 1)
+
+
+COMMON = "#include <stdlib.h>\n#include <string.h>\n#define KEEP __attribute__((noinline))\n"
+MAIN = (
+    "int main(void) {{ char* p = aligned_alloc(4096, 64 * 4096);"
+    " memset(p, 1, 64 * 4096); return {call} == 77; }}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "pages"),
+    [
+        ("long sum = 0; for (int i = 0; i < 64 * 512; i++) sum += ((long*)p)[i];", "f(p)", 64),
+        ("long sum = 0; for (int i = 64 * 512 - 1; i >= 0; i--) sum += ((long*)p)[i];", "f(p)", 64),
+        ("long sum = 0; for (int i = 0; i < 64 * 128; i++) sum += ((int*)p)[4 * i];", "f(p)", 32),
+        # Rows of 2 KiB, each a short loop: half of them hold their page's sampled line.
+        (
+            "long sum = 0; for (int r = 0; r < 128; r++) {"
+            ' __asm__ volatile("" : "+r"(sum));'
+            " for (int i = 0; i < 256; i++) sum += ((long*)p)[r * 256 + i]; }",
+            "f(p)",
+            64,
+        ),
+        ("long sum = 0; for (const char* q = p; *q == 1 && q < p + 8192; q++) sum++;", "f(p)", None),
+        ('long sum = 0; memmove(p, p + 4096 * 32, 4096 * 32); __asm__("" ::: "memory");', "f(p)", 64),
+        ("long sum = memchr(p, 9, 4096 * 64) != 0;", "f(p)", 64),
+    ],
+    ids=["up", "down", "half", "rows", "until", "memmove", "memchr"],
+)
+def test_every_page_touched_is_reported_once(
+    counts: Counts, body: str, call: str, pages: int | None
+) -> None:
+    text = COMMON + "KEEP long f(char* p) {" + body + " return sum; }\n" + MAIN.format(call=call)
+    reported = total(counts.of_text(text), "f")
+    if pages is None:  # bytes tested one by one: the sampled line's 64 bytes in each of two pages
+        pages = 2 * 64
+    assert reported == pages
+
+
+@pytest.mark.parametrize("bytes_apart", [8, 16, 24, 40, 56])
+def test_fields_across_two_lines_report_both(counts: Counts, bytes_apart: int) -> None:
+    """Two fields of packed structures: as many reports as the two fields' lines, told apart."""
+    size = bytes_apart + 8
+    text = COMMON + (
+        f"struct s {{ long a; char gap[{bytes_apart - 8}]; long b; }};\n"
+        "KEEP long f(struct s* s) { return s->a + s->b; }\n"
+        "int main(void) { char* p = aligned_alloc(4096, 256 * 4096); memset(p, 0, 256 * 4096);"
+        f" long sum = 0; for (long i = 0; i + {size} <= 256 * 4096; i += {size})"
+        " sum += f((struct s*)(p + i)); return sum == 77; }\n"
+    )
+    limit = 256 * 4096
+    merged = total(counts.of_text(text), "f")
+    lines = 0
+    for start in range(0, limit - size + 1, size):
+        first, last = start // 64, (start + size - 1) // 64
+        lines += 1 + (first != last)
+    # One line in 64 is sampled; which ones of an object's two depends on where the page lies.
+    assert merged == pytest.approx(lines / 64, rel=0.06)
+
+
+def test_small_locals_and_fixed_globals_are_not_tested(counts: Counts) -> None:
+    text = COMMON + (
+        "static long counter; static long table[100000];\n"
+        "KEEP void g(volatile long* p) { (void)p; }\n"
+        "KEEP long f(int i) { volatile long local[16]; local[i & 15] = i; counter += local[3];"
+        " return counter + table[i * 512]; }\n"
+        "int main(void) { long sum = 0; for (int i = 0; i < 100; i++) sum += f(i);"
+        " return sum == 77; }\n"
+    )
+    sites = [site for site in counts.of_text(text, "--nearfar-rate=1") if site.function == "f"]
+    assert [(site.operation, site.count) for site in sites] == [(1, 100)]  # table[i * 512] alone
+
+
+def test_read_modify_write_is_one_site_of_both(counts: Counts) -> None:
+    text = COMMON + (
+        "KEEP void f(long* p) { p[0] += 3; }\nint main(void) { long* p = calloc(512, 8);"
+        " for (int i = 0; i < 512; i++) f(p + i); return 0; }\n"
+    )
+    sites = [site for site in counts.of_text(text) if site.function == "f"]
+    assert [site.operation for site in sites] == [3]
+
+
+def test_function_that_asks_is_left_out_and_named(counts: Counts) -> None:
+    from nearfar.profile.compiler.twin import notes
+
+    text = COMMON + (
+        "__attribute__((noinline, disable_sanitizer_instrumentation)) long f(long* p)"
+        " { return p[0]; }\nint main(void) { return (int)f(calloc(8, 8)); }\n"
+    )
+    sites = counts.of_text(text, "--nearfar-rate=1")
+    assert not [site for site in sites if site.function == "f"]
+    assert any("f in " in note and "asks not to be" in note for note in notes(counts.folder / "program"))

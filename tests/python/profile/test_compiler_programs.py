@@ -1,0 +1,85 @@
+"""An instrumented program does what the plain one does: kernels, and what is hard on a compiler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from compiling import KERNELS, PROGRAMS, driver_of, nearfar, run
+
+from nearfar.native_files import include_folder
+from nearfar.profile.compiler.twin import extract_plain, is_instrumented
+
+# Small enough for -O0, large enough for every loop to be taken, twice.
+SIZES = {
+    "btree": "2000",
+    "chase": "5000",
+    "column": "2",
+    "gather": "20000",
+    "gups": "20000",
+    "hash": "20000",
+    "join": "2000",
+    "matmul": "48",
+    "sort": "20000",
+    "spmv": "2000",
+    "triad": "20000",
+    "unordered_map": "5000",
+}
+KERNEL_FILES = sorted(path for path in KERNELS.iterdir() if path.suffix in (".c", ".cpp"))
+PROGRAM_FILES = sorted(PROGRAMS.iterdir())
+
+
+def both_outputs(source: Path, folder: Path, *options: str, arguments: tuple[str, ...] = ()) -> None:
+    program = folder / source.stem
+    includes = f"-I{include_folder()}"
+    nearfar(
+        driver_of(source), *options, includes, source, "-o", program, "-lpthread", cwd=folder
+    )
+    assert is_instrumented(program)
+    (folder / "plain").mkdir()
+    plain = extract_plain(program, folder / "plain")
+    assert plain is not None
+    assert not is_instrumented(plain)
+    code, output = run(program, *arguments)
+    assert (code, output) == run(plain, *arguments)
+    assert code == 0
+    assert output
+
+
+def test_every_kernel_has_a_size() -> None:
+    assert {path.stem for path in KERNEL_FILES} == set(SIZES)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3"])
+@pytest.mark.parametrize("kernel", KERNEL_FILES, ids=lambda path: path.stem)
+def test_kernel_gives_the_plain_answer(kernel: Path, level: str, tmp_path: Path) -> None:
+    both_outputs(kernel, tmp_path, level, arguments=(SIZES[kernel.stem], "2"))
+
+
+@pytest.mark.parametrize("rate", [1, 4, 64, 4096])
+@pytest.mark.parametrize("kernel", ["btree.c", "matmul.c", "spmv.c", "join.cpp"])
+def test_kernel_gives_the_plain_answer_at_every_rate(
+    kernel: str, rate: int, tmp_path: Path
+) -> None:
+    source = KERNELS / kernel
+    both_outputs(
+        source, tmp_path, "-O2", f"--nearfar-rate={rate}", arguments=(SIZES[source.stem], "1")
+    )
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2", "-O3"])
+@pytest.mark.parametrize("program", PROGRAM_FILES, ids=lambda path: path.stem)
+def test_program_does_what_the_plain_one_does(program: Path, level: str, tmp_path: Path) -> None:
+    both_outputs(program, tmp_path, level)
+
+
+@pytest.mark.parametrize("program", ["jumps.c", "exceptions.cpp", "vectors.c", "strings.c"])
+def test_program_does_what_the_plain_one_does_when_every_access_calls(
+    program: str, tmp_path: Path
+) -> None:
+    both_outputs(PROGRAMS / program, tmp_path, "-O2", "--nearfar-rate=1")
+
+
+def test_vectors_of_this_processor(tmp_path: Path) -> None:
+    """Gathers, scatters and masks of whatever width this machine has."""
+    both_outputs(PROGRAMS / "vectors.c", tmp_path, "-O3", "-march=native")

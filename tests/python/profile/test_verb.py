@@ -1,0 +1,268 @@
+"""`nearfar profile` and `nearfar mark` from the command line, on programs built by `nearfar cc`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nearfar.documents import WorkloadProfile, load
+from nearfar.native_files import include_folder, native_folder
+
+KERNELS = Path(__file__).parent / "kernels"
+NEARFAR = [sys.executable, "-m", "nearfar"]
+OUTPUT = "59999700000 77\n"
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not list(native_folder().glob("nearfar_pass-*.so")):
+        pytest.skip("the compiler pass was not built here")
+    target = tmp_path_factory.mktemp("program") / "program"
+    command = [*NEARFAR, "cc", "-O1", "-g", f"-I{include_folder()}"]
+    subprocess.run([*command, str(KERNELS / "program.c"), "-o", str(target)], check=True)
+    return target
+
+
+def nearfar(
+    *words: object, cwd: Path, expect: int = 0, **more: object
+) -> subprocess.CompletedProcess[str]:
+    answer = subprocess.run(
+        [*NEARFAR, *map(str, words)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        **more,  # type: ignore[call-overload]
+    )
+    assert answer.returncode == expect, answer.stderr
+    assert "Traceback" not in answer.stderr
+    return answer  # type: ignore[no-any-return]
+
+
+def nothing_left(folder: Path) -> bool:
+    """Tell whether no temporary file or run folder of this user was left."""
+    return not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_a_whole_profile(program: Path, tmp_path: Path) -> None:
+    answer = nearfar(
+        "profile", "-o", "run.json", "--llc", "1MiB", "--ways", 16, "--size", "n=2e5",
+        "--", program,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert answer.stdout == 4 * OUTPUT
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    assert profile.size == {"n": 2e5}
+    assert profile.program.exit_status == "exited 0"
+    assert profile.cache.size_bytes == 1 << 20
+    assert "clang" in profile.program.compiler
+    phases = {phase.name: phase for phase in profile.phases}
+    assert list(phases) == ["-", "load", "walk"]
+    assert phases["walk"].operations == 600_000
+    assert phases["walk"].near_repetitions == 3
+    assert phases["walk"].near_cpu_time_ns.value > 0
+    nodes = next(thing for thing in profile.objects if "build_list" in thing.name)
+    # 200,000 blocks of 64 bytes take 80 with the allocator's header.
+    assert nodes.size_bytes == pytest.approx(200_000 * 72, rel=0.05)
+    walked = next(row for row in phases["walk"].objects if row.object == nodes.id)
+    # A node of 64 bytes every 80 starts a new line; its first 16 bytes are 4/5 in one line.
+    assert walked.traffic.read_misses.chase == pytest.approx(3 * 200_000, rel=0.07)
+    top = max(phases["walk"].instructions, key=lambda row: row.misses)
+    assert profile.instructions[top.instruction].function == "walk"
+    assert profile.instructions[top.instruction].access_class == "chase"
+    table = next(thing for thing in profile.objects if "build_table" in thing.name)
+    assert table.size_bytes == pytest.approx(8 << 20, rel=0.01)
+    assert profile.live[-1].bytes_by_object[str(table.id)] == table.peak_live_bytes
+    assert "walk" in answer.stderr
+    assert nothing_left(tmp_path)
+
+
+def test_json_goes_to_standard_output_and_the_programs_to_standard_error(
+    program: Path, tmp_path: Path
+) -> None:
+    answer = nearfar(
+        "profile", "--json", "--quiet", "--repetitions", 1, "--", program, cwd=tmp_path
+    )
+    document = json.loads(answer.stdout)
+    assert document["kind"] == "workload-profile"
+    assert answer.stderr == 2 * OUTPUT
+    assert document == json.loads((tmp_path / "run.json").read_text())
+
+
+def test_a_plain_build_may_be_named(program: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    source = str(KERNELS / "program.c")
+    subprocess.run(["clang-16", "-O1", f"-I{include_folder()}", source, "-o", plain], check=True)
+    nearfar("profile", "--plain", plain, "--repetitions", 2, "-q", "--", program, cwd=tmp_path)
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    assert profile.program.plain_executable == str(plain)
+    assert profile.phases[-1].name == "walk"
+    assert profile.phases[-1].near_cpu_time_ns.value > 0
+
+
+def test_a_program_without_its_plain_twin_asks_for_one(program: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    shutil.copy(program, bare)
+    subprocess.run(["objcopy", "--remove-section=.nearfar.plain", bare], check=True)
+    answer = nearfar("profile", "--", bare, cwd=tmp_path, expect=2)
+    assert "--plain" in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("mode", "status"), [("fails", "exited 9"), ("kill", "killed by SIGKILL")])
+def test_a_failing_program_is_named_and_its_profile_saved(
+    program: Path, tmp_path: Path, mode: str, status: str
+) -> None:
+    answer = nearfar("profile", "-q", "--", program, mode, cwd=tmp_path, expect=4)
+    assert status in answer.stderr
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    assert profile.program.exit_status == status
+    assert any(row.traffic.misses() for phase in profile.phases for row in phase.objects)
+
+
+@pytest.mark.parametrize(("mode", "part"), [("dies", "exited 7"), ("nothing", "no sampled line")])
+def test_a_program_that_ends_at_once_leaves_nothing(
+    program: Path, tmp_path: Path, mode: str, part: str
+) -> None:
+    answer = nearfar("profile", "-q", "--", program, mode, cwd=tmp_path, expect=4)
+    assert part in answer.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_duration_stops_a_server_and_is_no_failure(program: Path, tmp_path: Path) -> None:
+    nearfar(
+        "profile", "-q", "--repetitions", 1, "--duration", "400ms", "--after", "300ms", "--",
+        program, "serve", cwd=tmp_path,
+    )  # fmt: skip
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    assert profile.program.exit_status == "killed by SIGTERM (by nearfar after --duration)"
+    assert [phase.name for phase in profile.phases] == ["-"]  # loading came before --after
+    assert profile.phases[0].near_cpu_time_ns.value < 0.6e9
+    assert any("operations" in warning for warning in profile.warnings)
+
+
+def test_a_driver_marks_phases_and_ends_the_run(program: Path, tmp_path: Path) -> None:
+    driver = (
+        f"{sys.executable} -m nearfar mark begin served && sleep 0.2 && "
+        f"{sys.executable} -m nearfar mark end served --operations 50"
+    )
+    answer = nearfar(
+        "profile", "--repetitions", 1, "--driver", driver, "--", program, "polite", cwd=tmp_path
+    )
+    assert answer.stdout.count("goodbye") == 2
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    phases = {phase.name: phase for phase in profile.phases}
+    assert phases["served"].operations == 50
+    assert phases["served"].near_cpu_time_ns.value > 0.1e9
+    assert sum(row.traffic.accesses for row in phases["served"].objects) > 0
+    assert profile.program.exit_status == "exited 0 (by nearfar after its driver had ended)"
+
+
+def test_a_failing_driver_is_said(program: Path, tmp_path: Path) -> None:
+    answer = nearfar(
+        "profile", "-q", "--driver", "exit 3", "--", program, "serve", cwd=tmp_path, expect=4
+    )
+    assert "the driver 'exit 3' failed: exited 3" in answer.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_ends_before_its_driver_is_said(program: Path, tmp_path: Path) -> None:
+    answer = nearfar("profile", "-q", "--driver", "sleep 30", "--", program, cwd=tmp_path, expect=4)
+    assert "still at work" in answer.stderr
+
+
+def test_ctrl_c_leaves_nothing_half_written_and_no_process(program: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*NEARFAR, "profile", "--", program, "serve"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(1.5)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1].startswith("nearfar: interrupted")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        ([], 2, "name the program"),
+        (["--", "./nothere"], 2, "no such file"),
+        (["--", "nothere-at-all"], 2, "not in PATH"),
+        (["--", "/tmp"], 2, "folder"),
+        (["--", "/etc/passwd"], 2, "not executable"),
+        (["--", "/bin/true"], 2, "not instrumented"),
+        (["-o", "/nonexistent/run.json", "--", "/bin/true"], 3, "mkdir -p"),
+        (["--memory", "12", "--", "/bin/true"], 2, "unit"),
+        (["--memory", "1KiB", "--", "/bin/true"], 2, "at least 1MiB"),
+        (["--llc", "1KiB", "--ways", "64", "--", "/bin/true"], 2, "cannot have"),
+        (["--duration", "5", "--", "/bin/true"], 2, "such as 10s"),
+        (["--size", "n", "--", "/bin/true"], 2, "n=1e5"),
+        (["--size", "n=abc", "--", "/bin/true"], 2, "n=1e5"),
+        (["--repetitions", "0", "--", "/bin/true"], 2, "at least 1"),
+        (["--duration", "1s", "--driver", "true", "--", "/bin/true"], 2, "not both"),
+        (["--bogus", "--", "/bin/true"], 2, "--bogus"),
+    ],
+)
+def test_wrong_use_is_one_sentence(tmp_path: Path, words: list[str], code: int, part: str) -> None:
+    answer = nearfar("profile", *words, cwd=tmp_path, expect=code)
+    assert part in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_script_is_no_program(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\nexit 0\n")
+    script.chmod(0o755)
+    assert "is a script" in nearfar("profile", "--", script, cwd=tmp_path, expect=2).stderr
+
+
+def test_output_that_standard_output_goes_to_is_refused(program: Path, tmp_path: Path) -> None:
+    with (tmp_path / "run.json").open("w") as same:
+        answer = subprocess.run(
+            [*NEARFAR, "profile", "--", program],
+            cwd=tmp_path,
+            stdout=same,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert answer.returncode == 2
+    assert "name another file" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["begin", "x"], "no run is named"),
+        (["begin", "x", "--run", "/nonexistent"], "No such file"),
+        (["begin", "x", "--pid", "1", "--run", "/tmp"], "not both"),
+        (["begin", "x", "--operations", "3", "--run", "/tmp"], "when a phase ends"),
+        (["start", "x"], "begin"),
+    ],
+)
+def test_wrong_marks_are_one_sentence(tmp_path: Path, words: list[str], part: str) -> None:
+    answer = nearfar("mark", *words, cwd=tmp_path, expect=2)
+    assert part in answer.stderr
+
+
+def test_a_file_that_is_no_control_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "control").write_bytes(b"something else entirely" * 5000)
+    answer = nearfar("mark", "begin", "x", "--run", tmp_path, cwd=tmp_path, expect=2)
+    assert "Invalid argument" in answer.stderr
