@@ -47,7 +47,7 @@ def rows() -> Iterator[Row]:
         samples = alternate(
             [
                 lambda: get_ns([str(plain)], REQUESTS),
-                lambda: get_ns([str(traced)], REQUESTS, trace_folder=Path(name)),
+                lambda: get_ns([str(traced)], REQUESTS, traced=True),
             ],
             REPETITIONS,
         )
@@ -67,7 +67,7 @@ def rows() -> Iterator[Row]:
 
 
 def get_ns(
-    prefix: list[str], requests: int, sessions: int = SESSIONS, trace_folder: Path | None = None
+    prefix: list[str], requests: int, sessions: int = SESSIONS, traced: bool = False
 ) -> float:
     """Return CPU ns per GET of a server started with `prefix`, loaded with `sessions` keys."""
     from drive_redis import GET, LOAD_SESSIONS, Client
@@ -76,7 +76,7 @@ def get_ns(
     with tempfile.TemporaryDirectory() as name:
         socket = Path(name) / "s"
         command = [*prefix[:-1], *server_command(Path(prefix[-1]), socket)]
-        with _running(command, trace_folder) as pid:
+        with _running(command, Path(name) if traced else None) as pid:
             client = Client(socket, patience_s=60)
             client.script(LOAD_SESSIONS, sessions)
             start = _cpu_ns(pid)
@@ -91,9 +91,11 @@ def get_ns(
 def _running(command: list[str], trace_folder: Path | None) -> Iterator[int]:
     environment = dict(os.environ)
     if trace_folder is not None:
-        from nearfar.profile.launch import trace_environment
+        from nearfar.machine.detect import llc
+        from nearfar.profile.session import prepare_folder
 
-        environment |= trace_environment(trace_folder)
+        prepare_folder(trace_folder, *llc(), memory_bytes=64 << 20)
+        environment["NEARFAR_RUN_DIR"] = str(trace_folder)
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment)
     try:

@@ -106,15 +106,23 @@ def _plain(request: Request, build: program.Build) -> Run:
     return Run(ended, times)
 
 
-def _control(request: Request, folder: Path) -> Control:
+def prepare_folder(
+    folder: Path, cache_bytes: int, cache_ways: int, memory_bytes: int, counting: bool = True
+) -> Control:
+    """Make `folder` one that an instrumented program started with NEARFAR_RUN_DIR writes into."""
     control = Control.create(folder)
     page = control.page
-    page.memory_bytes = request.memory_bytes
-    page.cache_bytes = request.cache_bytes
-    page.cache_ways = request.cache_ways
+    page.memory_bytes = memory_bytes
+    page.cache_bytes = cache_bytes
+    page.cache_ways = cache_ways
     page.live_interval_us = LIVE_INTERVAL_US
-    page.counting = int(request.job.after_s == 0)
+    page.counting = int(counting)
     return control
+
+
+def _control(request: Request, folder: Path) -> Control:
+    size = (request.cache_bytes, request.cache_ways, request.memory_bytes)
+    return prepare_folder(folder, *size, counting=request.job.after_s == 0)
 
 
 def _phase_numbers(control: Control) -> dict[int, str]:
