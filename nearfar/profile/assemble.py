@@ -60,7 +60,7 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
         objects=objects,
         instructions=_readable([traffic.instructions[number] for number in kept]),
         phases=phases,
-        live=live_samples(files, object_of, names),
+        live=live_samples(files, object_of, names, gathered.instrumented.ended.wall_ns),
     )
     profile.warnings = collect_warnings(request, gathered, profile)
     return profile
