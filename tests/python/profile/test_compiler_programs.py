@@ -29,12 +29,12 @@ KERNEL_FILES = sorted(path for path in KERNELS.iterdir() if path.suffix in (".c"
 PROGRAM_FILES = sorted(PROGRAMS.iterdir())
 
 
-def both_outputs(source: Path, folder: Path, *options: str, arguments: tuple[str, ...] = ()) -> None:
+def both_outputs(
+    source: Path, folder: Path, *options: str, arguments: tuple[str, ...] = ()
+) -> None:
     program = folder / source.stem
     includes = f"-I{include_folder()}"
-    nearfar(
-        driver_of(source), *options, includes, source, "-o", program, "-lpthread", cwd=folder
-    )
+    nearfar(driver_of(source), *options, includes, source, "-o", program, "-lpthread", cwd=folder)
     assert is_instrumented(program)
     (folder / "plain").mkdir()
     plain = extract_plain(program, folder / "plain")
