@@ -93,7 +93,7 @@ def _memory_sentence(effect: Effect) -> str:
     per = effect.far_ns_per_operation
     words = f"between {slow.low:.2f} and {slow.high:.2f} times the CPU time"
     if slow.value < HARDLY:
-        words = f"hardly slower: {words}"
+        words = f"{'hardly' if slow.value > 1 else 'no'} slower: {words}"
     if per is not None and effect.near_ns_per_operation is not None:
         near = time_text(effect.near_ns_per_operation)
         return f"{words}; {time_text(per.value)} per operation instead of {near}."

@@ -69,6 +69,8 @@ class Curve(Data, kw_only=True):
     points: list[tuple[float, float]]
     how: str
     source: str
+    note: str
+    """What the figures are of, where that is not plain."""
     oddities: list[str]
 
 

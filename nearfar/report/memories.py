@@ -25,6 +25,7 @@ def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
                 points=curve.points,
                 how=curve.how,
                 source=curve.source,
+                note=curve.note,
                 oddities=curve.oddities,
             )
             for curve in device.loaded_latency

@@ -69,7 +69,7 @@ function drawFrontier(picture, width) {
   const others = farMemories.map((m) => frontier(m.name)).filter((c) => c && c !== curve);
   const most = Math.max(1.05, ...[curve, ...others].map((c) => c.slowdown[0][0]), curve.slowdown[0][2]);
   const x = d3.scaleLinear([0, 1], [left, right]);
-  const least = Math.min(1, ...curve.slowdown.map((s) => s[1]));
+  const least = Math.min(1, ...curve.slowdown.map((s) => s[1]), ...others.flatMap((c) => c.slowdown.map((s) => s[0])));
   const y = d3.scaleLinear([least, most], [bottom, top]);
   xAxis(picture, x, { top, bottom, ticks: [0, .25, .5, .75, 1], format: percent,
     label: "near memory, share of all objects' bytes" });

@@ -11,9 +11,20 @@ figure("memories", (root) => {
     drawCurves(picture, width, drawn, without.filter((m) => m.idle_latency_ns)));
   return () => {
     root.querySelector(".phase-name").textContent = phaseTitle(state.phase);
+    control("memories-notes").replaceChildren(...drawn.flatMap(curveNotes));
     redraw();
   };
 });
+
+// What the strong curve of a memory is of, where its source says so or its reads are few.
+function curveNotes(memory) {
+  const dot = data.points.find((p) => p.memory === memory.name && p.phase === state.phase);
+  const share = dot ? dot.read_share : 1, curve = curveFor(memory, share), notes = [];
+  if (Math.abs(curve.read_share - share) > 0.25)
+    notes.push(`its nearest curve is for ${percent(curve.read_share)} reads, and the program has ${percent(share)}`);
+  if (curve.note) notes.push(curve.note);
+  return notes.length ? [el("li", {}, `${memory.title}: ${notes.join("; ")}.`)] : [];
+}
 
 const curveFor = (memory, share) => memory.curves.reduce((best, curve) =>
   !best || Math.abs(curve.read_share - share) < Math.abs(best.read_share - share) ? curve : best, null);

@@ -16,8 +16,8 @@ figure("slowdown", (root) => {
     const bottom = top + rows.length * rowHeight;
     xAxis(picture, x, { top, bottom, ticks: x.ticks(Math.min(8, width / 110)), format: (v) => `${v}×`,
       label: "slowdown (far time / near time)" });
-    rows.forEach((row, i) => picture.append(bar(row, x, top + i * rowHeight, width, models)));
     picture.append(svg("line", { class: "axis", x1: x(1), x2: x(1), y1: top, y2: bottom }));
+    rows.forEach((row, i) => picture.append(bar(row, x, top + i * rowHeight, width, models)));
     return bottom + 44;
   });
   const keys = el("ul", { class: "legend" });
