@@ -39,7 +39,7 @@ sim::Outcome simulate(std::uint64_t line, std::uint16_t owner, bool store) {
 
 }  // namespace
 
-void access_line(std::uint64_t address, std::uint32_t site, bool store) {
+void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {
   Guard const guard;
   if (!guard) {
     add(runtime.header->dropped, std::uint64_t{1});
@@ -48,7 +48,7 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store) {
   meet_thread();
   Thread& thread = this_thread;
   const std::uint32_t phase = runtime.current_phase();
-  std::uint16_t owner = *runtime.shadow.entry(address);
+  if (owner == site_none) owner = *runtime.shadow.entry(address);
   if (owner == site_none) owner = site_of_untagged(address);
   const std::uint64_t key = counter_key(phase, owner, site + 1);
   CounterRecord* counter = key == thread.last_key ? thread.last_counter : counter_of(key, site);

@@ -3,12 +3,19 @@
 
 #include <cstdint>
 
+#include "profile/runtime/process_file.hpp"
+
 namespace nearfar::profile {
 
-// One access to a sampled line.
-void access_line(std::uint64_t address, std::uint32_t site, bool store);
+// One access to a sampled line; `owner`, if given, is whose memory it counts as.
+void access_line(std::uint64_t address, std::uint32_t site, bool store,
+                 std::uint16_t owner = site_none);
 // Every sampled line of a range, once.
 void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store);
+
+// What the C library's allocator touches itself, which no pass sees: instruction ids.
+enum LibrarySite : std::uint32_t { in_malloc, in_calloc, in_realloc_from, in_realloc_to };
+inline constexpr std::uint32_t library_sites = 4;
 
 // Copies what is known of an instruction to the process file.
 void remember_instruction(std::uint32_t site);

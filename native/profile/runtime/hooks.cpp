@@ -18,7 +18,7 @@ void find_real_functions() {
   real = found;
 }
 
-bool size_is_before_block = false;
+std::uint64_t header_bytes = 0;
 
 namespace {
 
@@ -32,21 +32,21 @@ bool is_libc(const void* function) {
 bool layout_is_as_known() {
   if (!is_libc(reinterpret_cast<const void*>(real.malloc))) return false;
   bool same = true;
-  size_is_before_block = true;
+  header_bytes = 8;
   for (const size_t size : {1u, 24u, 25u, 200u, 1032u, 5000u, 100'000u, 4'000'000u}) {
     void* block = real.malloc(size);
     if (block == nullptr) continue;
     same = same && block_size(block) == real.malloc_usable_size(block);
     real.free(block);
   }
-  size_is_before_block = false;
+  header_bytes = 0;
   return same;
 }
 
 // Before main there is one thread; later calls find the functions found.
 __attribute__((constructor(101))) void find_early() {
   find_real_functions();
-  size_is_before_block = layout_is_as_known();
+  if (layout_is_as_known()) header_bytes = 8;
 }
 }  // namespace
 

@@ -38,15 +38,19 @@ struct RealFunctions {
 };
 extern RealFunctions real;
 
-// Whether blocks carry their size before them as glibc's do: found out, not assumed.
-extern bool size_is_before_block;
+// Bytes before a block that hold its size, as glibc's do: found out, not assumed. 0: unknown.
+extern std::uint64_t header_bytes;
+// Set in the size of a block that was mapped on its own.
+inline constexpr std::uint64_t mapped_alone = 2;
+inline std::uint64_t header_of(void* block) { return *(static_cast<std::uint64_t*>(block) - 1); }
 
 // Bytes of a block the program may use. malloc and free must agree on it, so it is not what was
 // asked for. This is asked at every free: glibc's own answer takes as long as half of its free.
 inline std::uint64_t block_size(void* block) {
-  if (!size_is_before_block) return real.malloc_usable_size(block);
-  const std::uint64_t head = *(static_cast<const std::uint64_t*>(block) - 1);
-  const std::uint64_t overhead = (head & 2) != 0 ? 16 : 8;  // mapped on its own: no neighbour
+  if (header_bytes == 0) return real.malloc_usable_size(block);
+  const std::uint64_t head = header_of(block);
+  const std::uint64_t overhead =
+      (head & mapped_alone) != 0 ? 16 : 8;  // mapped on its own: no neighbour
   return (head & ~7ull) - overhead;
 }
 

@@ -11,10 +11,13 @@
 
 using nearfar::profile::active;
 using nearfar::profile::block_allocated;
+using nearfar::profile::block_cleared;
+using nearfar::profile::block_copied;
 using nearfar::profile::block_freed;
 using nearfar::profile::block_kept;
 using nearfar::profile::block_size;
 using nearfar::profile::Call;
+using nearfar::profile::header_bytes;
 using nearfar::profile::need_real_functions;
 using nearfar::profile::real;
 using nearfar::profile::runtime;
@@ -25,7 +28,7 @@ namespace {
 // Out of line, so that the way past it needs few registers.
 [[gnu::noinline]] void attribute(std::uint64_t address, std::uint64_t size, Call call) {
   const int error = errno;
-  block_allocated(address, size, call);
+  block_allocated(address, size, header_bytes, call);
   errno = error;
 }
 
@@ -33,9 +36,15 @@ namespace {
   if (active() && block != nullptr) {
     const auto address = reinterpret_cast<std::uint64_t>(block);
     const std::uint64_t size = block_size(block);
-    if (__builtin_expect(runtime.lines.any_in(address, size), 0)) attribute(address, size, call);
+    if (__builtin_expect(runtime.lines.any_in(address - header_bytes, size + header_bytes), 0)) {
+      attribute(address, size, call);
+    }
   }
   return block;
+}
+
+bool is_mapped_alone(void* block) {
+  return (nearfar::profile::header_of(block) & nearfar::profile::mapped_alone) != 0;
 }
 
 }  // namespace
@@ -50,7 +59,12 @@ void* malloc(size_t size) noexcept {
 
 void* calloc(size_t count, size_t size) noexcept {
   need_real_functions();
-  return allocated(real.calloc(count, size), NEARFAR_THIS_CALL);
+  void* block = allocated(real.calloc(count, size), NEARFAR_THIS_CALL);
+  // What was mapped for it alone came clear from the kernel.
+  if (active() && block != nullptr && header_bytes != 0 && !is_mapped_alone(block)) {
+    block_cleared(reinterpret_cast<std::uint64_t>(block), count * size);
+  }
+  return block;
 }
 
 void free(void* block) noexcept {
@@ -68,6 +82,7 @@ void* realloc(void* block, size_t size) noexcept {
   if (!active() || block == nullptr) return allocated(real.realloc(block, size), NEARFAR_THIS_CALL);
   const auto address = reinterpret_cast<std::uint64_t>(block);
   const std::uint64_t old_size = block_size(block);
+  const bool copied = header_bytes != 0 && !is_mapped_alone(block);
   std::uint16_t site = site_none;
   if (runtime.lines.any_in(address, old_size)) site = block_freed(address, old_size);
   void* moved = real.realloc(block, size);
@@ -75,7 +90,12 @@ void* realloc(void* block, size_t size) noexcept {
     block_kept(address, old_size, site);
     return nullptr;
   }
-  return allocated(moved, NEARFAR_THIS_CALL);
+  allocated(moved, NEARFAR_THIS_CALL);
+  if (copied && moved != nullptr && moved != block) {
+    block_copied(address, reinterpret_cast<std::uint64_t>(moved),
+                 size < old_size ? size : old_size);
+  }
+  return moved;
 }
 
 void* reallocarray(void* block, size_t count, size_t size) noexcept {

@@ -1,5 +1,6 @@
 #include "profile/runtime/memory_events.hpp"
 
+#include "profile/runtime/access.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/sites.hpp"
@@ -38,13 +39,20 @@ Weight place_block(std::uint64_t address, std::uint64_t size, std::uint16_t site
 
 }  // namespace
 
-void block_allocated(std::uint64_t address, std::uint64_t size, Call call) {
-  Guard const guard;
-  if (!guard) return;
-  meet_thread();
-  const std::uint16_t site = site_of_block(call);
-  count_allocated(site, place_block(address, size, site));
-  sample_live_sometimes();
+void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t header_bytes,
+                     Call call) {
+  std::uint16_t site = site_none;
+  {
+    Guard const guard;
+    if (!guard) return;
+    meet_thread();
+    site = site_of_block(call);
+    if (size != 0) count_allocated(site, place_block(address, size, site));
+    sample_live_sometimes();
+  }
+  const std::uint64_t header = address - header_bytes;
+  if (header_bytes != 0 && runtime.lines.sampled(header))
+    access_line(header, in_malloc, true, site);
 }
 
 std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
@@ -67,6 +75,15 @@ std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
   if (site != site_other && site < first_free_site) return site_none;
   count_freed(site, weight_of(address, size, sampled_bytes).bytes);
   return site;
+}
+
+void block_cleared(std::uint64_t address, std::uint64_t size) {
+  access_range(address, size, in_calloc, true);
+}
+
+void block_copied(std::uint64_t from, std::uint64_t to, std::uint64_t size) {
+  access_range(from, size, in_realloc_from, false);
+  access_range(to, size, in_realloc_to, true);
 }
 
 void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site) {

@@ -10,7 +10,14 @@
 namespace nearfar::profile {
 
 // A heap block of `size` usable bytes now is at `address`. Called after the allocator returned it.
-void block_allocated(std::uint64_t address, std::uint64_t size, Call call);
+// `header_bytes` before the block are the allocator's, which wrote them: a line that the block
+// costs like those that it fills.
+void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t header_bytes,
+                     Call call);
+
+// calloc cleared a block; realloc moved `size` bytes.
+void block_cleared(std::uint64_t address, std::uint64_t size);
+void block_copied(std::uint64_t from, std::uint64_t to, std::uint64_t size);
 
 // The heap block is about to be freed: before, because another thread may get the same address
 // the moment it is. Returns its site, for a realloc that fails; site_none if it had none.

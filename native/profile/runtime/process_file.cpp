@@ -33,12 +33,12 @@ std::uint64_t rounded(std::uint64_t memory_bytes) {
   return (memory_bytes + unit - 1) / unit * unit;
 }
 
-constexpr std::uint64_t header_bytes = (sizeof(ProcessHeader) + page - 1) / page * page;
+constexpr std::uint64_t header_size = (sizeof(ProcessHeader) + page - 1) / page * page;
 
 }  // namespace
 
 std::uint64_t process_file_size(std::uint64_t memory_bytes) {
-  return header_bytes + rounded(memory_bytes);
+  return header_size + rounded(memory_bytes);
 }
 
 ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
@@ -78,7 +78,7 @@ ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
   header.pid = getpid();
   header.parent_pid = getppid();
   const std::uint64_t room = rounded(memory_bytes);
-  std::uint64_t offset = header_bytes;
+  std::uint64_t offset = header_size;
   place<CounterRecord>(header.counters, offset, room, 32);
   // Sites are numbered with 16 bits.
   place<SiteRecord>(header.sites, offset, room, 10, UINT16_MAX);

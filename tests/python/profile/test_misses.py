@@ -20,9 +20,10 @@ def test_a_fitting_array_misses_once_and_a_large_one_always(
     assert result.of("make_hot", "hot").read_misses.stream == hot_lines  # fill(cold) evicted it
     assert result.of("make_cold", "cold").read_misses.stream == 3 * cold_lines
     assert result.of("make_hot", "cold").read_misses.total() == 0
-    # Every line was written once, and all but what the cache still held was written back.
-    assert result.of("make_hot").write_backs == hot_lines
-    assert result.of("make_cold").write_backs == cold_lines
+    # Every line was written once, and written back once; the line of malloc's header too.
+    header = 1 << rate_log2
+    assert result.of("make_hot").write_backs - hot_lines in (0, header)
+    assert result.of("make_cold").write_backs - cold_lines in (0, header)
 
 
 @pytest.mark.parametrize("rate_log2", [0, 6])

@@ -21,14 +21,18 @@ NEARFAR = [sys.executable, "-m", "nearfar"]
 OUTPUT = "59999700000 77\n"
 
 
-@pytest.fixture(scope="session")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compiled(source: str, folder: Path, *options: str) -> Path:
     if not list(native_folder().glob("nearfar_pass-*.so")):
         pytest.skip("the compiler pass was not built here")
-    target = tmp_path_factory.mktemp("program") / "program"
-    command = [*NEARFAR, "cc", "-O1", "-g", f"-I{include_folder()}"]
-    subprocess.run([*command, str(KERNELS / "program.c"), "-o", str(target)], check=True)
+    target = folder / Path(source).stem
+    command = [*NEARFAR, "cc", "-O1", "-g", f"-I{include_folder()}", *options]
+    subprocess.run([*command, str(KERNELS / source), "-o", str(target)], check=True)
     return target
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled("program.c", tmp_path_factory.mktemp("program"))
 
 
 def nearfar(
@@ -266,3 +270,37 @@ def test_a_file_that_is_no_control_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "control").write_bytes(b"something else entirely" * 5000)
     answer = nearfar("mark", "begin", "x", "--run", tmp_path, cwd=tmp_path, expect=2)
     assert "Invalid argument" in answer.stderr
+
+
+def test_a_bundled_allocator_is_recognised(tmp_path: Path) -> None:
+    program = compiled("own_allocator.c", tmp_path)
+    nearfar("profile", "-q", "--repetitions", 1, "--", program, cwd=tmp_path)
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    (warning,) = [text for text in profile.warnings if "jemalloc" in text]
+    assert "MALLOC=libc" in warning
+
+
+def totals(profile: WorkloadProfile) -> dict[str, float]:
+    """Return misses by object in the marked phases."""
+    found: dict[str, float] = {}
+    for phase in profile.phases:
+        for row in phase.objects:
+            name = profile.objects[row.object].name
+            found[name] = found.get(name, 0.0) + row.traffic.misses()
+    return found
+
+
+def test_sampled_misses_are_those_of_the_full_simulation(program: Path, tmp_path: Path) -> None:
+    full = compiled("program.c", tmp_path, "--nearfar-rate=1")
+    for name, which in (("full", full), ("sampled", program)):
+        nearfar(
+            "profile", "-q", "-o", f"{name}.json", "--llc", "2MiB", "--ways", 16,
+            "--repetitions", 1, "--", which, cwd=tmp_path,
+        )  # fmt: skip
+    exact = load(tmp_path / "full.json", WorkloadProfile)
+    sampled = load(tmp_path / "sampled.json", WorkloadProfile)
+    assert (exact.sampling.rate, exact.sampling.relative_error) == (1, 0.0)
+    assert sampled.sampling.rate == 64
+    for name, misses in totals(exact).items():
+        if misses > 10_000:
+            assert totals(sampled)[name] == pytest.approx(misses, rel=0.03)
