@@ -14,7 +14,7 @@ def print_summary(
     title: str, run: dict[str, Any], prediction: dict[str, Any], plans: list[dict[str, Any]]
 ) -> None:
     """Print time per request on each memory, and what must stay near for each budget."""
-    console = Console(width=110)
+    console = Console(width=118)
     console.print()
     console.rule(f"{title}: what if its memory were far?")
     console.print(_times(prediction))
@@ -51,11 +51,18 @@ def _times(prediction: dict[str, Any]) -> Table:
     return table
 
 
+NAMES_SHOWN = 3
+"""Objects named per plan; the report has them all."""
+
+
 def _placement(plans: list[dict[str, Any]]) -> Table:
-    table = Table(
-        "far memory", "near budget", "slowdown", "all far", "memory cost", "objects near",
-        title="What must stay near, and what that saves",
-    )  # fmt: skip
+    table = Table(title="What must stay near, and what that saves")
+    table.add_column("far memory")
+    table.add_column("near budget")
+    table.add_column("slowdown")
+    table.add_column("all far")
+    table.add_column("memory cost")
+    table.add_column("objects near, the most sensitive first", overflow="fold")
     for plan in plans:
         bars = {bar["name"]: bar for bar in plan["alternatives"]}
         best = bars.get("optimal", bars["greedy"])
@@ -63,15 +70,22 @@ def _placement(plans: list[dict[str, Any]]) -> Table:
             (item for item in plan["placements"] if item["memory"] == "near"),
             key=lambda item: -item["added_ns_if_far"]["value"],
         )
-        names = ", ".join(item["name"] for item in near[:4])
-        more = f" and {len(near) - 4} more" if len(near) > 4 else ""
+        names = "; ".join(_short(item["name"]) for item in near[:NAMES_SHOWN])
+        if len(near) > NAMES_SHOWN:
+            names += f"; and {len(near) - NAMES_SHOWN} more"
         share = plan["budget_bytes"] / plan["footprint_bytes"]
         table.add_row(
             plan["far"],
-            f"{share:.0%}: {format_bytes(plan['budget_bytes'])}",
+            f"{share:.0%}, {format_bytes(plan['budget_bytes'])}",
             f"{best['slowdown']['value']:.2f}x",
             f"{bars['all-far']['slowdown']['value']:.2f}x",
-            f"{best['cost_relative']:.0%} of all near",
-            names + more,
+            f"{best['cost_relative']:.0%}",
+            names or "none: no object gains",
         )
     return table
+
+
+def _short(name: str) -> str:
+    """Return the allocating function and the last caller that tells it apart, without lines."""
+    parts = [part.split(" ")[0] for part in name.split(" < ")]
+    return parts[0] if len(parts) == 1 else f"{parts[0]} < {parts[-1]}"
