@@ -28,13 +28,17 @@ struct LaneAccess {
   bool stores = false;
 };
 
-// memcpy and its like: bytes known before the call, touched in order.
+// memcpy and its like: bytes touched in order, whose number is known before or from the result.
 struct RangeAccess {
   llvm::Instruction* instruction = nullptr;
   llvm::Value* pointer = nullptr;
   llvm::Value* bytes = nullptr;
   bool stores = false;
-  bool after_call = false;  // the length is the call's result (strlen)
+  enum class Length {
+    given,      // `bytes`
+    returned,   // the result, and one for the NUL (strlen)
+    to_result,  // up to and including where the result points; `bytes` if it is null (memchr)
+  } length = Length::given;
 };
 
 // A function that reads until something is found: strcmp, memchr ...

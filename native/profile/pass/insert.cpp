@@ -139,11 +139,20 @@ void Inserter::lanes(const LaneAccess& access, nf_class access_class) {
 }
 
 void Inserter::range(const RangeAccess& access, nf_class access_class) {
-  Instruction* before = access.after_call ? access.instruction->getNextNode() : access.instruction;
+  using Length = RangeAccess::Length;
+  Instruction* before =
+      access.length == Length::given ? access.instruction : access.instruction->getNextNode();
   IRBuilder<> builder(before);
   builder.SetCurrentDebugLocation(access.instruction->getDebugLoc());
   Value* bytes = as_i64(builder, access.bytes);
-  if (access.after_call) bytes = builder.CreateAdd(bytes, builder.getInt64(1));  // the NUL
+  if (access.length == Length::returned) bytes = builder.CreateAdd(bytes, builder.getInt64(1));
+  if (access.length == Length::to_result) {
+    Value* read =
+        builder.CreateSub(builder.CreatePtrToInt(access.instruction, builder.getInt64Ty()),
+                          builder.CreatePtrToInt(access.pointer, builder.getInt64Ty()));
+    bytes = builder.CreateSelect(builder.CreateIsNull(access.instruction), bytes,
+                                 builder.CreateAdd(read, builder.getInt64(1)));
+  }
   const auto* constant = dyn_cast<ConstantInt>(bytes);
   const std::uint64_t known = constant != nullptr ? constant->getZExtValue() : 0;
   if (constant != nullptr && known == 0) return;

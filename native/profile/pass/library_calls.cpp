@@ -84,14 +84,15 @@ void add_library_call(CallBase& call, const DataLayout& layout, Accesses& access
       accesses.strings.push_back({&call, first, second, third, nul});
       return;
     case Kind::find:
-      if (!near) accesses.strings.push_back({&call, first, nullptr, third, second});
+      if (!near && isa<CallInst>(call) && !call.isMustTailCall())
+        accesses.ranges.push_back({&call, first, third, false, RangeAccess::Length::to_result});
       return;
     case Kind::find_nul:
       if (!near) accesses.strings.push_back({&call, first, nullptr, nullptr, nul});
       return;
     case Kind::length:
       if (!near && isa<CallInst>(call) && !call.isMustTailCall())
-        accesses.ranges.push_back({&call, first, &call, false, true});
+        accesses.ranges.push_back({&call, first, &call, false, RangeAccess::Length::returned});
       return;
     case Kind::copy_string:
       if (function->arguments == 1) second = first;

@@ -3,6 +3,7 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/PassPlugin.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include "access.hpp"
 #include "classify.hpp"
@@ -42,6 +43,10 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
   static bool isRequired() { return true; }  // also at -O0 and in optnone functions
 
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
+    // The stubs are of this processor, and addresses are 64 bits (the driver passes -m32 through).
+    const Triple triple(module.getTargetTriple());
+    if (triple.getArch() != Triple::x86_64 || module.getDataLayout().getPointerSizeInBits() != 64)
+      return PreservedAnalyses::all();
     const Options options = read_options();
     auto& functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
     Sites sites(module, options.rate_log2);

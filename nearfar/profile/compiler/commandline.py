@@ -152,7 +152,7 @@ def files_in(word: str) -> list[str]:
 
 def _input(command: Command, word: str, position: int, language: str | None) -> None:
     extension = os.path.splitext(word)[1]
-    if word == "-" or word == "/dev/stdin":
+    if word in ("-", "/dev/stdin"):
         command.reads_stdin = True
     if language in _SOURCE_LANGUAGES or (language is None and extension in _SOURCE):
         command.sources.append(position)

@@ -61,6 +61,8 @@ def _compile(command: Command, toolchain: Toolchain, folder: TemporaryFolder) ->
         code = Process([toolchain.clang, *command.arguments]).wait()
         _note_assembly(command, code)
         return code
+    if command.wants_plain:
+        folder.make()
     instrumented = Process(
         _instrumented(command, toolchain), _environment(command, toolchain), command.stdin_file
     )
@@ -106,6 +108,7 @@ def _note_assembly(command: Command, code: int) -> None:
 
 def _link(command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> int:
     output = command.output or "a.out"
+    folder.make()
     arguments = _with_library(_instrumented(command, toolchain), toolchain.runtime, toolchain)
     instrumented = Process(arguments, _environment(command, toolchain), command.stdin_file)
     plain = PlainInputs(command, toolchain, folder)
@@ -185,9 +188,7 @@ def without_side_files(words: list[str]) -> list[str]:
     result: list[str] = []
     rest = iter(words)
     for word in rest:
-        if word in _SIDE_FILES_WITH_VALUE:
-            next(rest, None)
-        elif word == "-o":
+        if word in _SIDE_FILES_WITH_VALUE or word == "-o":
             next(rest, None)
         elif not (
             word in _SIDE_FILES

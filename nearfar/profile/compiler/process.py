@@ -53,6 +53,10 @@ class TemporaryFolder:
             os.unlink(os.path.join(self._path, name))
         os.rmdir(self._path)
 
+    def make(self) -> None:
+        """Make it now: later, a compiler that runs would have to be stopped if it cannot be."""
+        self.file("")
+
     def file(self, name: str) -> str:
         """Return a path in the folder that ends in `name` and was not given out before."""
         if self._path is None:

@@ -80,7 +80,7 @@ def find_toolchain(driver: str, environment: Mapping[str, str]) -> Toolchain:
 
 
 def native_folder(environment: Mapping[str, str]) -> str:
-    """Return the folder of the built parts, as `nearfar.native_files` does but without its imports."""
+    """Return the folder of the built parts: `nearfar.native_files` without its imports."""
     if override := environment.get("NEARFAR_NATIVE"):
         return override
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -17,10 +17,12 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run-time library that counts what each site reports."""
     folder = tmp_path_factory.mktemp("counting")
     subprocess.run(
-        ["g++", "-std=c++20", "-O2", "-shared", "-fPIC", f"-I{ROOT / 'native'}"]
-        + [str(Path(__file__).parent / "counting_runtime.cpp")]
-        + [str(ROOT / "native/profile/events.cpp"), "-Wl,-soname,libnearfar_profile.so"]
-        + ["-o", str(folder / "libnearfar_profile.so")],
+        [
+            *("g++", "-std=c++20", "-O2", "-shared", "-fPIC", f"-I{ROOT / 'native'}"),
+            str(Path(__file__).parent / "counting_runtime.cpp"),
+            str(ROOT / "native/profile/events.cpp"),
+            *("-Wl,-soname,libnearfar_profile.so", "-o", str(folder / "libnearfar_profile.so")),
+        ],
         check=True,
     )
     return folder
@@ -127,7 +129,8 @@ def test_class_of_kernel(counts: Counts, kernel: str, function: str, access_clas
     own = Counter(site.access_class for site in sites if function in site.function)
     assert access_class in own, own
     if kernel in ("triad.c", "matmul.c", "column.c"):
-        assert set(own) <= {access_class}
+        reported = {site.access_class for site in sites if function in site.function and site.count}
+        assert reported == {access_class}
     if kernel == "spmv.c":
         assert own["indirect"] > 0
 
@@ -143,7 +146,7 @@ def test_sites_name_function_file_and_line(counts: Counts) -> None:
 COMMON = "#include <stdlib.h>\n#include <string.h>\n#define KEEP __attribute__((noinline))\n"
 MAIN = (
     "int main(void) {{ char* p = aligned_alloc(4096, 64 * 4096);"
-    " memset(p, 1, 64 * 4096); return {call} == 77; }}\n"
+    " memset(p, 1, 64 * 4096); return ({call} & 256) != 0; }}\n"
 )
 
 
@@ -171,7 +174,7 @@ MAIN = (
             "f(p)",
             64,
         ),
-        ("long sum = memchr(p, 9, 4096 * 64) ? 1 : 77;", "f(p)", 64),
+        ("long sum = (char*)memchr(p, 9, 4096 * 64) - p;", "f(p)", 64),
     ],
     ids=["up", "down", "half", "rows", "until", "memmove", "memchr"],
 )

@@ -1,0 +1,365 @@
+"""The drivers in builds: objects, archives, libraries, make, cmake, ccache, configure; errors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from compiling import ROOT, nearfar, run
+
+from nearfar.profile.compiler.twin import (
+    compiler_text,
+    extract_plain,
+    is_instrumented,
+    notes,
+    plain_environment,
+)
+
+MAIN = '#include <stdio.h>\nint f(int);\nint main(void) { printf("%d\\n", f(20)); return 0; }\n'
+F = "int f(int n) { static int t[100]; for (int i = 0; i < 100; i++) t[i] += i; return t[n]; }\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "main.c").write_text(MAIN)
+    (tmp_path / "f.c").write_text(F)
+    return tmp_path
+
+
+@pytest.fixture
+def drivers(tmp_path: Path) -> dict[str, str]:
+    """Write `nearfar-cc` and `nearfar-c++` as an installation has them; return their paths."""
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    for name, function in (("nearfar-cc", "cc"), ("nearfar-c++", "cxx")):
+        script = folder / name
+        script.write_text(
+            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+            f"from nearfar.profile.compiler import {function}\nsys.exit({function}())\n"
+        )
+        script.chmod(0o755)
+    return {"cc": str(folder / "nearfar-cc"), "c++": str(folder / "nearfar-c++")}
+
+
+def both_run(program: Path, output: str = "20\n") -> Path:
+    """Run the program and its plain twin; both print `output`. Return the twin."""
+    folder = program.parent / f"plain-{program.name}"
+    folder.mkdir()
+    plain = extract_plain(program, folder)
+    assert plain is not None
+    assert is_instrumented(program)
+    assert not is_instrumented(plain)
+    assert run(program) == (0, output)
+    assert run(plain, env=plain_environment(folder)) == (0, output)
+    return plain
+
+
+def undefined(program: Path) -> str:
+    return subprocess.run(
+        ["nm", "-D", "-u", program], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_objects_then_link(tree: Path) -> None:
+    nearfar("cc", "-O2", "-c", "main.c", cwd=tree)
+    nearfar("cc", "-O2", "-c", "f.c", "-o", "other.o", cwd=tree)
+    nearfar("cc", "main.o", "other.o", "-o", "p", cwd=tree)
+    plain = both_run(tree / "p")
+    assert "__nf_access" in undefined(tree / "p")
+    assert "__nf_" not in undefined(plain)
+    assert compiler_text(tree / "p").startswith("clang ")
+    assert compiler_text(tree / "p").endswith("-O2")
+    assert notes(tree / "p") == []
+
+
+def test_several_sources_in_one_command(tree: Path) -> None:
+    nearfar("cc", "-O1", "main.c", "f.c", cwd=tree)
+    both_run(tree / "a.out")
+    nearfar("cc", "-c", "main.c", "f.c", cwd=tree)
+    nearfar("cc", "main.o", "f.o", "-o", "p", cwd=tree)
+    both_run(tree / "p")
+
+
+def test_library_comes_before_libc_and_is_kept(tree: Path) -> None:
+    nearfar("cc", "main.c", "f.c", "-Wl,--as-needed", "-lm", "-o", "p", cwd=tree)
+    listed = subprocess.run(
+        ["readelf", "-d", "p"], cwd=tree, capture_output=True, text=True, check=True
+    ).stdout
+    needed = [line for line in listed.splitlines() if "NEEDED" in line]
+    assert "libnearfar_profile.so" in needed[0]
+    assert not any("libm.so" in line for line in needed)
+
+
+@pytest.mark.parametrize("flags", ["rcs", "rcsT"], ids=["ordinary", "thin"])
+@pytest.mark.parametrize("how", ["file", "-l", "-Wl"])
+def test_static_archive(tree: Path, flags: str, how: str) -> None:
+    nearfar("cc", "-O2", "-c", "f.c", cwd=tree)
+    subprocess.run(["ar", flags, "libf.a", "f.o"], cwd=tree, check=True)
+    words = {
+        "file": ["libf.a"],
+        "-l": ["-L", ".", "-lf"],
+        "-Wl": ["-Wl,--whole-archive,libf.a,--no-whole-archive"],
+    }[how]
+    nearfar("cc", "main.c", *words, "-o", "p", cwd=tree)
+    assert "__nf_" not in undefined(both_run(tree / "p"))
+
+
+def test_relocatable_link(tree: Path) -> None:
+    nearfar("cc", "-O2", "-c", "f.c", "main.c", cwd=tree)
+    nearfar("cc", "-r", "f.o", "main.o", "-o", "both.o", cwd=tree)
+    nearfar("cc", "both.o", "-o", "p", cwd=tree)
+    assert "__nf_" not in undefined(both_run(tree / "p"))
+
+
+def test_shared_library(tree: Path) -> None:
+    nearfar(
+        "cc", "-O2", "-fPIC", "-shared", "f.c", "-o", "libf.so", "-Wl,-soname,libf.so", cwd=tree
+    )
+    nearfar("cc", "main.c", "-L.", "-lf", f"-Wl,-rpath,{tree}", "-o", "p", cwd=tree)
+    both_run(tree / "p")
+    twin = tree / "plain-p" / "libf.so"
+    assert "__nf_" in undefined(tree / "libf.so")
+    assert "__nf_" not in undefined(twin)
+
+
+def test_plugin_opened_at_run_time(tree: Path) -> None:
+    (tree / "host.c").write_text(
+        "#include <dlfcn.h>\n#include <stdio.h>\n"
+        'int main(void) { for (int i = 0; i < 3; i++) { void* l = dlopen("./plugin.so", RTLD_LAZY);'
+        ' int (*f)(int) = (int (*)(int))dlsym(l, "f"); printf("%d\\n", f(20)); dlclose(l); }'
+        " return 0; }\n"
+    )
+    nearfar("cc", "-O2", "-fPIC", "-shared", "f.c", "-o", "plugin.so", cwd=tree)
+    nearfar("cc", "host.c", "-o", "p", "-ldl", cwd=tree)
+    done = subprocess.run(["./p"], cwd=tree, capture_output=True, text=True, check=True)
+    assert done.stdout == "20\n20\n20\n"
+
+
+def test_assembly_is_passed_through_and_named(tree: Path) -> None:
+    (tree / "f.s").write_text(
+        ".globl f\n.text\nf:\nmov %edi, %eax\nret\n.section .note.GNU-stack\n"
+    )
+    nearfar("cc", "-c", "f.s", "-o", "f.o", cwd=tree)
+    nearfar("cc", "main.c", "f.o", "-o", "p", cwd=tree)
+    both_run(tree / "p")
+    assert notes(tree / "p") == [f"{tree}/f.s is assembly and was not instrumented"]
+
+
+def test_object_of_another_compiler_is_named(tree: Path) -> None:
+    subprocess.run(["cc", "-c", "f.c"], cwd=tree, check=True)
+    subprocess.run(["ar", "rcs", "libf.a", "f.o"], cwd=tree, check=True)
+    nearfar("cc", "main.c", "f.o", "-o", "p", cwd=tree)
+    both_run(tree / "p")
+    assert notes(tree / "p") == ["f.o was not compiled by nearfar (the whole file)"]
+    nearfar("cc", "main.c", "libf.a", "-o", "q", cwd=tree)
+    assert notes(tree / "q") == ["libf.a was not compiled by nearfar (1 of 1 objects in it)"]
+
+
+def test_inline_assembly_is_named(tree: Path) -> None:
+    (tree / "f.c").write_text(
+        'int f(int n) { int r; __asm__ volatile("movl %1, %0" : "=r"(r) : "m"(n)); return r; }\n'
+    )
+    nearfar("cc", "-O1", "main.c", "f.c", "-o", "p", cwd=tree)
+    assert notes(tree / "p") == ["f in f.c its inline assembly was left out"]
+
+
+def test_static_program_is_plain_and_says_so(tree: Path) -> None:
+    nearfar("cc", "-O2", "-c", "f.c", "main.c", cwd=tree)
+    done = nearfar("cc", "-static", "f.o", "main.o", "-o", "p", cwd=tree)
+    assert done.stderr.count("\n") == 1
+    assert "-static" in done.stderr
+    assert "cannot profile it" in done.stderr
+    assert run(tree / "p") == (0, "20\n")
+    assert not is_instrumented(tree / "p")
+    assert extract_plain(tree / "p", tree) is None
+
+
+def test_link_time_optimisation_is_left_out_of_the_instrumented_program(tree: Path) -> None:
+    nearfar("cc", "-O2", "-flto", "-c", "f.c", "main.c", cwd=tree)
+    nearfar("cc", "-O2", "-flto", "f.o", "main.o", "-o", "p", cwd=tree)
+    assert is_instrumented(tree / "p")
+    assert run(tree / "p") == (0, "20\n")
+    assert "link-time optimisation is in the plain program only" in notes(tree / "p")
+
+
+def test_standard_input_dependencies_and_odd_names(tree: Path) -> None:
+    nearfar("cc", "-x", "c", "-", "-c", "-o", "f.o", cwd=tree, input=F)
+    (tree / "a b.c").write_text(MAIN)
+    nearfar("cc", "-MMD", "-MF", "deps", "-c", "a b.c", "-o", "a b.o", cwd=tree)
+    assert "a b.c" in (tree / "deps").read_text().replace("\\ ", " ")
+    (tree / "all").write_text('"a b.o"\nf.o -o\n"the program"\n')
+    nearfar("cc", "@all", cwd=tree)
+    both_run(tree / "the program")
+
+
+def test_without_twin(tree: Path) -> None:
+    nearfar("cc", "main.c", "f.c", "-o", "p", cwd=tree, env={"NEARFAR_PLAIN": "0"})
+    assert is_instrumented(tree / "p")
+    assert extract_plain(tree / "p", tree) is None
+    assert notes(tree / "p") == ["built with NEARFAR_PLAIN=0 or --nearfar-no-plain"]
+
+
+def test_twin_survives_copy_and_strip(tree: Path) -> None:
+    nearfar("cc", "-O2", "main.c", "f.c", "-o", "p", cwd=tree)
+    subprocess.run(["install", "-s", "p", "q"], cwd=tree, check=True)
+    both_run(tree / "q")
+
+
+def test_same_input_gives_the_same_object(tree: Path) -> None:
+    nearfar("cc", "-O2", "-c", "f.c", "-o", "f.o", cwd=tree)
+    first = (tree / "f.o").read_bytes()
+    nearfar("cc", "-O2", "-c", "f.c", "-o", "f.o", cwd=tree)
+    assert (tree / "f.o").read_bytes() == first
+
+
+def test_temporary_files_are_removed(tree: Path) -> None:
+    scratch = tree / "scratch"
+    scratch.mkdir()
+    nearfar("cc", "-O2", "-c", "f.c", "main.c", cwd=tree, env={"TMPDIR": scratch})
+    nearfar("cc", "f.o", "main.o", cwd=tree, env={"TMPDIR": scratch})
+    nearfar("cc", "missing.c", cwd=tree, code=1, env={"TMPDIR": scratch})
+    assert list(scratch.iterdir()) == []
+
+
+def test_compile_error_is_the_compilers_and_leaves_nothing(tree: Path) -> None:
+    (tree / "bad.c").write_text("int f(void) { return x; }\n")
+    done = nearfar("cc", "-c", "bad.c", cwd=tree, code=1)
+    assert done.stderr.count("error:") == 1  # the plain compile's messages are not repeated
+    assert "Traceback" not in done.stderr
+    assert not (tree / "bad.o").exists()
+    done = nearfar("cc", "main.c", "-o", "p", cwd=tree, code=1)
+    assert "undefined reference" in done.stderr
+    assert not (tree / "p").exists()
+
+
+def test_warnings_are_printed_once(tree: Path) -> None:
+    (tree / "warn.c").write_text("int f(int n) { int unused; return n; }\n")
+    done = nearfar("cc", "-Wall", "-c", "warn.c", cwd=tree)
+    assert done.stderr.count("unused variable") == 1
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "code", "words"),
+    [
+        ({"NEARFAR_CLANG": "no-such-clang"}, ["-c", "f.c"], 3, "NEARFAR_CLANG=no-such-clang"),
+        ({"NEARFAR_NATIVE": "/nowhere"}, ["-c", "f.c"], 3, "run `make setup`"),
+        ({"NEARFAR_RATE": "60"}, ["-c", "f.c"], 2, "NEARFAR_RATE=60 is not a sampling rate"),
+        ({}, ["--nearfar-rat=64", "-c", "f.c"], 2, "there is no option '--nearfar-rat=64'"),
+        ({"TMPDIR": "/nowhere"}, ["-c", "f.c"], 3, "/nowhere"),
+    ],
+)
+def test_one_sentence_for_what_is_wrong(
+    tree: Path, environment: dict[str, str], arguments: list[str], code: int, words: str
+) -> None:
+    done = nearfar("cc", *arguments, cwd=tree, code=code, env=environment)
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("nearfar cc: ")
+    assert not (tree / "f.o").exists()
+
+
+def test_compiler_answers_for_itself(tree: Path) -> None:
+    assert "clang version" in nearfar("cc", "--version", cwd=tree).stdout
+    assert "int f(int n)" in nearfar("cc", "-E", "f.c", cwd=tree).stdout
+    assert "__nf_" not in nearfar("cc", "-S", "f.c", "-o", "-", cwd=tree).stdout
+    assert "no input files" in nearfar("cc", cwd=tree, code=1).stderr
+
+
+def test_make(tree: Path, drivers: dict[str, str]) -> None:
+    (tree / "Makefile").write_text(
+        "CFLAGS = -O2 -g\np: main.o libf.a\n\t$(CC) $(LDFLAGS) main.o -L. -lf -o $@\n"
+        "libf.a: f.o\n\t$(AR) rcs $@ $^\n%.o: %.c\n\t$(CC) $(CFLAGS) -MMD -c $< -o $@\n"
+        "install: p\n\tinstall -D p $(DESTDIR)/bin/p\n-include *.d\n"
+    )
+    for compiler in (drivers["cc"], f"{sys.executable} -m nearfar cc"):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        subprocess.run(
+            ["make", "-s", "-j2", f"CC={compiler}", "install", "DESTDIR=out"],
+            cwd=tree,
+            check=True,
+            env=environment,
+        )
+        both_run(tree / "out/bin/p")
+        shutil.rmtree(tree / "out")
+        for name in ("p", "main.o", "f.o", "libf.a"):
+            (tree / name).unlink()
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+def test_cmake(tree: Path, drivers: dict[str, str]) -> None:
+    (tree / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(p LANGUAGES C CXX)\n"
+        "find_package(Threads REQUIRED)\nadd_library(f STATIC f.c)\nadd_library(g SHARED g.cpp)\n"
+        "add_executable(p main.c)\ntarget_link_libraries(p f g Threads::Threads)\n"
+    )
+    (tree / "g.cpp").write_text(
+        '#include <vector>\nextern "C" int g(int n) { return std::vector<int>(n, 1).back(); }\n'
+    )
+    subprocess.run(
+        [
+            *("cmake", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release"),
+            *(f"-DCMAKE_C_COMPILER={drivers['cc']}", f"-DCMAKE_CXX_COMPILER={drivers['c++']}"),
+        ],
+        cwd=tree,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    subprocess.run(["cmake", "--build", "build"], cwd=tree, check=True, stdout=subprocess.DEVNULL)
+    both_run(tree / "build/p")
+    assert is_instrumented(tree / "build/libg.so")
+
+
+@pytest.mark.skipif(shutil.which("ccache") is None, reason="ccache is not installed")
+def test_ccache(tree: Path, drivers: dict[str, str]) -> None:
+    environment = {**os.environ, "CCACHE_DIR": str(tree / "cache")}
+    objects = []
+    for _ in range(2):
+        subprocess.run(
+            ["ccache", drivers["cc"], "-O2", "-c", "f.c", "-o", "f.o"],
+            cwd=tree,
+            check=True,
+            env=environment,
+        )
+        objects.append((tree / "f.o").read_bytes())
+        (tree / "f.o").unlink()
+    assert objects[0] == objects[1]
+    statistics = subprocess.run(
+        ["ccache", "--print-stats"], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    hits = [line.split()[1] for line in statistics.splitlines() if line.endswith("_hit\t1")]
+    assert hits or "direct_cache_hit\t1" in statistics, statistics
+    (tree / "f.o").write_bytes(objects[1])
+    nearfar("cc", "main.c", "f.o", "-o", "p", cwd=tree)
+    both_run(tree / "p")
+
+
+def test_configure_like_probes(tree: Path) -> None:
+    """What configure scripts try: does it compile, link, run; does a missing function fail."""
+    (tree / "conftest.c").write_text("int main(void) { return 0; }\n")
+    nearfar("cc", "-o", "conftest", "-g", "-O2", "conftest.c", cwd=tree)
+    assert run(tree / "conftest") == (0, "")
+    (tree / "conftest.c").write_text(
+        "char no_such_function();\nint main() { return no_such_function(); }"
+    )
+    nearfar("cc", "-o", "conftest2", "conftest.c", cwd=tree, code=1)
+    (tree / "conftest.c").write_text("#include <no_such_header.h>\n")
+    nearfar("cc", "-E", "conftest.c", cwd=tree, code=1)
+    (tree / "conftest.c").write_text("int main(void) { return 0; }\n")
+    nearfar("cc", "-Werror", "-Wall", "-Wextra", "-c", "conftest.c", cwd=tree)
+    nearfar("cc", "-c", "conftest.c", "-o", "/dev/null", cwd=tree)
+
+
+@pytest.mark.parametrize("major", ["16", "19"])
+def test_every_clang_the_pass_was_built_for(tree: Path, major: str) -> None:
+    from nearfar.native_files import native_folder
+
+    clang = shutil.which(f"clang-{major}")
+    if clang is None or not (native_folder() / f"nearfar_pass-{major}.so").exists():
+        pytest.skip(f"clang {major} or its pass is not here")
+    nearfar("cc", "-O2", "main.c", "f.c", "-o", "p", cwd=tree, env={"NEARFAR_CLANG": clang})
+    both_run(tree / "p")
+    assert f"clang {major}" in compiler_text(tree / "p")
