@@ -143,6 +143,9 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """Whether what reached the device survives a power cut."""
     persists_through: str = ""
     """What makes a write durable: "ADR: store + clwb + sfence", "nothing"."""
+    host_dram: str | None = None
+    """Name of the library device that is the local DRAM of the machine the figures were had on;
+    None: not known, or this is that DRAM, or measured here."""
     sources: dict[str, Source]
     latency: list[LatencyFigure] = []
     bandwidth: list[BandwidthFigure] = []

@@ -11,6 +11,11 @@ from nearfar.documents.header import Document
 
 Bound = Literal["compute", "latency", "bandwidth"]
 
+HostRule = Literal["added", "published", "ratio"]
+"""How a latency that was published on another machine is taken to this one. added: near latency
+here and what the memory adds to local DRAM there. ratio: near latency here times far over local
+DRAM there. published: as it is."""
+
 
 class ModelTime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What one model says of all-far."""
@@ -58,6 +63,11 @@ class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
 
     far: str
     title: str
+    latency_ns: float | None = None
+    """Idle latency of a dependent random read that was taken for it here, page walks left out."""
+    latency_from: Literal["measured", "added", "published", "ratio"] | None = None
+    """measured: here, by nearfar. Else see `HostRule`; where the machine the figures were had on
+    is not known, they are taken as published."""
     phases: list[PhasePrediction]
     total: PhasePrediction
     """The whole run, named ``total``; its objects sum the phases'."""
@@ -77,5 +87,9 @@ class Prediction(Document, kw_only=True, forbid_unknown_fields=True):
     """Path of the WorkloadProfile."""
     near: str
     """Name of the near DeviceProfile."""
+    near_latency_ns: float | None = None
+    """Idle latency of a dependent random read near, page walks left out."""
     model: str
+    host: HostRule = "added"
+    """How published latencies were to be taken to this machine."""
     devices: list[DevicePrediction]
