@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from nearfar.commands._options import JsonOption, OutputOption, QuietOption
+from nearfar.commands._options import HostOption, JsonOption, OutputOption, QuietOption
 
 
 def place(
@@ -21,6 +21,7 @@ def place(
     model: str = "inversion",
     near_price: float | None = None,
     far_price: float | None = None,
+    host: HostOption = "added",
     pages: str | None = None,
     output: OutputOption = None,
     json: JsonOption = False,
@@ -81,6 +82,7 @@ def place(
         prices=prices,
         optimiser=optimiser,
         model=model,
+        host=host,
         page_bytes=None if pages is None else parse_page_bytes(pages),
         profile_path=str(profile),
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from nearfar.commands._options import JsonOption, OutputOption, QuietOption
+from nearfar.commands._options import HostOption, JsonOption, OutputOption, QuietOption
 
 
 def predict(
@@ -17,6 +17,7 @@ def predict(
     far: Annotated[list[str], Parameter(negative="")],
     model: str = "inversion",
     phase: Annotated[list[str] | None, Parameter(negative="")] = None,
+    host: HostOption = "added",
     pages: str | None = None,
     output: OutputOption = None,
     json: JsonOption = False,
@@ -59,6 +60,7 @@ def predict(
         [load_device(spec) for spec in specs],
         model,
         phases=phase,
+        host=host,
         page_bytes=None if pages is None else parse_page_bytes(pages),
         profile_path=str(profile),
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from nearfar.commands._options import JsonOption, OutputOption, QuietOption
+from nearfar.commands._options import HostOption, JsonOption, OutputOption, QuietOption
 
 
 def report(
@@ -19,6 +19,7 @@ def report(
     plan: Annotated[list[Path] | None, Parameter(negative="")] = None,
     budget: str | None = None,
     phase: str = "total",
+    host: HostOption = "added",
     sources: Annotated[list[Path] | None, Parameter(negative="")] = None,
     output: OutputOption = None,
     json: JsonOption = False,
@@ -68,6 +69,7 @@ def report(
         plans=[(path.name, load(path, Plan)) for path in plan or []],
         budget=budget,
         phase=phase,
+        host=host,
         source_folders=sources or [],
     )
     if output is not None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
+from nearfar.base.errors import nearest
 from nearfar.documents.device import DeviceProfile, LoadedLatencyCurve
 
 Problem = tuple[tuple[str | int, ...], str]
@@ -27,6 +28,8 @@ def _problems(device: DeviceProfile) -> Iterator[Problem]:
         )
     if device.granularity_bytes < 1:
         yield ("granularity_bytes",), "key 'granularity_bytes' must be at least 1"
+    if device.host_dram is not None:
+        yield from _host_dram(device, device.host_dram)
     for name, source in device.sources.items():
         if not source.citation.strip():
             yield ("sources", name, "citation"), f"source {name!r} has an empty citation"
@@ -45,6 +48,17 @@ def _problems(device: DeviceProfile) -> Iterator[Problem]:
                 yield from _quantity((*where, key), getattr(figure, key))
             if isinstance(figure, LoadedLatencyCurve):
                 yield from _points(where, figure)
+
+
+def _host_dram(device: DeviceProfile, name: str) -> Iterator[Problem]:
+    from nearfar.devices.library import device_names
+
+    where = ("host_dram",)
+    if device.measured is not None:
+        yield where, "key 'host_dram' is for figures had elsewhere, and this device was measured"
+    elif name not in device_names():
+        hint = nearest(name, device_names()) or "; `nearfar device list` shows all"
+        yield where, f"key 'host_dram': there is no device {name!r} in the library{hint}"
 
 
 def _quantity(where: tuple[str | int, ...], value: object) -> Iterator[Problem]:

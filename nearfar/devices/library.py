@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError, nearest
@@ -33,6 +34,27 @@ def load_device(spec: str) -> DeviceProfile:
 def load_near(spec: str) -> DeviceProfile:
     """Return the near memory that `spec` names: the same specs as for the far one."""
     return load_device(spec)
+
+
+def host_dram(device: DeviceProfile) -> DeviceProfile | None:
+    """Return the local DRAM of the machine that the figures of `device` were had on, if known.
+
+    Raises NearfarError where the device named is no local DRAM: it has a host's beside it itself.
+    """
+    if device.host_dram is None:
+        return None
+    host = _library_device(device.host_dram)
+    if host.host_dram is not None:
+        raise NearfarError(
+            f"device {device.name!r} names {host.name!r} as local DRAM (host_dram), and that is a "
+            f"far memory beside {host.host_dram!r} itself: name local DRAM, or leave the key out"
+        )
+    return host
+
+
+@cache
+def _library_device(name: str) -> DeviceProfile:
+    return load_device(name)
 
 
 def _from_file(path: Path) -> DeviceProfile:

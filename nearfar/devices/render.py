@@ -50,6 +50,12 @@ def print_device(device: DeviceProfile) -> None:
         facts.insert(1, format_bytes(device.capacity_bytes))
     facts.append(f"durable through {device.persists_through}" if device.durable else "not durable")
     console.print("; ".join(facts), highlight=False)
+    if device.host_dram is not None:
+        console.print(
+            f"had on a machine whose local DRAM is {device.host_dram}: predictions elsewhere add "
+            "what it takes beyond that DRAM",
+            highlight=False,
+        )
     table = _table("figure", "value", "how", "source", "note")
     for latency in device.latency:
         region = f", {format_bytes(latency.region_bytes)}" if latency.region_bytes else ""

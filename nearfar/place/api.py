@@ -8,6 +8,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile, Plan, WorkloadProfile, producer
 from nearfar.documents.plan import Alternative, Placement, Prices
+from nearfar.documents.prediction import HostRule
 from nearfar.place.budget import budget_remark, parse_budget_bytes
 from nearfar.place.frontier import frontier, frontier_points
 from nearfar.place.optimiser import OPTIMISERS, BarName, Choice
@@ -15,6 +16,7 @@ from nearfar.place.order import fill, greedy_order
 from nearfar.place.problem import Problem, make_problem, slowdown_estimates, time_estimates
 from nearfar.predict.api import added_bounds
 from nearfar.predict.caveats import caveats
+from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.model import DEFAULT_MODEL
 from nearfar.predict.total import TOTAL, summed
 
@@ -41,12 +43,14 @@ def place(
     optimiser: str = DEFAULT_OPTIMISER,
     model: str = DEFAULT_MODEL,
     page_bytes: int | None = None,
+    host: HostRule = DEFAULT_HOST,
     profile_path: str = "",
 ) -> Plan:
     """Choose which objects stay near so that `phase` takes least time within the budget.
 
-    `budget` is bytes, or text such as ``2GiB`` or ``25%`` (of the program's memory). Raises
-    NearfarError for a budget that is negative or has no unit, an unknown phase, model or
+    `budget` is bytes, or text such as ``2GiB`` or ``25%`` (of the program's memory).
+    `host` says how a latency published on another machine is taken to this one, as in `predict`.
+    Raises NearfarError for a budget that is negative or has no unit, an unknown phase, model or
     optimiser, and a device without the figures that the model needs.
     """
     chosen_by = OPTIMISERS.get(optimiser)()
@@ -56,7 +60,14 @@ def place(
             "choose exact, greedy or hot-first"
         )
     problem = make_problem(
-        workload, near, far, phase=phase, model=model, prices=prices, page_bytes=page_bytes
+        workload,
+        near,
+        far,
+        phase=phase,
+        model=model,
+        prices=prices,
+        page_bytes=page_bytes,
+        host=host,
     )
     footprint = problem.footprint_bytes
     text = budget if isinstance(budget, str) else f"{budget}B"

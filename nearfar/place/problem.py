@@ -18,8 +18,10 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.plan import Prices
+from nearfar.documents.prediction import HostRule
 from nearfar.predict.attribute import added_by_object_ns
 from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.interval import Outcome, outcome
 from nearfar.predict.memory import Memory
 from nearfar.predict.model import DEFAULT_MODEL, MODELS, Doubt, Model
@@ -120,6 +122,7 @@ def make_problem(
     model: str = DEFAULT_MODEL,
     prices: Prices | None = None,
     page_bytes: int | None = None,
+    host: HostRule = DEFAULT_HOST,
 ) -> Problem:
     """Set up the problem for one phase, or for the whole run (``total``)."""
     return next(
@@ -131,6 +134,7 @@ def make_problem(
             model=model,
             prices=prices,
             page_bytes=page_bytes,
+            host=host,
         )
     )
 
@@ -144,6 +148,7 @@ def make_problems(
     model: str = DEFAULT_MODEL,
     prices: Prices | None = None,
     page_bytes: int | None = None,
+    host: HostRule = DEFAULT_HOST,
 ) -> Iterator[Problem]:
     """Set up the problem for each far memory, reading the profile once."""
     prices = prices or Prices()
@@ -155,7 +160,7 @@ def make_problems(
     near_side = near_memory(near, page_bytes)
     kind = MODELS.get(model)
     for far in fars:
-        far_side = far_memory(far, near_side)
+        far_side = far_memory(far, near_side, host)
         yield Problem(
             names=[thing.name for thing in workload.objects],
             sizes_bytes=sizes,

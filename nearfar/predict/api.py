@@ -10,6 +10,7 @@ from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile, producer
 from nearfar.documents.prediction import (
     DevicePrediction,
+    HostRule,
     ModelTime,
     ObjectEffect,
     PhasePrediction,
@@ -17,6 +18,7 @@ from nearfar.documents.prediction import (
 from nearfar.predict.attribute import added_by_object_ns
 from nearfar.predict.caveats import caveats
 from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.interval import outcome
 from nearfar.predict.memory import Memory
 from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS, Model
@@ -43,13 +45,16 @@ def predict(
     phases: list[str] | None = None,
     profile_path: str = "",
     page_bytes: int | None = None,
+    host: HostRule = DEFAULT_HOST,
     most_objects: int = MOST_OBJECTS,
 ) -> Prediction:
     """Predict CPU time of every phase with everything in each far memory.
 
     `near` is the memory the profile's near time was taken in. `phases` restricts what is
     predicted, and the total, to those named. `page_bytes` is the size of the program's pages, by
-    default what programs get where `near` was measured. Raises NearfarError for an unknown model
+    default what programs get where `near` was measured. `host` says how a latency published on
+    another machine is taken to this one: ``added`` to local DRAM's, in ``ratio`` to it, or as
+    ``published``. Raises NearfarError for an unknown model
     or phase and for a device without the figures that the model needs.
     """
     kind = MODELS.get(model)
@@ -57,7 +62,7 @@ def predict(
     near_side = near_memory(near, page_bytes)
     devices = []
     for device in fars:
-        far_side = far_memory(device, near_side)
+        far_side = far_memory(device, near_side, host)
         predicted = [
             _phase(workload, kind, phase, near_side, far_side, most_objects=most_objects)
             for phase in traffic
@@ -69,13 +74,21 @@ def predict(
             DevicePrediction(
                 far=device.name,
                 title=device.title,
+                latency_ns=far_side.unwalked_ns,
+                latency_from=far_side.taken,
                 phases=predicted,
                 total=total_of(predicted, most_objects),
                 caveats=sentences,
             )
         )
     return Prediction(
-        producer=producer(), profile=profile_path, near=near.name, model=model, devices=devices
+        producer=producer(),
+        profile=profile_path,
+        near=near.name,
+        near_latency_ns=near_side.unwalked_ns,
+        model=model,
+        host=host,
+        devices=devices,
     )
 
 

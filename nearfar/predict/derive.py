@@ -8,6 +8,8 @@ allows, whichever is more.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from nearfar.base.units import format_bytes
@@ -20,7 +22,9 @@ from nearfar.documents.device import (
     Operation,
     Pattern,
 )
-from nearfar.predict.memory import MOST_CHAINS, Memory
+from nearfar.documents.prediction import HostRule
+from nearfar.predict.host import DEFAULT_HOST, Here, latency_here
+from nearfar.predict.memory import MOST_CHAINS, Memory, bounded
 from nearfar.predict.pages import chains, hit_ns, program_page_bytes, walk_ns
 from nearfar.predict.traffic import LINE_BYTES, Array
 
@@ -40,13 +44,8 @@ runs minutes apart. published: two papers on one device differ by about 5 %. ass
 DERIVED_CHAINS_ERROR = 0.10
 """Added to a derived chains curve's latency: chains on real far memories queue in the device."""
 
-USUAL_DRAM_NS = 100.0
-"""Idle latency of local DRAM on the machines that devices were published on: 92 to 116 ns in the
-library. Where near memory takes longer, the machine's own path does (virtualisation, a large
-mesh), and it may come on top of a published far latency too."""
-
-MUCH_SLOWER = 1.2
-"""Above the slowest local DRAM in the library, 116 ns."""
+FASTER = 0.98
+"""Far over near latency below which far memory is called faster: 2 % is within noise."""
 
 LEAST_WRITE_BACK_SHARE = 0.25
 """Of an ordinary store's time per line, at least so much is the write-back; it keeps noise in
@@ -83,44 +82,43 @@ def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
         costs,
         page_bytes=page_bytes,
         derived=len(figures) < 2,
+        walk=walk_ns(device, page_bytes) if len(figures) > 1 else 0.0,
         core_stream_ns=LINE_BYTES / curves.bandwidth(device, "read", threads=1).value_gb_per_s,
         caveats=caveats,
     )
 
 
-def far_memory(device: DeviceProfile, near: Memory) -> Memory:
+def far_memory(device: DeviceProfile, near: Memory, host: HostRule = DEFAULT_HOST) -> Memory:
     """Return a memory that data may go to, as the core that `near` was measured on sees it.
 
-    Its pages are as large as those near.
+    Its pages are as large as those near. `host` says how a latency that was published on another
+    machine is taken to this one.
     """
     latency = curves.idle_read_latency_ns(device)
+    here = latency_here(device, near, host)
     figures = chains(device, near.page_bytes)
-    caveats: list[str] = []
+    caveats = list(here.caveats)
+    waiting_ns, walk = None, 0.0
     if len(figures) > 1:
         counts, costs = _curve(figures)
+        costs = costs * (here.latency_ns / latency.value_ns)
+        walk = walk_ns(device, near.page_bytes)
     else:
-        counts = near.chain_counts
+        counts, walk = near.chain_counts, near.walk_ns
         overlap = near.chain_costs_ns[0] / near.chain_costs_ns
-        serial_ns = latency.value_ns + walk_ns(near.device, near.page_bytes)
-        floor = LINE_BYTES / line_bandwidth(device, "read", "random").value_gb_per_s
-        costs = np.maximum(serial_ns / overlap, min(floor, serial_ns))
+        waiting_ns = (here.latency_ns + walk) / overlap
+        line_ns = LINE_BYTES / line_bandwidth(device, "read", "random").value_gb_per_s
+        costs = bounded(waiting_ns, line_ns)
         caveats.append(
             f"{device.name} has no chains curve: it is derived from its latency and bandwidth "
             f"and from how many misses this core overlaps in {near.device.name}"
         )
-    own_path_ns = 0.0
-    if device.measured is None:
+    if costs[0] < FASTER * near.latency_ns:
         caveats.append(
-            f"figures of {device.name} were had on another machine, whose cores and caches are "
-            "in them"
+            f"{device.name} answers faster than near memory here ({here.latency_ns:.0f} against "
+            f"{near.unwalked_ns:.0f} ns): a slowdown below 1 speaks of another machine, or of "
+            "memory that should be near"
         )
-        own_path_ns = _own_path_ns(near.device)
-        if own_path_ns:
-            caveats.append(
-                f"near memory here takes {USUAL_DRAM_NS + own_path_ns:.0f} ns where such machines "
-                f"take {USUAL_DRAM_NS:.0f}: if this machine adds as much to {device.name}, the "
-                "slowdown is near the interval's upper end"
-            )
     sequential = curves.bandwidth(device, "read", threads=1)
     stream_ns = LINE_BYTES / sequential.value_gb_per_s
     if sequential.threads != 1:
@@ -132,16 +130,25 @@ def far_memory(device: DeviceProfile, near: Memory) -> Memory:
             f"{device.name} has no bandwidth of one thread: sequential reads by one core are "
             "taken between what latency and what bandwidth allow"
         )
-    return _memory(
+    found = _memory(
         device,
         latency,
         counts,
         costs,
         page_bytes=near.page_bytes,
-        own_path_ns=own_path_ns,
+        walk=walk,
+        waiting_ns=waiting_ns,
         derived=len(figures) < 2,
         core_stream_ns=stream_ns,
         caveats=caveats,
+    )
+    points = [(ns + walk) / (here.latency_ns + walk) for ns in (here.latency_ns, *here.others_ns)]
+    return replace(
+        found,
+        latency_range=(min(points), max(points)),
+        load_share=latency.value_ns / here.latency_ns if here.taken == "added" else 1.0,
+        near_share=_near_share(here, near, found),
+        taken=here.taken,
     )
 
 
@@ -201,7 +208,8 @@ def _memory(
     costs: Array,
     *,
     page_bytes: int | None,
-    own_path_ns: float = 0.0,
+    walk: float,
+    waiting_ns: Array | None = None,
     derived: bool,
     core_stream_ns: float,
     caveats: list[str],
@@ -225,6 +233,7 @@ def _memory(
         chain_counts=counts,
         chain_costs_ns=costs,
         chains_measured=not derived,
+        waiting_ns=waiting_ns,
         core_stream_ns=core_stream_ns,
         read_ns=(random_ns, sequential_ns),
         write_ns=(
@@ -234,9 +243,15 @@ def _memory(
         hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
         latency_error=max(_latency_error(latency), noise) + DERIVED_CHAINS_ERROR * derived,
         bandwidth_error=max(_bandwidth_error(sequential), _bandwidth_error(writes[1]), noise),
-        own_path_ns=own_path_ns,
+        walk_ns=walk,
         caveats=tuple(caveats),
     )
+
+
+def _near_share(here: Here, near: Memory, far: Memory) -> float:
+    if here.taken == "added":
+        return min(1.0, near.latency_ns / far.latency_ns)
+    return 1.0 if here.taken == "ratio" else 0.0
 
 
 def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:
@@ -244,14 +259,6 @@ def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:
     # More chains never make a miss dearer; where a measured point says so, it is noise.
     costs = np.minimum.accumulate(np.array([figure.value_ns for figure in figures]))
     return counts, costs
-
-
-def _own_path_ns(near: DeviceProfile) -> float:
-    """Return how much longer local DRAM takes here than where devices were published, ns."""
-    if near.measured is None or near.technology != "dram":
-        return 0.0
-    latency_ns = curves.idle_read_latency_ns(near).value_ns
-    return latency_ns - USUAL_DRAM_NS if latency_ns > MUCH_SLOWER * USUAL_DRAM_NS else 0.0
 
 
 def _latency_error(figure: LatencyFigure) -> float:

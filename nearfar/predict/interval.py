@@ -2,9 +2,11 @@
 
 Deviations are taken as independent and added in quadrature, upward and downward apart. What is
 varied: near time within its own interval, counts within the sampling error, both devices'
-figures within theirs, time of cache hits between misses (none, or twice as much), where
-parallelism comes from (near time, or access classes alone: the two bracket most truths), and,
-where near time beats the near curves, whether the far curves are off alike.
+figures within theirs, how a latency published on another machine is taken to this one (added to
+local DRAM's, as published, or in proportion: the least and the greatest), time of cache hits
+between misses (none, or twice as much), where parallelism comes from (near time, or access
+classes alone: the two bracket most truths), and, where near time beats the near curves, whether
+the far curves are off alike.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ def doubts(phase: PhaseTraffic, near: Memory, far: Memory) -> list[Doubt]:
         Doubt(lines=1.0 + lines),
         Doubt(far_latency=1.0 - min(latency, 0.9)),
         Doubt(far_latency=1.0 + latency),
-        Doubt(far_latency=1.0 + far.own_path_ns / far.latency_ns),
+        Doubt(far_latency=far.latency_range[0]),
+        Doubt(far_latency=far.latency_range[1]),
         Doubt(far_bandwidth=1.0 - min(bandwidth, 0.9)),
         Doubt(far_bandwidth=1.0 + bandwidth),
         Doubt(hits=0.0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
@@ -28,6 +29,8 @@ class Memory:
     """Cost of a miss while `chain_counts` chains go on at once; never rising."""
     chains_measured: bool
     """False: derived by a rule, see `derive`."""
+    waiting_ns: Array | None
+    """Of a derived curve, what the costs would be were there no bound by bandwidth; else None."""
     core_stream_ns: float
     """A line of a sequential read by one core, prefetchers on."""
     read_ns: tuple[float, float]
@@ -40,8 +43,18 @@ class Memory:
     """Relative half-width of the latencies."""
     bandwidth_error: float
     """Relative half-width of the bandwidths."""
-    own_path_ns: float = 0.0
-    """What the machine of near memory may add to a latency published on another machine, ns."""
+    walk_ns: float = 0.0
+    """Of the latency, what page walks take."""
+    latency_range: tuple[float, float] = (1.0, 1.0)
+    """Over the latency, the least and greatest that other ways of taking published figures to
+    this machine give, see `host`."""
+    load_share: float = 1.0
+    """Of the latency, what a loaded-latency curve's factors are of: queueing in the memory does
+    not grow with the machine's own path."""
+    near_share: float = 0.0
+    """Of the latency, what moves with near memory's because it was taken from it."""
+    taken: Literal["measured", "added", "published", "ratio"] = "measured"
+    """How its latency was taken to this machine."""
     caveats: tuple[str, ...] = ()
     _log_counts: Array = field(init=False, repr=False)
     _log_costs: Array = field(init=False, repr=False)
@@ -49,6 +62,11 @@ class Memory:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_log_counts", np.log2(self.chain_counts))
         object.__setattr__(self, "_log_costs", np.log2(self.chain_costs_ns))
+
+    @property
+    def unwalked_ns(self) -> float:
+        """Latency of a dependent random read, page walks left out, ns."""
+        return self.latency_ns - self.walk_ns
 
     def cost_ns(self, parallelism: float) -> float:
         """Return what a miss costs with so many in flight, 1..32, ns.
@@ -64,7 +82,9 @@ class Memory:
         from nearfar.devices.curves import loaded_curve
 
         curve = loaded_curve(self.device, share)
-        return LoadedFactor.of(curve) if curve is not None and len(curve.points) > 1 else None
+        if curve is None or len(curve.points) < 2:
+            return None
+        return LoadedFactor.of(curve, self.load_share)
 
 
 @lru_cache(maxsize=1024)
@@ -75,14 +95,23 @@ def scaled(memory: Memory, latency: float = 1.0, bandwidth: float = 1.0) -> Memo
     """
     if latency == 1.0 and bandwidth == 1.0:
         return memory
+    waiting_ns = None if memory.waiting_ns is None else memory.waiting_ns * latency
     return replace(
         memory,
         latency_ns=memory.latency_ns * latency,
-        chain_costs_ns=memory.chain_costs_ns * latency,
+        chain_costs_ns=memory.chain_costs_ns * latency
+        if waiting_ns is None
+        else bounded(waiting_ns, memory.read_ns[0] / bandwidth),
+        waiting_ns=waiting_ns,
         core_stream_ns=memory.core_stream_ns / bandwidth,
         read_ns=(memory.read_ns[0] / bandwidth, memory.read_ns[1] / bandwidth),
         write_ns=(memory.write_ns[0] / bandwidth, memory.write_ns[1] / bandwidth),
     )
+
+
+def bounded(waiting_ns: Array, line_ns: float) -> Array:
+    """Return chains' costs where a line also takes `line_ns` of bandwidth; one chain has enough."""
+    return np.maximum(waiting_ns, min(line_ns, float(waiting_ns[0])))
 
 
 @dataclass(frozen=True)
@@ -93,8 +122,10 @@ class LoadedFactor:
     factors: Array
 
     @staticmethod
-    def of(curve: LoadedLatencyCurve) -> LoadedFactor:
+    def of(curve: LoadedLatencyCurve, share: float = 1.0) -> LoadedFactor:
         """Take the rising part: up to the greatest bandwidth, dips filled.
+
+        `share` of the latency grows, the rest stays.
 
         Past saturation a real curve may fold back; at one bandwidth the better branch is where
         a program that is not itself past saturation runs.
@@ -103,7 +134,7 @@ class LoadedFactor:
         points = points[: int(points[:, 0].argmax()) + 1]
         points = points[np.argsort(points[:, 0], kind="stable")]
         latency = np.maximum.accumulate(points[:, 1])
-        return LoadedFactor(points[:, 0], latency / latency[0])
+        return LoadedFactor(points[:, 0], 1.0 + (latency / latency[0] - 1.0) * share)
 
     def at(self, bandwidth_gb_per_s: Array | float) -> Array:
         """Return the factor at a drawn bandwidth; beyond the curve's end, its last."""

@@ -42,7 +42,9 @@ class Model:
     ) -> None:
         self.phase = phase
         self.near = scaled(near, doubt.near_latency)
-        self.far = scaled(far, doubt.far_latency, doubt.far_bandwidth)
+        # What of far latency was taken from near's is in doubt with it, not apart from it.
+        with_near = 1.0 + (doubt.near_latency - 1.0) * far.near_share
+        self.far = scaled(far, doubt.far_latency * with_near, doubt.far_bandwidth)
         self.doubt = doubt
         self.near_time_ns = phase.near_time_ns.value * doubt.near_time
         self.total = phase.total * doubt.lines

@@ -10,12 +10,21 @@ from rich.table import Table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Prediction
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
+from nearfar.predict.derive import FASTER
 
 TOP_OBJECTS = 8
 """Objects shown per device; the document lists more."""
 
 MOST_IN_FULL = 3
 """Devices shown in full; of more, one line each: the rest would scroll away."""
+
+HOW_TAKEN = {
+    "added": "near+: what the memory adds to local DRAM on the machine it was published on",
+    "ratio": "near*: times local DRAM on the machine it was published on",
+    "published": "a number: as published",
+    "measured": "measured here: as it is",
+}
+"""What the latency column says, by where it is from."""
 
 
 def print_prediction(prediction: Prediction, console: Console) -> None:
@@ -43,32 +52,69 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
 
 
 def _overview(prediction: Prediction) -> Table:
-    naive = [model.model.replace("-", "\n") for model in prediction.devices[0].total.models]
+    near_ns = prediction.near_latency_ns
+    near = escape(prediction.near) + (f" ({near_ns:.0f} ns)" if near_ns else "")
+    naive = [model for model in prediction.devices[0].total.models if model.model != "null"]
     table = Table(
         "far memory",
+        "ns",
         "slowdown (95 %)",
-        *naive,
+        *(model.model.removeprefix("latency-") for model in naive),
         "bound",
-        title=f"Whole run, everything far, near {escape(prediction.near)}, "
-        f"model {prediction.model}",
+        title=f"Whole run: everything far instead of in {near}, model {prediction.model}",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
+        show_edge=False,
+        caption="ns: idle latency; "
+        + "; ".join(HOW_TAKEN[how] for how in HOW_TAKEN if how in _ways(prediction))
+        + ". slowdown: far over near CPU time; beside it what naive models say "
+        "(null: always 1; ratio: of latencies; misses: each waits alone). "
+        "bound: what the time is spent on.",
+        caption_justify="left",
     )
-    for device in sorted(prediction.devices, key=lambda device: device.total.slowdown.value):
-        total = device.total
-        table.add_row(
-            escape(device.far),
-            _slowdown(total),
-            *(f"{model.slowdown:.2f}" for model in total.models),
-            total.bound,
-        )
+    for column in table.columns:
+        column.no_wrap = True
+    for column in table.columns[1:-1]:
+        column.justify = "right"
+    slower = sorted(prediction.devices, key=lambda device: device.total.slowdown.value)
+    faster = [d for d in slower if near_ns and d.latency_ns and d.latency_ns < FASTER * near_ns]
+    slower = [device for device in slower if device not in faster]
+    for group in (slower, faster):
+        if group is faster and faster:
+            table.add_section()
+            table.add_row("faster than near here:")
+        for device in group:
+            total = device.total
+            table.add_row(
+                escape(device.far),
+                _latency(device, near_ns),
+                _slowdown(total),
+                *(f"{m.slowdown:.2f}" for m in total.models if m.model != "null"),
+                total.bound,
+            )
     return table
+
+
+def _ways(prediction: Prediction) -> set[str]:
+    return {device.latency_from or "" for device in prediction.devices}
+
+
+def _latency(device: DevicePrediction, near_ns: float | None) -> str:
+    """Say the latency as it was taken: from near's, or as it is."""
+    latency_ns = device.latency_ns
+    if latency_ns is None:
+        return "-"
+    if near_ns is None or device.latency_from in ("measured", "published"):
+        return f"{latency_ns:.0f}"
+    if device.latency_from == "ratio":
+        return f"near*{latency_ns / near_ns:.2f}"
+    return f"near+{latency_ns - near_ns:.0f}"
 
 
 def _slowdown(phase: PhasePrediction) -> str:
     found = phase.slowdown
-    return f"{found.value:.2f} ({found.low:.1f}-{found.high:.1f})"
+    return f"{found.value:.2f} ({found.low:.2f}-{found.high:.2f})"
 
 
 def _phases(prediction: Prediction, device: DevicePrediction) -> Table:

@@ -10,6 +10,7 @@ import msgspec
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
 from nearfar.documents.plan import Prices
+from nearfar.documents.prediction import HostRule
 from nearfar.report.answer import SHARES
 from nearfar.report.data import TOTAL, ReportData
 from nearfar.report.prepare import check_phase, prepare
@@ -26,9 +27,11 @@ def report(
     phase: str = TOTAL,
     source_folders: Sequence[Path] = (),
     prices: Prices | None = None,
+    host: HostRule = "added",
 ) -> ReportData:
     """Return the report's data: every far memory, every phase, the headline's budgets.
 
+    `host` says how latencies published on another machine are taken to this one (see `predict`).
     `plans` are plans made before, each with its origin; `budget` one more budget (``2GiB``,
     ``25%``), which the page opens with. Raises NearfarError where predict or place does.
     """
@@ -46,7 +49,7 @@ def report(
         # An honest page all the same: nothing was measured, so nothing is predicted.
         empty = Prediction(producer=producer(), profile="", near=near.name, model="", devices=[])
         return prepare(profile, near, list(fars), empty, [], beside=list(beside))
-    prediction = predict(profile, near, fars, most_objects=len(profile.objects))
+    prediction = predict(profile, near, fars, host=host, most_objects=len(profile.objects))
     footprint = sum(thing.size_bytes for thing in profile.objects)
     budgets = {int(share * footprint): f"{share * 100:.0f} %" for share in SHARES}
     first = None
@@ -58,14 +61,16 @@ def report(
     first_memory = plans[0][1].far if plans else None
     phases = [TOTAL, *(p.name for p in profile.phases)] if profile.objects else []
     made = [
-        (origin, place(profile, near, far, bytes_, phase=name, prices=prices))
+        (origin, place(profile, near, far, bytes_, phase=name, prices=prices, host=host))
         for far in fars
         for name in phases
         for bytes_, origin in sorted(budgets.items())
     ]
     grid = ladder_budgets(footprint)
     stops = {
-        (far.name, name): ladder(make_problem(profile, near, far, phase=name, prices=prices), grid)
+        (far.name, name): ladder(
+            make_problem(profile, near, far, phase=name, prices=prices, host=host), grid
+        )
         for far in fars
         for name in phases
     }

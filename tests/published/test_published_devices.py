@@ -14,7 +14,7 @@ import pytest
 
 from nearfar.devices import curves
 from nearfar.devices.import_curve import Units, read_curves
-from nearfar.devices.library import load_device
+from nearfar.devices.library import host_dram, load_device
 from nearfar.documents.device import BandwidthFigure, Operation, Pattern
 
 DATA = Path(__file__).parents[3] / "shared" / "reference" / "devices"
@@ -149,6 +149,29 @@ def test_melody_devices_lie_in_the_range_the_abstract_gives() -> None:
     assert {figure.how for figure in latencies} == {"assumed"}
 
 
+@pytest.mark.parametrize(
+    ("far", "host", "added_ns"),
+    [
+        # Yang et al., FAST 2020, figure 2: 305 beside 101.5 ns.
+        ("optane-100-6dimm", "ddr4-2666-cascade-lake", 203.5),
+        # Mess, Skylake; PROFET, Xeon Gold 5218: other socket beside own, the curves' first points.
+        ("ddr4-2666-remote", "ddr4-2666-local", 68.9),
+        ("ddr4-2666-remote-xeon5218", "ddr4-2666-local-xeon5218", 72.4),
+        # MLC on Xeon Platinum 8468: 188 beside 95.4 ns.
+        ("ddr5-4800-remote", "ddr5-4800-local-xeon8468", 92.6),
+        # Kasinidis, Cyprus 2022: 305 beside 100 ns. X-Mem, EuroSys 2016: 300 beside 150 ns.
+        ("thesis-pmem", "thesis-dram", 205.0),
+        ("xmem-far-300ns-10gb", "xmem-near", 150.0),
+    ],
+)
+def test_what_memories_add_to_local_dram(far: str, host: str, added_ns: float) -> None:
+    device, local = load_device(far), host_dram(load_device(far))
+    assert local is not None
+    assert local.name == host
+    here, there = curves.idle_read_latency_ns(device), curves.idle_read_latency_ns(local)
+    assert here.value_ns - there.value_ns == pytest.approx(added_ns, abs=0.05)
+
+
 def test_nvdimm_shares_its_channels() -> None:
     """Gunnar, University of Oslo 2021, table 5: STREAM copy on NVDIMM 66.05 GB/s at 16 threads."""
     copies = {f.threads: f.value_gb_per_s for f in _bandwidths("nvdimm-n", "copy")}
@@ -171,6 +194,7 @@ def test_optane_200_beats_100_in_bandwidth_only() -> None:
         ("ddr4-2666-local", "mess_ddr4_2666_skylake.csv", 0),
         ("ddr4-2666-remote", "mess_ddr4_2666_skylake_remote.csv", 0),
         ("ddr4-2666-remote-xeon5218", "mess_ddr4_2666_xeon5218_upi_profet.csv", 0),
+        ("ddr4-2666-local-xeon5218", "mess_ddr4_2666_xeon5218_local_profet.csv", 0),
         ("ddr5-4800-local", "mess_ddr5_4800_xeon8480_avx2.csv", 0),
         ("hbm2e-xeon-max", "mess_hbm2e_xeonmax9480.csv", 0),
         ("lpddr5-grace", "mess_lpddr5_grace.csv", 0),

@@ -8,7 +8,7 @@ import pytest
 
 from nearfar.base.errors import NearfarError
 from nearfar.devices import curves
-from nearfar.devices.library import FOLDER, device_names, load_device, load_near
+from nearfar.devices.library import FOLDER, device_names, host_dram, load_device, load_near
 from nearfar.devices.oddities import detect_oddities
 from nearfar.devices.toml_read import read_toml
 from nearfar.devices.toml_write import save_toml
@@ -61,6 +61,21 @@ def test_every_figure_has_a_cited_source_and_assumptions_say_why(name: str) -> N
     assert all(len(source.citation) > 20 for source in device.sources.values())
     assert all(figure.note for figure in figures if figure.how in ("assumed", "fitted"))
     assert "measured" not in {figure.how for figure in figures}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_host_s_dram_is_local_dram_and_answers_first(name: str) -> None:
+    """Local DRAM has no host beside it; all that was had beside local DRAM says so."""
+    device = load_device(name)
+    host = host_dram(device)
+    if host is None:
+        local = ("dram", "emulated")
+        assert device.technology in local or name == "cxl-expander-model"
+        return
+    assert host.technology in ("dram", "emulated")
+    assert host_dram(host) is None
+    here, there = curves.idle_read_latency_ns(device), curves.idle_read_latency_ns(host)
+    assert here.value_ns >= there.value_ns
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 import samples
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nearfar.base.errors import NearfarError
+from nearfar.devices.library import host_dram
 from nearfar.devices.toml_read import read_toml
 from nearfar.devices.toml_write import save_toml, to_toml
 from nearfar.documents.device import LatencyFigure, MeasuredContext
@@ -101,6 +103,9 @@ def test_defaults_fill_what_a_figure_does_not_say(tmp_path: Path) -> None:
         (SOURCES, "sources = 3\n", 7, "'sources' must be a table"),
         ('title = "some memory"\n', "", 1, "the file lacks the key 'title'"),
         ("technology =", "technology", 5, "not valid TOML"),
+        ("\n[sources", 'host_dram = "ddr4-2666-locl"\n[sources', 6, "mean 'ddr4-2666-local'"),
+        ("\n[sources", 'host_dram = "zzzz"\n[sources', 6, "no device 'zzzz' in the library"),
+        ("\n[sources", "host_dram = 92.0\n[sources", 6, "Expected `str | null`, got `float`"),
     ],
 )
 def test_a_mistake_is_refused_with_its_line(
@@ -113,6 +118,42 @@ def test_a_mistake_is_refused_with_its_line(
     assert said in message
     assert f"device.toml:{line}:" in message or f"at line {line}," in message
     assert "\n" not in message
+
+
+def test_a_device_beside_local_dram_names_it_and_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "device.toml"
+    path.write_text(GOOD.replace("\n[sources", 'host_dram = "xmem-near"\n[sources', 1))
+    device = read_toml(path)
+    assert device.host_dram == "xmem-near"
+    found = host_dram(device)
+    assert found is not None
+    assert found.name == "xmem-near"
+    save_toml(device, tmp_path / "again.toml")
+    assert read_toml(tmp_path / "again.toml") == device
+
+
+def test_far_memory_is_no_host_s_dram(tmp_path: Path) -> None:
+    path = tmp_path / "device.toml"
+    path.write_text(GOOD.replace("\n[sources", 'host_dram = "optane-200"\n[sources', 1))
+    with pytest.raises(NearfarError, match=r"'optane-200' as local DRAM .* name local DRAM"):
+        host_dram(read_toml(path))
+
+
+def test_a_measured_device_has_no_host(tmp_path: Path) -> None:
+    context = MeasuredContext(
+        memory_spec="dram",
+        repetitions=1,
+        seconds=1.0,
+        noise_floor=0.01,
+        timer_resolution_ns=20.0,
+        cpus=[0],
+        llc_bytes=1 << 25,
+        environment={},
+    )
+    device = msgspec.structs.replace(samples.device(), measured=context, host_dram="xmem-near")
+    save_toml(device, tmp_path / "device.toml")
+    with pytest.raises(NearfarError, match="this device was measured"):
+        read_toml(tmp_path / "device.toml")
 
 
 def test_binary_is_refused(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def test_show_gives_figures_sources_and_toml_to_change(
     shown = capsys.readouterr().out
     assert "305" in shown
     assert "FAST 2020" in shown
+    assert "ddr4-2666-cascade-lake" in shown
     main(["device", "show", "optane-100-6dimm", "--toml"])
     copy = tmp_path / "mine.toml"
     copy.write_text(capsys.readouterr().out)
