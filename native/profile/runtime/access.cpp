@@ -1,6 +1,8 @@
 // What becomes of an access to a sampled line: the slow side of the instrumented code's test.
 #include "profile/runtime/access.hpp"
 
+#include <atomic>
+
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/memory_events.hpp"
@@ -31,8 +33,7 @@ CounterRecord* counter_of(std::uint64_t key, std::uint32_t site) {
   return runtime.counters.find_or_add(key, this_thread.id, [](CounterRecord&) {});
 }
 
-sim::Outcome simulate(std::uint64_t line, std::uint16_t owner, bool store) {
-  const std::uint64_t set = runtime.cache.set_of(runtime.lines.index(line));
+sim::Outcome simulate(std::uint64_t set, std::uint64_t line, std::uint16_t owner, bool store) {
   Lock const lock(runtime.set_locks[set], this_thread.id);
   return runtime.cache.access_in(set, line, owner, store);
 }
@@ -46,31 +47,37 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
     return;
   }
   meet_thread();
-  Thread& thread = this_thread;
-  const std::uint32_t phase = runtime.current_phase();
-  if (owner == site_none) owner = *runtime.shadow.entry(address);
+  const std::uint32_t phase = nf_current_phase();
+  std::uint16_t* const tag = runtime.shadow.entry(address);
+  if (owner == site_none) owner = *tag;
   if (owner == site_none) owner = site_of_untagged(address);
-  const std::uint64_t key = counter_key(phase, owner, site + 1);
-  CounterRecord* counter = key == thread.last_key ? thread.last_counter : counter_of(key, site);
-  if (counter != nullptr) {
-    thread.last_key = key;
-    thread.last_counter = counter;
-    add(counter->accesses, std::uint64_t{1});
-  }
-  // Most accesses follow one to the same line, which then is its set's first: nothing would change
-  // but that a first store makes it dirty.
-  const bool same_line = address >> 6 == thread.last_line;
-  if (same_line && (!store || thread.last_stored)) return;
+  CounterRecord* counter = counter_of(counter_key(phase, owner, site + 1), site);
+  if (counter != nullptr) add(counter->accesses, std::uint64_t{1});
   const std::uint64_t line = runtime.lines.ordinal(address);
-  const sim::Outcome outcome = simulate(line, owner, store);
-  thread.last_line = address >> 6;
-  thread.last_stored = store;
+  const std::uint64_t set = runtime.cache.set_of(runtime.lines.index(line));
+  const sim::Outcome outcome = simulate(set, line, owner, store);
   if (!outcome.hit) {
-    if (counter != nullptr)
+    if (counter != nullptr) {
       add(store ? counter->write_misses : counter->read_misses, std::uint64_t{1});
+    }
     const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
     add(runtime.header->group_misses[group], std::uint64_t{1});
     if (outcome.evicted.dirty()) count_write_back(phase, outcome.evicted);
+  }
+  if (counter != nullptr) {
+    nf_recent_access& recent = *nf_recent_place(address >> 4, site);
+    // A signal handler between these sees a free entry or a whole one.
+    recent.granule = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    recent.site = site;
+    recent.owner = owner;
+    recent.phase = static_cast<std::uint16_t>(phase);
+    recent.word = sim::LineWord::make(line, owner, true).bits;
+    recent.way = &runtime.cache.most_recent(set).bits;
+    recent.tag = tag;
+    recent.accesses = &counter->accesses;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    recent.granule = address >> 4;
   }
   sample_live_sometimes();
 }

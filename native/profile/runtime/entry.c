@@ -1,8 +1,32 @@
 /* The way in from instrumented code, which expects its registers to be kept: clang knows how. */
+#include <sys/single_threaded.h>
+
 #include "profile/abi.h"
+#include "profile/runtime/recent_access.h"
 
 void nf_access_slow(const void* address, uint32_t site, uint32_t is_store);
 
-NF_PRESERVE_MOST void __nf_access(const void* address, uint32_t site, uint32_t is_store) {
+/* Saves all registers, so that the way past it needs few. */
+__attribute__((noinline)) NF_PRESERVE_MOST static void enter(const void* address, uint32_t site,
+                                                             uint32_t is_store) {
   nf_access_slow(address, site, is_store);
+}
+
+NF_PRESERVE_MOST void __nf_access(const void* address, uint32_t site, uint32_t is_store) {
+  const uint64_t granule = (uint64_t)address >> 4;
+  const struct nf_recent_access* recent = nf_recent_place(granule, site);
+  if (recent->granule == granule && recent->site == site) {
+    const uint64_t word = __atomic_load_n(recent->way, __ATOMIC_RELAXED);
+    /* A store to a line that is still clean makes it dirty: that is not nothing. */
+    if ((word | 1) == recent->word && (word & 1) >= is_store &&
+        __atomic_load_n(recent->tag, __ATOMIC_RELAXED) == recent->owner &&
+        nf_current_phase() == recent->phase) {
+      if (__libc_single_threaded)
+        ++*recent->accesses;
+      else
+        __atomic_fetch_add(recent->accesses, 1, __ATOMIC_RELAXED);
+      return;
+    }
+  }
+  enter(address, site, is_store);
 }

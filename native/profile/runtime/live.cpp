@@ -88,7 +88,7 @@ void sample_live() {
   }
   LiveRecord& sample = samples[table.used];
   sample.time_ns = now;
-  sample.phase = runtime.current_phase();
+  sample.phase = nf_current_phase();
   sample.count = 0;
   sample.total_bytes = runtime.header->live_bytes;
   fill_sample(sample);

@@ -13,12 +13,23 @@
 
 extern "C" void* __libc_stack_end;
 
+__thread nf_recent_access nf_recent_accesses[NF_RECENT_ACCESSES]
+    __attribute__((tls_model("initial-exec"))) = {};
+
 namespace nearfar::profile {
 
 __thread Thread this_thread __attribute__((tls_model("initial-exec"))) = {};
 Runtime runtime;
 
 namespace {
+
+const std::uint32_t no_phase = 0;
+
+// The process follows the slot of its own marks, or the program's.
+void follow_slot() {
+  __atomic_store_n(&nf_phase_word, &nf_control_slot(runtime.control, getpid(), 0)->phase,
+                   __ATOMIC_RELAXED);
+}
 
 // Arguments and environment lie above the first frame: 128 KiB is a generous environment.
 constexpr std::uint64_t above_first_frame = 128 << 10;
@@ -132,6 +143,7 @@ void continue_in_child() {
   attach_tables();
   restart_live();
   this_thread = {};
+  memset(nf_recent_accesses, 0, sizeof nf_recent_accesses);
 }
 
 }  // namespace
@@ -144,7 +156,8 @@ void activate(unsigned rate_log2) {
   if (!run_folder_file(path, "control")) return;
   runtime.control = nf_control_open(path);
   if (runtime.control == nullptr) return;
-  runtime.phase = &nf_control_slot(runtime.control, getpid(), 0)->phase;
+  follow_slot();
+  nf_counting_word = &runtime.control->counting;
   if (!make_everything(rate_log2)) return;
   map_modules();
   const auto top = reinterpret_cast<std::uint64_t>(__libc_stack_end) + above_first_frame;
@@ -168,6 +181,9 @@ void meet_new_thread() {
 
 }  // namespace nearfar::profile
 
+const std::uint32_t* nf_phase_word = &nearfar::profile::no_phase;
+const std::uint32_t* nf_counting_word = &nearfar::profile::no_phase;
+
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -176,7 +192,7 @@ void nearfar_phase_begin(const char* name) {
   if (runtime.control == nullptr) return;
   Guard const guard;
   nf_control_begin(runtime.control, getpid(), name);
-  runtime.phase = &nf_control_slot(runtime.control, getpid(), 0)->phase;
+  follow_slot();
 }
 
 void nearfar_phase_end(const char* name, double operations) {
@@ -184,7 +200,7 @@ void nearfar_phase_end(const char* name, double operations) {
   if (runtime.control == nullptr) return;
   Guard const guard;
   nf_control_end(runtime.control, getpid(), name, operations);
-  runtime.phase = &nf_control_slot(runtime.control, getpid(), 0)->phase;
+  follow_slot();
 }
 }
 #pragma GCC visibility pop

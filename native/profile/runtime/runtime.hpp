@@ -7,6 +7,7 @@
 #include "profile/runtime/control.h"
 #include "profile/runtime/dense_table.hpp"
 #include "profile/runtime/process_file.hpp"
+#include "profile/runtime/recent_access.h"
 #include "profile/runtime/regions.hpp"
 #include "profile/runtime/shadow.hpp"
 #include "profile/runtime/strings.hpp"
@@ -20,7 +21,6 @@ struct Runtime {
   // False unless `nearfar profile` runs this program and everything could be made.
   bool active;
   nf_control* control;
-  const std::uint32_t* phase;  // of the slot this process follows
   ProcessHeader* header;
   sim::SampledLines lines;
   sim::LruCache cache;
@@ -31,11 +31,6 @@ struct Runtime {
   DenseTable<SiteRecord> sites;
   DenseTable<InstructionRecord> instructions;
   DenseTable<CounterRecord> counters;
-
-  std::uint32_t current_phase() const {
-    const bool counts = __atomic_load_n(&control->counting, __ATOMIC_RELAXED) != 0;
-    return counts ? __atomic_load_n(phase, __ATOMIC_RELAXED) % NF_PHASES : NF_PHASE_BEFORE;
-  }
 };
 
 extern Runtime runtime;

@@ -30,18 +30,13 @@ struct RecentCall {
   void remember(Call call, std::uint16_t its_site);
 };
 // As many places as an inner loop allocates from.
-inline constexpr unsigned recent_calls = 8;
+inline constexpr unsigned recent_calls = 4;
 
 struct Thread {
   // Stack address of the call that is inside the run time; 0: none is.
   std::uintptr_t inside;
   std::uint32_t id;  // kernel's; 0 until the thread's first event
   std::uint32_t events;
-  // The last access, for those that follow on the same line.
-  std::uint64_t last_line;
-  bool last_stored;
-  std::uint64_t last_key;
-  CounterRecord* last_counter;
   RecentCall recent[recent_calls];
 };
 

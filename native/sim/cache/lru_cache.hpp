@@ -23,6 +23,9 @@ class LruCache {
     return (sets & (sets - 1)) == 0 ? line & (sets - 1) : line % sets;
   }
 
+  // The most recent line of a set.
+  const LineWord& most_recent(std::uint64_t set) const { return ways_[set * geometry_.ways]; }
+
   Outcome access(std::uint64_t line, std::uint16_t owner, bool store) {
     return access_in(set_of(line), line, owner, store);
   }

@@ -28,7 +28,7 @@ def test_what_was_counted_survives_a_sudden_end(
 ) -> None:
     result = run(build("lives.c"), mode)
     assert result.code == code
-    assert result.of("make").write_misses.total() == LINES
+    assert result.of("make").write_misses.stream == LINES
 
 
 def test_by_hand_without_a_run_it_behaves_as_any_program(build: Build, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_forked_children_go_on_in_files_of_their_own(build: Build, run: Run) -> 
     # The parent fills and sweeps; each child sweeps what it inherited and fills its own.
     traffic = result.of("make")
     assert traffic.read_misses.total() == (1 + 3) * LINES
-    assert traffic.write_misses.total() == (1 + 3) * LINES
+    assert traffic.write_misses.stream == (1 + 3) * LINES
     # Inherited memory is not counted again for each child.
     parents, childrens = result.named("main lives.c:61"), result.named("main lives.c:73")
     assert (parents.allocations, childrens.allocations) == (1, 3)
@@ -67,7 +67,7 @@ def test_an_execed_program_is_counted_beside_what_came_before(
 ) -> None:
     result = run(build("lives.c"), mode, llc=1 << 16)
     assert len(result.files) == 2
-    assert result.of("make").write_misses.total() == 2 * LINES
+    assert result.of("make").write_misses.stream == 2 * LINES
 
 
 def test_threads_share_the_cache_and_their_stacks_are_stacks(build: Build, run: Run) -> None:
@@ -115,8 +115,8 @@ def test_marks(build: Build, run: Run) -> None:
 def test_a_library_loaded_later_is_counted_and_named(build: Build, run: Run) -> None:
     plugin = build("plugin.c", "-shared", "-fPIC", name="plugin.so")
     result = run(build("lives.c"), "plugin", str(plugin))
-    assert result.of("plugin_work").write_misses.total() == pytest.approx(LINES, rel=0.01)
-    assert result.of("globals of plugin.so").write_misses.total() == pytest.approx(
+    assert result.of("plugin_work").write_misses.stream == pytest.approx(LINES, rel=0.01)
+    assert result.of("globals of plugin.so").write_misses.stream == pytest.approx(
         (1 << 16) * 8 / 64, rel=0.01
     )
 
