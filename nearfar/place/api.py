@@ -15,7 +15,7 @@ from nearfar.place.optimiser import OPTIMISERS, BarName, Choice
 from nearfar.place.order import fill, greedy_order
 from nearfar.place.problem import Problem, make_problem, slowdown_estimates, time_estimates
 from nearfar.predict.api import added_bounds
-from nearfar.predict.caveats import caveats
+from nearfar.predict.caveats import caveats, common_caveats
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.model import DEFAULT_MODEL
 from nearfar.predict.total import TOTAL, summed
@@ -92,7 +92,11 @@ def place(
             *([remark] if remark else []),
             *_undecided(problem, budget_bytes),
             *_of_plan(problem, choice, choices["page-interleaved"]),
-            *caveats(workload, problem.phases, problem.near, problem.far),
+            *caveats(
+                problem.near,
+                problem.far,
+                common_caveats(workload, problem.phases, problem.near),
+            ),
         ],
     )
 

@@ -16,7 +16,7 @@ from nearfar.documents.prediction import (
     PhasePrediction,
 )
 from nearfar.predict.attribute import added_by_object_ns
-from nearfar.predict.caveats import caveats
+from nearfar.predict.caveats import caveats, common_caveats
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.interval import outcome
@@ -60,6 +60,7 @@ def predict(
     kind = MODELS.get(model)
     traffic = phases_of(workload, phases)
     near_side = near_memory(near, page_bytes)
+    of_every = common_caveats(workload, traffic, near_side)
     devices = []
     for device in fars:
         far_side = far_memory(device, near_side, host)
@@ -67,7 +68,7 @@ def predict(
             _phase(workload, kind, phase, near_side, far_side, most_objects=most_objects)
             for phase in traffic
         ]
-        sentences = caveats(workload, traffic, near_side, far_side)
+        sentences = caveats(near_side, far_side, of_every)
         if any(np.count_nonzero(misses(phase.objects)) > most_objects for phase in traffic):
             sentences.append(f"only the {most_objects} objects that add most are listed per phase")
         devices.append(

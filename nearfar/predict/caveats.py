@@ -19,13 +19,16 @@ BEATEN = 0.7
 parallelism was found to be wrong beyond 0.7-1.4."""
 
 
-def caveats(
-    workload: WorkloadProfile, phases: list[PhaseTraffic], near: Memory, far: Memory
+def caveats(near: Memory, far: Memory, of_every: list[str]) -> list[str]:
+    """Return the sentences for one far memory; `of_every` are those of `common_caveats`."""
+    return [*near.caveats, *far.caveats, *of_every]
+
+
+def common_caveats(
+    workload: WorkloadProfile, phases: list[PhaseTraffic], near: Memory
 ) -> list[str]:
-    """Return the sentences for one far memory."""
+    """Return the sentences that are the same for every far memory."""
     return [
-        *near.caveats,
-        *far.caveats,
         *other_machine(workload, near.device),
         *_beaten_curves(phases, near),
         *_of_program(workload, phases),
