@@ -10,6 +10,7 @@ from typing import Literal
 
 from nearfar.documents.workload import Frame, MemoryObject
 from nearfar.profile import run_file, wrappers
+from nearfar.profile.names import bare_name
 from nearfar.profile.run_file import ProcessFile
 from nearfar.profile.symbols import Place, symbolise
 
@@ -40,6 +41,8 @@ class _Group:
     frames: list[Frame]
     name: str
     sites: list[Site] = field(default_factory=list)
+    via: str = ""
+    """The container's function that the innermost frame called: one line may call several."""
 
 
 def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict[Site, int]]:
@@ -123,11 +126,10 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
             group = groups.setdefault(key, _Group(kind, [], name))  # type: ignore[arg-type]
             group.sites.append(site)
     frames_of = symbolise(place for stack in places.values() for place in stack)
-    stacks = wrappers.meaningful(
-        [[frame for place in places[site] for frame in frames_of[place]] for site, _ in heap]
-    )
+    whole = [[frame for place in places[site] for frame in frames_of[place]] for site, _ in heap]
     called = [
-        _Group(kind, stack, "", [site]) for (site, kind), stack in zip(heap, stacks, strict=True)
+        _Group(kind, kept, "", [site], wrappers.container_call(stack, kept))
+        for (site, kind), stack, kept in zip(heap, whole, wrappers.meaningful(whole), strict=True)
     ]
     total = sum(_bytes(files, group) for group in called)
     return [*groups.values(), *_merged(files, called, 1, SPLIT_SHARE * total)]
@@ -139,7 +141,7 @@ def _merged(
     """Merge what has its first `depth` frames in common; large groups are told apart by more."""
     together: dict[tuple[object, ...], list[_Group]] = {}
     for group in called:
-        key = (group.kind, *(_identity(frame) for frame in group.frames[:depth]))
+        key = (group.kind, group.via, *(_identity(frame) for frame in group.frames[:depth]))
         together.setdefault(key, []).append(group)
     for groups in together.values():
         deepest = max(len(group.frames) for group in groups)
@@ -149,7 +151,8 @@ def _merged(
         else:
             first = groups[0]
             sites = [site for group in groups for site in group.sites]
-            yield _Group(first.kind, first.frames, _name_of(first.frames[0]), sites)
+            via = f" ({first.via})" if first.via else ""
+            yield _Group(first.kind, first.frames, _name_of(first.frames[0]) + via, sites)
 
 
 def _identity(frame: Frame) -> tuple[object, ...]:
@@ -213,4 +216,4 @@ def _tell_apart(alike: Sequence[_Group], depth: int, describe: Callable[[Frame],
 
 
 def _function_of(frame: Frame) -> str:
-    return frame.function.partition("(")[0] or frame.function
+    return bare_name(frame.function)

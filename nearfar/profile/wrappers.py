@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from nearfar.documents.workload import Frame
+from nearfar.profile.names import bare_name
 
 _ALLOCATES = (
     r"(?:try_?)?(?:m|c|re|rec|v|zm|zre)?alloc(?:ate)?"
-    r"(?:_?(?:0|n|array|usable|safe|internal|zero|zeroed|cache|aligned|or_die|check|checked))*"
+    r"(?:_?(?:0|n|array|num|usable|safe|internal|zero|zeroed|cache|aligned|or_die|check|checked))*"
 )
 _PREFIXES = (
     r"(?:x|xx|z|s|e|g|p|ck|je|mi|tc|dl|libc|safe|my|do|sys|mem|ap|apr|av|lua[A-Z]?|nedpool|util|"
@@ -35,16 +36,14 @@ _NAMES = re.compile(
 )
 """Names of functions that only allocate: C's own, and the usual prefixes and endings."""
 
-_NAMESPACES = re.compile(
-    r"""
-    ^(?:[a-zA-Z_:<>*&\s]+\s)?     # a return type, as templates are demangled with
-    (?: std:: (?! thread | async | function )
-      | __gnu_cxx:: | __cxxabiv1:: | void\ std:: | boost::container:: | absl::container_internal::
-    )
-    """,
-    re.VERBOSE,
+_CONTAINERS = re.compile(
+    r"std::(?!thread|async|function)|__gnu_cxx::|__cxxabiv1::|boost::container::|"
+    r"absl::container_internal::|fmt::"
 )
 """A library of containers and smart pointers: the caller says whose they are."""
+
+_CONTAINER_LIBRARIES = ("libstdc++.so", "libc++.so", "libc++abi.so")
+"""The same, where these have no symbols."""
 
 _RUNTIME = re.compile(
     r"^(?:_start|__libc_start_(?:main|call_main).*|start_thread|clone3?|_dl_.*|call_init.*)$"
@@ -63,10 +62,21 @@ def is_wrapper(frame: Frame) -> bool:
     """Tell whether `frame` only passes an allocation on."""
     if frame.module in _OUR_LIBRARIES:
         return True
-    # clang marks copies it specialised with a suffix such as .llvm.123 or .cold.
-    name = re.sub(r"\.(?:llvm|cold|part|isra|constprop)[.0-9]*$", "", frame.function)
-    bare = name.partition("(")[0]
-    return bool(_NAMES.match(bare) or _NAMESPACES.match(name))
+    if frame.module.startswith(_CONTAINER_LIBRARIES):
+        return True
+    name = bare_name(frame.function)
+    return bool(_NAMES.match(name) or _CONTAINERS.match(name))
+
+
+def container_call(stack: Sequence[Frame], kept: Sequence[Frame]) -> str:
+    """Return which container call of the first frame kept led to the allocation, such as
+    ``vector::emplace_back``; "" for none. One line may call several.
+    """
+    bare = [frame for frame in stack if not is_runtime(frame)]
+    above = len(bare) - len(kept) - 1
+    name = bare_name(bare[above].function) if above >= 0 else ""
+    found = _CONTAINERS.match(name)
+    return name[found.end() :].replace("__cxx11::", "") if found else ""
 
 
 def is_runtime(frame: Frame) -> bool:

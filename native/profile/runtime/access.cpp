@@ -13,10 +13,6 @@ namespace nearfar::profile {
 
 namespace {
 
-// Memory is also looked at by time, not only when allocated; the clock is read every so many
-// events.
-constexpr std::uint32_t events_per_clock = 1024;
-
 std::uint64_t counter_key(std::uint32_t phase, std::uint16_t site, std::uint32_t instruction) {
   return std::uint64_t{phase} << 48 | std::uint64_t{site} << 32 | instruction;
 }

@@ -59,7 +59,7 @@ void fill_sample(LiveRecord& sample) {
 }
 
 void halve(LiveRecord* samples, Table& table) {
-  for (std::uint32_t i = 0; i < table.used / 2; ++i) samples[i] = samples[i * 2];
+  for (std::uint32_t i = 0; i < table.used / 2; ++i) samples[i] = samples[i * 2ul];
   table.used /= 2;
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nearfar.documents.workload import Frame
-from nearfar.profile.wrappers import common_wrappers, is_wrapper, meaningful
+from nearfar.profile.names import bare_name
+from nearfar.profile.wrappers import common_wrappers, container_call, is_wrapper, meaningful
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,10 @@ from nearfar.profile.wrappers import common_wrappers, is_wrapper, meaningful
         "std::_Hashtable<int, int>::_M_rehash(unsigned long)",
         "std::unordered_map<int, Foo>::operator[](int const&)",
         "zmalloc.llvm.1234",
+        "zcalloc_num",
+        "(anonymous namespace)::Posting& std::vector<(anonymous namespace)::Posting, "
+        "std::allocator<(anonymous namespace)::Posting>>::emplace_back<(anonymous namespace)::"
+        "Posting>((anonymous namespace)::Posting&&)",
     ],
 )
 def test_wrapper(name: str) -> None:
@@ -87,3 +92,36 @@ def test_in_a_small_program_one_function_may_make_everything() -> None:
     assert common_wrappers(stacks) == set()
     many = [[Frame(function="build", line=i), Frame(function="main")] for i in range(20)]
     assert common_wrappers(many) == set()  # one caller: its lines are what tells objects apart
+
+
+@pytest.mark.parametrize(
+    ("function", "bare"),
+    [
+        ("dictExpand", "dictExpand"),
+        ("(anonymous namespace)::add((anonymous namespace)::Index&, int)", "add"),
+        ("void ns::Store<std::string>::grow(unsigned long) const", "ns::Store::grow"),
+        ("int* find<int, 3>(int (&) [3])", "find"),
+        ("ns::Tree::operator<(ns::Tree const&) const", "ns::Tree::operator<"),
+        ("operator new(unsigned long)", "operator new"),
+        ("Pool::operator new[](unsigned long)", "Pool::operator new"),
+        ("main::$_0::operator()(int) const", "main::$_0::operator()"),
+        ("walk.part.0", "walk"),
+        ("libx.so+0x12", "libx.so+0x12"),
+    ],
+)
+def test_bare_names(function: str, bare: str) -> None:
+    assert bare_name(function) == bare
+
+
+def test_frames_of_a_stripped_container_library_are_wrappers() -> None:
+    assert is_wrapper(Frame(function="libstdc++.so.6+0x179c5b", module="libstdc++.so.6"))
+
+
+def test_the_container_call_of_a_line_is_told() -> None:
+    names = ("operator new(unsigned long)", "std::__new_allocator<int>::allocate(unsigned long)")
+    stack = [Frame(function=name) for name in (*names, "std::vector<int>::push_back(int&&)", "add")]
+    kept = meaningful([stack])[0]
+    assert [frame.function for frame in kept] == ["add"]
+    assert container_call(stack, kept) == "vector::push_back"
+    plain = [Frame(function=name) for name in ("malloc", "xmalloc", "make", "main")]
+    assert container_call(plain, meaningful([plain])[0]) == ""

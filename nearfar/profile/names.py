@@ -1,0 +1,32 @@
+"""Function names as people say them: without return type, arguments and template arguments."""
+
+from __future__ import annotations
+
+import re
+
+_ANONYMOUS = "(anonymous namespace)::"
+# clang marks copies of a function that it specialised: .llvm.123, .cold, .part.0.
+_SUFFIX = re.compile(r"\.(?:llvm|cold|part|isra|constprop)\b[.0-9]*$")
+_OPERATOR = re.compile(r"\boperator\s*(?:new|delete|<=>|<<=?|>>=?|<=?|>=?|->\*?|\(\))")
+
+
+def bare_name(function: str) -> str:
+    """Return ``ns::Class::method`` for ``int ns::Class<int>::method<2>(std::string) const``."""
+    name = _SUFFIX.sub("", function).replace(_ANONYMOUS, "")
+    operator = _OPERATOR.search(name)
+    if operator is not None and "<" not in name[: operator.start()].rpartition(" ")[2]:
+        # Its own angles, parentheses and spaces are part of the name.
+        owner = name[: operator.start()].rpartition(" ")[2]
+        return owner + operator.group()
+    kept: list[str] = []
+    depth = 0
+    for letter in name:
+        if letter == "<":
+            depth += 1
+        elif letter == ">" and depth:
+            depth -= 1
+        elif depth == 0:
+            if letter == "(":
+                break
+            kept.append(letter)
+    return "".join(kept).strip().rpartition(" ")[2] or function
