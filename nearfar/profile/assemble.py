@@ -10,7 +10,6 @@ from nearfar.documents.workload import (
     CacheModel,
     Instruction,
     InstructionTraffic,
-    MemoryObject,
     ObjectTraffic,
     Phase,
     Program,
@@ -124,8 +123,3 @@ def _readable(instructions: list[Instruction]) -> list[Instruction]:
     for instruction in instructions:
         instruction.function = names.get(instruction.function, instruction.function)
     return instructions
-
-
-def footprint_bytes(objects: list[MemoryObject]) -> int:
-    """Return the bytes alive when the program's total was greatest."""
-    return sum(thing.live_bytes_at_peak for thing in objects)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.files import cannot_write
-from nearfar.base.units import format_bytes, format_ns
+from nearfar.base.units import format_ns
 from nearfar.profile import program
 from nearfar.profile.control import Control
 from nearfar.profile.launch import Ended, Job, run
@@ -62,6 +63,8 @@ class Gathered:
 
 def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
     """Run plain, instrumented, plain, plain ...; what drifts on the machine drifts for both."""
+    # Told to end, it ends the program and removes its folders, as for Ctrl-C.
+    signal.signal(signal.SIGTERM, _interrupt)
     name = request.job.command[0]
     executable = program.find_executable(name)
     program.check_instrumented(executable, has_plain=request.plain is not None)
@@ -95,6 +98,10 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
             say(f"run {repetition + 1} of {request.repetitions + 1}: plain")
             runs.append(_plain(request, plain))
     return gathered
+
+
+def _interrupt(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _plain(request: Request, build: program.Build) -> Run:
@@ -178,10 +185,3 @@ def _folder(prefix: str, where: str | None) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def describe_cache(request: Request) -> str:
-    """Return the simulated cache in words."""
-    return (
-        f"{format_bytes(request.cache_bytes)}, {request.cache_ways} ways ({request.cache_origin})"
-    )

@@ -184,7 +184,14 @@ def test_a_program_that_ends_before_its_driver_is_said(program: Path, tmp_path: 
     assert "still at work" in answer.stderr
 
 
-def test_ctrl_c_leaves_nothing_half_written_and_no_process(program: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)]
+)
+def test_interrupted_it_leaves_nothing_half_written_and_no_process(
+    program: Path, tmp_path: Path, number: int, code: int
+) -> None:
+    shared = Path("/dev/shm")
+    before = set(shared.glob("nearfar-*"))
     process = subprocess.Popen(
         [*NEARFAR, "profile", "--", program, "serve"],
         cwd=tmp_path,
@@ -193,11 +200,14 @@ def test_ctrl_c_leaves_nothing_half_written_and_no_process(program: Path, tmp_pa
         start_new_session=True,
     )
     time.sleep(1.5)
-    os.killpg(process.pid, signal.SIGINT)
+    mine = set(shared.glob("nearfar-*")) - before
+    os.killpg(process.pid, number)
     _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert errors.splitlines()[-1].startswith("nearfar: interrupted")
+    assert process.returncode == code
+    assert "Traceback" not in errors
+    assert number != signal.SIGINT or errors.splitlines()[-1].startswith("nearfar: interrupted")
     assert list(tmp_path.iterdir()) == []
+    assert not [folder for folder in mine if folder.exists()]
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
 
@@ -304,3 +314,17 @@ def test_sampled_misses_are_those_of_the_full_simulation(program: Path, tmp_path
     for name, misses in totals(exact).items():
         if misses > 10_000:
             assert totals(sampled)[name] == pytest.approx(misses, rel=0.03)
+
+
+def test_without_address_space_for_the_tables_it_says_so(program: Path, tmp_path: Path) -> None:
+    # 16 GiB are enough for Python and the program, not for the shadow of the address space.
+    answer = subprocess.run(
+        ["bash", "-c", 'ulimit -v 16777216; exec "$@"', "bash", *NEARFAR, "profile", "--", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 3
+    assert "address space" in answer.stderr
+    assert list(tmp_path.iterdir()) == []
