@@ -50,7 +50,7 @@ def _bars(plan: Plan) -> Table:
             bar.name,
             format_bytes(bar.near_bytes),
             format_ns(bar.time_ns.value),
-            f"{slow.value:.2f} ({slow.low:.1f}-{slow.high:.1f})",
+            f"{slow.value:.2f} ({slow.low:.2f}-{slow.high:.2f})",
             f"{bar.cost_relative:.0%}",
         )
     return table
