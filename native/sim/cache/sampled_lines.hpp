@@ -44,13 +44,14 @@ class SampledLines {
   // free asks, so the usual rate has its own answer: one line per page to compare with.
   bool any_in(std::uint64_t begin, std::uint64_t size) const {
     const std::uint64_t page = begin >> 12;
-    const std::uint64_t pages = ((begin + size - 1) >> 12) - page;
     if (rate_log2_ == 6) {
-      const std::uint64_t line = page << 12 | first_in_page(page) << 6;
-      if (line + 64 > begin && line < begin + size) return true;
-      if (pages == 0) return false;
-      return pages > 1 || ((page + 1) << 12 | first_in_page(page + 1) << 6) < begin + size;
+      // Where in its page a block lies is random: one branch, on the distance to the next line.
+      const std::uint64_t here = page << 12 | first_in_page(page) << 6;
+      const std::uint64_t next = (page + 1) << 12 | first_in_page(page + 1) << 6;
+      const std::uint64_t line = here + 64 > begin ? here : next;
+      return size > (line > begin ? line - begin : 0);
     }
+    const std::uint64_t pages = ((begin + size - 1) >> 12) - page;
     if (rate_log2_ < 6 && pages > 1) return true;  // a whole page
     bool found = false;
     for_each(begin, size, [&](std::uint64_t) { found = true; });
