@@ -48,26 +48,21 @@ Value* Filter::span(IRBuilder<>& builder, Value* address, std::uint64_t bytes) c
   return within(builder, distance(builder, address, bytes), bytes);
 }
 
-// A longer range has whole pages between its ends, which neither end's hash knows.
-std::uint64_t Filter::short_bytes() const { return page_bytes - line_bytes; }
-
-Value* Filter::short_range(IRBuilder<>& builder, Value* first, Value* last) const {
-  if (period_bytes() < page_bytes) return builder.getTrue();
-  Value* mask = builder.getInt64(NF_FILTER_MASK(rate_log2_));
-  Value* period = builder.getInt64(period_bytes() - 1);
-  Value* reach = builder.CreateAdd(builder.CreateSub(last, first), builder.getInt64(line_bytes));
-  auto meets = [&](Value* page) {
-    Value* bits = builder.CreateAnd(hash(builder, page), mask);
-    return builder.CreateICmpULT(builder.CreateAnd(builder.CreateSub(last, bits), period), reach);
-  };
-  return builder.CreateOr(meets(first), meets(last), "nf.sampled");
-}
-
+// Ranges that leave their first page are not looked into here, only taken for sampled: few short
+// ones do, and a second hash for those would cost all.
 Value* Filter::range(IRBuilder<>& builder, Value* first, Value* last) const {
-  Value* is_long =
-      builder.CreateICmpUGT(builder.CreateSub(last, first), builder.getInt64(short_bytes()));
-  return builder.CreateOr(is_long, short_range(builder, first, last), "nf.sampled");
+  if (period_bytes() < page_bytes) return builder.getTrue();
+  Value* crosses =
+      builder.CreateICmpUGE(builder.CreateXor(first, last), builder.getInt64(page_bytes));
+  Value* reach = builder.CreateAdd(builder.CreateSub(last, first), builder.getInt64(line_bytes));
+  Value* bits =
+      builder.CreateAnd(hash(builder, first), builder.getInt64(NF_FILTER_MASK(rate_log2_)));
+  Value* distance =
+      builder.CreateAnd(builder.CreateSub(last, bits), builder.getInt64(period_bytes() - 1));
+  return builder.CreateOr(crosses, builder.CreateICmpULT(distance, reach), "nf.sampled");
 }
+
+std::uint64_t Filter::short_bytes() const { return page_bytes; }
 
 MDNode* Filter::weights(LLVMContext& context) const {
   // Also at rates near 1, where it is not rare: how the fast path is laid out must not depend on

@@ -28,8 +28,7 @@ class Filter {
   // Whether a line from byte `first` to byte `last` may be sampled; never no where one is.
   llvm::Value* range(llvm::IRBuilder<>& builder, llvm::Value* first, llvm::Value* last) const;
 
-  // Likewise where last - first is known to be at most `short_bytes`.
-  llvm::Value* short_range(llvm::IRBuilder<>& builder, llvm::Value* first, llvm::Value* last) const;
+  // A loop is short if each of its streams stays within so many bytes.
   std::uint64_t short_bytes() const;
 
   // Branch weights of "sampled": so rare that it must cost the rest nothing.

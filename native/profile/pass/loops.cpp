@@ -184,7 +184,7 @@ void LoopPlan::compute_extents(Hoisted& hoisted, const Filter& filter) {
 void LoopPlan::report_rows(const Hoisted& hoisted, Instruction* at, Inserter& inserter) {
   for (const Stream& stream : hoisted.streams) {
     IRBuilder<> builder(at);
-    Value* sampled = inserter.filter().short_range(builder, stream.low, stream.high);
+    Value* sampled = inserter.filter().range(builder, stream.low, stream.high);
     // One row in two may well have one: not so cold that its code should be out of the way.
     Instruction* report = SplitBlockAndInsertIfThen(
         sampled, at, false, MDBuilder(at->getContext()).createBranchWeights(1, 4));
