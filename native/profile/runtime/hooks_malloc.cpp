@@ -43,6 +43,9 @@ namespace {
   return block;
 }
 
+// From here up glibc rounds to pages, and the cost of looking is nothing beside the block's.
+constexpr std::uint64_t large_request = 64 << 10;
+
 bool is_mapped_alone(void* block) {
   return (nearfar::profile::header_of(block) & nearfar::profile::mapped_alone) != 0;
 }
@@ -54,7 +57,17 @@ extern "C" {
 
 void* malloc(size_t size) noexcept {
   need_real_functions();
-  return allocated(real.malloc(size), NEARFAR_THIS_CALL);
+  void* block = real.malloc(size);
+  if (!active() || block == nullptr) return block;
+  // The block's header may not be in cache: it is looked at only if a sampled line is near. glibc
+  // gives at most 46 bytes more than asked for (its header, rounding, a rest too small to split).
+  constexpr std::uint64_t most_slack = 48;
+  const std::uint64_t begin = reinterpret_cast<std::uint64_t>(block) - header_bytes;
+  if (header_bytes != 0 && size < large_request &&
+      !runtime.lines.any_in(begin, size + most_slack)) {
+    return block;
+  }
+  return allocated(block, NEARFAR_THIS_CALL);
 }
 
 void* calloc(size_t count, size_t size) noexcept {

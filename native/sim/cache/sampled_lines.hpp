@@ -42,16 +42,17 @@ class SampledLines {
 
   // Whether [begin, begin + size) holds a byte of a sampled line. This is what every malloc and
   // free asks, so the usual rate has its own answer: one line per page to compare with.
-  bool any_in(std::uint64_t begin, std::uint64_t size) const {
+  [[gnu::always_inline]] bool any_in(std::uint64_t begin, std::uint64_t size) const {
+    if (rate_log2_ != 6) return any_in_at_any_rate(begin, size);
+    // Where in its page a block lies is random: one branch, on the distance to the next line.
     const std::uint64_t page = begin >> 12;
-    if (rate_log2_ == 6) {
-      // Where in its page a block lies is random: one branch, on the distance to the next line.
-      const std::uint64_t here = page << 12 | first_in_page(page) << 6;
-      const std::uint64_t next = (page + 1) << 12 | first_in_page(page + 1) << 6;
-      const std::uint64_t line = here + 64 > begin ? here : next;
-      return size > (line > begin ? line - begin : 0);
-    }
-    const std::uint64_t pages = ((begin + size - 1) >> 12) - page;
+    const std::uint64_t here = page << 12 | usual_line(page);
+    const std::uint64_t next = (page + 1) << 12 | usual_line(page + 1);
+    const std::uint64_t line = here + 64 > begin ? here : next;
+    return size > (line > begin ? line - begin : 0);
+  }
+  [[gnu::noinline]] bool any_in_at_any_rate(std::uint64_t begin, std::uint64_t size) const {
+    const std::uint64_t pages = ((begin + size - 1) >> 12) - (begin >> 12);
     if (rate_log2_ < 6 && pages > 1) return true;  // a whole page
     bool found = false;
     for_each(begin, size, [&](std::uint64_t) { found = true; });
@@ -88,6 +89,11 @@ class SampledLines {
   }
 
  private:
+  // At rate 64: offset in its page of the page's sampled line.
+  static std::uint64_t usual_line(std::uint64_t page) {
+    return ((page * NF_HASH_MULTIPLIER) >> NF_HASH_SHIFT) & (63 << 6);
+  }
+
   unsigned rate_log2_ = 6;
   unsigned inner_ = 6;
   std::uint64_t mask_ = NF_FILTER_MASK(6);
