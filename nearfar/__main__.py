@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from nearfar.base.errors import ExitCode, NearfarError
@@ -10,7 +9,12 @@ from nearfar.base.errors import ExitCode, NearfarError
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return its exit code."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        arguments = sys.argv[1:]
+        if arguments[:1] not in (["cc"], ["c++"]):
+            from nearfar.base.streams import protect_streams
+
+            protect_streams()
     try:
         return _run(arguments)
     except NearfarError as error:
@@ -19,10 +23,6 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("nearfar: interrupted; nothing was left half-written", file=sys.stderr)
         return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output went away, as in `nearfar ... | head`: not an error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.DONE)
     except OSError as error:
         name = f" {error.filename}" if error.filename else ""
         print(f"nearfar: the system refused{name}: {error.strerror}", file=sys.stderr)

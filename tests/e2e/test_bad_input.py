@@ -14,7 +14,6 @@ from nearfar.base.errors import ExitCode
 
 from .conftest import NEARFAR, ROOT, WholePath, nearfar
 
-
 PROGRESS = re.compile(r"nearfar: run \d+ of \d+: ")
 
 

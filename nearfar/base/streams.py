@@ -1,0 +1,48 @@
+"""Standard streams that never end a verb: a reader that went away must not cost an hour's run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, TextIO
+
+
+class UnbreakableStream:
+    """A text stream that drops what nobody reads any more, as in ``nearfar ... | head``."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write `text`, or drop it once the reader is gone."""
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            self._give_up()
+            return len(text)
+
+    def flush(self) -> None:
+        """Flush, or drop what is left once the reader is gone."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._give_up()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _give_up(self) -> None:
+        # What is buffered goes to nowhere too, or the interpreter would complain at its end.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+
+def protect_streams() -> None:
+    """Make standard output and error unbreakable; open them on nowhere where they are closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            stream = open(os.devnull, "w")  # noqa: PTH123, SIM115 - lives as long as the process
+        if not isinstance(stream, UnbreakableStream):
+            setattr(sys, name, UnbreakableStream(stream))

@@ -1,0 +1,29 @@
+"""A reader that goes away, or a closed stream, costs nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import samples
+
+from nearfar.documents import save
+
+NEARFAR = Path(sys.executable).parent / "nearfar"
+
+
+def test_output_nobody_reads_is_dropped_and_the_document_is_written(tmp_path: Path) -> None:
+    run, near, out = (tmp_path / name for name in ("run.json", "near.json", "out.json"))
+    save(samples.workload(), run)
+    save(samples.device(), near)
+    command = f"{NEARFAR} predict {run} --near {near} --far optane-200 -o {out}"
+    for shell in (f"{command} | true", f"{command} >&-", f"{command} 2>&1 | true"):
+        out.unlink(missing_ok=True)
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", shell], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (shell, done.stderr)
+        assert "Traceback" not in done.stderr
+        assert "Exception ignored" not in done.stderr
+        assert out.exists()
