@@ -9,7 +9,8 @@ using namespace llvm;
 namespace nearfar::pass {
 
 namespace {
-constexpr std::uint64_t line_bytes = 64;
+constexpr unsigned line_log2 = 6;
+constexpr std::uint64_t line_bytes = 1ull << line_log2;
 constexpr std::uint64_t page_bytes = 4096;
 }  // namespace
 
@@ -30,22 +31,23 @@ Value* Filter::line(IRBuilder<>& builder, Value* address) const {
   return builder.CreateICmpEQ(bits, ConstantInt::get(type, 0), "nf.sampled");
 }
 
-// A sampled line begins at some s = hash modulo the period; it meets [first, last] where
-// last - s < last - first + 64.
+// In lines: the last byte's less the sampled one's, of which only the bits that the rate compares
+// count. It is 0 if the last line is sampled and 1 if the one before it is.
 Value* Filter::distance(IRBuilder<>& builder, Value* address, std::uint64_t bytes) const {
   Value* last = builder.CreateAdd(address, builder.getInt64(bytes - 1));
-  Value* bits =
-      builder.CreateAnd(hash(builder, address), builder.getInt64(NF_FILTER_MASK(rate_log2_)));
-  return builder.CreateAnd(builder.CreateSub(last, bits), builder.getInt64(period_bytes() - 1),
+  Value* sampled = builder.CreateLShr(hash(builder, address), builder.getInt64(line_log2));
+  return builder.CreateSub(builder.CreateLShr(last, builder.getInt64(line_log2)), sampled,
                            "nf.distance");
 }
 
-Value* Filter::within(IRBuilder<>& builder, Value* distance, std::uint64_t bytes) const {
-  return builder.CreateICmpULT(distance, builder.getInt64(bytes - 1 + line_bytes), "nf.sampled");
+Value* Filter::within(IRBuilder<>& builder, Value* distance) const {
+  const std::uint64_t all_but_one = (period_bytes() / line_bytes - 1) & ~1ull;
+  return builder.CreateICmpEQ(builder.CreateAnd(distance, builder.getInt64(all_but_one)),
+                              builder.getInt64(0), "nf.sampled");
 }
 
 Value* Filter::span(IRBuilder<>& builder, Value* address, std::uint64_t bytes) const {
-  return within(builder, distance(builder, address, bytes), bytes);
+  return within(builder, distance(builder, address, bytes));
 }
 
 // Ranges that leave their first page are not looked into here, only taken for sampled: few short

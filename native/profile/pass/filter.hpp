@@ -15,11 +15,13 @@ class Filter {
   // Whether the line of `address` (i64, or a vector of them) is sampled.
   llvm::Value* line(llvm::IRBuilder<>& builder, llvm::Value* address) const;
 
-  // How far before byte `address` + `bytes` - 1 a sampled line begins, modulo the distance at
-  // which they repeat: one of the `bytes` (1..64) is in a sampled line if less than reach(bytes).
+  // How far the line of byte `address` + `bytes` - 1 is past the page's sampled line, in lines,
+  // with what the rate does not compare in the upper bits; and whether one of the two lines that so
+  // many bytes (1..64) may lie in is sampled. Where they lie in one, the one before it counts as
+  // well.
   llvm::Value* distance(llvm::IRBuilder<>& builder, llvm::Value* address,
                         std::uint64_t bytes) const;
-  llvm::Value* within(llvm::IRBuilder<>& builder, llvm::Value* distance, std::uint64_t bytes) const;
+  llvm::Value* within(llvm::IRBuilder<>& builder, llvm::Value* distance) const;
 
   // Whether a line of the `bytes` (1..64) from `address` may be sampled. Where they cross a page,
   // the first page's hash is used for both: wrong once in 64 such crossings.

@@ -89,7 +89,7 @@ Value* Inserter::is_sampled(IRBuilder<>& builder, const Group& group, Anchor* an
     return group.may_straddle() ? filter_.span(builder, address(group.low), group.bytes())
                                 : filter_.line(builder, address(group.low));
   if (is_first) anchor->distance = filter_.distance(builder, address(anchor->low), anchor->bytes());
-  return filter_.within(builder, anchor->distance, anchor->bytes());
+  return filter_.within(builder, anchor->distance);
 }
 
 void Inserter::group(const Group& group, nf_class access_class, Anchor* anchor, bool is_first) {
