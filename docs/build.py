@@ -24,7 +24,8 @@ def verbs() -> str:
     for module in sorted(pkgutil.iter_modules(commands.__path__), key=lambda module: module.name):
         if module.name.startswith("_"):
             continue
-        verb = module.name.rstrip("_").replace("_", "-")
+        code = importlib.import_module(f"nearfar.commands.{module.name}")
+        verb = getattr(code, "VERB", module.name)
         shown = subprocess.run(
             [NEARFAR, verb, "--help"],
             capture_output=True,

@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    if arguments and arguments[0] in ("cc", "c++"):
+    if arguments and arguments[0] in ("cc", "c++") and arguments[1:] != ["--help"]:
         # A build calls the compiler thousands of times: nothing else is imported for it.
         from nearfar.profile.compiler import main as compiler_main
 

@@ -18,7 +18,8 @@ def add_commands(app: App) -> None:
         if module.name.startswith("_"):
             continue
         code = importlib.import_module(f"{__name__}.{module.name}")
-        verb = module.name.rstrip("_").replace("_", "-")
+        # A verb that cannot be a Python name, such as c++, is said by VERB.
+        verb = getattr(code, "VERB", module.name)
         if hasattr(code, "app"):
             app.command(code.app, name=verb)
         else:
