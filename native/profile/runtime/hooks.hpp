@@ -46,12 +46,13 @@ inline std::uint64_t header_of(void* block) { return *(static_cast<std::uint64_t
 
 // Bytes of a block the program may use. malloc and free must agree on it, so it is not what was
 // asked for. This is asked at every free: glibc's own answer takes as long as half of its free.
-inline std::uint64_t block_size(void* block) {
-  if (header_bytes == 0) return real.malloc_usable_size(block);
+inline std::uint64_t block_size_of_glibc(void* block) {
   const std::uint64_t head = header_of(block);
-  const std::uint64_t overhead =
-      (head & mapped_alone) != 0 ? 16 : 8;  // mapped on its own: no neighbour
+  const std::uint64_t overhead = (head & mapped_alone) != 0 ? 16 : 8;  // alone: no neighbour
   return (head & ~7ull) - overhead;
+}
+inline std::uint64_t block_size(void* block) {
+  return header_bytes == 0 ? real.malloc_usable_size(block) : block_size_of_glibc(block);
 }
 
 // Finds them; called by whichever hook comes first.

@@ -16,12 +16,14 @@ using nearfar::profile::block_copied;
 using nearfar::profile::block_freed;
 using nearfar::profile::block_kept;
 using nearfar::profile::block_size;
+using nearfar::profile::block_size_of_glibc;
 using nearfar::profile::Call;
 using nearfar::profile::header_bytes;
 using nearfar::profile::need_real_functions;
 using nearfar::profile::real;
 using nearfar::profile::runtime;
 using nearfar::profile::site_none;
+namespace sim = nearfar::sim;
 
 namespace {
 
@@ -32,15 +34,25 @@ namespace {
   errno = error;
 }
 
-[[gnu::always_inline]] inline void* allocated(void* block, Call call) {
+inline void* allocated(void* block, Call call) {
   if (active() && block != nullptr) {
     const auto address = reinterpret_cast<std::uint64_t>(block);
     const std::uint64_t size = block_size(block);
-    if (__builtin_expect(runtime.lines.any_in(address - header_bytes, size + header_bytes), 0)) {
+    if (runtime.lines.any_in(address - header_bytes, size + header_bytes)) {
       attribute(address, size, call);
     }
   }
   return block;
+}
+
+[[gnu::noinline]] void* allocated_near_a_line(void* block, Call call) {
+  return allocated(block, call);
+}
+
+[[gnu::noinline]] void freed_near_a_line(void* block) {
+  const auto address = reinterpret_cast<std::uint64_t>(block);
+  const std::uint64_t size = block_size(block);
+  if (runtime.lines.any_in(address, size)) block_freed(address, size);
 }
 
 // From here up glibc rounds to pages, and the cost of looking is nothing beside the block's.
@@ -58,16 +70,15 @@ extern "C" {
 void* malloc(size_t size) noexcept {
   need_real_functions();
   void* block = real.malloc(size);
-  if (!active() || block == nullptr) return block;
-  // The block's header may not be in cache: it is looked at only if a sampled line is near. glibc
-  // gives at most 46 bytes more than asked for (its header, rounding, a rest too small to split).
-  constexpr std::uint64_t most_slack = 48;
-  const std::uint64_t begin = reinterpret_cast<std::uint64_t>(block) - header_bytes;
-  if (header_bytes != 0 && size < large_request &&
-      !runtime.lines.any_in(begin, size + most_slack)) {
-    return block;
+  if (__atomic_load_n(&runtime.usual, __ATOMIC_RELAXED) && size < large_request) {
+    // The block's header may not be in cache: it is looked at only if a sampled line is near. glibc
+    // gives at most 46 bytes more than asked for (header, rounding, a rest too small to split).
+    constexpr std::uint64_t most_slack = 48;
+    const std::uint64_t begin = reinterpret_cast<std::uint64_t>(block) - 8;
+    if (!sim::SampledLines::any_in_at_usual_rate(begin, size + most_slack)) return block;
+    return allocated_near_a_line(block, NEARFAR_THIS_CALL);
   }
-  return allocated(block, NEARFAR_THIS_CALL);
+  return active() ? allocated_near_a_line(block, NEARFAR_THIS_CALL) : block;
 }
 
 void* calloc(size_t count, size_t size) noexcept {
@@ -82,10 +93,15 @@ void* calloc(size_t count, size_t size) noexcept {
 
 void free(void* block) noexcept {
   need_real_functions();
-  if (active() && block != nullptr) {
-    const auto address = reinterpret_cast<std::uint64_t>(block);
-    const std::uint64_t size = block_size(block);
-    if (__builtin_expect(runtime.lines.any_in(address, size), 0)) block_freed(address, size);
+  if (block != nullptr) {
+    if (__atomic_load_n(&runtime.usual, __ATOMIC_RELAXED)) {
+      const auto address = reinterpret_cast<std::uint64_t>(block);
+      if (sim::SampledLines::any_in_at_usual_rate(address, block_size_of_glibc(block))) {
+        freed_near_a_line(block);
+      }
+    } else if (active()) {
+      freed_near_a_line(block);
+    }
   }
   real.free(block);
 }

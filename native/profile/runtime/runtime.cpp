@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "profile/runtime/hooks.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/os.hpp"
@@ -118,6 +119,7 @@ void continue_in_child() {
   if (fresh == nullptr) {
     give_up(message);
     runtime.active = false;
+    runtime.usual = false;
     return;
   }
   fresh->rate_log2 = old.rate_log2;
@@ -164,6 +166,8 @@ void activate(unsigned rate_log2) {
   runtime.regions.fill({top - stack_limit(), top, site_stack, false});
   pthread_atfork(nullptr, nullptr, continue_in_child);
   __atomic_store_n(&runtime.active, true, __ATOMIC_RELEASE);
+  const bool usual = rate_log2 == sim::SampledLines::usual_rate_log2 && header_bytes != 0;
+  __atomic_store_n(&runtime.usual, usual, __ATOMIC_RELEASE);
 }
 
 void meet_new_thread() {

@@ -42,12 +42,19 @@ class SampledLines {
 
   // Whether [begin, begin + size) holds a byte of a sampled line. This is what every malloc and
   // free asks, so the usual rate has its own answer: one line per page to compare with.
-  [[gnu::always_inline]] bool any_in(std::uint64_t begin, std::uint64_t size) const {
-    if (rate_log2_ != 6) return any_in_at_any_rate(begin, size);
+  bool any_in(std::uint64_t begin, std::uint64_t size) const {
+    return rate_log2_ == usual_rate_log2 ? any_in_at_usual_rate(begin, size)
+                                         : any_in_at_any_rate(begin, size);
+  }
+  static constexpr unsigned usual_rate_log2 = 6;
+  [[gnu::always_inline]] static bool any_in_at_usual_rate(std::uint64_t begin, std::uint64_t size) {
     // Where in its page a block lies is random: one branch, on the distance to the next line.
+    constexpr std::uint64_t line_in_page = 63 << 6;
     const std::uint64_t page = begin >> 12;
-    const std::uint64_t here = page << 12 | usual_line(page);
-    const std::uint64_t next = (page + 1) << 12 | usual_line(page + 1);
+    const std::uint64_t product = page * NF_HASH_MULTIPLIER;
+    const std::uint64_t here = page << 12 | (product >> NF_HASH_SHIFT & line_in_page);
+    const std::uint64_t next =
+        (page + 1) << 12 | ((product + NF_HASH_MULTIPLIER) >> NF_HASH_SHIFT & line_in_page);
     const std::uint64_t line = here + 64 > begin ? here : next;
     return size > (line > begin ? line - begin : 0);
   }
@@ -89,11 +96,6 @@ class SampledLines {
   }
 
  private:
-  // At rate 64: offset in its page of the page's sampled line.
-  static std::uint64_t usual_line(std::uint64_t page) {
-    return ((page * NF_HASH_MULTIPLIER) >> NF_HASH_SHIFT) & (63 << 6);
-  }
-
   unsigned rate_log2_ = 6;
   unsigned inner_ = 6;
   std::uint64_t mask_ = NF_FILTER_MASK(6);
