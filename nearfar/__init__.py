@@ -1,8 +1,19 @@
 """nearfar: predict how a program runs when some of its memory is far; decide what stays near."""
 
-from importlib.metadata import PackageNotFoundError, version
+from __future__ import annotations
 
-try:
-    __version__ = version("nearfar")
-except PackageNotFoundError:  # run from a tree that was never installed
-    __version__ = "0+uninstalled"
+__version__: str
+
+
+def __getattr__(name: str) -> str:
+    """Return `__version__`, looked up when asked for: the compiler drivers start without it."""
+    if name != "__version__":
+        raise AttributeError(f"module 'nearfar' has no attribute {name!r}")
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        found = version("nearfar")
+    except PackageNotFoundError:  # run from a tree that was never installed
+        found = "0+uninstalled"
+    globals()["__version__"] = found
+    return found
