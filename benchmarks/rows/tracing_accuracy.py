@@ -102,8 +102,8 @@ def kernel_misses(name: str, rate: int) -> Misses:
 def cachegrind_misses(name: str) -> float:
     """Return cachegrind's last-level data misses of the kernel's function.
 
-    Its first level is two lines (the least it takes), so that nearly all accesses reach the last level, as they do in our
-    simulation of that level alone.
+    Its first level is two lines (the least it takes), so that nearly all accesses reach the last
+    level, as they do in our simulation of that level alone.
     """
     kernel = build(name)
     with tempfile.TemporaryDirectory() as folder:

@@ -9,8 +9,9 @@ namespace nearfar::pass {
 namespace {
 
 // How far ahead strings are tested for a sampled line: functions such as strcmp do not say how much
-// they will read, and few of the strings that programs compare are longer.
-constexpr std::uint64_t string_window_bytes = 256;
+// they will read, and few of the strings that programs compare are longer. What lies beyond is
+// found only if a line before it is sampled.
+constexpr std::uint64_t string_window_bytes = 128;
 
 FunctionCallee declare(Module& module, const Twine& name, FunctionType* type) {
   FunctionCallee callee = module.getOrInsertFunction(name.str(), type);
