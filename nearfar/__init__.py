@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-__version__: str
+TYPE_CHECKING = False  # typing's, without the time its import takes
+if TYPE_CHECKING:
+    __version__: str
+else:
 
+    def __getattr__(name: str) -> str:
+        """Return `__version__`, looked up when asked for: the compiler drivers start without it."""
+        if name != "__version__":
+            raise AttributeError(f"module 'nearfar' has no attribute {name!r}")
+        from importlib.metadata import PackageNotFoundError, version
 
-def __getattr__(name: str) -> str:
-    """Return `__version__`, looked up when asked for: the compiler drivers start without it."""
-    if name != "__version__":
-        raise AttributeError(f"module 'nearfar' has no attribute {name!r}")
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        found = version("nearfar")
-    except PackageNotFoundError:  # run from a tree that was never installed
-        found = "0+uninstalled"
-    globals()["__version__"] = found
-    return found
+        try:
+            found = version("nearfar")
+        except PackageNotFoundError:  # run from a tree that was never installed
+            found = "0+uninstalled"
+        globals()["__version__"] = found
+        return found
