@@ -30,6 +30,13 @@ def source_of(spec: MemorySpec, topology: Topology) -> Source:
     """Return what makes memory of `spec`; refuse a memory this machine does not have."""
     if spec.kind == "file":
         assert spec.path is not None
+        if not spec.path.exists():
+            # Its folder would be measured in its place: an unmounted pmem as the disk below.
+            raise NearfarError(
+                f"there is no {spec.path}: name a folder or file on the memory to measure, and "
+                "mount it first",
+                ExitCode.MACHINE_LACKS,
+            )
         return lambda size_bytes, _pages: _file(spec, size_bytes)
     node = spec.node
     if node is not None and node not in topology.nodes:
