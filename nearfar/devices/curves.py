@@ -22,15 +22,16 @@ from nearfar.documents.device import (
 )
 
 STAND_INS: dict[str, tuple[Operation, ...]] = {
-    "read": ("mixed",),
-    "write": ("nt-store", "mixed", "clwb"),
-    "nt-store": ("write", "mixed", "clwb"),
-    "clwb": ("nt-store", "write", "mixed"),
+    "read": ("mixed", "copy", "write", "nt-store"),
+    "write": ("nt-store", "mixed", "clwb", "read"),
+    "nt-store": ("write", "mixed", "clwb", "read"),
+    "clwb": ("nt-store", "write", "mixed", "read"),
     "copy": ("mixed", "write", "read"),
     "mixed": ("copy", "read"),
 }
 """What may stand in for an operation's bandwidth, nearest in kind first. clwb comes last for
-writes: it is bound by the flush and far below what plain write-backs reach."""
+writes, before reads: it is bound by the flush and far below what plain write-backs reach. Reads
+are the last resort, for devices of which only a read curve is known."""
 
 
 def idle_read_latency_ns(device: DeviceProfile) -> LatencyFigure:
@@ -40,6 +41,8 @@ def idle_read_latency_ns(device: DeviceProfile) -> LatencyFigure:
         for figure in device.latency
         if figure.operation == "read" and figure.pattern == "random"
     ]
+    if not found and (curve := loaded_curve(device, 1.0)) is not None and curve.points:
+        return _lowest_load(curve)
     if not found:
         raise lacks(device, "an idle random read latency", "[[latency]] with value_ns")
     # Of several as large, the first: a device's file lists what it trusts most first.
@@ -67,7 +70,8 @@ def bandwidth(
     """Return the bandwidth of `operation`, GB/s: the best of all thread counts and access sizes.
 
     With `threads`, only figures of at most so many threads count, if there are any. Where the
-    device has no figure for the operation or pattern, the nearest in kind stands in and says so.
+    device has no figure for the operation or pattern, the nearest in kind stands in and says so;
+    where it has no bandwidth at all, the best point of a loaded-latency curve does.
     """
     other: Pattern = "random" if pattern == "sequential" else "sequential"
     for kind in (operation, *STAND_INS[operation]):
@@ -77,6 +81,9 @@ def bandwidth(
                 if (kind, order) == (operation, pattern):
                     return figure
                 return _standing_in(figure, f"{pattern} {operation}")
+    curve = loaded_curve(device, 1.0 if operation == "read" else 0.0)
+    if curve is not None and (best := max(curve.points, default=(0.0, 0.0))[0]) > 0:
+        return _saturation(curve, best, f"{pattern} {operation}")
     raise lacks(device, f"a bandwidth for {operation}", "[[bandwidth]] with value_gb_per_s")
 
 
@@ -137,6 +144,30 @@ def _standing_in(figure: BandwidthFigure, wanted: str) -> BandwidthFigure:
     note = f"stands in for {wanted}: this is {figure.pattern} {figure.operation}{share}"
     return msgspec.structs.replace(
         figure, how="assumed", note=f"{note}; {figure.note}" if figure.note else note
+    )
+
+
+def _saturation(curve: LoadedLatencyCurve, gb_per_s: float, wanted: str) -> BandwidthFigure:
+    operation: Operation = (
+        "read" if curve.read_share == 1 else "write" if curve.read_share == 0 else "mixed"
+    )
+    return BandwidthFigure(
+        operation=operation,
+        read_share=curve.read_share if operation == "mixed" else None,
+        value_gb_per_s=gb_per_s,
+        how="assumed",
+        source=curve.source,
+        note=f"stands in for {wanted}: the best of the curve at {curve.read_share:.0%} reads",
+    )
+
+
+def _lowest_load(curve: LoadedLatencyCurve) -> LatencyFigure:
+    gb_per_s, latency_ns = min(curve.points)
+    return LatencyFigure(
+        value_ns=latency_ns,
+        how="assumed",
+        source=curve.source,
+        note=f"stands in for the idle latency: the curve's at {gb_per_s:g} GB/s",
     )
 
 

@@ -25,6 +25,8 @@ def test_idle_latency_is_that_of_the_largest_region_then_the_first() -> None:
     del device.latency[1:3]
     assert curves.idle_read_latency_ns(device).value_ns == 200.0
     device.latency.clear()
+    assert curves.idle_read_latency_ns(device).note.startswith("stands in for the idle latency")
+    device.loaded_latency.clear()
     with pytest.raises(NearfarError, match="'near' lacks an idle random read latency"):
         curves.idle_read_latency_ns(device)
 
@@ -49,6 +51,8 @@ def test_bandwidth_is_the_best_or_that_of_few_threads() -> None:
         ("write", ["clwb", "read"], "clwb"),
         ("nt-store", ["write", "mixed"], "write"),
         ("copy", ["mixed", "read"], "mixed"),
+        ("nt-store", ["read"], "read"),
+        ("read", ["write"], "write"),
     ],
 )
 def test_the_nearest_in_kind_stands_in_and_says_so(
@@ -78,9 +82,18 @@ def test_of_mixtures_reads_take_most_reads_and_writes_fewest() -> None:
 
 def test_without_any_kin_a_bandwidth_is_refused() -> None:
     device = samples.device()
-    device.bandwidth = [BandwidthFigure(value_gb_per_s=9.0, **HAD)]
+    device.bandwidth.clear()
+    device.loaded_latency.clear()
     with pytest.raises(NearfarError, match="lacks a bandwidth for write"):
         curves.bandwidth(device, "write")
+
+
+def test_a_curve_alone_gives_its_best_bandwidth_and_says_so() -> None:
+    device = samples.device(read_gb_per_s=12.0)
+    device.bandwidth.clear()
+    found = curves.bandwidth(device, "nt-store")
+    assert (found.value_gb_per_s, found.operation, found.how) == (12.0, "read", "assumed")
+    assert found.note == "stands in for sequential nt-store: the best of the curve at 100% reads"
 
 
 def test_chains_are_one_a_count_of_the_largest_pages() -> None:

@@ -91,7 +91,16 @@ def test_derived_figures_widen_the_error():
 def test_a_device_without_what_is_needed_is_refused_by_name(lacking: str):
     near = near_memory(samples.device())
     with pytest.raises(NearfarError, match=r"'far' lacks .*(latency|bandwidth)"):
-        far_memory(without(samples.device("far"), **{lacking: []}), near)
+        far_memory(without(samples.device("far"), **{lacking: [], "loaded_latency": []}), near)
+
+
+def test_a_curve_alone_is_enough_and_every_stand_in_is_named():
+    """What `nearfar device import` makes of a CSV: a read curve, its idle end, its best."""
+    device = samples.device("far", latency_ns=300.0, read_gb_per_s=8.0)
+    far = far_memory(without(device, bandwidth=[], chains=[]), near_memory(samples.device()))
+    assert far.write_ns == (8.0, 8.0)
+    assert any("stands in for sequential nt-store" in caveat for caveat in far.caveats)
+    assert far.bandwidth_error == 0.20
 
 
 def test_random_lines_below_the_granularity_are_amplified():

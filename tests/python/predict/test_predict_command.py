@@ -112,7 +112,8 @@ def test_wrong_use_is_one_sentence(run: list[str], change: list[str], said: str,
 
 
 def test_a_device_without_the_needed_curve_is_refused(run: list[str], tmp_path: Path, capsys):
-    save(msgspec.structs.replace(samples.device("slow"), latency=[]), tmp_path / "slow.json")
+    slow = msgspec.structs.replace(samples.device("slow"), latency=[], loaded_latency=[])
+    save(slow, tmp_path / "slow.json")
     output = tmp_path / "p.json"
     assert main([*run, "-o", str(output)]) == ExitCode.WRONG_USE
     assert "'slow' lacks an idle random read latency" in capsys.readouterr().err
