@@ -32,7 +32,7 @@ test-long: $(VENV)/.set-up-tests native-test sanitize ## the rest: peers' suites
 	@$(PYTHON) -m pytest -q -m long --timeout 3600
 
 native-test: $(VENV)/.set-up-tests
-	@cmake -S . -B build/native-test -G Ninja -DNEARFAR_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	@cmake -S . -B build/native-test -G Ninja -DNEARFAR_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
 	  -DPython_EXECUTABLE=$(abspath $(PYTHON)) >build/native-test.log 2>&1 || { cat build/native-test.log; exit 1; }
 	@cmake --build build/native-test >>build/native-test.log 2>&1 || { tail -50 build/native-test.log; exit 1; }
 	@ctest --test-dir build/native-test --output-on-failure
