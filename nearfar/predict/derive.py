@@ -94,6 +94,17 @@ def far_memory(device: DeviceProfile, near: Memory, host: HostRule = DEFAULT_HOS
     Its pages are as large as those near. `host` says how a latency that was published on another
     machine is taken to this one.
     """
+    if same_figures(device, near.device):
+        return replace(
+            near,
+            device=device,
+            taken="published" if device.measured is None else "measured",
+            is_near=True,
+            caveats=(
+                f"{device.name} has the same figures as near memory {near.device.name}: taken as "
+                "the same memory, so that moving data there changes nothing",
+            ),
+        )
     latency = curves.idle_read_latency_ns(device)
     here = latency_here(device, near, host)
     figures = chains(device, near.page_bytes)
@@ -149,6 +160,14 @@ def far_memory(device: DeviceProfile, near: Memory, host: HostRule = DEFAULT_HOS
         load_share=latency.value_ns / here.latency_ns if here.taken == "added" else 1.0,
         near_share=_near_share(here, near, found),
         taken=here.taken,
+    )
+
+
+def same_figures(one: DeviceProfile, other: DeviceProfile) -> bool:
+    """Return whether two profiles are of one memory: names and titles may differ, figures not."""
+    return all(
+        getattr(one, key) == getattr(other, key)
+        for key in ("latency", "bandwidth", "chains", "loaded_latency", "granularity_bytes")
     )
 
 

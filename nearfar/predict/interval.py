@@ -6,7 +6,8 @@ figures within theirs, how a latency published on another machine is taken to th
 local DRAM's, as published, or in proportion: the least and the greatest), time of cache hits
 between misses (none, or twice as much), where parallelism comes from (near time, or access
 classes alone: the two bracket most truths), and, where near time beats the near curves, whether
-the far curves are off alike.
+the far curves are off alike. Where far memory has near memory's own figures, they are wrong alike:
+slowdown is 1, without a width.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def outcome(
     if near_ns <= 0.0:
         none = Estimate(near_ns, near_ns, near_ns)
         return Outcome(none, Estimate(1.0, 1.0, 1.0))
+    if far.is_near:
+        return Outcome(phase.near_time_ns, Estimate(1.0, 1.0, 1.0))
     time = float(central.times_ns(phase.total))
     times, slowdowns = [time], [time / near_ns]
     for doubt in doubts(phase, near, far):

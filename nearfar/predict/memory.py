@@ -55,6 +55,9 @@ class Memory:
     """Of the latency, what moves with near memory's because it was taken from it."""
     taken: Literal["measured", "added", "published", "ratio"] = "measured"
     """How its latency was taken to this machine."""
+    is_near: bool = False
+    """A far memory whose figures are near memory's own: what is uncertain of one is alike of the
+    other, and moving data there changes nothing."""
     caveats: tuple[str, ...] = ()
     _log_counts: Array = field(init=False, repr=False)
     _log_costs: Array = field(init=False, repr=False)

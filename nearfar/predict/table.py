@@ -160,14 +160,20 @@ def _objects(total: PhasePrediction) -> Table:
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
+    faster = any(effect.added_ns.value < 0 for effect in total.objects)
     for effect in total.objects[:TOP_OBJECTS]:
         table.add_row(
             escape(effect.name),
             format_bytes(effect.size_bytes),
             format_ns(effect.added_ns.value),
-            f"{effect.added_ns.value / added:.1%}" if added else "-",
+            f"{effect.added_ns.value / added:.1%}" if added > 0 and not faster else "-",
             f"{effect.misses:.3g}",
         )
+    notes = []
+    if faster:
+        notes.append("below zero: this far memory is the faster one for it")
     if len(total.objects) > TOP_OBJECTS:
-        table.caption = f"{len(total.objects) - TOP_OBJECTS} more objects in the document"
+        notes.append(f"{len(total.objects) - TOP_OBJECTS} more objects in the document")
+    if notes:
+        table.caption = "; ".join(notes)
     return table

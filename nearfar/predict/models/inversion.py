@@ -55,7 +55,8 @@ class Inversion(Model):
 
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
-        moved = moved * self.doubt.lines
+        # Data moved within one memory has not moved: its bandwidth is not there twice.
+        moved = moved * (0.0 if self.far.is_near else self.doubt.lines)
         parts = self._parts(moved)
         if self._far_load is None:
             return self._time(parts, 1.0)

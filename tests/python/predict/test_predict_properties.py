@@ -32,6 +32,29 @@ def test_far_that_equals_near_changes_nothing(seed: int, model: str):
         assert phase.slowdown.low <= 1.0 <= phase.slowdown.high
 
 
+@given(seed=SEEDS, model=st.sampled_from(MODEL_NAMES))
+@settings(max_examples=20, deadline=None)
+def test_near_against_itself_has_no_width(seed: int, model: str):
+    """The errors of the two are one error: 0.5 to 1.9 would be nonsense."""
+    near = samples.device()
+    (found,) = predict(samples.workload(seed=seed), near, [near], model).devices
+    for phase in [*found.phases, found.total]:
+        assert phase.slowdown.low == phase.slowdown.high == 1.0
+        assert phase.far_time_ns == phase.near_time_ns
+    assert any("changes nothing" in caveat for caveat in found.caveats)
+
+
+@given(seed=SEEDS, factor=st.floats(1.01, 8.0), bandwidth=st.floats(0.5, 8.0))
+@settings(max_examples=40, deadline=None)
+def test_a_slower_memory_takes_nothing_off_any_object(seed: int, factor: float, bandwidth: float):
+    """Also where it has more bandwidth than one core's near memory shows."""
+    far = samples.device("far", 90.0 * factor, 12.0 * bandwidth, 9.0 * bandwidth)
+    (found,) = predict(samples.workload(seed=seed), samples.device(), [far]).devices
+    for phase in found.phases:
+        if phase.far_time_ns.value >= phase.near_time_ns.value:
+            assert min(effect.added_ns.value for effect in phase.objects) >= 0.0
+
+
 @given(seed=SEEDS, factor=st.floats(1.0, 8.0), more=st.floats(1.0, 3.0))
 @settings(max_examples=40, deadline=None)
 def test_slower_memory_is_never_faster(seed: int, factor: float, more: float):
