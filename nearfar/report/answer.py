@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nearfar.base.units import format_bytes
 from nearfar.report.data import (
     TOTAL,
     UNMARKED,
@@ -14,12 +15,16 @@ from nearfar.report.data import (
     PhaseEffect,
     Saving,
 )
-from nearfar.report.words import percent_text, time_text
+from nearfar.report.words import NARROW, percent_text, time_text
 
 SHARES = (0.10, 0.25, 0.50)
 """Budgets of the headline, as parts of the program's memory."""
 MOST_NAMES = 3
 """Objects named in one row."""
+CARRIES = 0.5
+"""Of the added time, what one object must add to be said to carry it."""
+NOTHING = 1e-9
+"""Of far time; times that differ by less differ by rounding."""
 HARDLY = 1.02
 """Below this slowdown a reader would call it "hardly any"; near time itself varies by as much."""
 
@@ -51,7 +56,10 @@ def answer(
                 savings=sorted(savings, key=lambda row: row.budget_bytes),
             )
         )
-    return Answer(phase=phase, sentence=_sentence(program, phase, rows), memories=rows)
+    carriers = {
+        row.memory: _carrier(effects[(row.memory, phase)], objects, row.savings) for row in rows
+    }
+    return Answer(phase=phase, sentence=_sentence(program, phase, rows, carriers), memories=rows)
 
 
 def _phases(memory: str, effects: dict[tuple[str, str], Effect]) -> list[PhaseEffect]:
@@ -73,6 +81,8 @@ def saving(choice: Choice, effect: Effect, objects: list[ObjectFacts]) -> Saving
     footprint = sum(thing.size_bytes for thing in objects)
     added = effect.far_time_ns.value - effect.near_time_ns.value
     saved = effect.far_time_ns.value - choice.plan.time_ns.value
+    if abs(saved) <= NOTHING * effect.far_time_ns.value:
+        saved = 0.0
     helps = [number for number in choice.near if effect.added_ns[number][0] > 0]
     return Saving(
         budget_bytes=choice.budget_bytes,
@@ -101,7 +111,7 @@ def _memory_sentence(effect: Effect) -> str:
     return f"{words}; {time_text(effect.far_time_ns.value)} instead of {near}."
 
 
-def _sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> str:
+def _sentence(program: str, phase: str, rows: list[MemoryAnswer], carriers: dict[str, str]) -> str:
     """Return two sentences: the range of slowdowns, and the smallest budget that mends most."""
     where = "" if phase == TOTAL else f" in phase {phase}"
     if not rows:
@@ -123,7 +133,7 @@ def _sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> str:
     head += "."
     useful = next((row for row in worst.savings if row.added_share_avoided >= 0.5), None)
     if useful is None:
-        return f"{head} {_no_half(worst)}"
+        return f"{head} {carriers[worst.memory] or _no_half(worst)}"
     several = f"{useful.near_objects} objects" if useful.near_objects != 1 else "one object"
     part = percent_text(useful.near_bytes / _footprint(useful))
     return (
@@ -134,6 +144,24 @@ def _sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> str:
 
 def _footprint(row: Saving) -> float:
     return row.budget_bytes / row.budget_share if row.budget_share else 1.0
+
+
+def _carrier(effect: Effect, objects: list[ObjectFacts], savings: list[Saving]) -> str:
+    """Return a sentence on the one object that adds most time and fits no budget, or nothing."""
+    added = effect.far_time_ns.value - effect.near_time_ns.value
+    if added <= 0 or not savings or not objects:
+        return ""
+    number = max(range(len(objects)), key=lambda n: effect.added_ns[n][0])
+    most, thing, last = effect.added_ns[number][0], objects[number], savings[-1]
+    if most < CARRIES * added or thing.size_bytes <= last.budget_bytes:
+        return ""
+    size = format_bytes(thing.size_bytes).replace(" ", NARROW)
+    footprint = sum(one.size_bytes for one in objects)
+    return (
+        f"One object of {size} ({thing.short}) carries {percent_text(min(1.0, most / added))} of "
+        f"what that adds, and with {percent_text(thing.size_bytes / footprint)} of the bytes it "
+        f"does not fit the largest budget looked at, {percent_text(last.budget_share)}."
+    )
 
 
 def _no_half(worst: MemoryAnswer) -> str:

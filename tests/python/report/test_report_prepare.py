@@ -11,6 +11,7 @@ import samples
 from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import Estimate
 from nearfar.documents.device import LoadedLatencyCurve
+from nearfar.report.answer import saving
 from nearfar.report.data import TOTAL, ReportData
 from nearfar.report.how import how_predicted, paragraphs
 from nearfar.report.memories import idle_latency_ns, latency_at
@@ -70,6 +71,25 @@ def test_program_that_does_not_care_is_told_so() -> None:
     for phase in profile.phases:
         phase.near_cpu_time_ns = Estimate(1e15, 1e15, 1e15)
     assert "would hardly notice far memory" in made_up.data(profile).answers[0].sentence
+
+
+def test_one_object_that_fits_no_budget_is_named_as_what_it_is() -> None:
+    profile = samples.workload(objects=3)
+    profile.objects[1].size_bytes = 3 << 30
+    for phase in profile.phases:
+        for row in phase.objects:
+            row.traffic.read_misses.chase = 1e7 if row.object == 1 else 0.0
+    answer = made_up.data(profile).answers[0]
+    assert "One object of 3.00\u00a0GiB (make_1 store.c:101" in answer.sentence
+    assert "does not fit" in answer.sentence
+    assert "No few objects" not in answer.sentence
+
+
+def test_what_differs_by_rounding_saves_nothing() -> None:
+    made = made_up.data()
+    effect, choice = made.effects[0], made.choices[0]
+    choice.plan.time_ns = Estimate(effect.far_time_ns.value * (1 + 1e-15), 0.0, 1e20)
+    assert saving(choice, effect, made.objects).saved_ns == 0.0
 
 
 def test_working_point_lies_on_the_curve() -> None:
