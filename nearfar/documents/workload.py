@@ -159,7 +159,7 @@ class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     threads_seen: int
     processes_seen: int
     exit_status: str
-    """"exited 0", "killed by SIGTERM (by nearfar after --duration)"."""
+    """"exited 0", "was killed by SIGTERM (by nearfar after --duration)"."""
     plain_executable: str
     """The build that near time was taken from."""
 

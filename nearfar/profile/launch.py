@@ -216,4 +216,4 @@ def _status(code: int, reason: str) -> str:
     by = f" (by nearfar after {reason})" if reason else ""
     if code >= 0:
         return f"exited {code}{by}"
-    return f"killed by {signal.Signals(-code).name}{by}"
+    return f"was killed by {signal.Signals(-code).name}{by}"

@@ -17,6 +17,7 @@ from nearfar.base.units import format_ns
 from nearfar.profile import program
 from nearfar.profile.control import Control
 from nearfar.profile.launch import Ended, Job, run
+from nearfar.profile.modules import instrumented_libraries
 from nearfar.profile.phases import PhaseTime, phase_times
 from nearfar.profile.run_file import ProcessFile, read_run
 
@@ -59,6 +60,8 @@ class Gathered:
     lost_marks: int
     lost_processes: int
     message: str
+    instrumented_in_plain: list[str]
+    """Names of libraries that were instrumented in the plain runs too."""
 
 
 def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
@@ -72,6 +75,7 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
         plain = program.plain_build(executable, request.plain, twin_folder)
         say(f"run 1 of {request.repetitions + 1}: plain")
         runs = [_plain(request, plain)]
+        twins = {path.name for path in twin_folder.iterdir()}
         say(f"run 2 of {request.repetitions + 1}: instrumented")
         with _folder("nearfar-run-", _memory_folder()) as folder:
             control = _control(request, folder)
@@ -90,13 +94,16 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
                 lost_marks=int(page.lost_marks),
                 lost_processes=int(page.lost_processes),
                 message=page.message.decode(errors="replace"),
+                instrumented_in_plain=_without_twin(request, executable, files, twins),
             )
             control.close()
         _check_gathered(gathered, name)
+        _check_same_end(runs[0].ended, ended, name)
         failed = ended.failed or runs[0].ended.failed
         for repetition in range(2, 1 if failed else request.repetitions + 1):
             say(f"run {repetition + 1} of {request.repetitions + 1}: plain")
             runs.append(_plain(request, plain))
+            _check_same_end(runs[-1].ended, ended, name)
     return gathered
 
 
@@ -167,6 +174,27 @@ def _check_gathered(gathered: Gathered, name: str) -> None:
         f"{format_ns(ended.wall_ns)}): give it more to do, or build it with --nearfar-rate=1",
         ExitCode.PROGRAM_FAILED,
     )
+
+
+def _without_twin(
+    request: Request, executable: Path, files: list[ProcessFile], twins: set[str]
+) -> list[str]:
+    """Return the plugins for which the plain runs had no twin; a build of its own may have."""
+    if request.plain is not None and request.plain.resolve() != executable:
+        return []
+    libraries = instrumented_libraries(files, executable)
+    return [path.name for path in libraries if path.name not in twins]
+
+
+def _check_same_end(plain: Ended, instrumented: Ended, name: str) -> None:
+    """Refuse the time of a plain run that failed in another way than what was counted."""
+    if plain.failed and plain.status != instrumented.status:
+        raise CommandError(
+            f"the plain build of {name} {plain.status} after {format_ns(plain.wall_ns)}, but the "
+            f"instrumented one {instrumented.status}: there is no near time for what was counted, "
+            "and nothing was saved",
+            ExitCode.PROGRAM_FAILED,
+        )
 
 
 def _memory_folder() -> str | None:

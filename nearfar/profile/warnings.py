@@ -50,6 +50,11 @@ def _runs(request: Request, gathered: Gathered) -> list[str]:
         found.append(
             f"the plain program did not mark {', '.join(missing)}: near time is not known there"
         )
+    for name in gathered.instrumented_in_plain:
+        found.append(
+            f"{name} was instrumented in the plain runs too (it is loaded by name while the "
+            "program runs): near time is a little too long there"
+        )
     stopped = request.job.duration_s is not None
     if stopped and not any(time.operations for time in traced.values()):
         found.append(

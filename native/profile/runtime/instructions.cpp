@@ -3,6 +3,7 @@
 
 #include "profile/abi.h"
 #include "profile/runtime/access.hpp"
+#include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
 
@@ -69,6 +70,7 @@ extern "C" void __nf_register(nf_module* module) {
   Guard const guard;
   if (module->abi_version == NF_ABI_VERSION && !active()) activate(module->rate_log2);
   if (!active()) return;
+  map_modules();  // one that was loaded late may allocate before any of its data is touched
   ProcessHeader& header = *runtime.header;
   Lock const lock(lock_word, thread_id());
   if (module->abi_version != NF_ABI_VERSION) {

@@ -10,6 +10,7 @@
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/os.hpp"
+#include "profile/runtime/recent_call.hpp"
 #include "profile/runtime/run_folder.hpp"
 
 extern "C" void* __libc_stack_end;
@@ -145,6 +146,7 @@ void continue_in_child() {
   attach_tables();
   restart_live();
   this_thread = {};
+  forget_recent_calls();
   memset(nf_recent_accesses, 0, sizeof nf_recent_accesses);
 }
 

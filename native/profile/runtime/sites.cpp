@@ -2,6 +2,7 @@
 
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/locks.hpp"
+#include "profile/runtime/recent_call.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
 
@@ -54,12 +55,9 @@ void move_live(std::uint16_t site, std::int64_t bytes) {
 }  // namespace
 
 std::uint16_t site_of_block(Call call) {
-  // Callers are aligned to 16 bytes, so the address itself would leave places unused.
-  const std::uint64_t hash = call.return_address * 0x9E3779B97F4A7C15ull >> 32;
-  RecentCall& recent = this_thread.recent[hash % recent_calls];
-  if (recent.matches(call)) return recent.site;
+  if (const std::uint16_t known = recent_site(call); known != site_none) return known;
   const std::uint16_t site = site_of_call(ObjectKind::heap, call);
-  recent.remember(call, site);
+  remember_site(call, site);
   return site;
 }
 

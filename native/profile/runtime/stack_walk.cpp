@@ -115,19 +115,4 @@ unsigned fixed_stack(Call call, Call* calls, unsigned most) {
   return most;
 }
 
-void RecentCall::remember(Call call, std::uint16_t its_site) {
-  Call calls[max_frames];
-  const unsigned count = fixed_stack(call, calls, max_frames);
-  return_address = 0;
-  if (count == 0) return;
-  depth = static_cast<std::uint16_t>(count - 1);
-  for (unsigned i = 1; i < count; ++i) {
-    frames[i - 1] = calls[i].return_address;
-    above[i - 1] = static_cast<std::uint32_t>(calls[i].frame_end - 8 - call.frame_end);
-  }
-  frame_end = call.frame_end;
-  site = its_site;
-  return_address = call.return_address;
-}
-
 }  // namespace nearfar::profile

@@ -122,7 +122,7 @@ def test_a_program_without_its_plain_twin_asks_for_one(program: Path, tmp_path: 
     assert len(answer.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize(("mode", "status"), [("fails", "exited 9"), ("kill", "killed by SIGKILL")])
+@pytest.mark.parametrize(("mode", "status"), [("fails", "exited 9"), ("kill", "was killed by SIGKILL")])
 def test_a_failing_program_is_named_and_its_profile_saved(
     program: Path, tmp_path: Path, mode: str, status: str
 ) -> None:
@@ -148,7 +148,7 @@ def test_duration_stops_a_server_and_is_no_failure(program: Path, tmp_path: Path
         program, "serve", cwd=tmp_path,
     )  # fmt: skip
     profile = load(tmp_path / "run.json", WorkloadProfile)
-    assert profile.program.exit_status == "killed by SIGTERM (by nearfar after --duration)"
+    assert profile.program.exit_status == "was killed by SIGTERM (by nearfar after --duration)"
     assert [phase.name for phase in profile.phases] == ["-"]  # loading came before --after
     assert profile.phases[0].near_cpu_time_ns.value < 0.6e9
     assert any("operations" in warning for warning in profile.warnings)

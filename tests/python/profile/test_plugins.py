@@ -1,0 +1,68 @@
+"""Programs that load instrumented code late, and plain runs that end otherwise."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfar.documents import WorkloadProfile, load
+from nearfar.native_files import native_folder
+
+KERNELS = Path(__file__).parent / "kernels"
+NEARFAR = [sys.executable, "-m", "nearfar"]
+SUM = f"{8 << 14}\n"
+"""One from each line of 8 MiB."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build plug.so, and a host for it: instrumented and not."""
+    if not list(native_folder().glob("nearfar_pass-*.so")):
+        pytest.skip("the compiler pass was not built here")
+    made = tmp_path_factory.mktemp("plugins")
+    cc = [*NEARFAR, "cc", "-O1", "-g"]
+    host = str(KERNELS / "plugin_host.c")
+    plugin = ["-shared", "-fPIC", str(KERNELS / "plugin_summing.c"), "-o", made / "plug.so"]
+    subprocess.run([*cc, *plugin], check=True)
+    subprocess.run([*cc, host, "-o", made / "host", "-ldl"], check=True)
+    subprocess.run(["cc", host, "-o", made / "foreign", "-ldl"], check=True)
+    return made
+
+
+def run(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in words], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_foreign_program_can_load_an_instrumented_plugin(folder: Path) -> None:
+    answer = run(folder, "./foreign", "./plug.so")
+    assert (answer.returncode, answer.stdout) == (0, SUM)
+
+
+def test_what_a_plugin_touches_is_counted_and_its_plain_run_is_owned_up_to(
+    folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run.json"
+    words = ["profile", "-q", "--repetitions", 1, "--llc", "1MiB", "--ways", 16, "-o", out]
+    answer = run(folder, *NEARFAR, *words, "--", "./host", "./plug.so")
+    assert (answer.returncode, answer.stdout) == (0, 2 * SUM), answer.stderr
+    profile = load(out, WorkloadProfile)
+    assert sum(row.traffic.misses() for p in profile.phases for row in p.objects) == pytest.approx(
+        8 << 14, rel=0.1
+    )
+    assert [text for text in profile.warnings if "plug.so was instrumented" in text]
+
+
+def test_the_time_of_a_plain_run_that_failed_is_not_taken(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    words = ["profile", "--plain", "/bin/false", "-o", out, "--", "./host", "./plug.so"]
+    answer = run(folder, *NEARFAR, *words)
+    assert answer.returncode == 4
+    (sentence,) = [line for line in answer.stderr.splitlines() if "near time" in line]
+    assert "exited 1" in sentence
+    assert "exited 0" in sentence
+    assert not out.exists()
