@@ -50,6 +50,8 @@ def answer(
             MemoryAnswer(
                 memory=memory.name,
                 title=memory.title,
+                latency_taken=memory.latency_taken,
+                faster=memory.faster,
                 slowdown=effect.slowdown,
                 sentence=_memory_sentence(effect),
                 phases=_phases(memory.name, effects) if phase == TOTAL else [],
@@ -116,6 +118,8 @@ def _sentence(program: str, phase: str, rows: list[MemoryAnswer], carriers: dict
     where = "" if phase == TOTAL else f" in phase {phase}"
     if not rows:
         return f"Nothing was predicted for {program}{where}: its profile holds no measured phase."
+    # What is faster than near memory is set apart: it says nothing of what far memory costs.
+    rows = [row for row in rows if not row.faster] or rows
     best = min(rows, key=lambda row: row.slowdown.value).slowdown.value
     worst = max(rows, key=lambda row: row.slowdown.value)
     slowest = worst.slowdown.value

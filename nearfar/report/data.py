@@ -82,6 +82,13 @@ class MemoryFacts(Data, kw_only=True):
     technology: str
     role: Literal["near", "far", "beside"]
     idle_latency_ns: float | None
+    """As published, or as measured here."""
+    latency_taken: str = ""
+    """Of a far memory, what its latency was taken to be here and how; empty if not known."""
+    latency_taken_ns: float | None = None
+    """The same as a number; of near memory, what was measured."""
+    faster: bool = False
+    """A far memory that answers faster than near memory does here."""
     read_gb_per_s: float | None
     write_gb_per_s: float | None
     curves: list[Curve]
@@ -207,6 +214,9 @@ class MemoryAnswer(Data, kw_only=True):
 
     memory: str
     title: str
+    latency_taken: str
+    """As in `MemoryFacts`."""
+    faster: bool
     slowdown: Estimate
     sentence: str
     phases: list[PhaseEffect]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from nearfar.documents import DeviceProfile
+from nearfar.documents import DeviceProfile, Prediction
 from nearfar.documents.device import Figure, LoadedLatencyCurve
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.workload import WorkloadProfile
 from nearfar.report.data import Curve, MemoryFacts, SourceFacts, WorkingPoint
+from nearfar.report.latency import how_taken, is_faster
 
 
 def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
@@ -34,6 +35,21 @@ def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
         measured=_measured(device),
         warnings=device.measured.warnings if device.measured else [],
     )
+
+
+def far_facts(devices: list[DeviceProfile], prediction: Prediction) -> list[MemoryFacts]:
+    """Return the far memories' facts, those that are faster than near memory last."""
+    predicted = {device.far: device for device in prediction.devices}
+    facts = []
+    for device in devices:
+        fact = memory_facts(device, "far")
+        found = predicted.get(device.name)
+        if found is not None:
+            fact.latency_taken = how_taken(prediction, found)
+            fact.latency_taken_ns = found.latency_ns
+            fact.faster = is_faster(prediction, found)
+        facts.append(fact)
+    return sorted(facts, key=lambda fact: fact.faster)
 
 
 def idle_latency_ns(device: DeviceProfile) -> float | None:

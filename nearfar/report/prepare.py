@@ -24,7 +24,7 @@ from nearfar.report.frontiers import Stop, frontier
 from nearfar.report.labels import label, short_label
 from nearfar.report.lines import source_lines
 from nearfar.report.live import live
-from nearfar.report.memories import far_points, memory_facts, near_point
+from nearfar.report.memories import far_facts, far_points, memory_facts, near_point
 
 
 def prepare(
@@ -53,9 +53,11 @@ def prepare(
     position = {thing.id: number for number, thing in enumerate(profile.objects)}
     objects = [_object(thing) for thing in profile.objects]
     far_by_name = {device.name: device for device in fars}
+    near_facts = memory_facts(near, "near")
+    near_facts.latency_taken_ns = prediction.near_latency_ns
     memories = [
-        memory_facts(near, "near"),
-        *(memory_facts(device, "far") for device in fars),
+        near_facts,
+        *far_facts(fars, prediction),
         *(memory_facts(device, "beside") for device in beside or []),
     ]
     effects = [
@@ -80,7 +82,6 @@ def prepare(
     ]
     phases = [_total(profile, position), *(_phase(p, position) for p in profile.phases)]
     title = program_name(profile)
-    far_facts = [memory for memory in memories if memory.role == "far"]
     names = [phase.name for phase in phases]
     return ReportData(
         title=title,
@@ -108,7 +109,7 @@ def prepare(
             answer(
                 program=title,
                 phase=name,
-                memories=far_facts,
+                memories=[memory for memory in memories if memory.role == "far"],
                 effects=effect_of,
                 choices=choices,
                 objects=objects,

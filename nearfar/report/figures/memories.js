@@ -56,12 +56,12 @@ function drawCurves(picture, width, drawn, idle) {
         d: d3.line((p) => x(p[0]), (p) => y(Math.max(p[1], y.domain()[0])))(curve.points),
         "stroke-width": curve === main ? 2.2 : 1, opacity: curve === main ? 1 : 0.28,
         "stroke-linejoin": "round" }),
-      () => [memory.title, `${percent(curve.read_share)} reads, ${curve.how}`, ...curve.oddities]));
+      () => [memory.title, `${percent(curve.read_share)} reads, ${curve.how === "published" ? "as published" : curve.how}`, ...curve.oddities]));
   }
   for (const memory of idle)
     picture.append(withTip(svg("line", { x1: left, x2: x(Math.min(widest, memory.read_gb_per_s ?? widest)),
       y1: y(memory.idle_latency_ns), y2: y(memory.idle_latency_ns), stroke: memoryColour(memory.name),
-      "stroke-width": 1.6, "stroke-dasharray": "2 5" }), () => [memory.title, "idle latency; no curve is known"]));
+      "stroke-width": 1.6, "stroke-dasharray": "2 5" }), () => [memory.title, `idle latency${memory.measured ? "" : " as published"}; no curve is known`]));
   for (const dot of dots) {
     const latency = dot.latency_ns ?? memoriesByName.get(dot.memory).idle_latency_ns;
     if (latency) picture.append(workingPoint(dot, latency, x, y));
@@ -92,7 +92,9 @@ function workingPoint(dot, latency, x, y) {
   return withTip(svg("circle", { cx: x(dot.traffic_gb_per_s), cy: y(latency), r: chosen ? 7 : 5,
     fill: memoryColour(dot.memory), stroke: "var(--card)", "stroke-width": 2, "data-memory": dot.memory }),
   () => [memory.title,
-    `${digits3(dot.traffic_gb_per_s)} GB/s with ${percent(dot.read_share)} reads: ${digits3(latency)} ns`,
+    `${digits3(dot.traffic_gb_per_s)} GB/s with ${percent(dot.read_share)} reads: ${digits3(latency)} ns` +
+      (memory.measured ? "" : " as published"),
+    ...(memory.latency_taken ? [`idle latency taken here: ${memory.latency_taken}`] : []),
     dot.latency_ns === null ? "idle latency: no curve is known"
       : dot.beyond ? "more than the curve reaches: bandwidth binds" : "on its curve"]);
 }

@@ -47,7 +47,8 @@ function bar(row, x, y, width, models) {
     onclick: () => update({ memory: row.memory }) },
     svg("rect", { x: 0, y, width, height: rowHeightOf(), fill: "transparent" }),
     svg("text", { x: 0, y: y + 16, class: chosen ? "strong halo" : "halo" },
-      memory.title.length > width / 12 ? memory.name : memory.title),
+      (memory.title.length > width / 12 ? memory.name : memory.title) +
+        (memory.faster ? " · faster than near here" : "")),
     svg("text", { x: width, y: y + 16, "text-anchor": "end", class: "strong halo" },
       width < 520 ? times(slow.value)
         : `${times(slow.value)}  (${slow.low.toFixed(2)}–${slow.high.toFixed(2)})  ·  ${time}${width > 760 ? `  ·  ${row.bound}-bound` : ""}`),

@@ -15,7 +15,8 @@ from nearfar.report.answer import saving
 from nearfar.report.data import TOTAL, ReportData
 from nearfar.report.how import how_predicted, paragraphs
 from nearfar.report.memories import idle_latency_ns, latency_at
-from nearfar.report.render import embedded_json, to_json
+from nearfar.report.prepare import prepare
+from nearfar.report.render import embedded_json, render, to_json
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,35 @@ def test_what_differs_by_rounding_saves_nothing() -> None:
     effect, choice = made.effects[0], made.choices[0]
     choice.plan.time_ns = Estimate(effect.far_time_ns.value * (1 + 1e-15), 0.0, 1e20)
     assert saving(choice, effect, made.objects).saved_ns == 0.0
+
+
+@pytest.mark.parametrize(
+    ("far_ns", "came", "said"),
+    [
+        (243.0, "added", "174 + 69 ns: near here plus what it added over its own host's DRAM"),
+        (348.0, "ratio", "174 × 2.00 ns: near here times its ratio to its own host's DRAM"),
+        (87.0, "added", "174 × 0.50 ns: near here times its ratio to its own host's DRAM"),
+        (300.0, "published", "300 ns, as published: its host's DRAM is not known or is this"),
+        (300.0, "measured", "300 ns, measured here"),
+    ],
+)
+def test_the_latency_taken_says_how_it_came_about(far_ns: float, came: str, said: str) -> None:
+    profile, (near, fars) = samples.workload(), made_up.devices()
+    made = made_up.prediction(profile, near, fars[:2])
+    made.near_latency_ns = 174.0
+    made.devices[0].latency_ns, made.devices[0].latency_from = far_ns, came  # type: ignore
+    made.devices[1].latency_ns, made.devices[1].latency_from = 500.0, "measured"
+    page = prepare(profile, near, fars[:2], made, [])
+    fact = next(memory for memory in page.memories if memory.name == fars[0].name)
+    assert fact.latency_taken.startswith(said)
+    assert fact.faster == (far_ns < 174.0)
+    # Set apart: after the others, and out of the headline's range.
+    assert [row.faster for row in page.answers[0].memories] == [False, fact.faster]
+    html = render(page)
+    assert html.count("Faster than near memory here</h3>") == (
+        len(page.answers) if fact.faster else 0
+    )
+    assert said.split(":", maxsplit=1)[0] in html
 
 
 def test_working_point_lies_on_the_curve() -> None:
