@@ -169,11 +169,6 @@ def _check_gathered(gathered: Gathered, name: str) -> None:
             f"{name} ran, but no instrumented code in it: build it with "
             'CC="nearfar cc" and CXX="nearfar c++"'
         )
-    raise CommandError(
-        f"{name} touched no sampled line (it ended {ended.status} after "
-        f"{format_ns(ended.wall_ns)}): give it more to do, or build it with --nearfar-rate=1",
-        ExitCode.PROGRAM_FAILED,
-    )
 
 
 def _without_twin(

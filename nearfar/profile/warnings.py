@@ -21,6 +21,9 @@ SHORT_RUN_NS = 20e6
 """CPU times below are mostly start-up, and the kernel's accounting of them is coarse."""
 LARGE_ERROR = 0.03
 """Sampling error from which on a finer rate is worth its price."""
+PLAUSIBLE_SLOWDOWNS = (0.3, 30.0)
+"""Tracing takes 1 to 4 times the plain time; outside of these, noise and another compiler's
+options do not explain it."""
 MUCH_UNKNOWN = 0.05
 """Share of misses in memory of which nothing is known that is worth a word."""
 
@@ -28,7 +31,7 @@ MUCH_UNKNOWN = 0.05
 def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProfile) -> list[str]:
     """Return one sentence for each thing that limits what the profile says."""
     return [
-        *_runs(request, gathered),
+        *_runs(request, gathered, profile.instrumented_slowdown),
         *_tables(gathered, request),
         *_allocator(gathered, profile),
         *_precision(request, profile),
@@ -36,7 +39,7 @@ def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProf
     ]
 
 
-def _runs(request: Request, gathered: Gathered) -> list[str]:
+def _runs(request: Request, gathered: Gathered, slowdown: float) -> list[str]:
     found: list[str] = []
     ended = gathered.instrumented.ended
     failed_plain = [run.ended.status for run in gathered.plain_runs if run.ended.failed]
@@ -44,6 +47,13 @@ def _runs(request: Request, gathered: Gathered) -> list[str]:
         found.append(f"the instrumented program {ended.status}: what it did until then was saved")
     if failed_plain:
         found.append(f"the plain program {failed_plain[0]}")
+    low, high = PLAUSIBLE_SLOWDOWNS
+    if request.plain is not None and not low <= slowdown <= high:
+        found.append(
+            f"{gathered.plain} took {1 / slowdown:.2g} times the CPU time of the instrumented "
+            "program: name by --plain a build of the same program that does the same work; near "
+            "time is that of what was named"
+        )
     traced = gathered.instrumented.phases
     plain_names = {name for run in gathered.plain_runs for name in run.phases}
     if missing := [name for name in traced if name not in plain_names]:
@@ -123,7 +133,12 @@ def _precision(request: Request, profile: WorkloadProfile) -> list[str]:
             f"rate {profile.sampling.rate} a smaller step is not possible; build with a smaller "
             "--nearfar-rate"
         )
-    if profile.sampling.relative_error > LARGE_ERROR:
+    if not profile.sampling.sampled_accesses:
+        found.append(
+            "no sampled line was touched: the program computes only, or what touches memory was "
+            "not built by nearfar; --nearfar-rate=1 when building sees every line"
+        )
+    elif profile.sampling.relative_error > LARGE_ERROR:
         found.append(
             f"only {profile.sampling.sampled_misses} misses were sampled: totals are right to "
             f"{profile.sampling.relative_error:.0%}; run longer or build with a smaller "

@@ -122,7 +122,9 @@ def test_a_program_without_its_plain_twin_asks_for_one(program: Path, tmp_path: 
     assert len(answer.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize(("mode", "status"), [("fails", "exited 9"), ("kill", "was killed by SIGKILL")])
+@pytest.mark.parametrize(
+    ("mode", "status"), [("fails", "exited 9"), ("kill", "was killed by SIGKILL")]
+)
 def test_a_failing_program_is_named_and_its_profile_saved(
     program: Path, tmp_path: Path, mode: str, status: str
 ) -> None:
@@ -133,13 +135,33 @@ def test_a_failing_program_is_named_and_its_profile_saved(
     assert any(row.traffic.misses() for phase in profile.phases for row in phase.objects)
 
 
-@pytest.mark.parametrize(("mode", "part"), [("dies", "exited 7"), ("nothing", "no sampled line")])
-def test_a_program_that_ends_at_once_leaves_nothing(
-    program: Path, tmp_path: Path, mode: str, part: str
-) -> None:
-    answer = nearfar("profile", "-q", "--", program, mode, cwd=tmp_path, expect=4)
-    assert part in answer.stderr
+@pytest.fixture(scope="session")
+def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the program so that hardly any line is sampled: its arguments' are not by accident."""
+    return compiled("program.c", tmp_path_factory.mktemp("sparse"), "--nearfar-rate=4096")
+
+
+def test_a_program_that_fails_at_once_leaves_nothing(sparse: Path, tmp_path: Path) -> None:
+    answer = nearfar("profile", "-q", "--", sparse, "dies", cwd=tmp_path, expect=4)
+    assert "exited 7" in answer.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_touches_nothing_has_no_misses(sparse: Path, tmp_path: Path) -> None:
+    nearfar("profile", "-q", "--", sparse, "nothing", cwd=tmp_path)
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    assert not sum(row.traffic.misses() for phase in profile.phases for row in phase.objects)
+    assert any("no sampled line" in text for text in profile.warnings)
+
+
+def test_a_plain_build_of_another_program_is_suspected(program: Path, tmp_path: Path) -> None:
+    # Python takes the program's argument for a script.
+    (tmp_path / "nothing").write_text("sum(range(5_000_000))")
+    words = ["-q", "--repetitions", 1, "--plain", sys.executable, "--", program, "nothing"]
+    nearfar("profile", *words, cwd=tmp_path)
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    (warning,) = [text for text in profile.warnings if "--plain" in text]
+    assert "times the CPU time of the instrumented program" in warning
 
 
 def test_duration_stops_a_server_and_is_no_failure(program: Path, tmp_path: Path) -> None:
