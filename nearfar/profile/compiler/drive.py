@@ -70,7 +70,8 @@ def _compile(command: Command, toolchain: Toolchain, folder: TemporaryFolder) ->
     code = instrumented.wait()
     for process, twin, output in twins:
         if process.wait() == 0 and code == 0:
-            embed(output, twin, elf.SHF_EXCLUDE)
+            with whole_or_absent(output):
+                embed(output, twin, elf.SHF_EXCLUDE)
     _note_assembly(command, code)
     return code
 
@@ -127,15 +128,30 @@ def _link(command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> in
     ]
     if any(word.startswith("-flto") for word in command.arguments):
         notes.append("lto\tlink-time optimisation is in the plain program only")
-    if twin_code == 0:
-        embed(output, twin, 0)
-    elif twin_code is not None:
-        notes.append(f"no-plain\tthe plain program could not be linked (exit code {twin_code})")
-    else:
+    if twin_code is None:
         notes.append("no-plain\tbuilt with NEARFAR_PLAIN=0 or --nearfar-no-plain")
+    elif twin_code != 0:
+        notes.append(f"no-plain\tthe plain program could not be linked (exit code {twin_code})")
     text = "".join(note + "\n" for note in notes).encode("utf-8", "surrogateescape")
-    elf.add_section(output, LINK_SECTION, [text], 0)
+    with whole_or_absent(output):
+        if twin_code == 0:
+            embed(output, twin, 0)
+        elf.add_section(output, LINK_SECTION, [text], 0)
     return 0
+
+
+class whole_or_absent:  # noqa: N801 (used like a function; contextlib costs its import)
+    """Removes `path` if the block fails, so that a build does not take it for finished."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before the block."""
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and os.path.exists(self._path):
+            os.unlink(self._path)
 
 
 def _link_plainly(command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator
 
 from nearfar.profile.compiler import elf
@@ -90,7 +91,11 @@ class PlainInputs:
     def _plain(self, path: str) -> list[str]:
         known = self._known.get(path)
         if known is None:
-            known = self._known[path] = self._make(path)
+            try:
+                known = self._make(path)
+            except (ValueError, struct.error):
+                known = [path]  # damaged: the linker says so, in its own words
+            self._known[path] = known
         return known
 
     def _make(self, path: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 
 
@@ -49,9 +50,15 @@ class TemporaryFolder:
     def __exit__(self, *_: object) -> None:
         if self._path is None:
             return
-        for name in os.listdir(self._path):
-            os.unlink(os.path.join(self._path, name))
-        os.rmdir(self._path)
+        # After Ctrl-C a compiler may still be writing here: try until it is gone.
+        for _attempt in range(20):
+            try:
+                for name in os.listdir(self._path):
+                    os.unlink(os.path.join(self._path, name))
+                os.rmdir(self._path)
+                return
+            except OSError:
+                time.sleep(0.05)
 
     def make(self) -> None:
         """Make it now: later, a compiler that runs would have to be stopped if it cannot be."""

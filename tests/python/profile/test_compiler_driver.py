@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -234,6 +235,33 @@ def test_compile_error_is_the_compilers_and_leaves_nothing(tree: Path) -> None:
     done = nearfar("cc", "main.c", "-o", "p", cwd=tree, code=1)
     assert "undefined reference" in done.stderr
     assert not (tree / "p").exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"!<arch>\nbroken" * 20, b"\x7fELF\x02\x01" + b"\xff" * 99, b""]
+)
+def test_damaged_input_is_the_linkers_to_refuse(tree: Path, content: bytes) -> None:
+    (tree / "bad.o").write_bytes(content)
+    done = nearfar("cc", "main.c", "f.c", "bad.o", "-o", "p", cwd=tree, code=None)
+    assert "Traceback" not in done.stderr
+    assert "bad.o" in done.stderr or done.returncode == 0
+
+
+def test_full_disk_leaves_no_object(tree: Path) -> None:
+    """A limit on file sizes that the instrumented object fits in, but not with its twin."""
+    nearfar("cc", "-O2", "-c", "f.c", "--nearfar-no-plain", cwd=tree)
+    size = (tree / "f.o").stat().st_size
+    (tree / "f.o").unlink()
+    done = nearfar(
+        "cc",
+        *("-O2", "-c", "f.c"),
+        cwd=tree,
+        code=3,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, size + 100)),
+    )
+    assert done.stderr.count("\n") == 1
+    assert "the system refused" in done.stderr
+    assert not (tree / "f.o").exists()
 
 
 def test_warnings_are_printed_once(tree: Path) -> None:
