@@ -135,7 +135,10 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     name: str
     """As typed after `--far`: lower case, digits and dashes."""
     title: str
-    technology: Literal["dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file"]
+    technology: Literal[
+        "dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file", "other"
+    ]
+    """other: not said, as of an imported curve."""
     capacity_bytes: int | None = None
     granularity_bytes: int = 64
     """Bytes the medium moves at least; less is amplified."""
