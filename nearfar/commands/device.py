@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from nearfar.base.errors import CommandError
-from nearfar.commands._options import JsonOption, QuietOption
+from nearfar.commands._options import JsonOption, OutputOption, QuietOption
+
+if TYPE_CHECKING:
+    from nearfar.documents import DeviceProfile
 
 app = App(
     name="device",
@@ -158,11 +161,14 @@ def plot(
 def import_(
     file: Path,
     *,
-    output: RequiredOutput,
-    name: str,
-    title: str,
-    source: str,
-    technology: Literal["dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file"],
+    output: OutputOption = None,
+    name: str | None = None,
+    title: str | None = None,
+    source: str | None = None,
+    technology: Literal[
+        "dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file", "other"
+    ] = "other",
+    host_dram: str | None = None,
     where: str = "",
     licence: str = "",
     how: Literal["measured", "published"] = "published",
@@ -186,15 +192,19 @@ def import_(
     file
         The CSV file.
     output
-        Device profile to write: .toml or .json.
+        Device profile to write: .toml or .json. Default: the device's name with .toml in this
+        folder, unless there is such a file.
     name
-        Name of the device: lower-case letters, digits, dashes.
+        Name of the device: lower-case letters, digits, dashes. Default: from the file's name.
     title
-        What it is, in words.
+        What it is, in words. Default: its name.
     source
-        Citation: where the curve comes from.
+        Citation: where the curve comes from. Default: imported from that file.
     technology
         Kind of memory.
+    host_dram
+        Library device that is the local DRAM of the machine the curve was had on: predictions
+        then add what this memory adds to it. Default: not known, latencies stay as published.
     where
         Table, figure or file in the source.
     licence
@@ -206,7 +216,7 @@ def import_(
     latency_unit
         Unit of a latency column that names none: ns, us, ps, or cycles@2.1GHz.
     read_share
-        Reads over all traffic of every row, 0 to 1, for a file without such a column.
+        Reads over all traffic of every row, 0 to 1, for a file without such a column. Default: 1.
     shares
         Read shares to keep of a file with many, such as 1,0.75,0.5; the nearest are taken.
     max_points
@@ -219,6 +229,7 @@ def import_(
     from nearfar.devices.import_curve import Units
     from nearfar.devices.import_device import Description, import_device, save_device
 
+    named_output = output is not None
     device = import_device(
         file,
         Units(bandwidth_unit, latency_unit, read_share),
@@ -230,20 +241,51 @@ def import_(
             where=where,
             licence=licence,
             how=how,
+            host_dram=host_dram,
         ),
         shares=_shares(shares),
         max_points=max_points,
     )
+    output = output or Path(f"{device.name}.toml")
+    if not named_output and output.exists():
+        raise CommandError(f"{output} is there already: to write over it, give it with -o")
     save_device(device, output)
     if json_:
         from nearfar.documents.header import to_json
 
         sys.stdout.write(to_json(device).decode())
     elif not quiet:
-        print(f"wrote {output}: {len(device.loaded_latency)} curves")
+        curves = len(device.loaded_latency)
+        print(f"wrote {output}: {curves} curve{'s' if curves != 1 else ''}")
+        for sentence in _taken_for_granted(device, given=(source, host_dram, technology)):
+            print(f"  {sentence}")
         for curve in device.loaded_latency:
             for oddity in curve.oddities:
                 print(f"  odd at {curve.read_share:.0%} reads: {oddity}")
+
+
+def _taken_for_granted(
+    device: DeviceProfile, *, given: tuple[str | None, str | None, str]
+) -> list[str]:
+    """Return what the file and the options did not say, and what was taken instead."""
+    from nearfar.devices.import_curve import NO_SHARE
+
+    source, host_dram, technology = given
+    found = []
+    if any(NO_SHARE in curve.note for curve in device.loaded_latency):
+        found.append("no read share is given: all rows are taken as 100% reads (--read-share)")
+    if all(figure.operation == "read" for figure in device.bandwidth):
+        found.append("no writes are in it: predictions take reads' bandwidth for them and say so")
+    lacking = []
+    if source is None:
+        lacking.append("where it is from (--source)")
+    if technology == "other":
+        lacking.append("what kind of memory it is (--technology)")
+    if host_dram is None and technology != "dram":
+        lacking.append("its host's own DRAM (--host-dram)")
+    if lacking:
+        found.append(f"not stated: {', '.join(lacking)}")
+    return found
 
 
 def _shares(text: str | None) -> tuple[float, ...]:

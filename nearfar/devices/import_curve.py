@@ -31,6 +31,8 @@ BANDWIDTH_UNITS = {
 """Unit to GB/s (1e9 B/s). Not gb/s nor Gbps: some write it for bits, some for bytes."""
 
 _SPELLINGS = {
+    "gb_s": "GB/s",
+    "mb_s": "MB/s",
     "gb_per_s": "GB/s",
     "mb_per_s": "MB/s",
     "kb_per_s": "KB/s",
@@ -44,6 +46,18 @@ _CYCLES = re.compile(r"cycles\s*@\s*([0-9.]+)\s*GHz", re.IGNORECASE)
 READ_CURVE = 0.95
 """From this read share on a curve's best bandwidth is called the read bandwidth: counters see a
 few writes even where programs only read."""
+
+MOST_LATENCY_NS = 1e9
+"""A second: beyond it a value is no memory's latency but another unit or a slip."""
+
+MOST_GB_PER_S = 1e5
+"""100 TB/s, above any one memory's bandwidth by more than ten: another unit or a slip."""
+
+MOST_BELOW_ZERO = 0.02
+"""Of a curve's greatest bandwidth, what counters may read below zero at idle: published curves
+have up to 0.7 %."""
+
+NO_SHARE = "the read share is not stated: all taken as reads"
 
 WANTED_SHARES = (1.0, 0.75, 0.5)
 """The read shares kept of a family with many, where the user names none."""
@@ -65,7 +79,7 @@ class Units:
     bandwidth: str | None = None
     latency: str | None = None
     read_share: float | None = None
-    """Read share (0..1) of every row, for a file without such a column."""
+    """Read share (0..1) of every row, for a file without such a column; None: 1, and said."""
 
 
 def read_curves(
@@ -82,7 +96,7 @@ def read_curves(
     `shares` are the read shares wanted (nearest are taken); empty: all of up to five, else the
     nearest to 1, 0.75 and 0.5. Each curve keeps the file's order of rows.
     """
-    families = _families(path, units)
+    families, shares_stated = _families(path, units)
     chosen = _choose(sorted(families), shares)
     curves = [
         LoadedLatencyCurve(
@@ -91,7 +105,14 @@ def read_curves(
             oddities=detect_oddities(points),
             how=how,
             source=source,
-            note=_thinned(len(families[share]), len(points)),
+            note="; ".join(
+                part
+                for part in (
+                    _thinned(len(families[share]), len(points)),
+                    "" if shares_stated else NO_SHARE,
+                )
+                if part
+            ),
         )
         for share in chosen
     ]
@@ -122,25 +143,23 @@ def latency_factor(unit: str) -> float:
     return 1.0 / float(cycles[1])
 
 
-def _families(path: Path, units: Units) -> dict[float, list[Point]]:
-    """Return the points (GB/s, ns) of each read share, in the file's order."""
+def _families(path: Path, units: Units) -> tuple[dict[float, list[Point]], bool]:
+    """Return the points (GB/s, ns) of each read share in the file's order, and if shares are said."""
     rows = _rows(path)
     number, header = next(rows, (1, []))
-    bandwidth, gb_per_s = _column(path, number, header, "bandwidth", units.bandwidth)
-    latency, ns = _column(path, number, header, "latency", units.latency)
+    lacking: list[str] = []
+    bandwidth, gb_per_s = _column(header, "bandwidth", units.bandwidth, lacking)
+    latency, ns = _column(header, "latency", units.latency, lacking)
+    if lacking:
+        raise NearfarError(f"{path}:{number}: {', and '.join(lacking)}")
     share_column = _share_column(header)
-    if share_column is None and units.read_share is None:
-        raise NearfarError(
-            f"{path}:{number}: there is no column read_share (0..1) or read_pct (0..100): "
-            "say the read share of all rows with --read-share"
-        )
     families: dict[float, list[Point]] = {}
     for number, row in rows:
         if len(row) != len(header):
             raise NearfarError(
                 f"{path}:{number}: {len(row)} values, but the header names {len(header)} columns"
             )
-        share = units.read_share or 0.0
+        share = 1.0 if units.read_share is None else units.read_share
         if share_column is not None:
             index, scale = share_column
             share = round(_number(path, number, header[index], row[index]) * scale, 4)
@@ -150,15 +169,33 @@ def _families(path: Path, units: Units) -> dict[float, list[Point]]:
             _number(path, number, header[bandwidth], row[bandwidth]) * gb_per_s,
             _number(path, number, header[latency], row[latency]) * ns,
         )
-        if point[1] <= 0:
-            raise NearfarError(f"{path}:{number}: a latency of {point[1]:g} ns is not positive")
+        _check(f"{path}:{number}", point)
         families.setdefault(share, []).append(_rounded(point))
     if not families:
         raise NearfarError(f"{path} holds no rows of data")
     for share, points in families.items():
         if len(points) < 2:
             raise NearfarError(f"{path}: read share {share:g} has a single point, not a curve")
-    return families
+        least, most = min(points)[0], max(points)[0]
+        if most <= 0 or least < -MOST_BELOW_ZERO * most:
+            raise NearfarError(
+                f"{path}: a bandwidth of {least:g} GB/s is further below zero than counters' "
+                f"residue at idle ({MOST_BELOW_ZERO:.0%} of the greatest, {most:g} GB/s)"
+            )
+    return families, share_column is not None or units.read_share is not None
+
+
+def _check(where: str, point: Point) -> None:
+    """Refuse a point that no memory has; its bandwidth below zero is judged by the whole curve."""
+    bandwidth, latency = point
+    if latency <= 0:
+        raise NearfarError(f"{where}: a latency of {latency:g} ns is not positive")
+    if latency > MOST_LATENCY_NS:
+        raise NearfarError(f"{where}: a latency of {latency:g} ns is above a second: which unit?")
+    if bandwidth > MOST_GB_PER_S:
+        raise NearfarError(
+            f"{where}: a bandwidth of {bandwidth:g} GB/s is above {MOST_GB_PER_S:g}: which unit?"
+        )
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -180,16 +217,18 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _column(
-    path: Path, number: int, header: list[str], quantity: str, given: str | None
+    header: list[str], quantity: str, given: str | None, lacking: list[str]
 ) -> tuple[int, float]:
-    """Return the index of the `quantity`'s column and its factor to GB/s or ns."""
+    """Return the index of the `quantity`'s column and its factor to GB/s or ns.
+
+    What is missing goes to `lacking`, so that one sentence can name all of it.
+    """
     factor = bandwidth_factor if quantity == "bandwidth" else latency_factor
     units = [_unit(name, quantity) for name in header]
     named = [index for index, unit in enumerate(units) if unit is not None]
     if not named:
-        raise NearfarError(
-            f"{path}:{number}: there is no column {quantity!r}; there are: {', '.join(header)}"
-        )
+        lacking.append(f"there is no column {quantity!r} (there are: {', '.join(header)})")
+        return 0, 1.0
     if given is not None:
         # A bare column is the one the option speaks of; else the first.
         bare = [index for index in named if not _says_unit(units[index] or "", factor)]
@@ -197,11 +236,12 @@ def _column(
     for index in named:
         if _says_unit(units[index] or "", factor):
             return index, factor(units[index] or "")
-    raise NearfarError(
-        f"{path}:{number}: the column {header[named[0]]!r} does not say its unit: name it "
+    lacking.append(
+        f"the column {header[named[0]]!r} does not say its unit: name it "
         f"{'bandwidth_gb_per_s' if quantity == 'bandwidth' else 'latency_ns'} or give "
         f"--{quantity}-unit"
     )
+    return named[0], 1.0
 
 
 def _unit(name: str, quantity: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,17 +19,32 @@ LEAST_POINTS = 8
 """Two ends, two extremes and one oddity's two points are always kept: fewer is no curve."""
 
 
+Technology = Literal[
+    "dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file", "other"
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What a CSV file cannot say of its device."""
+    """What a CSV file cannot say of its device; what is left out is taken from the file's name."""
 
-    name: str
-    title: str
-    technology: Literal["dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file"]
-    citation: str
+    name: str | None = None
+    title: str | None = None
+    technology: Technology = "other"
+    citation: str | None = None
     where: str = ""
     licence: str = ""
     how: How = "published"
+    host_dram: str | None = None
+    """Library device that is the local DRAM of the machine the curve was had on."""
+
+
+def name_of(file: Path) -> str:
+    """Return the device name that `file` suggests: its name in lower case, digits and dashes."""
+    name = re.sub(r"[^a-z0-9]+", "-", file.stem.lower()).strip("-")
+    if not name:
+        raise CommandError(f"the name of {file} makes no device name: give one with --name")
+    return name
 
 
 def import_device(
@@ -45,14 +61,18 @@ def import_device(
     if units.read_share is not None and not 0 <= units.read_share <= 1:
         raise CommandError(f"--read-share must be between 0 and 1, not {units.read_share:g}")
     curves = read_curves(file, units, "import", how=about.how, shares=shares, max_points=max_points)
+    name = about.name or name_of(file)
     device = DeviceProfile(
         producer=producer(),
-        name=about.name,
-        title=about.title,
+        name=name,
+        title=about.title or name,
         technology=about.technology,
+        host_dram=about.host_dram,
         sources={
             "import": Source(
-                citation=about.citation, where=about.where or file.name, licence=about.licence
+                citation=about.citation or f"imported from {file.name}; its origin was not stated",
+                where=about.where or file.name,
+                licence=about.licence,
             )
         },
         latency=curves.latency,

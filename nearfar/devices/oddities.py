@@ -17,7 +17,7 @@ published repeats of a saturated point lie within 0.3 %."""
 
 def detect_oddities(points: Sequence[Point]) -> list[str]:
     """Return one sentence for each oddity of `points`, (bandwidth GB/s, latency ns) by load."""
-    return [*_below_zero(points), *_dips(points), *_folds(points)]
+    return [*_below_zero(points), *_constant(points), *_dips(points), *_folds(points)]
 
 
 def odd_indices(points: Sequence[Point]) -> set[int]:
@@ -39,6 +39,13 @@ def _below_zero(points: Sequence[Point]) -> list[str]:
     if lowest >= 0:
         return []
     return [f"bandwidth below zero at idle ({lowest:.3g} GB/s): residue of the counters' zero"]
+
+
+def _constant(points: Sequence[Point]) -> list[str]:
+    bandwidths = {bandwidth for bandwidth, _ in points}
+    if len(points) < 2 or len(bandwidths) > 1:
+        return []
+    return [f"all {len(points)} points are at one bandwidth ({bandwidths.pop():.3g} GB/s)"]
 
 
 def _dips(points: Sequence[Point]) -> list[str]:

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from nearfar.base.errors import NearfarError
-from nearfar.devices.import_curve import Units, bandwidth_factor, latency_factor, read_curves
+from nearfar.devices.import_curve import (
+    NO_SHARE,
+    Units,
+    bandwidth_factor,
+    latency_factor,
+    read_curves,
+)
 from nearfar.devices.import_device import Description, import_device, save_device
 from nearfar.devices.library import load_device
 
@@ -71,7 +77,11 @@ def test_units_come_from_header_or_option(
         ("bandwidth,latency_ns\n1,2\n", Units(read_share=1), "'bandwidth' does not say its unit"),
         ("bandwidth_gbps,latency_ns\n1,2\n", Units(read_share=1), "--bandwidth-unit"),
         ("bandwidth_gb_per_s,latency\n1,2\n", Units(read_share=1), "--latency-unit"),
-        ("bandwidth_gb_per_s,latency_ns\n1,2\n", Units(), "--read-share"),
+        ("bandwidth,latency\n1,2\n", Units(), "--bandwidth-unit, and the column 'latency'"),
+        ("bandwidth_gb_per_s,latency_ns\n1,1e308\n2,9\n", Units(), "csv:2: a latency of 1e+308"),
+        ("bandwidth_gb_per_s,latency_ns\n1,9\n1e300,9\n", Units(), "csv:3: a bandwidth of 1e+300"),
+        ("bandwidth_gb_per_s,latency_ns\n-1,100\n2,105\n", Units(), "bandwidth of -1 GB/s is"),
+        ("bandwidth_gb_per_s,latency_ns\n-1,100\n-1,105\n", Units(), "bandwidth of -1 GB/s is"),
         ("bandwidth_gb_per_s,time_ns\n1,2\n", Units(read_share=1), "no column 'latency'"),
         ("bandwidth_gb_per_s,latency_ns\n1,x\n", Units(read_share=1), "csv:2: column 'latency_ns'"),
         ("bandwidth_gb_per_s,latency_ns\n1,nan\n", Units(read_share=1), "not a number"),
@@ -90,6 +100,25 @@ def test_a_mistake_is_refused_in_one_sentence(
         _import(_write(tmp_path, text), units)
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_what_the_file_does_not_say_is_assumed_and_noted(tmp_path: Path) -> None:
+    path = tmp_path / "My CXL (2).csv"
+    path.write_text("bandwidth_gb_s,latency_ns\n-0.01,200\n9,250\n")
+    device = import_device(path, Units(), Description(), shares=(), max_points=30)
+    assert (device.name, device.title, device.technology) == ("my-cxl-2", "my-cxl-2", "other")
+    assert "imported from My CXL (2).csv" in device.sources["import"].citation
+    (curve,) = device.loaded_latency
+    assert (curve.read_share, curve.note) == (1.0, NO_SHARE)
+    assert curve.points[0] == (-0.01, 200)
+    stated = import_device(path, Units(read_share=1.0), Description(), shares=(), max_points=30)
+    assert stated.loaded_latency[0].note == ""
+
+
+def test_points_at_one_bandwidth_are_odd(tmp_path: Path) -> None:
+    path = _write(tmp_path, "bandwidth_gb_per_s,latency_ns\n1,100\n1,100\n1,120\n")
+    (curve,) = read_curves(path, Units(), "import").loaded_latency
+    assert "all 3 points are at one bandwidth (1 GB/s)" in curve.oddities
 
 
 def test_units_that_are_unclear_are_refused() -> None:

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+import samples
 
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode
 from nearfar.devices.library import device_names
+from nearfar.documents import save
 
 
 def test_list_names_every_device_with_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,6 +91,39 @@ def test_import_shows_oddities_and_the_device_is_usable(
     assert main(["device", "compare", "xmem-near", str(out)]) == ExitCode.DONE
 
 
+def test_a_plain_curve_is_imported_and_predicted_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("curve.csv").write_text("bandwidth_gb_per_s,latency_ns\n1,300\n5,310\n10,350\n")
+    assert main(["device", "import", "curve.csv"]) == ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert "wrote curve.toml: 1 curve\n" in shown
+    assert "all rows are taken as 100% reads (--read-share)" in shown
+    assert "(--source), what kind of memory it is (--technology)" in shown
+    assert main(["device", "import", "curve.csv"]) == ExitCode.WRONG_USE
+    assert "is there already" in capsys.readouterr().err
+    save(samples.workload(), Path("run.json"))
+    save(samples.device(), Path("near.json"))
+    predict = ["predict", "run.json", "--near", "near.json", "--far", "curve.toml", "--json"]
+    assert main(predict) == ExitCode.DONE
+    (found,) = json.loads(capsys.readouterr().out)["devices"]
+    assert found["total"]["slowdown"]["value"] > 1
+    assert any("stands in for sequential nt-store" in caveat for caveat in found["caveats"])
+
+
+def test_import_takes_its_hosts_dram(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("curve.csv").write_text("bandwidth_gb_per_s,latency_ns\n1,300\n5,310\n")
+    command = ["device", "import", "curve.csv", "--host-dram"]
+    assert main([*command, "ddr4-2666-locl"]) == ExitCode.WRONG_USE
+    assert "ddr4-2666-local" in capsys.readouterr().err
+    assert main([*command, "ddr4-2666-local", "--json"]) == ExitCode.DONE
+    assert json.loads(capsys.readouterr().out)["host_dram"] == "ddr4-2666-local"
+
+
 @pytest.mark.parametrize(
     ("command", "code", "said"),
     [
@@ -98,7 +133,7 @@ def test_import_shows_oddities_and_the_device_is_usable(
         (["plot", "xmem-near", "-o", "/nowhere/x.png"], 3, "mkdir -p"),
         (["plot", "xmem-near", "-o", "curves.bmp"], 2, ".png"),
         (["plot", "xmem-near", "-o", "x.png", "--read-share", "50"], 2, "between 0 and 1"),
-        (["import", "/nowhere/x.csv", "-o", "x.toml"], 2, "--name"),
+        (["import", "/nowhere/x.csv", "-o", "x.toml"], 2, "cannot read"),
     ],
 )
 def test_mistakes_are_one_sentence(
