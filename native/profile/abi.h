@@ -36,7 +36,8 @@ static inline int nf_sampled(uint64_t address, uint64_t mask) {
 
 enum nf_class { NF_OPAQUE = 0, NF_STREAM = 1, NF_INDIRECT = 2, NF_CHASE = 3 };
 /* NF_BOTH: a load, then a store to the same place (read-modify-write): it misses as a load and
- * leaves the line dirty. The call says is_store = 1; the site's `operation` tells it from a store. */
+ * leaves the line dirty. The call says is_store = 1; the site's `operation` tells it from a store.
+ */
 enum nf_operation { NF_LOAD = 1, NF_STORE = 2, NF_BOTH = 3 };
 
 /* One load or store (or a few, merged because they touch one line together). */
@@ -92,15 +93,15 @@ NF_PRESERVE_MOST void __nf_span(const void* address, uint32_t site, uint32_t sha
  * in reverse. preserve_most. `shape` is rate_log2 << 16 | is_store. */
 void __nf_row(const void* address, size_t bytes, uint32_t site, uint32_t shape);
 
-/* A string function is about to look at `first` and, unless null, `second`, at most `limit` bytes of
- * each: until they differ (second given) or until a byte equals `stop` (0..255, or -1 for none).
+/* A string function is about to look at `first` and, unless null, `second`, at most `limit` bytes
+ * of each: until they differ (second given) or until a byte equals `stop` (0..255, or -1 for none).
  * Called only if a sampled line is near; finds the true extent itself. Ordinary convention. */
 void __nf_string(const void* first, const void* second, size_t limit, int stop, uint32_t site);
 
 /* A loop whose accesses advance by constant steps is not tested at every access. If it is short its
  * lines are reported before it (__nf_row). Otherwise it counts down to the next iteration in which
- * one of its streams enters a sampled line, so that streams interleave as they do. The frame is on the
- * loop's stack; the loop fills it on entry, the rest is the run time's. */
+ * one of its streams enters a sampled line, so that streams interleave as they do. The frame is on
+ * the loop's stack; the loop fills it on entry, the rest is the run time's. */
 struct nf_stream {
   uint64_t address; /* first byte touched in iteration 0 */
   int64_t step;     /* bytes per iteration, not 0 */
