@@ -13,9 +13,19 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store,
 // Every sampled line of a range, once.
 void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store);
 
-// What the C library's allocator touches itself, which no pass sees: instruction ids.
-enum LibrarySite : std::uint32_t { in_malloc, in_calloc, in_realloc_from, in_realloc_to };
-inline constexpr std::uint32_t library_sites = 4;
+// What no pass sees: what the C library's allocator touches itself, and what libraries that are
+// not instrumented do by memcpy and its like. Instruction ids.
+enum LibrarySite : std::uint32_t {
+  in_malloc,
+  in_calloc,
+  in_realloc_from,
+  in_realloc_to,
+  in_foreign_load,
+  in_foreign_loads,
+  in_foreign_store,
+  in_foreign_stores
+};
+inline constexpr std::uint32_t library_sites = 8;
 
 // Copies what is known of an instruction to the process file.
 void remember_instruction(std::uint32_t site);

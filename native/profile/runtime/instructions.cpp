@@ -19,14 +19,18 @@ struct Instrumented {
 };
 // One per translation unit: the largest programs known have some ten thousand.
 constexpr std::uint32_t most_modules = 1u << 16;
-// The first is the C library's allocator.
-const nf_site allocator_sites[library_sites] = {
+// The first are the C library's own.
+const nf_site sites_of_libraries[library_sites] = {
     {"malloc", "(C library)", 0, 0, 8, NF_STORE, NF_OPAQUE, 1},
     {"calloc", "(C library)", 0, 0, 64, NF_STORE, NF_STREAM, 1},
     {"realloc", "(C library)", 0, 0, 64, NF_LOAD, NF_STREAM, 1},
     {"realloc", "(C library)", 0, 0, 64, NF_STORE, NF_STREAM, 1},
+    {"memcpy, memcmp ...", "(libraries not instrumented)", 0, 0, 64, NF_LOAD, NF_OPAQUE, 1},
+    {"memcpy, memcmp ...", "(libraries not instrumented)", 0, 0, 64, NF_LOAD, NF_STREAM, 1},
+    {"memcpy, memset ...", "(libraries not instrumented)", 0, 0, 64, NF_STORE, NF_OPAQUE, 1},
+    {"memcpy, memset ...", "(libraries not instrumented)", 0, 0, 64, NF_STORE, NF_STREAM, 1},
 };
-Instrumented modules[most_modules] = {{allocator_sites, 0, library_sites}};
+Instrumented modules[most_modules] = {{sites_of_libraries, 0, library_sites}};
 std::uint32_t module_count = 1;
 std::uint32_t next_site = library_sites;
 std::uint32_t lock_word = 0;

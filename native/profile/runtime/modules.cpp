@@ -2,6 +2,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "profile/runtime/foreign_calls.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/sites.hpp"
@@ -65,6 +66,7 @@ void note_module(const dl_phdr_info& info) {
     // Constants are part of what the program needs in memory; code is not data.
     if ((segment.p_flags & PF_X) == 0 && !ours) count_allocated(site, {0, segment.p_memsz});
   }
+  count_calls_of(info);
 }
 
 int visit(dl_phdr_info* info, size_t, void* data) {
