@@ -89,7 +89,8 @@ def place(
         prices=problem.prices,
         proven_gap=choices["exact"].proven_gap,
         caveats=[
-            *([remark] if remark else []),
+            *([remark] if remark and problem.names else []),
+            *([] if problem.names else ["the profile has no objects: there is nothing to place"]),
             *_undecided(problem, budget_bytes),
             *_of_plan(problem, choice, choices["page-interleaved"]),
             *caveats(

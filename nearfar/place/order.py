@@ -48,6 +48,8 @@ def single_best(problem: Problem, budget_bytes: int) -> Array:
     """Return the shares with only the most beneficial object that fits near."""
     near = np.zeros(len(problem.names))
     benefit = np.where(problem.sizes_bytes <= budget_bytes, problem.added_ns, 0.0)
+    if not len(benefit):
+        return benefit
     best = int(np.argmax(benefit))
     if benefit[best] > 0:
         near[best] = 1.0

@@ -153,8 +153,6 @@ def make_problems(
     """Set up the problem for each far memory, reading the profile once."""
     prices = prices or Prices()
     check_prices(prices)
-    if not workload.objects:
-        raise NearfarError("the profile has no objects to place: profile the program again")
     sizes = np.array([max(0, thing.size_bytes) for thing in workload.objects], dtype=float)
     phases = phases_of(workload, None if phase == TOTAL else [phase])
     near_side = near_memory(near, page_bytes)

@@ -1,0 +1,83 @@
+"""A program that only computes: no memory makes it slower, and nothing is divided by zero."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import samples
+
+from nearfar.documents import WorkloadProfile
+from nearfar.documents.workload import Traffic
+from nearfar.place.api import place
+from nearfar.place.optimiser import OPTIMISERS
+from nearfar.predict.api import predict
+from nearfar.predict.model import MODELS
+from nearfar.report.api import report
+from nearfar.report.render import render
+
+
+def only_hits(profile: WorkloadProfile) -> None:
+    for phase in profile.phases:
+        phase.instructions = []
+        for row in phase.objects:
+            row.traffic = Traffic(accesses=1000.0)
+
+
+def no_rows(profile: WorkloadProfile) -> None:
+    for phase in profile.phases:
+        phase.instructions, phase.objects = [], []
+
+
+def no_objects(profile: WorkloadProfile) -> None:
+    no_rows(profile)
+    profile.objects, profile.instructions, profile.live = [], [], []
+
+
+@pytest.fixture(params=[only_hits, no_rows, no_objects])
+def profile(request: pytest.FixtureRequest) -> WorkloadProfile:
+    made = samples.workload()
+    empty: Callable[[WorkloadProfile], None] = request.param
+    empty(made)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def strict():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+@pytest.mark.parametrize("model", MODELS.names())
+def test_every_memory_is_as_fast(profile: WorkloadProfile, model: str):
+    far = samples.device("far", 500.0, 1.0, 0.5)
+    (found,) = predict(profile, samples.device(), [far], model).devices
+    assert [phase.phase for phase in found.phases] == ["load", "get"]
+    for phase in [*found.phases, found.total]:
+        assert phase.slowdown.value == pytest.approx(1.0, rel=1e-9)
+        assert phase.slowdown.high == pytest.approx(1.0, rel=1e-9)
+        assert all(beside.slowdown == pytest.approx(1.0) for beside in phase.models)
+    assert any("no cache misses" in caveat for caveat in found.caveats)
+
+
+@pytest.mark.parametrize("budget", ["0", "25%", "2GiB"])
+@pytest.mark.parametrize("optimiser", ["exact", "greedy", "hot-first"])
+def test_every_placement_is_as_fast(profile: WorkloadProfile, budget: str, optimiser: str):
+    assert optimiser in OPTIMISERS.names()
+    far = samples.device("far", 500.0, 1.0, 0.5)
+    plan = place(profile, samples.device(), far, budget, optimiser=optimiser)
+    assert len(plan.alternatives) == 6
+    for bar in plan.alternatives:
+        assert bar.slowdown.value == pytest.approx(1.0, rel=1e-9)
+    if not profile.objects:
+        assert "the profile has no objects: there is nothing to place" in plan.caveats
+
+
+def test_the_report_says_so(profile: WorkloadProfile, tmp_path: Path):
+    far = samples.device("far", 500.0, 1.0, 0.5)
+    data = report(profile, samples.device(), [far], source_folders=[tmp_path])
+    assert "would hardly notice far memory" in data.answers[0].sentence
+    assert "1.00" in render(data)
