@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from nearfar.base.errors import CommandError
-from nearfar.commands._options import JsonOption, OutputOption, QuietOption
+from nearfar.commands._options import JsonOption, QuietOption
 
 if TYPE_CHECKING:
     from nearfar.documents import DeviceProfile
@@ -21,6 +21,7 @@ app = App(
     "path of a .toml or .json device profile.",
 )
 
+DeviceOutput = Annotated[Path | None, Parameter(name=["--output", "-o"])]
 RequiredOutput = Annotated[Path, Parameter(name=["--output", "-o"])]
 
 
@@ -161,7 +162,7 @@ def plot(
 def import_(
     file: Path,
     *,
-    output: OutputOption = None,
+    output: DeviceOutput = None,
     name: str | None = None,
     title: str | None = None,
     source: str | None = None,

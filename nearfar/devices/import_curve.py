@@ -144,7 +144,7 @@ def latency_factor(unit: str) -> float:
 
 
 def _families(path: Path, units: Units) -> tuple[dict[float, list[Point]], bool]:
-    """Return the points (GB/s, ns) of each read share in the file's order, and if shares are said."""
+    """Return the points (GB/s, ns) of each read share in file order, and if shares are said."""
     rows = _rows(path)
     number, header = next(rows, (1, []))
     lacking: list[str] = []
