@@ -26,3 +26,26 @@ HostOption = Annotated[
         "as it is."
     ),
 ]
+ProfileArgument = Annotated[Path, Parameter(help="What `nearfar profile` wrote.")]
+NearOption = Annotated[
+    str,
+    Parameter(
+        help="The memory the program was profiled in: a file of `nearfar measure`, or a library "
+        "device."
+    ),
+]
+FarsOption = Annotated[
+    list[str],
+    Parameter(
+        negative="",
+        help="A library device (`nearfar device list`) or a device file; repeat for several, "
+        "``all`` for the whole library.",
+    ),
+]
+PagesOption = Annotated[
+    str | None,
+    Parameter(
+        help="Size of the program's pages: 4KiB, 2MiB. Default: what programs get where near was "
+        "measured, 2 MiB only where transparent huge pages are given to all."
+    ),
+]

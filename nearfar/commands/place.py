@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from nearfar.commands._options import HostOption, JsonOption, OutputOption, QuietOption
+from nearfar.commands._options import (
+    HostOption,
+    JsonOption,
+    NearOption,
+    OutputOption,
+    PagesOption,
+    ProfileArgument,
+    QuietOption,
+)
 
 
 def place(
-    profile: Path,
+    profile: ProfileArgument,
     *,
-    near: str,
+    near: NearOption,
     far: str,
     budget: Annotated[str, Parameter(allow_leading_hyphen=True)],
     phase: str = "total",
@@ -22,7 +29,7 @@ def place(
     near_price: float | None = None,
     far_price: float | None = None,
     host: HostOption = "added",
-    pages: str | None = None,
+    pages: PagesOption = None,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -31,10 +38,6 @@ def place(
 
     Parameters
     ----------
-    profile
-        What `nearfar profile` wrote.
-    near
-        The memory the program was profiled in: a file of `nearfar measure`, or a library device.
     far
         Where the rest goes: a library device (`nearfar device list`) or a device file.
     budget
@@ -50,9 +53,6 @@ def place(
         Relative price of a byte near; default 5 (X-Mem, EuroSys 2016: DRAM costs 5x NVM per bit).
     far_price
         Relative price of a byte far; default 1.
-    pages
-        Size of the program's pages: 4KiB, 2MiB. Default: what programs get where near was
-        measured, 2 MiB only where transparent huge pages are given to all.
     """
     from nearfar.base.files import check_writable
     from nearfar.devices.library import load_device, load_near

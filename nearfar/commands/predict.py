@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from nearfar.commands._options import HostOption, JsonOption, OutputOption, QuietOption
+from nearfar.commands._options import (
+    FarsOption,
+    HostOption,
+    JsonOption,
+    NearOption,
+    OutputOption,
+    PagesOption,
+    ProfileArgument,
+    QuietOption,
+)
 
 
 def predict(
-    profile: Path,
+    profile: ProfileArgument,
     *,
-    near: str,
-    far: Annotated[list[str], Parameter(negative="")],
+    near: NearOption,
+    far: FarsOption,
     model: str = "inversion",
     phase: Annotated[list[str] | None, Parameter(negative="")] = None,
     host: HostOption = "added",
-    pages: str | None = None,
+    pages: PagesOption = None,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -27,20 +35,10 @@ def predict(
 
     Parameters
     ----------
-    profile
-        What `nearfar profile` wrote.
-    near
-        The memory the program was profiled in: a file of `nearfar measure`, or a library device.
-    far
-        A library device (`nearfar device list`) or a device file; repeat for several, ``all``
-        for the whole library.
     model
         inversion, misses, latency-ratio or null; the last three are shown beside it in any case.
     phase
         Only this phase of the profile; repeat for several. Default: all.
-    pages
-        Size of the program's pages: 4KiB, 2MiB. Default: what programs get where near was
-        measured, 2 MiB only where transparent huge pages are given to all.
     """
     from nearfar.base.files import check_writable
     from nearfar.devices.library import device_names, load_device, load_near

@@ -7,14 +7,22 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from nearfar.commands._options import HostOption, JsonOption, OutputOption, QuietOption
+from nearfar.commands._options import (
+    FarsOption,
+    HostOption,
+    JsonOption,
+    NearOption,
+    OutputOption,
+    ProfileArgument,
+    QuietOption,
+)
 
 
 def report(
-    profile: Path,
+    profile: ProfileArgument,
     *,
-    near: str,
-    far: Annotated[list[str], Parameter(negative="")],
+    near: NearOption,
+    far: FarsOption,
     device: Annotated[list[str] | None, Parameter(negative="")] = None,
     plan: Annotated[list[Path] | None, Parameter(negative="")] = None,
     budget: str | None = None,
@@ -32,13 +40,6 @@ def report(
 
     Parameters
     ----------
-    profile
-        What `nearfar profile` wrote.
-    near
-        The memory the program was profiled in: a file of `nearfar measure`, or a library device.
-    far
-        A library device (`nearfar device list`) or a device file; repeat for several, ``all``
-        for the whole library.
     device
         One more memory whose latency-load curve is drawn beside; repeat for several.
     plan
