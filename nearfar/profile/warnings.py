@@ -6,7 +6,9 @@ from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile
 from nearfar.profile.allocators import allocator_warning
 from nearfar.profile.compiler import twin
+from nearfar.profile.modules import foreign_libraries
 from nearfar.profile.session import Gathered, Request
+from nearfar.profile.unseen import unseen_warnings
 
 _TABLES = {
     "sites": "allocation sites (their memory is under 'other allocations')",
@@ -35,6 +37,7 @@ def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProf
         *_tables(gathered, request),
         *_allocator(gathered, profile),
         *_precision(request, profile),
+        *_unseen(request, gathered, profile),
         *_notes(gathered),
     ]
 
@@ -122,6 +125,14 @@ def _tables(gathered: Gathered, request: Request) -> list[str]:
 def _allocator(gathered: Gathered, profile: WorkloadProfile) -> list[str]:
     warning = allocator_warning(gathered.executable, profile.objects)
     return [warning] if warning else []
+
+
+def _unseen(request: Request, gathered: Gathered, profile: WorkloadProfile) -> list[str]:
+    # What was made before counting began may rightly not be touched after.
+    if request.job.after_s:
+        return []
+    foreign = foreign_libraries(gathered.files, gathered.executable)
+    return unseen_warnings(profile, foreign, gathered.executable)
 
 
 def _precision(request: Request, profile: WorkloadProfile) -> list[str]:

@@ -1,0 +1,82 @@
+"""Says where memory is used by code that is not instrumented, and which code that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearfar.base.units import format_bytes
+from nearfar.documents import WorkloadProfile
+from nearfar.documents.workload import MemoryObject
+
+NOTABLE_SHARE = 0.05
+"""Of the memory the program had; below, a plan would gain nothing from it."""
+NOTABLE_BYTES = 1 << 20
+"""What is smaller fits any processor's caches."""
+HARDLY = 0.01
+"""Accesses per line of an object: whoever allocated it meant to write it once at least."""
+MOST_NAMED = 3
+
+
+def unseen_warnings(
+    profile: WorkloadProfile, foreign: Sequence[Path], executable: Path
+) -> list[str]:
+    """Return sentences on what `foreign` libraries allocate and on memory nobody touches."""
+    everything = sum(thing.size_bytes for thing in profile.objects)
+    least = max(NOTABLE_BYTES, NOTABLE_SHARE * everything)
+    return [
+        *_allocating(profile, foreign, executable, least),
+        *_untouched(profile, foreign, least),
+    ]
+
+
+def _allocating(
+    profile: WorkloadProfile, foreign: Sequence[Path], executable: Path, least: float
+) -> list[str]:
+    found: list[str] = []
+    for library in foreign:
+        owned = [o for o in profile.objects if o.frames and o.frames[0].module == library.name]
+        size = sum(thing.size_bytes for thing in owned)
+        if size < least:
+            continue
+        beside = executable.parent / library.name
+        if executable.parent.name == ".libs" and beside.exists():
+            mend = f"run the program with LD_LIBRARY_PATH={executable.parent} to use {beside}"
+        else:
+            mend = (
+                f"build {library.name} with nearfar's compilers too, or link the program statically"
+            )
+        found.append(
+            f"{library} is not instrumented but allocates {format_bytes(size)}: what it does there "
+            f"is not seen; {mend}"
+        )
+    return found
+
+
+def _untouched(profile: WorkloadProfile, foreign: Sequence[Path], least: float) -> list[str]:
+    accesses = dict.fromkeys(range(len(profile.objects)), 0.0)
+    for phase in profile.phases:
+        for row in phase.objects:
+            accesses[row.object] += row.traffic.accesses
+    silent = [
+        thing
+        for thing in profile.objects
+        if thing.kind == "heap"
+        and thing.size_bytes >= least
+        and accesses[thing.id] < HARDLY * thing.size_bytes / profile.cache.line_bytes
+    ]
+    if not silent:
+        return []
+    silent.sort(key=_size, reverse=True)
+    names = ", ".join(f"{o.name} ({format_bytes(o.size_bytes)})" for o in silent[:MOST_NAMED])
+    more = f" and {len(silent) - MOST_NAMED} more" if len(silent) > MOST_NAMED else ""
+    libraries = ", ".join(path.name for path in foreign[:MOST_NAMED])
+    such_as = f", such as {libraries}," if libraries else ""
+    return [
+        f"hardly an access to {names}{more} was seen: code that is not instrumented{such_as} may "
+        "use that memory; take what far memory does to it as unknown"
+    ]
+
+
+def _size(thing: MemoryObject) -> int:
+    return thing.size_bytes
