@@ -31,10 +31,14 @@ _NAMES = re.compile(
   | operator\ new
   | _*[gx]?_?(?:str|strn|wcs|mem)n?dup[a-z0-9_]* $ | _*v?asprintf(?:_chk)? $
   | _*getdelim $ | getline $
+  | [A-Za-z0-9_]*[a-z0-9](?:Malloc(?:[A-Z][A-Za-z0-9]*)?|Realloc) $ | malloc[A-Z][A-Za-z0-9]* $
     """,
     re.VERBOSE,
 )
-"""Names of functions that only allocate: C's own, and the usual prefixes and endings."""
+"""Names of functions that only allocate: C's own, the usual prefixes and endings, and whatever is
+some malloc (SQLite's sqlite3MemMalloc, called through a table of functions, mallocWithAlarm above
+it, sqlite3DbMallocRaw above that). "alloc" alone is not enough, allocPage makes pages; nor are
+words joined by underscores, test_malloc is no allocator."""
 
 _CONTAINERS = re.compile(
     r"std::(?!thread|async|function)|__gnu_cxx::|__cxxabiv1::|boost::container::|"
@@ -52,7 +56,7 @@ _RUNTIME = re.compile(
 
 _OUR_LIBRARIES = ("libnearfar_profile.so", "libnearfar_mark.so")
 
-COMMON_SHARE = 0.7
+COMMON_SHARE = 0.6
 """A function seen as innermost remaining frame of this share of the sites is a wrapper..."""
 COMMON_LEAST = 8
 """...if there are this many sites: in a small program most sites may honestly be one function's."""

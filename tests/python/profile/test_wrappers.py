@@ -43,6 +43,11 @@ from nearfar.profile.wrappers import common_wrappers, container_call, is_wrapper
         "std::unordered_map<int, Foo>::operator[](int const&)",
         "zmalloc.llvm.1234",
         "zcalloc_num",
+        "sqlite3MemMalloc",
+        "sqlite3MemRealloc",
+        "sqlite3DbMallocRawNN",
+        "mallocWithAlarm",
+        "dbMallocRawFinish",
         "(anonymous namespace)::Posting& std::vector<(anonymous namespace)::Posting, "
         "std::allocator<(anonymous namespace)::Posting>>::emplace_back<(anonymous namespace)::"
         "Posting>((anonymous namespace)::Posting&&)",
@@ -64,6 +69,12 @@ def test_wrapper(name: str) -> None:
         "void Store<std::string>::grow(unsigned long)",
         "mmap_reader_open",
         "newSymbol",
+        "pcache1Alloc",
+        "allocPage",
+        "reallocTable",
+        "smalloch",
+        "by_malloc",
+        "by_realloc",
     ],
 )
 def test_no_wrapper(name: str) -> None:
@@ -78,6 +89,20 @@ def test_the_innermost_meaningful_frame_is_kept_and_what_is_below_main_is_not() 
 def test_a_stack_of_nothing_but_wrappers_keeps_its_last() -> None:
     stack = [Frame(function=n) for n in ("malloc", "xmalloc")]
     assert [frame.function for frame in meaningful([stack])[0]] == ["xmalloc"]
+
+
+def test_a_chain_of_shims_called_through_a_table_is_left_out() -> None:
+    shims = ("sqlite3MemMalloc", "mallocWithAlarm", "sqlite3Malloc")
+    stacks = [[*shims, "pcache1Alloc", "main"], [*shims, "setupLookaside", "main"]]
+    kept = meaningful([[Frame(function=name) for name in stack] for stack in stacks])
+    assert [stack[0].function for stack in kept] == ["pcache1Alloc", "setupLookaside"]
+
+
+def test_a_program_of_one_allocating_function_keeps_it() -> None:
+    stacks = [[Frame(function="myMalloc"), Frame(function="main", line=n)] for n in range(9)]
+    assert {stack[0].function for stack in meaningful(stacks)} == {"main"}
+    alone = [[Frame(function="make_tree"), Frame(function="main", line=n)] for n in range(9)]
+    assert {stack[0].function for stack in meaningful(alone)} == {"make_tree"}
 
 
 def test_a_function_that_nearly_all_sites_go_through_is_a_wrapper() -> None:
