@@ -74,7 +74,7 @@ def _libraries(executable: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in answer.stdout.splitlines():
         name, arrow, rest = line.strip().partition(" => ")
-        if arrow and rest.startswith("/"):
+        if arrow and "/" in rest:  # relative where LD_LIBRARY_PATH is
             found[name] = rest.rpartition(" (")[0]
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nearfar.documents import WorkloadProfile, load
-from nearfar.native_files import native_folder
+from nearfar.native_files import include_folder, native_folder
 
 KERNELS = Path(__file__).parent / "kernels"
 NEARFAR = [sys.executable, "-m", "nearfar"]
@@ -66,3 +67,26 @@ def test_the_time_of_a_plain_run_that_failed_is_not_taken(folder: Path, tmp_path
     assert "exited 1" in sentence
     assert "exited 0" in sentence
     assert not out.exists()
+
+
+def test_the_twin_of_a_library_found_by_a_relative_path_is_used(
+    folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "lib").mkdir()
+    cc = [*NEARFAR, "cc", "-O1", "-g", f"-I{include_folder()}"]
+    source, using = KERNELS / "plugin_summing.c", tmp_path / "using.c"
+    using.write_text(
+        "#include <stdio.h>\nlong plugin_sum(volatile char*, unsigned long);\n"
+        "static char all[1 << 20];\n"
+        'int main(void) { printf("%ld\\n", plugin_sum(all, sizeof all)); }\n'
+    )
+    for command in (
+        [*cc, "-shared", "-fPIC", source, "-o", "lib/libsum.so"],
+        [*cc, using, "-Llib", "-lsum", "-o", "using"],
+    ):
+        subprocess.run([str(word) for word in command], cwd=tmp_path, check=True)
+    command = [*NEARFAR, "profile", "-q", "--repetitions", "1", "--", "./using"]
+    environment = {**os.environ, "LD_LIBRARY_PATH": "lib"}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    assert not [text for text in profile.warnings if "libsum.so was instrumented" in text]
