@@ -55,11 +55,12 @@ def place(
         Relative price of a byte far; default 1.
     """
     from nearfar.base.files import check_writable
+    from nearfar.commands._deliver import deliver
     from nearfar.devices.library import load_device, load_near
-    from nearfar.documents import WorkloadProfile, load, save
-    from nearfar.documents.header import to_json
+    from nearfar.documents import WorkloadProfile, load
     from nearfar.documents.plan import Prices
     from nearfar.place.api import place as run
+    from nearfar.place.table import print_plan
     from nearfar.predict.pages import parse_page_bytes
 
     if output is not None:
@@ -86,18 +87,10 @@ def place(
         page_bytes=None if pages is None else parse_page_bytes(pages),
         profile_path=str(profile),
     )
-    if output is not None:
-        save(plan, output)
-    if quiet:
-        return
-    if json:
-        print(to_json(plan).decode(), end="")
-        return
-    from rich.console import Console
-
-    from nearfar.place.table import print_plan
-
-    console = Console()
-    print_plan(plan, console)
-    if output is not None:
-        console.print(f"wrote {output}", markup=False, highlight=False)
+    deliver(
+        plan,
+        output,
+        json=json,
+        quiet=quiet,
+        show=lambda console: print_plan(plan, console),
+    )

@@ -41,11 +41,12 @@ def predict(
         Only this phase of the profile; repeat for several. Default: all.
     """
     from nearfar.base.files import check_writable
+    from nearfar.commands._deliver import deliver
     from nearfar.devices.library import device_names, load_device, load_near
-    from nearfar.documents import WorkloadProfile, load, save
-    from nearfar.documents.header import to_json
+    from nearfar.documents import WorkloadProfile, load
     from nearfar.predict.api import predict as run
     from nearfar.predict.pages import parse_page_bytes
+    from nearfar.predict.table import print_prediction
 
     if output is not None:
         check_writable(output)
@@ -62,18 +63,10 @@ def predict(
         page_bytes=None if pages is None else parse_page_bytes(pages),
         profile_path=str(profile),
     )
-    if output is not None:
-        save(prediction, output)
-    if quiet:
-        return
-    if json:
-        print(to_json(prediction).decode(), end="")
-        return
-    from rich.console import Console
-
-    from nearfar.predict.table import print_prediction
-
-    console = Console()
-    print_prediction(prediction, console)
-    if output is not None:
-        console.print(f"wrote {output}", markup=False, highlight=False)
+    deliver(
+        prediction,
+        output,
+        json=json,
+        quiet=quiet,
+        show=lambda console: print_prediction(prediction, console),
+    )
