@@ -23,10 +23,11 @@ if [ "$what" = test ]; then
   wanted+=(
     "doctest-dev=ls /usr/include/doctest/doctest.h:runs the native tests"
     "chromium=chromium:tests the report in a browser"
-    "valgrind=valgrind:the peer that tracing is measured against"
+    "valgrind=valgrind:is the peer that tracing is measured against"
     "clang-format-16=clang-format-16:checks formatting"
     "clang-tidy-16=clang-tidy-16:checks the native code"
     "tcl=tclsh:runs Redis' own test suite"
+    "likwid=likwid-bench:is the peer that bandwidth is measured against"
   )
 fi
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from nearfar.base.units import format_bytes
 from nearfar.devices.tables import half_load, short
-from nearfar.documents.device import DeviceProfile
+from nearfar.documents.device import DeviceProfile, StallFigure
 
 MOST_FIGURES = 40
 """Rows of a device's bandwidth table before the terminal scrolls away what matters."""
@@ -108,7 +108,7 @@ def print_device(device: DeviceProfile) -> None:
         )
     for stall in device.stalls:
         table.add_row(
-            f"stall every {stall.period_writes} writes to a block",
+            stall_title(stall),
             f"{stall.length_ns:g} ns",
             stall.how,
             stall.source,
@@ -122,6 +122,13 @@ def print_device(device: DeviceProfile) -> None:
         where = f"; {source.where}" if source.where else ""
         licence = f" [{source.licence}]" if source.licence else ""
         console.print(escape(f"{key}: {source.citation}{where}{licence}"), highlight=False)
+
+
+def stall_title(stall: StallFigure) -> str:
+    """Return what a stall is, in a few words."""
+    if stall.period_writes is not None:
+        return f"stall every {stall.period_writes} writes to a block"
+    return f"stall every {stall.period_ns or 0:g} ns"
 
 
 def print_comparison(

@@ -79,6 +79,21 @@ class ChainsFigure(
     high_ns: float | None = None
 
 
+class Tail(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """Percentiles of the times of single accesses at one load, ns, timer's cost taken off."""
+
+    bandwidth_gb_per_s: float
+    p50_ns: float
+    p90_ns: float
+    p99_ns: float
+    p99_9_ns: float
+    p99_99_ns: float
+    accesses: int
+    """Timed; a percentile is only as good as the accesses beyond it."""
+
+
 class LoadedLatencyCurve(
     Figure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
@@ -90,28 +105,83 @@ class LoadedLatencyCurve(
 
     read_share: float
     points: list[tuple[float, float]]
+    instruction: str = "load"
+    """What is timed, as in `LatencyFigure`: load, or a persisted write such as store+clwb."""
+    tails: list[Tail] = []
+    """Percentiles of single accesses, one for each of `points` where they were timed."""
     oddities: list[str] = []
     """What is unusual but real and kept: "dip at 12.3 GB/s", "folds back past 110 GB/s"."""
 
 
-class BufferFigure(
+class InferredFigure(
     Figure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A buffer inside the device."""
+    """What every inferred figure carries; published ones leave it empty."""
+
+    confidence: float | None = None
+    """0 to 1: share of bootstrap resamples of the samples that lead to the same answer."""
+    evidence: str = ""
+    """Name of the group of samples it was inferred from; pictures and Parquet use the same."""
+
+
+class BufferFigure(
+    InferredFigure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A cache before the device, or a buffer inside it."""
 
     name: str
     capacity_bytes: int
+    capacity_low_bytes: int | None = None
+    capacity_high_bytes: int | None = None
+    operation: Operation = "read"
+    """What it was seen with."""
     block_bytes: int | None = None
     ways: int | None = None
+    replacement: Literal["lru", "random", "other"] | None = None
+    """other: seen, and neither of the two."""
+    latency_ns: float | None = None
+    """Of an access that it serves."""
+
+
+class WriteQueueFigure(
+    InferredFigure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """Bytes that a burst of writes may hold before writers wait for the medium."""
+
+    capacity_bytes: int
+    capacity_low_bytes: int | None = None
+    capacity_high_bytes: int | None = None
+    drained_ns_per_line: float | None = None
+    """Time per 64-byte line once it is full."""
+
+
+class InterleaveFigure(
+    InferredFigure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """How neighbouring addresses are spread over devices."""
+
+    granularity_bytes: int
+    devices: int
 
 
 class StallFigure(
-    Figure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+    InferredFigure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """Stalls the device inserts: every `period_writes` writes to one block, `length_ns` long."""
+    """Stalls the device inserts, `length_ns` long.
 
-    period_writes: int
+    Every `period_writes` writes to one block (wear), or every `period_ns` (refresh).
+    """
+
     length_ns: float
+    period_writes: int | None = None
+    period_ns: float | None = None
+    granularity_bytes: int | None = None
+    """Block whose writes are counted together."""
+    low: float | None = None
+    high: float | None = None
+    """Interval of the period, in its own unit."""
+    length_low_ns: float | None = None
+    length_high_ns: float | None = None
 
 
 class Source(
@@ -156,8 +226,37 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     loaded_latency: list[LoadedLatencyCurve] = []
     buffers: list[BufferFigure] = []
     stalls: list[StallFigure] = []
+    write_queues: list[WriteQueueFigure] = []
+    interleaves: list[InterleaveFigure] = []
+    not_seen: dict[str, str] = {}
+    """What was looked for and is not in the data, such as "interleave", to why that is said."""
     measured: MeasuredContext | None = None
     """How it was measured here; None for published devices."""
+
+
+class ProtocolResult(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One named way to measure read latency, run here, and what it adds to the plain chase."""
+
+    name: str
+    value_ns: float
+    low_ns: float | None = None
+    high_ns: float | None = None
+    attributed: dict[str, float] = {}
+    """Part of the difference from the plain chase (ns) to its cause: timer, tlb, buffer-miss."""
+    note: str = ""
+
+
+class Drift(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How one figure moved since an earlier run."""
+
+    figure: str
+    before: float
+    now: float
+    unit: str
+    since: str
+    """When the earlier run was made, ISO 8601."""
+    beyond_noise: bool
+    """Whether the intervals of both runs are apart."""
 
 
 class MeasuredContext(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -177,4 +276,12 @@ class MeasuredContext(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Of it, what one core's chase got; None: the regions measured do not show it."""
     environment: dict[str, str]
     """Governor, huge pages, virtualisation, load average before and after."""
+    protocols: list[ProtocolResult] = []
+    """What named recipes of other tools read on this memory, and why they differ."""
+    drift: list[Drift] = []
+    """Against earlier runs on the same memory and machine."""
+    ended: str = ""
+    """Why repetitions ended: "narrow", "time", "repetitions" or "interrupted"."""
+    samples_file: str = ""
+    """Parquet file of all samples, beside the profile; empty: not kept."""
     warnings: list[str] = []

@@ -79,6 +79,55 @@ class Ability(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A command a person could type, or empty where none mends it."""
 
 
+class MatrixEntry(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What CPUs of `cpu_node` measured of the memory of `memory_node`."""
+
+    cpu_node: int
+    memory_node: int
+    latency_ns: float
+    latency_low_ns: float
+    latency_high_ns: float
+    read_gb_per_s: float
+    read_low_gb_per_s: float
+    read_high_gb_per_s: float
+
+
+class CoreToCore(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Time for a line that one CPU wrote to reach another, ns one way."""
+
+    cpu: int
+    other_cpu: int
+    value_ns: float
+    low_ns: float
+    high_ns: float
+
+
+class Split(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One split of the threads between two competing copies; GB/s of payload, read + written."""
+
+    copies: tuple[str, str]
+    """Such as ("A->A", "A->B"): what the first and the other threads copy."""
+    threads: tuple[int, int]
+    gb_per_s: tuple[float, float]
+
+
+class JointLimit(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What two memories can do together; they share a channel where that is less than their sum."""
+
+    memories: tuple[str, str]
+    """Specs or device names, A and B."""
+    alone_gb_per_s: tuple[float, float]
+    """Best copy rate of each with all threads."""
+    together_gb_per_s: float
+    """Best sum over all splits."""
+    low_gb_per_s: float | None = None
+    high_gb_per_s: float | None = None
+    shared: bool
+    """Whether the sum is held back: below the two alone by more than noise."""
+    how: Literal["measured", "published", "assumed"] = "measured"
+    splits: list[Split] = []
+
+
 class MachineProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """One machine."""
 
@@ -103,6 +152,11 @@ class MachineProfile(Document, kw_only=True, forbid_unknown_fields=True):
     virtualisation: str
     """"none", or the hypervisor's name."""
     abilities: list[Ability]
+    matrix: list[MatrixEntry] = []
+    """Measured, for every pair of nodes; empty until `nearfar machine --measure`."""
+    core_to_core: list[CoreToCore] = []
+    joint_limits: list[JointLimit] = []
+    """Pairs not listed are taken as independent."""
 
     def last_level_cache(self) -> Cache | None:
         """Return the largest data or unified cache of the highest level; None if unknown."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from nearfar.documents.device import Operation, Pattern
+from nearfar.measure.subject import Point
+
+__all__ = ["Point", "points", "region_sizes", "thread_counts"]
 
 CHAINS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
@@ -31,22 +31,6 @@ QUICK_PAUSES_NS = (2000.0, 200.0, 50.0, 0.0)
 GENERATORS = ("read", "copy", "nt-store")
 """Load of read share 1, 0.5 and 0."""
 QUICK_GENERATORS = ("read", "copy")
-
-
-@dataclass(frozen=True)
-class Point:
-    """One thing measured once a round."""
-
-    figure: Literal["latency", "chains", "bandwidth", "loaded"]
-    kernel: str
-    page_bytes: int
-    region_bytes: int
-    chains: int = 1
-    threads: int = 1
-    generator: str = ""
-    """Kernel that the other cores run; only for loaded points."""
-    pause_ns: float | None = None
-    """Rest of each generator after 2 KiB; None: the generators do not run."""
 
 
 def region_sizes(largest_bytes: int, step: int) -> list[int]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from nearfar.measure.points import Point
 from nearfar.measure.spec import Load
+from nearfar.measure.subject import Point, Sample
+
+__all__ = ["Sample", "Sampler", "warm_up_accesses"]
 
 if TYPE_CHECKING:
     from nearfar._measure import Companion, Memory
@@ -27,15 +29,6 @@ admit a line only when it comes back fill slowly. On an AMD EPYC (family 25) a 4
 115 ns after one pass, 38 ns after four and 16 ns, its settled latency, after twelve."""
 
 LOAD_KERNELS: dict[Load, str] = {"read": "read", "store": "write", "copy": "copy"}
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One sample: ns per access of a latency point, GB/s of a bandwidth point."""
-
-    value: float
-    drawn_gb_per_s: float = 0.0
-    """What load generators and the chase itself drew meanwhile; only for loaded points."""
 
 
 def warm_up_accesses(region_bytes: int, llc_bytes: int) -> int:
