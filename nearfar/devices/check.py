@@ -7,7 +7,19 @@ import re
 from collections.abc import Iterator
 
 from nearfar.base.errors import nearest
-from nearfar.documents.device import DeviceProfile, LoadedLatencyCurve
+from nearfar.documents.device import DeviceProfile, Figure, LoadedLatencyCurve
+
+ARRAYS = (
+    "latency",
+    "bandwidth",
+    "chains",
+    "loaded_latency",
+    "buffers",
+    "stalls",
+    "write_queues",
+    "interleaves",
+)
+"""Keys of a DeviceProfile that hold figures."""
 
 Problem = tuple[tuple[str | int, ...], str]
 """Where (keys and indices) and what is wrong, as one clause."""
@@ -33,7 +45,7 @@ def _problems(device: DeviceProfile) -> Iterator[Problem]:
     for name, source in device.sources.items():
         if not source.citation.strip():
             yield ("sources", name, "citation"), f"source {name!r} has an empty citation"
-    for array in ("latency", "bandwidth", "chains", "loaded_latency", "buffers", "stalls"):
+    for array in ARRAYS:
         for index, figure in enumerate(getattr(device, array)):
             where = (array, index)
             if figure.source not in device.sources:
@@ -46,8 +58,10 @@ def _problems(device: DeviceProfile) -> Iterator[Problem]:
                 yield where, "an assumed figure needs a note that says why"
             for key in figure.__struct_fields__:
                 yield from _quantity((*where, key), getattr(figure, key))
+            yield from _intervals(where, figure)
             if isinstance(figure, LoadedLatencyCurve):
                 yield from _points(where, figure)
+                yield from _tails(where, figure)
 
 
 def _host_dram(device: DeviceProfile, name: str) -> Iterator[Problem]:
@@ -65,11 +79,35 @@ def _quantity(where: tuple[str | int, ...], value: object) -> Iterator[Problem]:
     key = str(where[-1])
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
-    if key == "read_share":
+    if key in ("read_share", "confidence"):
         if not 0 <= value <= 1:
-            yield where, f"key 'read_share' must be between 0 and 1, not {value:g}"
+            yield where, f"key {key!r} must be between 0 and 1, not {value:g}"
     elif not (math.isfinite(value) and value > 0):
         yield where, f"key {key!r} must be a positive number, not {value:g}"
+
+
+def _intervals(where: tuple[str | int, ...], figure: Figure) -> Iterator[Problem]:
+    """Yield the intervals of `figure` that are upside down."""
+    for key in figure.__struct_fields__:
+        if "low" not in key.split("_"):
+            continue
+        other = key.replace("low", "high")
+        low, high = getattr(figure, key), getattr(figure, other)
+        if low is not None and high is not None and low > high:
+            yield (*where, key), f"key {key!r} ({low:g}) is above {other!r} ({high:g})"
+
+
+def _tails(where: tuple[str | int, ...], curve: LoadedLatencyCurve) -> Iterator[Problem]:
+    here = (*where, "tails")
+    if curve.tails and len(curve.tails) != len(curve.points):
+        yield (
+            here,
+            f"{len(curve.tails)} tails for {len(curve.points)} points: one for each, or none",
+        )
+    for number, tail in enumerate(curve.tails, start=1):
+        steps = (tail.p50_ns, tail.p90_ns, tail.p99_ns, tail.p99_9_ns, tail.p99_99_ns)
+        if not all(math.isfinite(step) for step in steps) or list(steps) != sorted(steps):
+            yield here, f"tail {number}: percentiles must be finite and rise from p50 to p99.99"
 
 
 def _points(where: tuple[str | int, ...], curve: LoadedLatencyCurve) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from nearfar.base.units import format_bytes
 from nearfar.devices.tables import half_load, short
-from nearfar.documents.device import DeviceProfile, StallFigure
+from nearfar.documents.device import BufferFigure, DeviceProfile, InferredFigure, StallFigure
 
 MOST_FIGURES = 40
 """Rows of a device's bandwidth table before the terminal scrolls away what matters."""
@@ -57,7 +57,7 @@ def print_device(device: DeviceProfile) -> None:
             highlight=False,
         )
     table = _table("figure", "value", "how", "source", "note")
-    for latency in device.latency:
+    for latency in device.latency[:MOST_FIGURES]:
         region = f", {format_bytes(latency.region_bytes)}" if latency.region_bytes else ""
         table.add_row(
             f"{latency.pattern} {latency.operation} latency ({latency.instruction}{region})",
@@ -98,13 +98,29 @@ def print_device(device: DeviceProfile) -> None:
             escape("; ".join([*([curve.note] if curve.note else []), *curve.oddities])),
         )
     for buffer in device.buffers:
-        block = f", blocks of {buffer.block_bytes} B" if buffer.block_bytes else ""
         table.add_row(
-            f"{buffer.name}{block}",
-            format_bytes(buffer.capacity_bytes),
+            buffer_title(buffer),
+            _between(buffer.capacity_bytes, buffer.capacity_low_bytes, buffer.capacity_high_bytes),
             buffer.how,
             buffer.source,
-            escape(buffer.note),
+            escape(_with_confidence(buffer)),
+        )
+    for queue in device.write_queues:
+        drained = queue.drained_ns_per_line
+        table.add_row(
+            "write queue" + (f", then {drained:g} ns per line" if drained else ""),
+            _between(queue.capacity_bytes, queue.capacity_low_bytes, queue.capacity_high_bytes),
+            queue.how,
+            queue.source,
+            escape(_with_confidence(queue)),
+        )
+    for interleave in device.interleaves:
+        table.add_row(
+            f"interleaved over {interleave.devices} devices",
+            format_bytes(interleave.granularity_bytes),
+            interleave.how,
+            interleave.source,
+            escape(_with_confidence(interleave)),
         )
     for stall in device.stalls:
         table.add_row(
@@ -112,9 +128,11 @@ def print_device(device: DeviceProfile) -> None:
             f"{stall.length_ns:g} ns",
             stall.how,
             stall.source,
-            escape(stall.note),
+            escape(_with_confidence(stall)),
         )
     console.print(table)
+    for what, why in device.not_seen.items():
+        console.print(escape(f"not seen: {what} ({why})"), highlight=False)
     if len(device.bandwidth) > MOST_FIGURES:
         more = len(device.bandwidth) - MOST_FIGURES
         console.print(f"{more} more bandwidths: --toml or --json shows all", style="dim")
@@ -124,10 +142,35 @@ def print_device(device: DeviceProfile) -> None:
         console.print(escape(f"{key}: {source.citation}{where}{licence}"), highlight=False)
 
 
+def buffer_title(buffer: BufferFigure) -> str:
+    """Return what a buffer is, in a few words."""
+    details = [
+        f"blocks of {buffer.block_bytes} B" if buffer.block_bytes else "",
+        f"{buffer.ways} ways" if buffer.ways else "",
+        f"{buffer.replacement} replacement" if buffer.replacement else "",
+        f"{buffer.latency_ns:g} ns" if buffer.latency_ns else "",
+    ]
+    return ", ".join([buffer.name, *(detail for detail in details if detail)])
+
+
+def _between(size: int, low: int | None, high: int | None) -> str:
+    if low is None or high is None or low == high == size:
+        return format_bytes(size)
+    return f"{format_bytes(size)} ({format_bytes(low)} to {format_bytes(high)})"
+
+
+def _with_confidence(figure: InferredFigure) -> str:
+    if figure.confidence is None:
+        return figure.note
+    sure = f"confidence {figure.confidence:.0%}"
+    return f"{sure}; {figure.note}" if figure.note else sure
+
+
 def stall_title(stall: StallFigure) -> str:
     """Return what a stall is, in a few words."""
     if stall.period_writes is not None:
-        return f"stall every {stall.period_writes} writes to a block"
+        block = f"of {stall.granularity_bytes} B" if stall.granularity_bytes else ""
+        return f"stall every {stall.period_writes} writes to a block {block}".rstrip()
     return f"stall every {stall.period_ns or 0:g} ns"
 
 

@@ -24,11 +24,13 @@ from nearfar.documents.device import (
     ChainsFigure,
     DeviceProfile,
     Figure,
+    InterleaveFigure,
     LatencyFigure,
     LoadedLatencyCurve,
     MeasuredContext,
     Source,
     StallFigure,
+    WriteQueueFigure,
 )
 from nearfar.documents.header import Producer, producer
 
@@ -39,6 +41,8 @@ ARRAYS: dict[str, type[Figure]] = {
     "loaded_latency": LoadedLatencyCurve,
     "buffers": BufferFigure,
     "stalls": StallFigure,
+    "write_queues": WriteQueueFigure,
+    "interleaves": InterleaveFigure,
 }
 DEFAULT_KEYS = ["how", "source", "note"]
 

@@ -28,6 +28,7 @@ def to_toml(device: DeviceProfile, with_producer: bool = True) -> str:
     made_by = data.pop("producer")
     sources = data.pop("sources")
     measured = data.pop("measured", None)
+    not_seen = data.pop("not_seen")
     figures = {array: data.pop(array) for array in ARRAYS}
     lines = _table({key: value for key, value in data.items() if value not in (None, "")})
     for name, source in sources.items():
@@ -43,6 +44,8 @@ def to_toml(device: DeviceProfile, with_producer: bool = True) -> str:
             if "note" in shared and "note" not in row:
                 own["note"] = ""
             lines += ["", f"[[{array}]]", *_table(own)]
+    if not_seen:
+        lines += ["", "[not_seen]", *_table(not_seen)]
     if measured is not None:
         environment = measured.pop("environment")
         lines += ["", "[measured]", *_table(measured)]
@@ -77,9 +80,13 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         # JSON's escapes are TOML's; only DEL must be escaped in TOML and is not in JSON.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    if isinstance(value, dict):
+        return f"{{{', '.join(_table(value))}}}"
     if isinstance(value, list | tuple):
         if value and isinstance(value[0], list | tuple):
             return _points(value)
+        if value and isinstance(value[0], dict):
+            return "[\n" + "".join(f"  {_value(item)},\n" for item in value) + "]"
         return f"[{', '.join(_value(item) for item in value)}]"
     return repr(value)
 
