@@ -46,3 +46,24 @@ def median_estimate(samples: Sequence[float], seed: int = 0) -> Estimate:
             if np.isfinite(low) and np.isfinite(high):
                 return Estimate(middle, min(low, middle), max(high, middle))
     return Estimate(middle, float(values.min()), float(values.max()))
+
+
+def difference_estimate(samples: Sequence[float], others: Sequence[float]) -> Estimate:
+    """Return median(samples) - median(others) with its 95 % interval (percentile bootstrap).
+
+    Samples of the same place were taken one after the other (a round): they are resampled
+    together, so that what drifts from round to round drifts out. Surplus samples are left out.
+    """
+    count = min(len(samples), len(others))
+    if count == 0:
+        raise ValueError("no samples")
+    one = np.asarray(samples[:count], dtype=float)
+    two = np.asarray(others[:count], dtype=float)
+    middle = float(np.median(one) - np.median(two))
+    if count < 3:
+        differences = one - two
+        return Estimate(middle, float(differences.min()), float(differences.max()))
+    rounds = np.random.default_rng(0).integers(0, count, (RESAMPLES, count))
+    resampled = np.median(one[rounds], axis=1) - np.median(two[rounds], axis=1)
+    low, high = np.percentile(resampled, (2.5, 97.5))
+    return Estimate(middle, min(float(low), middle), max(float(high), middle))

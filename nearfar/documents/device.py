@@ -243,6 +243,9 @@ class ProtocolResult(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_un
     high_ns: float | None = None
     attributed: dict[str, float] = {}
     """Part of the difference from the plain chase (ns) to its cause: timer, tlb, buffer-miss."""
+    attributed_low: dict[str, float] = {}
+    attributed_high: dict[str, float] = {}
+    """95 % intervals of `attributed`; a cause whose interval holds 0 is within noise."""
     note: str = ""
 
 

@@ -126,6 +126,8 @@ class JointLimit(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknow
     """Whether the sum is held back: below the two alone by more than noise."""
     how: Literal["measured", "published", "assumed"] = "measured"
     splits: list[Split] = []
+    note: str = ""
+    """Why `shared` is as it is."""
 
 
 class MachineProfile(Document, kw_only=True, forbid_unknown_fields=True):

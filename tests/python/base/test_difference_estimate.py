@@ -1,0 +1,34 @@
+"""The difference of two medians, taken in the same rounds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from nearfar.base.statistics import difference_estimate
+
+
+def test_what_drifts_for_both_drifts_out() -> None:
+    dice = random.Random(1)
+    drift = [10.0 * round_ for round_ in range(20)]
+    plain = [100 + moved + dice.gauss(0, 0.5) for moved in drift]
+    more = [value + 7 + dice.gauss(0, 0.5) for value in plain]
+    found = difference_estimate(more, plain)
+    assert found.low <= 7.0 <= found.high
+    assert found.high - found.low < 4.0  # the drift is 190
+
+
+def test_no_difference_has_an_interval_that_holds_zero() -> None:
+    dice = random.Random(2)
+    values = [dice.gauss(100, 5) for _ in range(30)]
+    others = [dice.gauss(100, 5) for _ in range(30)]
+    found = difference_estimate(values, others)
+    assert found.low <= 0 <= found.high
+
+
+def test_few_samples_span_all_their_differences() -> None:
+    found = difference_estimate([10.0, 12.0], [9.0, 9.0])
+    assert (found.value, found.low, found.high) == (2.0, 1.0, 3.0)
+    with pytest.raises(ValueError, match="no samples"):
+        difference_estimate([], [1.0])
