@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast, get_args
 
 from nearfar.base.errors import NearfarError, nearest
 
-Kind = Literal["dram", "node", "file"]
-Pages = Literal["4k", "thp", "2m"]
-"""4k: 4 KiB pages; thp: transparent huge pages, 2 MiB where the kernel gives them; 2m: pages of
-the reserved 2 MiB pool."""
+Kind = Literal["dram", "node", "file", "devdax", "hugetlb", "model"]
+Pages = Literal["4k", "thp", "2m", "1g"]
+"""4k: 4 KiB pages; thp: transparent huge pages, 2 MiB where the kernel gives them; 2m, 1g: pages
+of the reserved pools."""
 Load = Literal["none", "read", "store", "copy"]
 """What a contending core does beside every measurement."""
+Dax = Literal["any", "require"]
+"""any: a file is mapped without a page cache where its file system can; require: only so."""
 
-OPTIONS: dict[str, tuple[str, ...]] = {"pages": get_args(Pages), "load": get_args(Load)}
+PAGE_BYTES: dict[Pages, int] = {"4k": 4096, "thp": 2 << 20, "2m": 2 << 20, "1g": 1 << 30}
 
-FORMS = "dram, node:N (a NUMA node), file:PATH (a folder or a file in it)"
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "pages": get_args(Pages),
+    "load": get_args(Load),
+    "dax": get_args(Dax),
+}
 
-PAGE_BYTES: dict[Pages, int] = {"4k": 4096, "thp": 2 << 20, "2m": 2 << 20}
+HUGETLB: dict[str, Pages] = {"2M": "2m", "1G": "1g"}
 
 
 @dataclass(frozen=True)
@@ -30,17 +37,32 @@ class MemorySpec:
     kind: Kind
     node: int | None = None
     path: Path | None = None
+    """Of a file, a folder or a DAX device."""
     pages: Pages | None = None
     """None: every page size that matters."""
     load: Load = "none"
+    dax: Dax = "any"
+    model: str = ""
+    """What follows ``model:``: a library device, a profile's path, or ``random:SEED``."""
 
     def __str__(self) -> str:
-        where = {"dram": "dram", "node": f"node:{self.node}", "file": f"file:{self.path}"}[
-            self.kind
-        ]
-        pages = f",pages={self.pages}" if self.pages else ""
+        pages = f",pages={self.pages}" if self.pages and self.kind != "hugetlb" else ""
         load = f",load={self.load}" if self.load != "none" else ""
-        return where + pages + load
+        dax = f",dax={self.dax}" if self.dax != "any" else ""
+        return self._head() + pages + load + dax
+
+    def _head(self) -> str:
+        match self.kind:
+            case "dram":
+                return "dram"
+            case "node":
+                return f"node:{self.node}"
+            case "file" | "devdax":
+                return f"{self.kind}:{self.path}"
+            case "hugetlb":
+                return "hugetlb:" + next(k for k, pages in HUGETLB.items() if pages == self.pages)
+            case "model":
+                return f"model:{self.model}"
 
     def slug(self) -> str:
         """Return a device name made of the spec: lower case, digits, single dashes."""
@@ -51,23 +73,93 @@ def parse_spec(text: str) -> MemorySpec:
     """Parse a memory spec, or refuse it and say what is valid."""
     head, options = _split(text)
     kind, colon, rest = head.partition(":")
-    if kind == "dram":
-        if colon:
-            raise _refusal(text, "dram takes nothing after a colon; a node is node:N")
-        return _with_options(text, MemorySpec("dram"), options)
-    if kind == "node":
-        # isdecimal and isascii: int() would take other scripts' digits and underscores too.
-        if not (rest.isdecimal() and rest.isascii()):
-            raise _refusal(text, f"node: needs a node's number, not {rest!r}")
-        return _with_options(text, MemorySpec("node", node=int(rest)), options)
-    if kind == "file":
-        if not rest:
-            raise _refusal(text, "file: needs a path")
-        spec = _with_options(text, MemorySpec("file", path=Path(rest)), options)
-        if spec.pages is not None:
-            raise _refusal(text, "pages= is for dram and node:N; a file's pages are its system's")
-        return spec
-    raise _refusal(text, f"{kind!r} is no kind of memory{nearest(kind, ['dram', 'node', 'file'])}")
+    if kind not in KINDS:
+        raise _refusal(text, f"{kind!r} is no kind of memory{nearest(kind, list(KINDS))}")
+    form = KINDS[cast("Kind", kind)]
+    spec = form.read(rest if colon else None)
+    if isinstance(spec, str):
+        raise _refusal(text, spec)
+    chosen = _options(text, options)
+    for key in chosen:
+        if key not in form.options:
+            takers = ", ".join(name for name, other in KINDS.items() if key in other.options)
+            raise _refusal(text, f"{key}= is for {takers}, not for {kind}{form.why.get(key, '')}")
+    return replace(
+        spec,
+        pages=cast("Pages | None", chosen.get("pages", spec.pages)),
+        load=cast("Load", chosen.get("load", "none")),
+        dax=cast("Dax", chosen.get("dax", "any")),
+    )
+
+
+def _dram(rest: str | None) -> MemorySpec | str:
+    if rest is not None:
+        return "dram takes nothing after a colon; a node is node:N"
+    return MemorySpec("dram")
+
+
+def _node(rest: str | None) -> MemorySpec | str:
+    # isdecimal and isascii: int() would take other scripts' digits and underscores too.
+    if not rest or not (rest.isdecimal() and rest.isascii()):
+        return f"node: needs a node's number, not {rest or ''!r}"
+    return MemorySpec("node", node=int(rest))
+
+
+def _file(rest: str | None) -> MemorySpec | str:
+    return MemorySpec("file", path=Path(rest)) if rest else "file: needs a path"
+
+
+def _devdax(rest: str | None) -> MemorySpec | str:
+    if not rest:
+        return "devdax: needs a DAX device, such as devdax:/dev/dax0.0"
+    return MemorySpec("devdax", path=Path(rest))
+
+
+def _hugetlb(rest: str | None) -> MemorySpec | str:
+    if rest not in HUGETLB:
+        return f"hugetlb: needs a page size, {' or '.join(HUGETLB)}, not {rest or ''!r}"
+    return MemorySpec("hugetlb", pages=HUGETLB[rest])
+
+
+def _model(rest: str | None) -> MemorySpec | str:
+    if not rest:
+        return "model: needs a library device, a profile's path or random:SEED"
+    word, colon, seed = rest.partition(":")
+    if word == "random" and not (colon and seed.isdecimal() and seed.isascii()):
+        return f"model:random: needs a seed, a whole number, not {seed!r}"
+    return MemorySpec("model", model=rest)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How one kind of memory is typed."""
+
+    form: str
+    read: Callable[[str | None], MemorySpec | str]
+    """From what follows the colon (None: there is none) to the spec, or to why it is refused."""
+    options: tuple[str, ...]
+    why: dict[str, str] = field(default_factory=dict)
+    """Why an option is not taken, where people may wonder."""
+
+
+_FILE_PAGES = {"pages": " (a file's pages are its file system's)"}
+_DEVICE_PAGES = {"pages": " (a device's pages are what its namespace is aligned to)"}
+_HUGETLB_PAGES = {"pages": " (its size says it: hugetlb:2M, hugetlb:1G)"}
+
+KINDS: dict[Kind, _Form] = {
+    "dram": _Form("dram", _dram, ("pages", "load")),
+    "node": _Form("node:N (a NUMA node)", _node, ("pages", "load")),
+    "file": _Form("file:PATH (a folder or a file in it)", _file, ("load", "dax"), _FILE_PAGES),
+    "devdax": _Form("devdax:/dev/daxX.Y (a DAX device)", _devdax, ("load",), _DEVICE_PAGES),
+    "hugetlb": _Form("hugetlb:2M|1G (reserved pages)", _hugetlb, ("load",), _HUGETLB_PAGES),
+    "model": _Form(
+        "model:NAME (a simulated memory: a library device, a profile's path, or random:SEED)",
+        _model,
+        ("pages",),
+    ),
+}
+
+FORMS = ", ".join(form.form for form in KINDS.values())
 
 
 def _split(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -79,7 +171,7 @@ def _split(text: str) -> tuple[str, list[tuple[str, str]]]:
     return text, options
 
 
-def _with_options(text: str, spec: MemorySpec, options: list[tuple[str, str]]) -> MemorySpec:
+def _options(text: str, options: list[tuple[str, str]]) -> dict[str, str]:
     chosen: dict[str, str] = {}
     for key, value in options:
         if key not in OPTIONS:
@@ -90,15 +182,11 @@ def _with_options(text: str, spec: MemorySpec, options: list[tuple[str, str]]) -
         if key in chosen:
             raise _refusal(text, f"{key}= is given twice")
         chosen[key] = value
-    return replace(
-        spec,
-        pages=cast("Pages | None", chosen.get("pages")),
-        load=cast("Load", chosen.get("load", "none")),
-    )
+    return chosen
 
 
 def _refusal(text: str, why: str) -> NearfarError:
     options = "; ".join(f",{key}={'|'.join(values)}" for key, values in OPTIONS.items())
     return NearfarError(
-        f"cannot read the memory {text!r}: {why}. A memory is {FORMS}, with options {options}"
+        f"cannot read the memory {text!r}: {why}. A memory is {FORMS}; with options {options}"
     )
