@@ -1,0 +1,150 @@
+"""Capacities of caches and buffers: a coarse latency curve, its levels, then a fine look at each.
+
+Serves chases (reads) and persisted writes alike; which, is the caller's function from region to
+point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfar.measure.infer.levels import Fit, find_levels, refit
+from nearfar.measure.infer.resample import median_noise, medians, resampled_medians
+from nearfar.measure.infer.sizes import (
+    COARSE_PER_OCTAVE,
+    FINE_PER_OCTAVE,
+    geometric_gaps,
+    neighbours,
+    sizes,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nearfar.measure.infer.probe import Probe
+    from nearfar.measure.subject import Point
+
+LEAST_POINTS = 8
+"""Of a curve: four octaves; fewer show no plateau on both sides of a knee."""
+
+SEEN_BEYOND = 3.0
+"""Regions must go so many times beyond a capacity: else nothing says that the rise ends."""
+
+PER_OCTAVE_TRIED = 32
+"""Capacities tried by the fit: a quarter of the distance of tested sizes."""
+
+INTERVAL = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Samples over regions, ascending, and the levels they show."""
+
+    regions: list[int]
+    samples: list[NDArray[np.float64]]
+    noise: float
+    """Relative standard error of the medians."""
+    fit: Fit
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """One level's capacity with its interval."""
+
+    value_bytes: int
+    """A tested size."""
+    low_bytes: int
+    high_bytes: int
+    confidence: float
+    served_ns: float
+    step_ns: float
+    tested: float
+    """Largest ratio of neighbouring tested sizes around it."""
+
+
+def coarse_curve(
+    probe: Probe, point_at: Callable[[int], Point], low_bytes: int, high_bytes: int
+) -> Curve | None:
+    """Return the curve at two regions an octave with the levels it shows; None: too few points."""
+    regions = sizes(low_bytes, high_bytes, COARSE_PER_OCTAVE)
+    return _curve(regions, probe.gather([point_at(region) for region in regions]))
+
+
+def refine(
+    probe: Probe, point_at: Callable[[int], Point], curve: Curve
+) -> tuple[Curve, list[Capacity]]:
+    """Return the curve with fine sizes around each knee, and the capacities."""
+    regions = set(curve.regions)
+    largest = max(curve.regions)
+    for level in curve.fit.levels:
+        around = sizes(level.capacity_bytes / 2, level.capacity_bytes * 2, FINE_PER_OCTAVE)
+        regions |= {size for size in around if size <= largest}
+    ordered = sorted(regions)
+    finer = _curve(ordered, probe.gather([point_at(region) for region in ordered]))
+    if finer is None:
+        return curve, []
+    finer = replace(finer, fit=_settle(finer, medians(finer.samples)))
+    return finer, [_capacity(finer, index) for index in range(len(finer.fit.levels))]
+
+
+def _curve(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Curve | None:
+    kept = [
+        (region, values)
+        for region, values in zip(regions, samples, strict=True)
+        if len(values) and np.median(values) > 0
+    ]
+    if len(kept) < LEAST_POINTS:
+        return None
+    sizes_bytes = [region for region, _ in kept]
+    values = [one for _, one in kept]
+    noise = median_noise(values)
+    fit = find_levels(np.array(sizes_bytes, dtype=float), medians(values), noise)
+    seen = [level for level in fit.levels if level.capacity_bytes * SEEN_BEYOND <= sizes_bytes[-1]]
+    return Curve(sizes_bytes, values, noise, replace(fit, levels=tuple(seen)))
+
+
+def _settle(curve: Curve, latency: NDArray[np.float64]) -> Fit:
+    """Let each level look for its best place between the tested sizes, twice around."""
+    fit = curve.fit
+    for _ in range(2):
+        for index in range(len(fit.levels)):
+            fit = _move(curve, latency, fit, index)
+    return fit
+
+
+def _move(curve: Curve, latency: NDArray[np.float64], fit: Fit, index: int) -> Fit:
+    capacity = fit.levels[index].capacity_bytes
+    span = np.arange(-PER_OCTAVE_TRIED // 2, PER_OCTAVE_TRIED // 2 + 1) / PER_OCTAVE_TRIED
+    moved = refit(
+        np.array(curve.regions, dtype=float), latency, curve.noise, fit, index, capacity * 2**span
+    )
+    return moved if len(moved.levels) == len(fit.levels) else fit
+
+
+def _capacity(curve: Curve, index: int) -> Capacity:
+    """Return level `index` with its bootstrap interval, at least the tested sizes around it."""
+    level = curve.fit.levels[index]
+    value = min(curve.regions, key=lambda size: abs(np.log(size / level.capacity_bytes)))
+    place = curve.regions.index(value)
+    around = curve.regions[max(place - 1, 0) : place + 2]
+    step = geometric_gaps(around)
+    found = [
+        _move(curve, row, curve.fit, index).levels[index].capacity_bytes
+        for row in resampled_medians(curve.samples)
+    ]
+    same = [1 / step <= one / value <= step for one in found]
+    low, high = (float(end) for end in np.percentile(found, INTERVAL))
+    below, above = neighbours(curve.regions, level.capacity_bytes)
+    return Capacity(
+        value_bytes=value,
+        low_bytes=min(round(low), below),
+        high_bytes=max(round(high), above),
+        confidence=float(np.mean(same)),
+        served_ns=curve.fit.served_ns(index),
+        step_ns=level.step_ns,
+        tested=step,
+    )

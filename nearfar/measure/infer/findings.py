@@ -1,0 +1,68 @@
+"""What inference found, what it did not see and why, and the evidence for both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nearfar.documents.device import (
+        BufferFigure,
+        InterleaveFigure,
+        StallFigure,
+        WriteQueueFigure,
+    )
+    from nearfar.measure.subject import Group
+
+HAD: dict[str, Any] = {"how": "measured", "source": "here"}
+"""How every inferred figure was had; its confidence says that it was inferred."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A curve that an inference was made from, ready to be drawn."""
+
+    group: Group
+    """Of the samples it was made of."""
+    title: str
+    x_name: str
+    """With its unit, such as "region (bytes)"."""
+    y_name: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    """Median at each x."""
+    y_low: NDArray[np.float64]
+    y_high: NDArray[np.float64]
+    """Quartiles of the samples."""
+    knees: tuple[float, ...] = ()
+    """Where, on x, the decision lies."""
+    fitted: NDArray[np.float64] | None = None
+    """What the answer predicts at each x."""
+    log_x: bool = True
+
+
+@dataclass
+class Findings:
+    """Everything inferred of one memory."""
+
+    buffers: list[BufferFigure] = field(default_factory=list)
+    """Caches before the memory (L1, L2, ...), then buffers of the device, nearest first."""
+    write_queues: list[WriteQueueFigure] = field(default_factory=list)
+    interleaves: list[InterleaveFigure] = field(default_factory=list)
+    stalls: list[StallFigure] = field(default_factory=list)
+    granularity_bytes: int | None = None
+    """Block of the last buffer before the medium; None: not seen."""
+    granularity_confidence: float | None = None
+    not_seen: dict[str, str] = field(default_factory=dict)
+    """What was looked for and is not in the samples, to why."""
+    evidence: dict[str, Evidence] = field(default_factory=dict)
+    """By the name that figures give as `evidence`."""
+    samples: int = 0
+    disturbed: int = 0
+    """Samples dropped because something else ran on the core."""
+    seconds: float = 0.0
+    ended: str = ""
+    """"done", or "time" where an inference had to stop early."""

@@ -1,0 +1,213 @@
+"""Find the levels in a latency curve: change points, then the sum of miss curves that explains it.
+
+Pure: regions and latencies in, levels out. Change-point detection (ruptures, on log latency over
+log region) says whether there is any change beyond noise and where levels may end; among those
+places, levels are added one by one as long as the curve is explained much better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfar.measure.infer.miss_curves import POWERS, power_misses
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LEAST_STEP = 0.06
+"""A level must add so much to the latency of what it serves: less is noise on shared machines."""
+
+MISFIT = 0.01
+"""Relative: what no real curve keeps to its form by (set hashing, page walks)."""
+
+LEAST_GAIN = 12.0
+"""How much chi-square a level's two parameters and its step must win, in units of log(points)."""
+
+MOST_LEVELS = 6
+"""Three or four caches before the memory, two or three buffers in it."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level as a curve shows it."""
+
+    capacity_bytes: float
+    power: float
+    """Sharpness of its knee, see `power_misses`."""
+    step_ns: float
+    """What an access costs more that it misses."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Levels, nearest first, and the latency before all of them."""
+
+    levels: tuple[Level, ...]
+    first_ns: float
+    chi_square: float
+
+    def latency(self, regions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the levels predict, ns."""
+        total = np.full(len(regions), self.first_ns)
+        for level in self.levels:
+            total += level.step_ns * power_misses(regions / level.capacity_bytes, level.power)
+        return total
+
+    def served_ns(self, index: int) -> float:
+        """Return the latency of an access that level `index` serves."""
+        return self.first_ns + sum(level.step_ns for level in self.levels[:index])
+
+
+def change_points(latency: NDArray[np.float64], noise: float) -> list[int]:
+    """Return the indices before which log latency changes beyond noise, ascending."""
+    import ruptures
+
+    if len(latency) < 3:
+        return []
+    signal = np.log(latency).reshape(-1, 1)
+    # The usual penalty of a change of mean, 2 sigma^2 log n, twice: a change too few is mended by
+    # the fit, one too many in a flat curve is a buffer that is not there.
+    penalty = 4 * max(noise, MISFIT) ** 2 * np.log(len(latency))
+    found = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(signal).predict(pen=penalty)
+    return [int(index) for index in found[:-1]]
+
+
+def find_levels(regions: NDArray[np.float64], latency: NDArray[np.float64], noise: float) -> Fit:
+    """Return the levels that `latency` (ns, medians) over `regions` (bytes, ascending) shows.
+
+    `noise` is the relative standard error of the medians.
+    """
+    sigma = max(noise, MISFIT) * latency
+    best = _solve(regions, latency, sigma, [])
+    changes = change_points(latency, noise)
+    if not changes:
+        return best
+    candidates = _places(regions, changes)
+    while len(best.levels) < MOST_LEVELS:
+        found = _add(regions, latency, sigma, best, candidates)
+        gain = best.chi_square - found.chi_square
+        if gain < LEAST_GAIN * np.log(len(regions)):
+            break
+        best = found
+    return _prune(regions, latency, sigma, best)
+
+
+def refit(
+    regions: NDArray[np.float64],
+    latency: NDArray[np.float64],
+    noise: float,
+    fit: Fit,
+    index: int,
+    capacities: NDArray[np.float64],
+) -> Fit:
+    """Return `fit` with level `index` moved to the best of `capacities`, all steps fitted anew."""
+    sigma = max(noise, MISFIT) * latency
+    others = [level for place, level in enumerate(fit.levels) if place != index]
+    found = _best_extra(regions, latency, sigma, others, capacities)
+    return found if found is not None else fit
+
+
+def _places(regions: NDArray[np.float64], changes: list[int]) -> NDArray[np.float64]:
+    """Return capacities to try: from two sizes before each change to one after."""
+    indices = {index + shift for index in changes for shift in (-2, -1, 0, 1) if index + shift >= 0}
+    return np.array([regions[i] for i in sorted(indices) if 0 < i < len(regions) - 1], dtype=float)
+
+
+def _add(
+    regions: NDArray[np.float64],
+    latency: NDArray[np.float64],
+    sigma: NDArray[np.float64],
+    fit: Fit,
+    candidates: NDArray[np.float64],
+) -> Fit:
+    """Return the best fit with one level more; each level then looks for a better place, twice."""
+    found = _best_extra(regions, latency, sigma, list(fit.levels), candidates)
+    if found is None:
+        return fit
+    for _ in range(2):
+        for index in range(len(found.levels)):
+            others = [level for place, level in enumerate(found.levels) if place != index]
+            better = _best_extra(regions, latency, sigma, others, candidates)
+            if better is not None and better.chi_square < found.chi_square:
+                found = better
+    return found
+
+
+def _best_extra(
+    regions: NDArray[np.float64],
+    latency: NDArray[np.float64],
+    sigma: NDArray[np.float64],
+    levels: list[Level],
+    capacities: NDArray[np.float64],
+) -> Fit | None:
+    """Return the best fit of `levels` and one more at any of `capacities`, of any sharpness."""
+    if len(capacities) == 0:
+        return None
+    tries = [(capacity, power) for capacity in capacities for power in POWERS]
+    extra = np.stack([power_misses(regions / capacity, power) for capacity, power in tries])
+    fixed = [np.ones(len(regions))]
+    fixed += [power_misses(regions / one.capacity_bytes, one.power) for one in levels]
+    base = np.stack(fixed) / sigma
+    target = latency / sigma
+    design = np.concatenate(
+        [np.broadcast_to(base, (len(tries), *base.shape)), (extra / sigma)[:, None, :]], axis=1
+    )
+    gram = design @ design.transpose(0, 2, 1)
+    # A hair on the diagonal: two equal columns are no error, only no better.
+    gram += np.eye(gram.shape[1]) * 1e-9 * np.trace(gram, axis1=1, axis2=2)[:, None, None]
+    solved = np.linalg.solve(gram, (design @ target)[:, :, None])[:, :, 0]
+    errors = ((np.einsum("tk,tkn->tn", solved, design) - target) ** 2).sum(axis=1)
+    errors[(solved < 0).any(axis=1)] = np.inf
+    best = int(np.argmin(errors))
+    if not np.isfinite(errors[best]):
+        return None
+    chosen = [*levels, Level(tries[best][0], tries[best][1], 0.0)]
+    steps = solved[best, 1:]
+    moved = [
+        Level(level.capacity_bytes, level.power, float(step))
+        for level, step in zip(chosen, steps, strict=True)
+    ]
+    moved.sort(key=lambda level: level.capacity_bytes)
+    return Fit(tuple(moved), float(solved[best, 0]), float(errors[best]))
+
+
+def _solve(
+    regions: NDArray[np.float64],
+    latency: NDArray[np.float64],
+    sigma: NDArray[np.float64],
+    levels: list[Level],
+) -> Fit:
+    """Fit the steps of levels whose places are given."""
+    from scipy.optimize import nnls
+
+    columns = [np.ones(len(regions))]
+    columns += [power_misses(regions / one.capacity_bytes, one.power) for one in levels]
+    solved, residual = nnls(np.stack(columns, axis=1) / sigma[:, None], latency / sigma)
+    fitted = tuple(
+        Level(level.capacity_bytes, level.power, float(step))
+        for level, step in zip(levels, solved[1:], strict=True)
+    )
+    return Fit(fitted, float(solved[0]), float(residual**2))
+
+
+def _prune(
+    regions: NDArray[np.float64],
+    latency: NDArray[np.float64],
+    sigma: NDArray[np.float64],
+    fit: Fit,
+) -> Fit:
+    """Drop levels whose step is too small to be believed, smallest first."""
+    while fit.levels:
+        shares = [
+            level.step_ns / max(fit.served_ns(index), 1e-9)
+            for index, level in enumerate(fit.levels)
+        ]
+        least = int(np.argmin(shares))
+        if shares[least] >= LEAST_STEP:
+            break
+        kept = [level for index, level in enumerate(fit.levels) if index != least]
+        fit = _solve(regions, latency, sigma, kept)
+    return fit

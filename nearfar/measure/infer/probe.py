@@ -1,0 +1,91 @@
+"""A subject with a memory of its samples, a clock and a deadline; what every inference samples by.
+
+Points of one curve are sampled in rounds, in another order each round, so that what drifts drifts
+for all of them; disturbed samples are dropped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nearfar.measure.subject import Facts, Point, Sample, Subject
+
+LEAST_SAMPLES = 2
+"""Undisturbed samples of a point without which it is left out of its curve."""
+
+
+class Probe:
+    """Samples points of one subject until its deadline."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        seconds: float,
+        repetitions: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Allow `seconds` from now on, and `repetitions` samples a point unless asked for more."""
+        self.subject = subject
+        self.facts: Facts = subject.facts()
+        self.repetitions = repetitions
+        self.taken: dict[Point, list[Sample]] = {}
+        self.disturbed = 0
+        self.out_of_time = False
+        self._clock = clock
+        self._deadline = clock() + seconds
+        self._rng = np.random.default_rng(0)
+
+    def seconds_left(self) -> float:
+        """Return seconds until the deadline in force."""
+        return self._deadline - self._clock()
+
+    @contextmanager
+    def share(self, share: float) -> Iterator[None]:
+        """Allow only a share of the time that is left."""
+        whole = self._deadline
+        self._deadline = self._clock() + max(self.seconds_left(), 0.0) * share
+        try:
+            yield
+        finally:
+            self._deadline = whole
+
+    def sample(self, point: Point) -> Sample:
+        """Take one sample more, whatever the time; disturbed ones too."""
+        sample = self.subject.sample(point)
+        self.disturbed += sample.disturbed
+        self.taken.setdefault(point, []).append(sample)
+        return sample
+
+    def gather(self, points: Sequence[Point], repetitions: int = 0) -> list[NDArray[np.float64]]:
+        """Return undisturbed samples of each point; fewer than asked for where time is up.
+
+        Samples taken earlier count. Empty arrays for points that could not be sampled often enough.
+        """
+        wanted = repetitions or self.repetitions
+        for _ in range(2 * wanted):
+            missing = [point for point in points if len(self.values(point)) < wanted]
+            if not missing:
+                break
+            for index in self._rng.permutation(len(missing)):
+                if self.seconds_left() <= 0:
+                    self.out_of_time = True
+                    return self._enough(points)
+                self.sample(missing[index])
+        return self._enough(points)
+
+    def values(self, point: Point) -> NDArray[np.float64]:
+        """Return the undisturbed values taken of a point so far."""
+        taken = self.taken.get(point, ())
+        return np.array([one.value for one in taken if not one.disturbed], dtype=float)
+
+    def _enough(self, points: Sequence[Point]) -> list[NDArray[np.float64]]:
+        found = [self.values(point) for point in points]
+        return [values if len(values) >= LEAST_SAMPLES else values[:0] for values in found]

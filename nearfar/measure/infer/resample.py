@@ -1,0 +1,71 @@
+"""Bootstrap over samples: how often resampled samples lead to the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Answer = TypeVar("Answer")
+
+RESAMPLES = 60
+"""A confidence is known to about 0.05; decisions are too dear for the thousands of a median."""
+
+MAD_TO_SIGMA = 1.4826
+"""Median absolute deviation to standard deviation, of a normal distribution."""
+
+MEDIAN_COST = 1.2533
+"""Standard error of a median over that of a mean, of a normal distribution: sqrt(pi / 2)."""
+
+LEAST_NOISE = 0.002
+"""Relative; equal samples of a coarse timer do not mean that there is no noise."""
+
+
+def medians(samples: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the median of each point's samples."""
+    return np.array([float(np.median(values)) for values in samples])
+
+
+def resampled_medians(
+    samples: Sequence[NDArray[np.float64]], resamples: int = RESAMPLES, seed: int = 0
+) -> NDArray[np.float64]:
+    """Return medians of samples drawn with replacement: one row for each resample."""
+    rng = np.random.default_rng(seed)
+    columns = [
+        np.median(values[rng.integers(0, len(values), (resamples, len(values)))], axis=1)
+        for values in samples
+    ]
+    return np.stack(columns, axis=1)
+
+
+def median_noise(samples: Sequence[NDArray[np.float64]]) -> float:
+    """Return the relative standard error of the points' medians, pooled over points.
+
+    From the deviations of samples from their own median: a median of medians, so that a few points
+    that were disturbed do not count.
+    """
+    errors = []
+    for values in samples:
+        middle = float(np.median(values))
+        if len(values) < 2 or middle <= 0:
+            continue
+        # Of n samples the deviations from their own median are small by about 1 - 1/n.
+        spread = float(np.median(np.abs(values - middle))) * MAD_TO_SIGMA / (1 - 1 / len(values))
+        errors.append(spread / middle * MEDIAN_COST / np.sqrt(len(values)))
+    return max(float(np.median(errors)), LEAST_NOISE) if errors else LEAST_NOISE
+
+
+def agreement(
+    samples: Sequence[NDArray[np.float64]],
+    decide: Callable[[NDArray[np.float64]], Answer],
+    same: Callable[[Answer], bool],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[float, list[Answer]]:
+    """Return the share of resamples whose answer is the `same`, and all their answers."""
+    answers = [decide(row) for row in resampled_medians(samples, resamples, seed)]
+    return sum(same(answer) for answer in answers) / len(answers), answers
