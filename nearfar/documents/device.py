@@ -17,7 +17,8 @@ How = Literal["measured", "published", "fitted", "assumed"]
 """measured: by nearfar, here. published: in the source. fitted: computed from the source's data
 by a rule the note states. assumed: neither; the note says why."""
 
-Pattern = Literal["random", "sequential"]
+Pattern = Literal["random", "sequential", "strided"]
+"""strided: one access in every `stride_bytes`; reads one by one in random order, else in order."""
 Operation = Literal["read", "write", "nt-store", "clwb", "copy", "mixed"]
 
 
@@ -45,6 +46,7 @@ class LatencyFigure(
     region_bytes: int | None = None
     """Size of the region chased; None: so large that no buffer helps."""
     page_bytes: int | None = None
+    stride_bytes: int | None = None
     value_ns: float
     low_ns: float | None = None
     high_ns: float | None = None
@@ -62,6 +64,7 @@ class BandwidthFigure(
     threads: int | None = None
     """None: the best of all thread counts."""
     access_bytes: int | None = None
+    stride_bytes: int | None = None
     value_gb_per_s: float
     low_gb_per_s: float | None = None
     high_gb_per_s: float | None = None
