@@ -75,7 +75,7 @@ def parse_spec(text: str) -> MemorySpec:
     kind, colon, rest = head.partition(":")
     if kind not in KINDS:
         raise _refusal(text, f"{kind!r} is no kind of memory{nearest(kind, list(KINDS))}")
-    form = KINDS[cast("Kind", kind)]
+    form = KINDS[kind]
     spec = form.read(rest if colon else None)
     if isinstance(spec, str):
         raise _refusal(text, spec)

@@ -1,0 +1,147 @@
+"""Load generators: which, how hard, and the curve that what is timed beside them gives."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nearfar.documents.device import LoadedLatencyCurve, Tail
+from nearfar.measure.subject import Point, Sample
+from nearfar.measure.surfaces._shares import mixture, traffic_share
+from nearfar.measure.surfaces._surface import HAD, Plan, Samples, values
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SHARES = (1.0, 0.75, 0.667, 0.5, 0.25, 0.0)
+"""Reads over all traffic: all, as programs mix, ordinary stores only, nt-stores only."""
+QUICK_SHARES = (1.0, 0.5)
+
+PAUSES_NS = (5000.0, 2000.0, 1000.0, 500.0, 200.0, 100.0, 50.0, 25.0, 0.0)
+"""Rests of a load generator after every 2 KiB, from about 0.4 GB/s a core to its full speed."""
+QUICK_PAUSES_NS = (2000.0, 200.0, 50.0, 0.0)
+
+TAIL_PERCENTILES = {
+    "p50_ns": 50.0,
+    "p90_ns": 90.0,
+    "p99_ns": 99.0,
+    "p99_9_ns": 99.9,
+    "p99_99_ns": 99.99,
+}
+
+
+def loads(
+    plan: Plan, timed: Point, shares: Sequence[float], pauses_ns: Sequence[float]
+) -> list[Point]:
+    """Return `timed` beside no load and every load; `shares` are reads over all traffic."""
+    found: list[Point] = []
+    for share in shares:
+        generator = _generator(plan, share)
+        if generator is not None:
+            kernel, line_share = generator
+            found += [
+                replace(timed, generator=kernel, read_share=line_share, pause_ns=pause)
+                for pause in (None, *pauses_ns)
+            ]
+    return found
+
+
+def _generator(plan: Plan, share: float) -> tuple[str, float | None] | None:
+    """Return kernel and share of loads of what draws `share` reads; None: not to be had."""
+    chosen = mixture(share)
+    if plan.has(chosen.kernel):
+        return chosen.kernel, chosen.line_share
+    # Kernels of one fixed share, where there is no mixture.
+    fixed = {1.0: "read", 0.5: "copy", 0.0: "nt-store"}.get(share)
+    return (fixed, None) if fixed is not None and plan.has(fixed) else None
+
+
+def curves(samples: Samples, plan: Plan, instruction: str) -> list[LoadedLatencyCurve]:
+    """Return a curve for each read share, most reads first, points in order of rising load."""
+    shares = sorted({_share(point) for point in samples}, reverse=True)
+    found = [
+        _curve({point: taken for point, taken in samples.items() if _share(point) == share}, share)
+        for share in shares
+    ]
+    others = plan.facts.threads - 1
+    cores = f"{others} core{'s' if others != 1 else ''}"
+    return [
+        _named(curve, point, cores, instruction) for curve, point in found if len(curve.points) > 1
+    ]
+
+
+def _named(
+    curve: LoadedLatencyCurve, point: Point, cores: str, instruction: str
+) -> LoadedLatencyCurve:
+    from msgspec.structs import replace as replace_fields
+
+    return replace_fields(
+        curve,
+        instruction=instruction,
+        note=f"load by {cores} running {point.generator}; bandwidth is all traffic, lines read "
+        "for ownership and what was timed included",
+    )
+
+
+def _curve(samples: Samples, share: float) -> tuple[LoadedLatencyCurve, Point]:
+    from nearfar.devices.oddities import detect_oddities
+
+    order = sorted({_load(point) for point in samples})
+    points: list[tuple[float, float]] = []
+    tails: list[Tail] = []
+    for load in order:
+        here = {point: taken for point, taken in samples.items() if _load(point) == load}
+        plain = next((point for point in here if not point.each), None)
+        timed = next((point for point in here if point.each), None)
+        shown = plain or timed
+        assert shown is not None
+        drawn = statistics.median(one.drawn_gb_per_s for one in here[shown])
+        drawn *= _traffic_per_payload(shown)
+        points.append((drawn, statistics.median(values(here[shown]))))
+        if timed is not None and (tail := _tail(drawn, here[timed])) is not None:
+            tails.append(tail)
+    curve = LoadedLatencyCurve(
+        read_share=share,
+        points=points,
+        tails=tails if len(tails) == len(points) else [],
+        oddities=detect_oddities(points),
+        **HAD,
+    )
+    return curve, next(iter(samples))
+
+
+def _load(point: Point) -> tuple[bool, float]:
+    """Sort key: no load, then ever shorter rests."""
+    return point.pause_ns is not None, -(point.pause_ns or 0.0)
+
+
+def _share(point: Point) -> float:
+    if point.read_share is not None:
+        return traffic_share(point.generator, point.read_share)
+    return {"read": 1.0, "copy": 0.5, "nt-store": 0.0}[point.generator]
+
+
+def _traffic_per_payload(point: Point) -> float:
+    if point.read_share is None:
+        return 1.0
+    return mixture(_share(point)).traffic_per_payload
+
+
+def _tail(bandwidth_gb_per_s: float, samples: Sequence[Sample]) -> Tail | None:
+    import numpy as np
+
+    taken: list[NDArray[np.float32]] = [
+        one.each_ns for one in samples if one.each_ns is not None and one.each_ns.size
+    ]
+    if not taken:
+        return None
+    times = np.concatenate(taken)
+    cuts = np.percentile(times, list(TAIL_PERCENTILES.values()))
+    return Tail(
+        bandwidth_gb_per_s=bandwidth_gb_per_s,
+        accesses=int(times.size),
+        **{name: float(cut) for name, cut in zip(TAIL_PERCENTILES, cuts, strict=True)},
+    )

@@ -1,0 +1,139 @@
+"""What a surface is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from nearfar.base.registry import Registry
+from nearfar.base.statistics import Estimate, median_estimate
+from nearfar.documents.device import (
+    BandwidthFigure,
+    ChainsFigure,
+    LatencyFigure,
+    LoadedLatencyCurve,
+)
+from nearfar.measure.subject import Facts, Group, Point, Sample
+
+SOURCE = "here"
+"""Key of the one source of a measured device."""
+
+HAD: dict[str, Any] = {"how": "measured", "source": SOURCE}
+
+Samples = Mapping[Point, Sequence[Sample]]
+
+SMALLEST_REGION_BYTES = 16 << 10
+"""Half of the smallest first-level data cache in use (32 KiB): a latency of the cache itself."""
+
+SMALL_PAGE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What can be measured and how much of it there is time for."""
+
+    facts: Facts
+    quick: bool
+
+    @property
+    def page_bytes(self) -> int:
+        """The largest pages obtained: those of all but the surfaces that are about pages."""
+        return self.facts.page_sizes[0]
+
+    def has(self, kernel: str) -> bool:
+        """Say whether the subject can run `kernel`."""
+        return kernel in self.facts.kernels
+
+    def regions(self, step: int) -> list[int]:
+        """Return sizes up to the largest, each `step` times the one before, ascending."""
+        sizes = [self.facts.largest_bytes]
+        while sizes[-1] // step >= SMALLEST_REGION_BYTES:
+            sizes.append(sizes[-1] // step // SMALL_PAGE_BYTES * SMALL_PAGE_BYTES)
+        return sizes[::-1]
+
+    def threads(self, few: bool) -> list[int]:
+        """Return 1 and the most, and the powers of two between unless `few`."""
+        most = self.facts.threads
+        between = [] if few else [2**power for power in range(1, 16) if 2**power < most]
+        return sorted({1, *between, most})
+
+
+@dataclass
+class Parts:
+    """Figures for a DeviceProfile."""
+
+    latency: list[LatencyFigure] = field(default_factory=list)
+    bandwidth: list[BandwidthFigure] = field(default_factory=list)
+    chains: list[ChainsFigure] = field(default_factory=list)
+    loaded_latency: list[LoadedLatencyCurve] = field(default_factory=list)
+
+    def add(self, other: Parts) -> None:
+        """Append the figures of another surface."""
+        self.latency += other.latency
+        self.bandwidth += other.bandwidth
+        self.chains += other.chains
+        self.loaded_latency += other.loaded_latency
+
+
+class Surface(ABC):
+    """Points of one kind, and the figures their samples give."""
+
+    group: ClassVar[Group]
+    summary: ClassVar[str]
+    """One line for people, after "measures"."""
+
+    @abstractmethod
+    def points(self, plan: Plan) -> list[Point]:
+        """Return what to sample once a round; empty where the subject cannot."""
+
+    @abstractmethod
+    def figures(self, samples: Samples, plan: Plan) -> Parts:
+        """Turn samples of `points` into figures with 95 % intervals."""
+
+    def lacking(self, plan: Plan) -> str:
+        """Return why the subject cannot give this surface, one sentence; empty: it can."""
+        del plan
+        return ""
+
+
+SURFACES: Registry[Surface] = Registry("nearfar.measure.surfaces", "surface")
+
+
+def all_surfaces(names: Iterable[str] = ()) -> dict[str, Surface]:
+    """Return the surfaces called `names`, or all; refuses a name that is none."""
+    return {name: SURFACES.get(name) for name in (list(names) or SURFACES.names())}
+
+
+def values(samples: Sequence[Sample]) -> list[float]:
+    """Return the values of samples; of disturbed ones only where nearly all are.
+
+    A sample during which something else had the core says nothing of the memory.
+    """
+    calm = [one.value for one in samples if not one.disturbed]
+    return calm if len(calm) >= (len(samples) + 1) // 2 else [one.value for one in samples]
+
+
+def ns_figures(estimate: Estimate) -> dict[str, Any]:
+    """Return an estimate in ns under the names that figures have."""
+    return {"value_ns": estimate.value, "low_ns": estimate.low, "high_ns": estimate.high}
+
+
+def gb_figures(estimate: Estimate) -> dict[str, Any]:
+    """Return an estimate in GB/s under the names that figures have."""
+    return {
+        "value_gb_per_s": estimate.value,
+        "low_gb_per_s": estimate.low,
+        "high_gb_per_s": estimate.high,
+    }
+
+
+def ns_of(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return the median of samples in ns with its interval."""
+    return ns_figures(median_estimate(values(samples)))
+
+
+def gb_of(samples: Sequence[Sample], scale: float = 1.0) -> dict[str, Any]:
+    """Return the median of samples in GB/s, times `scale`, with its interval."""
+    return gb_figures(median_estimate([scale * value for value in values(samples)]))

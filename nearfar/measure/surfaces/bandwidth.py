@@ -1,0 +1,147 @@
+"""Bandwidth by threads, kind and size of access, and pattern."""
+
+from __future__ import annotations
+
+import msgspec
+
+from nearfar.documents.device import BandwidthFigure, Operation, Pattern
+from nearfar.measure.subject import Point
+from nearfar.measure.surfaces._surface import (
+    HAD,
+    SURFACES,
+    Parts,
+    Plan,
+    Samples,
+    Surface,
+    gb_of,
+)
+
+KERNELS: dict[str, tuple[Operation, Pattern]] = {
+    "read": ("read", "sequential"),
+    "read-random": ("read", "random"),
+    "write": ("write", "sequential"),
+    "write-random": ("write", "random"),
+    "nt-store": ("nt-store", "sequential"),
+    "nt-store-random": ("nt-store", "random"),
+    "copy": ("copy", "sequential"),
+}
+"""Kernel to what its figure is called."""
+
+ACCESS_BYTES = (128, 256, 512, 1024, 4096, 16384)
+"""Sizes of a random access beyond a line: to a device's block (256 B), a page, and past it."""
+QUICK_ACCESS_BYTES = (256, 4096)
+
+QUICK_SIZED = ("read-random", "nt-store-random")
+
+STRIDES: dict[str, Operation] = {
+    "read-strided": "read",
+    "write-strided": "write",
+    "nt-store-strided": "nt-store",
+}
+STRIDES_BYTES = (256, 1024, 4096)
+"""One line in so many bytes: what a medium with larger blocks fetches and nobody uses."""
+
+
+class Bandwidth(Surface):
+    """GB/s of payload."""
+
+    group = "bandwidth"
+    summary = "bandwidth by threads, kind, size and pattern of access"
+
+    def points(self, plan: Plan) -> list[Point]:
+        """Return the points; see `Surface.points`."""
+        def point(kernel: str, threads: int, access_bytes: int = 64, stride: int = 0) -> Point:
+            return Point(
+                "bandwidth",
+                kernel,
+                plan.page_bytes,
+                plan.facts.buffer_bytes,
+                threads=threads,
+                access_bytes=access_bytes,
+                stride_bytes=stride,
+            )
+
+        few = plan.threads(few=True)
+        found = [
+            point(kernel, threads)
+            for kernel in KERNELS
+            if plan.has(kernel)
+            for threads in plan.threads(few=plan.quick)
+        ]
+        sizes = QUICK_ACCESS_BYTES if plan.quick else ACCESS_BYTES
+        found += [
+            point(kernel, threads, access_bytes=size)
+            for kernel, (_, pattern) in KERNELS.items()
+            if pattern == "random" and plan.has(kernel)
+            if not plan.quick or kernel in QUICK_SIZED
+            for size in sizes
+            for threads in (few[-1:] if plan.quick else few)
+        ]
+        if not plan.quick:
+            found += [
+                point(kernel, few[-1], stride=stride)
+                for kernel in STRIDES
+                if plan.has(kernel)
+                for stride in STRIDES_BYTES
+            ]
+        return found
+
+    def figures(self, samples: Samples, plan: Plan) -> Parts:
+        """Return the figures; see `Surface.figures`."""
+        del plan
+        figures: list[BandwidthFigure] = []
+        for kernel, (operation, pattern) in KERNELS.items():
+            of_lines = [
+                _figure(point, operation, pattern, samples)
+                for point in samples
+                if point.kernel == kernel and point.access_bytes == 64
+            ]
+            figures += of_lines
+            if of_lines:
+                figures.append(_best(of_lines))
+            figures += [
+                _figure(point, operation, pattern, samples)
+                for point in samples
+                if point.kernel == kernel and point.access_bytes != 64
+            ]
+        figures += [
+            _figure(point, STRIDES[point.kernel], "strided", samples)
+            for point in samples
+            if point.kernel in STRIDES
+        ]
+        return Parts(bandwidth=figures)
+
+    def lacking(self, plan: Plan) -> str:
+        """Return what cannot be had; see `Surface.lacking`."""
+        missing = [name for name in KERNELS if not plan.has(name)]
+        if not missing:
+            return ""
+        return f"bandwidth of {', '.join(missing)} was not measured: not to be had here"
+
+
+def _figure(
+    point: Point, operation: Operation, pattern: Pattern, samples: Samples
+) -> BandwidthFigure:
+    note = ""
+    if pattern != "sequential":
+        note = "the lines that each access moves count"
+    return BandwidthFigure(
+        operation=operation,
+        pattern=pattern,
+        threads=point.threads,
+        access_bytes=None if pattern == "sequential" else point.access_bytes,
+        stride_bytes=point.stride_bytes or None,
+        note=note,
+        **gb_of(samples[point]),
+        **HAD,
+    )
+
+
+def _best(figures: list[BandwidthFigure]) -> BandwidthFigure:
+    best = max(figures, key=lambda figure: figure.value_gb_per_s)
+    note = f"the best: {best.threads} thread{'s' if best.threads != 1 else ''}"
+    note = f"{note}; {best.note}" if best.note else note
+    return msgspec.structs.replace(best, threads=None, note=note)
+
+
+SURFACES.register("bandwidth")(Bandwidth())

@@ -1,0 +1,50 @@
+"""Independent chains: ns per access of one core that keeps 1 to 32 chases going."""
+
+from __future__ import annotations
+
+from nearfar.documents.device import ChainsFigure
+from nearfar.measure.subject import Point
+from nearfar.measure.surfaces._surface import (
+    HAD,
+    SURFACES,
+    Parts,
+    Plan,
+    Samples,
+    Surface,
+    ns_of,
+)
+
+CHAINS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Up to beyond the line-fill buffers of today's cores (10 to 16, and 48 behind them)."""
+
+
+class Chains(Surface):
+    """How far one core overlaps misses."""
+
+    group = "chains"
+    summary = "ns per access with 1 to 32 independent chains in one core"
+
+    def points(self, plan: Plan) -> list[Point]:
+        """Return the points; see `Surface.points`."""
+        if not plan.has("chains"):
+            return []
+        return [
+            Point("chains", "chains", page_bytes, plan.facts.largest_bytes, chains=count)
+            for page_bytes in plan.facts.page_sizes
+            for count in CHAINS
+        ]
+
+    def figures(self, samples: Samples, plan: Plan) -> Parts:
+        """Return the figures; see `Surface.figures`."""
+        del plan
+        return Parts(
+            chains=[
+                ChainsFigure(
+                    chains=point.chains, page_bytes=point.page_bytes, **ns_of(taken), **HAD
+                )
+                for point, taken in samples.items()
+            ]
+        )
+
+
+SURFACES.register("chains")(Chains())

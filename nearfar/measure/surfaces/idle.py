@@ -1,0 +1,74 @@
+"""Idle read latency by region, pattern and page size: dependent loads of one thread."""
+
+from __future__ import annotations
+
+import msgspec
+
+from nearfar.documents.device import LatencyFigure, Pattern
+from nearfar.measure.subject import Point
+from nearfar.measure.surfaces._surface import (
+    HAD,
+    SURFACES,
+    Parts,
+    Plan,
+    Samples,
+    Surface,
+    ns_of,
+)
+
+PATTERNS: dict[str, Pattern] = {"chase": "random", "chase-sequential": "sequential"}
+"""Kernel to the pattern its figures are called by."""
+
+STRIDES_BYTES = (128, 256, 512, 1024, 4096, 16384)
+"""Between two lines (adjacent-line prefetchers end), Optane's block, DRAM rows and pages."""
+QUICK_STRIDES_BYTES = (256, 4096)
+
+
+class Idle(Surface):
+    """Latency of a read that depends on the one before."""
+
+    group = "latency"
+    summary = "idle read latency by region size, pattern and page size"
+
+    def points(self, plan: Plan) -> list[Point]:
+        """Return the points; see `Surface.points`."""
+        found: list[Point] = []
+        for page_bytes in plan.facts.page_sizes:
+            largest_pages = page_bytes == plan.page_bytes
+            kernels = [name for name in PATTERNS if plan.has(name)]
+            if plan.quick and not largest_pages:
+                kernels = ["chase"]  # prefetchers hide pages from the other
+            for region in plan.regions(4 if plan.quick else 2):
+                found += [Point("latency", kernel, page_bytes, region) for kernel in kernels]
+        strides = QUICK_STRIDES_BYTES if plan.quick else STRIDES_BYTES
+        region = plan.facts.largest_bytes
+        found += [
+            Point("latency", "chase", plan.page_bytes, region, stride_bytes=stride)
+            for stride in strides
+            # Fewer lines than that would be held by caches, whatever the memory does.
+            if region // stride * 64 > 2 * plan.facts.llc_bytes
+        ]
+        return found
+
+    def figures(self, samples: Samples, plan: Plan) -> Parts:
+        """Return the figures; see `Surface.figures`."""
+        parts = Parts()
+        largest = max((point.region_bytes for point in samples), default=0)
+        for point, taken in samples.items():
+            figure = LatencyFigure(
+                pattern="strided" if point.stride_bytes else PATTERNS[point.kernel],
+                region_bytes=point.region_bytes,
+                page_bytes=point.page_bytes,
+                stride_bytes=point.stride_bytes or None,
+                **ns_of(taken),
+                **HAD,
+            )
+            parts.latency.append(figure)
+            plain = not point.stride_bytes
+            if plain and point.page_bytes == plan.page_bytes and point.region_bytes == largest:
+                note = f"the {largest >> 20} MiB region"
+                parts.latency.append(msgspec.structs.replace(figure, region_bytes=None, note=note))
+        return parts
+
+
+SURFACES.register("idle")(Idle())

@@ -1,0 +1,73 @@
+"""Bandwidth by read share, 0 to 100 % of the traffic, with threads and pattern."""
+
+from __future__ import annotations
+
+from nearfar.documents.device import BandwidthFigure, Pattern
+from nearfar.measure.subject import Point
+from nearfar.measure.surfaces._shares import mixture, traffic_share
+from nearfar.measure.surfaces._surface import (
+    HAD,
+    SURFACES,
+    Parts,
+    Plan,
+    Samples,
+    Surface,
+    gb_of,
+)
+
+SHARES = tuple(step / 10 for step in range(11))
+QUICK_SHARES = (0.25, 0.5, 0.75)
+"""All reads and all nt-stores are points of the bandwidth surface as well."""
+
+
+class Mixtures(Surface):
+    """GB/s of loads and stores in one stream."""
+
+    group = "bandwidth"
+    summary = "bandwidth by read share, 0 to 100 % of the traffic"
+
+    def points(self, plan: Plan) -> list[Point]:
+        """Return the points; see `Surface.points`."""
+        endings = ("",) if plan.quick else ("", "-random")
+        counts = plan.threads(few=True)
+        found = []
+        for share in QUICK_SHARES if plan.quick else SHARES:
+            chosen = mixture(share)
+            found += [
+                Point(
+                    "bandwidth",
+                    chosen.kernel + ending,
+                    plan.page_bytes,
+                    plan.facts.buffer_bytes,
+                    threads=threads,
+                    read_share=chosen.line_share,
+                )
+                for ending in endings
+                if plan.has(chosen.kernel + ending)
+                for threads in (counts[-1:] if plan.quick else counts)
+            ]
+        return found
+
+    def figures(self, samples: Samples, plan: Plan) -> Parts:
+        """Return the figures; see `Surface.figures`."""
+        del plan
+        return Parts(bandwidth=[_figure(point, samples) for point in samples])
+
+
+def _figure(point: Point, samples: Samples) -> BandwidthFigure:
+    assert point.read_share is not None
+    pattern: Pattern = "random" if point.kernel.endswith("-random") else "sequential"
+    stores = "nt-stores" if point.kernel.startswith("mixed-nt") else "stores"
+    return BandwidthFigure(
+        operation="mixed",
+        pattern=pattern,
+        read_share=traffic_share(point.kernel, point.read_share),
+        threads=point.threads,
+        access_bytes=point.access_bytes if pattern == "random" else None,
+        note=f"loads of {point.read_share:.0%} of the lines, {stores} of the others",
+        **gb_of(samples[point]),
+        **HAD,
+    )
+
+
+SURFACES.register("mixture")(Mixtures())

@@ -1,0 +1,101 @@
+"""Latency of a fenced write by region and instruction, at rest: stores, and what persists them.
+
+Every write is followed by a fence, so the next begins when it is done: the time of one is its
+share of a stretch, and no clock is read between them. ``store`` alone is done when the cache has
+it; with a flush or past the caches when the memory's controller has it (on a memory with power-fail
+protection: persisted).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from nearfar.base.statistics import median_estimate
+from nearfar.documents.device import LatencyFigure, Operation, Pattern
+from nearfar.measure.subject import Point
+from nearfar.measure.surfaces._surface import (
+    HAD,
+    SURFACES,
+    Parts,
+    Plan,
+    Samples,
+    Surface,
+    ns_figures,
+    values,
+)
+
+INSTRUCTIONS: dict[str, tuple[str, Operation]] = {
+    "persist-store": ("store", "write"),
+    "persist-nt-store": ("nt-store", "nt-store"),
+    "persist-clwb": ("store+clwb", "clwb"),
+    "persist-clflushopt": ("store+clflushopt", "write"),
+    "persist-clflush": ("store+clflush", "write"),
+}
+"""Kernel to the instruction and operation its figures are called by."""
+
+SEQUENTIAL = "-sequential"
+"""Ending of the kernels that write in order of addresses."""
+
+REGION_STEP = 4
+
+
+class Writes(Surface):
+    """Latency of a write and its fence."""
+
+    group = "persist"
+    summary = "idle write and persist latency by region size and instruction"
+
+    def points(self, plan: Plan) -> list[Point]:
+        """Return the points; see `Surface.points`."""
+        regions = plan.regions(REGION_STEP)
+        if plan.quick:
+            # One that the caches hold, one that the memory has to take.
+            regions = sorted({regions[min(1, len(regions) - 1)], regions[-1]})
+        kernels = [name for name in INSTRUCTIONS if plan.has(name)]
+        found = [
+            Point("persist", kernel, plan.page_bytes, region)
+            for kernel in kernels
+            for region in regions
+        ]
+        if not plan.quick:
+            largest = plan.facts.largest_bytes
+            found += [
+                Point("persist", kernel + SEQUENTIAL, plan.page_bytes, largest)
+                for kernel in kernels
+                if plan.has(kernel + SEQUENTIAL)
+            ]
+        return found
+
+    def figures(self, samples: Samples, plan: Plan) -> Parts:
+        """Return the figures; see `Surface.figures`."""
+        parts = Parts()
+        for point, taken in samples.items():
+            kernel = point.kernel.removesuffix(SEQUENTIAL)
+            pattern: Pattern = "random" if kernel == point.kernel else "sequential"
+            instruction, operation = INSTRUCTIONS[kernel]
+            # GB/s of payload are bytes per ns; a fence ends every access.
+            times = [point.access_bytes / value for value in values(taken)]
+            figure = LatencyFigure(
+                operation=operation,
+                pattern=pattern,
+                instruction=instruction,
+                region_bytes=point.region_bytes,
+                page_bytes=point.page_bytes,
+                **ns_figures(median_estimate(times)),
+                **HAD,
+            )
+            parts.latency.append(figure)
+            if point.region_bytes == plan.facts.largest_bytes:
+                note = f"the {point.region_bytes >> 20} MiB region"
+                parts.latency.append(msgspec.structs.replace(figure, region_bytes=None, note=note))
+        return parts
+
+    def lacking(self, plan: Plan) -> str:
+        """Return what cannot be had; see `Surface.lacking`."""
+        missing = [text for name, (text, _) in INSTRUCTIONS.items() if not plan.has(name)]
+        if not missing:
+            return ""
+        return f"latency of {', '.join(missing)} was not measured: not to be had here"
+
+
+SURFACES.register("writes")(Writes())
