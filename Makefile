@@ -54,7 +54,7 @@ benchmarks: $(VENV)/.set-up-tests ## our own costs and errors beside their peers
 	@$(PYTHON) -m benchmarks
 
 reproduce: setup ## published figures against what nearfar computes
-	@$(PYTHON) -m benchmarks.reproduce
+	@$(NEARFAR) reproduce --all
 
 docs: setup ## the reference pages, generated from the code, into build/docs
 	@$(PYTHON) docs/build.py

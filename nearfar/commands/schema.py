@@ -16,6 +16,7 @@ KINDS = {
         documents.WorkloadProfile,
         documents.Prediction,
         documents.Plan,
+        documents.Reproduction,
     )
 }
 
@@ -26,7 +27,7 @@ def schema(kind: str) -> None:
     Parameters
     ----------
     kind
-        device-profile, machine-profile, workload-profile, prediction or plan.
+        device-profile, machine-profile, workload-profile, prediction, plan or reproduction.
     """
     if kind not in KINDS:
         raise CommandError(

@@ -10,6 +10,7 @@ from nearfar.documents.header import Document, Producer, load, producer, save, s
 from nearfar.documents.machine import MachineProfile
 from nearfar.documents.plan import Plan
 from nearfar.documents.prediction import Prediction
+from nearfar.documents.study import Reproduction
 from nearfar.documents.workload import WorkloadProfile
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Plan",
     "Prediction",
     "Producer",
+    "Reproduction",
     "WorkloadProfile",
     "load",
     "producer",

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import statistics
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
-from benchmarks import cycle_level
+from nearfar.study import cycle_level
 
 pytestmark = pytest.mark.skipif(
     not cycle_level.REFERENCE.is_file(),

@@ -39,8 +39,9 @@ from nearfar.predict.traffic import (
     WRITE_BACK_STREAM,
     PhaseTraffic,
 )
+from nearfar.study.study import SHARED
 
-REFERENCE = Path(__file__).parents[1] / "../shared/reference/cycle-level/cycle-level.json"
+REFERENCE = SHARED / "reference/cycle-level/cycle-level.json"
 CYCLES_PER_NS = 3.0
 HIT_CYCLES = 5.0
 """The first-level cache's latency, as the reference's README states it."""
@@ -117,15 +118,15 @@ class Case:
         return self.predicted[model] / self.truth - 1.0
 
 
-def load() -> dict[str, Any]:
+def load(reference: Path = REFERENCE) -> dict[str, Any]:
     """Return the reference runs, or say that they are not here."""
-    if not REFERENCE.is_file():
+    if not reference.is_file():
         raise NearfarError(
-            f"the cycle-level runs are not here ({REFERENCE.name} is shared beside the "
+            f"the cycle-level runs are not here ({reference.name} is shared beside the "
             "repository, in shared/reference/cycle-level)",
             ExitCode.MACHINE_LACKS,
         )
-    found: dict[str, Any] = json.loads(REFERENCE.read_text())
+    found: dict[str, Any] = json.loads(reference.read_text())
     return found
 
 

@@ -1,0 +1,89 @@
+"""Reproduction: published figures beside what nearfar computes, study by study."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from nearfar.documents.header import Document
+
+
+class Comparison(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One published figure beside ours, in the unit of its table."""
+
+    what: str
+    published: float | None
+    """None: the source prints no number."""
+    ours: float | None
+    """None: not computed here; `note` says why."""
+    difference: float | None = None
+    """ours / published - 1."""
+    low: float | None = None
+    high: float | None = None
+    """Interval of ours."""
+    rivals: dict[str, float] = {}
+    """Other predictions of the same figure, such as the source's own model."""
+    judged: bool = True
+    """Whether it counts in the table's errors; `note` says why not."""
+    note: str = ""
+
+
+class Errors(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Relative errors over a table's judged rows, as fractions."""
+
+    mean: float
+    """Of absolute values."""
+    max: float
+    bias: float
+    """Mean with sign: above zero, too high."""
+    rows: int
+
+
+class ComparisonTable(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Published figures of one kind beside ours."""
+
+    title: str
+    cited: str
+    """Table, figure or page of the source."""
+    unit: str
+    rows: list[Comparison]
+    errors: dict[str, Errors] = {}
+    """By predictor: ours, and each rival."""
+    note: str = ""
+
+
+class TextTable(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A table of words: steps and what each printed, or oddities of the source."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class StudyResult(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One study, run here."""
+
+    name: str
+    title: str
+    source: str
+    """Citation of what was published."""
+    inputs: str = ""
+    """What ours is computed from, and nothing else."""
+    skipped: str = ""
+    """Why it could not run here; empty where it did."""
+    tables: list[ComparisonTable] = []
+    texts: list[TextTable] = []
+    verdict: list[str] = []
+    """In words, with where ours is worse."""
+    picture: str = ""
+    """File of the picture, if one was drawn."""
+
+
+class Reproduction(Document, kw_only=True, forbid_unknown_fields=True):
+    """Studies, run here."""
+
+    KIND: ClassVar[str] = "reproduction"
+    VERSION: ClassVar[int] = 1
+
+    studies: list[StudyResult]

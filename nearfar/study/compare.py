@@ -1,0 +1,103 @@
+"""Tables of published beside ours, and their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfar.documents.study import Comparison, ComparisonTable, Errors
+
+
+def row(
+    what: str,
+    published: float | None,
+    ours: float | None,
+    *,
+    interval: tuple[float, float] | None = None,
+    rivals: dict[str, float] | None = None,
+    judged: bool = True,
+    note: str = "",
+) -> Comparison:
+    """Return one comparison with its difference."""
+    low, high = interval if interval is not None else (None, None)
+    return Comparison(
+        what=what,
+        published=None if published is None else float(published),
+        ours=None if ours is None else float(ours),
+        difference=relative(ours, published),
+        low=None if low is None else float(low),
+        high=None if high is None else float(high),
+        rivals={name: float(value) for name, value in (rivals or {}).items()},
+        judged=judged,
+        note=note,
+    )
+
+
+def table(
+    title: str, cited: str, unit: str, rows: Iterable[Comparison], note: str = ""
+) -> ComparisonTable:
+    """Return a table with the errors of ours and of every rival over its judged rows."""
+    kept = list(rows)
+    judged = [r for r in kept if r.judged and r.published]
+    by_name: dict[str, list[float]] = {}
+    for each in judged:
+        for name, value in {"ours": each.ours, **each.rivals}.items():
+            error = relative(value, each.published)
+            if error is not None:
+                by_name.setdefault(name, []).append(error)
+    return ComparisonTable(
+        title=title,
+        cited=cited,
+        unit=unit,
+        rows=kept,
+        errors={name: errors(found) for name, found in by_name.items()},
+        note=note,
+    )
+
+
+def errors(relative_errors: list[float]) -> Errors:
+    """Return mean and greatest absolute error and the mean with sign."""
+    count = len(relative_errors)
+    return Errors(
+        mean=sum(abs(e) for e in relative_errors) / count,
+        max=max(abs(e) for e in relative_errors),
+        bias=sum(relative_errors) / count,
+        rows=count,
+    )
+
+
+def column(found: ComparisonTable, name: str = "ours") -> NDArray[np.float64]:
+    """Return ours, published or a rival's figures of every row, to draw; NaN where one lacks."""
+    values = [
+        row.published if name == "published" else row.ours if name == "ours" else row.rivals[name]
+        for row in found.rows
+    ]
+    return np.array([np.nan if value is None else value for value in values])
+
+
+def covered(found: ComparisonTable) -> tuple[int, int]:
+    """Return how many judged figures lie inside the interval of ours, and of how many."""
+    with_interval = [
+        r for r in found.rows if r.judged and r.published is not None and r.low is not None
+    ]
+    inside = sum((r.low or 0.0) <= (r.published or 0.0) <= (r.high or 0.0) for r in with_interval)
+    return inside, len(with_interval)
+
+
+def relative(ours: float | None, published: float | None) -> float | None:
+    """Return ours / published - 1; None where either lacks."""
+    if ours is None or not published:
+        return None
+    return float(ours) / float(published) - 1.0
+
+
+def percent(fraction: float, signed: bool = False) -> str:
+    """Return a fraction as a percentage with one decimal."""
+    return f"{fraction * 100:{'+' if signed else ''}.1f} %"
+
+
+def mean_max(found: Errors) -> str:
+    """Return an error's mean and maximum for a sentence."""
+    return f"{percent(found.mean)} mean, {percent(found.max)} at most"

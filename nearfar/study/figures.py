@@ -1,0 +1,52 @@
+"""Published figures as data: one TOML file per source in `published/`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FOLDER = Path(__file__).parent / "published"
+
+Column = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Published:
+    """The figures of one source."""
+
+    citation: str
+    machine: str
+    tables: dict[str, Any]
+    values: dict[str, Any]
+    """Single figures, each a table with `value` and `where`."""
+
+    def columns(self, key: str) -> dict[str, Column]:
+        """Return the columns of table `key` by name, in the units the file states."""
+        found = self.tables[key]
+        rows = np.asarray(found["rows"], dtype=float)
+        if rows.shape[1] != len(found["columns"]):
+            raise AssertionError(f"table {key}: rows do not have the columns named")
+        return {name: rows[:, i] for i, name in enumerate(found["columns"])}
+
+    def value(self, key: str) -> float:
+        """Return a single figure, in the unit its name ends with."""
+        return float(self.values[key]["value"])
+
+
+@cache
+def published(name: str) -> Published:
+    """Return the figures of one source by the name of its file."""
+    found = tomllib.loads((FOLDER / f"{name}.toml").read_text())
+    source = found["source"]
+    return Published(
+        citation=source["citation"],
+        machine=source.get("machine", ""),
+        tables=found.get("tables", {}),
+        values=found.get("values", {}),
+    )
