@@ -1,0 +1,152 @@
+"""Drift: what moved since an earlier run on the same memory and machine, beyond both runs' noise.
+
+Tools that print one number cannot tell a change of the machine from noise. A guide to Intel's MLC
+shows the same command reading 87.8 ns and later 185.7 ns "until reboot", cause not found; with
+two profiles that is one warning that names what to check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.units import format_bytes
+from nearfar.documents import DeviceProfile
+from nearfar.documents.device import Drift
+from nearfar.documents.header import load
+
+LEAP = 1.5
+"""Times from which a change is too large for noise, temperature or a neighbour: something of the
+machine is in another state. Run-to-run shifts in the authors' trials were 6 to 14 %."""
+
+SHOWN = 3
+"""Drifts named in one warning; the profile has them all."""
+
+CHECKS = (
+    "huge pages (memory too fragmented since boot: grep AnonHugePages /proc/self/smaps, "
+    "echo 1 > /proc/sys/vm/compact_memory)",
+    "prefetchers left switched off by a tool that was killed (rdmsr -a 0x1a4)",
+    "pages on another node (numactl --hardware, numastat -m)",
+    "the clock (cpupower frequency-info)",
+    "Memory Mode, where a cache of DRAM stands before the memory",
+)
+"""What leaves a machine slow until it is booted again, most likely first."""
+
+
+@dataclass(frozen=True)
+class _Value:
+    value: float
+    low: float
+    high: float
+    unit: str
+
+
+def earlier_run(path: Path) -> DeviceProfile | None:
+    """Return the profile measured earlier at `path`; None: there is none to compare with."""
+    if not path.is_file():
+        return None
+    try:
+        before = load(path, DeviceProfile)
+    except NearfarError:
+        return None  # another document, or of another version: not an earlier run
+    return before if before.measured is not None else None
+
+
+def comparable(now: DeviceProfile, before: DeviceProfile) -> bool:
+    """Say whether both were measured of the same memory on the same machine."""
+    return (
+        now.measured is not None
+        and before.measured is not None
+        and now.measured.memory_spec == before.measured.memory_spec
+        and now.producer.host == before.producer.host
+        and now.producer.cpu_model == before.producer.cpu_model
+    )
+
+
+def compare(now: DeviceProfile, before: DeviceProfile) -> list[Drift]:
+    """Return how every figure that both runs have moved; empty where they are not comparable.
+
+    A figure is beyond noise if the intervals of both runs are apart, and its change is more than
+    either run differed from itself (A/A floor).
+    """
+    if not comparable(now, before) or now.measured is None or before.measured is None:
+        return []
+    floor = max(now.measured.noise_floor, before.measured.noise_floor)
+    earlier = dict(_figures(before))
+    drifts: list[Drift] = []
+    for name, value in _figures(now):
+        old = earlier.get(name)
+        if old is None or old.value <= 0:
+            continue
+        apart = value.low > old.high or value.high < old.low
+        drifts.append(
+            Drift(
+                figure=name,
+                before=old.value,
+                now=value.value,
+                unit=value.unit,
+                since=before.producer.time_utc,
+                beyond_noise=apart and abs(value.value / old.value - 1) > floor,
+            )
+        )
+    return drifts
+
+
+def warnings(drifts: list[Drift]) -> list[str]:
+    """Return one sentence on what moved beyond noise; empty where nothing did."""
+    moved = sorted((one for one in drifts if one.beyond_noise), key=_times, reverse=True)
+    if not moved:
+        return []
+    named = "; ".join(
+        f"{one.figure} {one.before:.1f} {one.unit} then, {one.now:.1f} now" for one in moved[:SHOWN]
+    )
+    rest = f" and {len(moved) - SHOWN} more" if len(moved) > SHOWN else ""
+    text = (
+        f"{len(moved)} of {len(drifts)} figures moved beyond noise since {moved[0].since}: "
+        f"{named}{rest}"
+    )
+    if _times(moved[0]) >= LEAP:
+        text += (
+            "; so large a change is a machine in another state, which often lasts until reboot: "
+            "check " + "; ".join(CHECKS)
+        )
+    return [text]
+
+
+def _times(drift: Drift) -> float:
+    ratio = drift.now / drift.before if drift.now > 0 else float("inf")
+    return max(ratio, 1 / ratio)
+
+
+def _figures(device: DeviceProfile) -> Iterator[tuple[str, _Value]]:
+    """Yield every figure with an interval, under a name that says what it is."""
+    for one in device.latency:
+        where = format_bytes(one.region_bytes) if one.region_bytes else "beyond all buffers"
+        name = f"{one.pattern} {one.instruction} latency, {where}{_pages(one.page_bytes)}"
+        name += _stride(one.stride_bytes)
+        if one.low_ns is not None and one.high_ns is not None:
+            yield name, _Value(one.value_ns, one.low_ns, one.high_ns, "ns")
+    for chain in device.chains:
+        if chain.low_ns is not None and chain.high_ns is not None:
+            name = f"{chain.chains} chains{_pages(chain.page_bytes)}"
+            yield name, _Value(chain.value_ns, chain.low_ns, chain.high_ns, "ns")
+    for rate in device.bandwidth:
+        if rate.low_gb_per_s is None or rate.high_gb_per_s is None:
+            continue
+        name = f"{rate.pattern} {rate.operation} bandwidth"
+        if rate.read_share is not None:
+            name += f", {rate.read_share:.0%} reads"
+        name += f", {rate.threads or 'best'} threads"
+        name += f", {rate.access_bytes} B" if rate.access_bytes is not None else ""
+        name += _stride(rate.stride_bytes)
+        yield name, _Value(rate.value_gb_per_s, rate.low_gb_per_s, rate.high_gb_per_s, "GB/s")
+
+
+def _pages(page_bytes: int | None) -> str:
+    return f", {format_bytes(page_bytes)} pages" if page_bytes else ""
+
+
+def _stride(stride_bytes: int | None) -> str:
+    return f", every {stride_bytes} B" if stride_bytes else ""

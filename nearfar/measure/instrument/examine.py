@@ -1,0 +1,90 @@
+"""Runs all probes on a subject and gathers what they say."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from nearfar.documents.device import LatencyFigure
+from nearfar.measure.instrument import msr, prefetch, siblings, timer, tlb
+from nearfar.measure.instrument.verdict import Probe, Verdict
+from nearfar.measure.instrument.watch import Watch
+from nearfar.measure.subject import Point, Sample, Subject
+
+ROUNDS = 7
+"""Samples of each point: intervals of a median need six to be narrower than the extremes."""
+
+PROBES = cast("tuple[Probe, ...]", (timer, tlb, prefetch))
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """What the instrument is like, here and now."""
+
+    verdicts: tuple[Verdict, ...]
+    samples: dict[Point, list[Sample]]
+    """All that was measured for it, for the Parquet file."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Facts for `MeasuredContext.environment`."""
+        return {key: text for verdict in self.verdicts for key, text in verdict.facts.items()}
+
+    @property
+    def warnings(self) -> list[str]:
+        """One sentence with its remedy for what figures suffer from, or what could not be seen."""
+        return [verdict.warning for verdict in self.verdicts if verdict.warning]
+
+    @property
+    def latency(self) -> list[LatencyFigure]:
+        """Figures for the DeviceProfile."""
+        return [figure for verdict in self.verdicts for figure in verdict.latency]
+
+
+def examine(
+    subject: Subject,
+    *,
+    rounds: int = ROUNDS,
+    watch: Watch | None = None,
+    root: Path = Path("/"),
+    progress: Progress = lambda _what, _share: None,
+    sample: Callable[[Point], Sample] | None = None,
+) -> Instrument:
+    """Run every probe on `subject`; some 3 s on real memory.
+
+    A subject with an attribute `cpus` runs on this machine (`Sampler`): its CPUs, prefetcher
+    registers and, by `watch` or one of its own, clock and interruptions are looked at too.
+    `sample` replaces ``subject.sample``, such as one that also stores.
+    """
+    facts = subject.facts()
+    cpus: tuple[int, ...] = tuple(getattr(subject, "cpus", ()))
+    if cpus and watch is None:
+        watch = Watch(cpus)
+    take = sample or subject.sample
+    wanted = list(dict.fromkeys(point for probe in PROBES for point in probe.points(facts)))
+    samples: dict[Point, list[Sample]] = {point: [] for point in wanted}
+    dice = random.Random(1)
+    for number in range(rounds):
+        if watch is not None:
+            watch.round(number)
+        for index, point in enumerate(dice.sample(wanted, len(wanted))):
+            samples[point].append(take(point))
+            done = (number + (index + 1) / len(wanted)) / rounds
+            progress("examining the instrument", done)
+    values = {point: [one.value for one in taken] for point, taken in samples.items()}
+    verdicts = [verdict for probe in PROBES for verdict in probe.judge(facts, values)]
+    if cpus and watch is not None:
+        verdicts += [msr.judge(cpus, root), siblings.judge(cpus, root)]
+        verdicts += watch.verdicts(disturbed_share(samples.values()))
+    return Instrument(tuple(verdicts), samples)
+
+
+def disturbed_share(samples: Iterable[list[Sample]]) -> float:
+    """Return which share of all samples says that it was interrupted."""
+    taken = [one for values in samples for one in values]
+    return sum(one.disturbed for one in taken) / len(taken) if taken else 0.0

@@ -1,0 +1,17 @@
+"""The plain chase: what every probe and every protocol is compared with."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from nearfar.measure.subject import Facts, Point
+
+
+def plain_chase(facts: Facts, figure: Literal["instrument", "protocol"] = "instrument") -> Point:
+    """Return dependent loads, random over the largest region, on the largest pages there are."""
+    return Point(figure, "chase", facts.page_sizes[0], facts.largest_bytes)
+
+
+def page_name(page_bytes: int) -> str:
+    """Return ``2 MiB`` or ``4 KiB``."""
+    return f"{page_bytes >> 20} MiB" if page_bytes >= 1 << 20 else f"{page_bytes >> 10} KiB"

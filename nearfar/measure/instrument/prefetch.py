@@ -1,0 +1,83 @@
+"""Prefetchers, by what they do: what a line costs that a prefetcher could have brought.
+
+A random chase cannot be foreseen; the same dependent loads in order, or at a constant stride, can.
+A device's own buffer also makes neighbours cheaper, but never cheaper than the way to the device:
+a line that costs as little as one of the last-level cache was brought before it was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import median
+
+from nearfar.measure.instrument.plain import plain_chase
+from nearfar.measure.instrument.verdict import Values, Verdict
+from nearfar.measure.subject import Facts, Point
+
+STRIDES_BYTES = (64, 128, 256, 512, 1024, 2048)
+"""Up to half a small page: prefetchers do not cross pages of 4 KiB, so that larger strides show
+only whether they come back after one."""
+
+BROUGHT = 0.25
+"""Cost over that of a random line below which only a cache can have served it: the best buffer hit
+published of a device is 0.48 of its medium (Optane 100, 181 of 377 ns), a row-buffer hit of DRAM
+some 0.6."""
+
+CHEAPER = 0.9
+"""Cost over a random line's below which something made it cheaper, prefetcher or buffer; 10 % is
+more than the noise of a median of a few rounds."""
+
+
+def points(facts: Facts) -> list[Point]:
+    """Return the plain chase, pairs of neighbours in random order, and constant strides."""
+    plain = plain_chase(facts)
+    found = [plain, _pairs(plain)]
+    if "chase-sequential" in facts.kernels:
+        found += [_strided(plain, stride) for stride in STRIDES_BYTES]
+    return found
+
+
+def judge(facts: Facts, values: Values) -> list[Verdict]:
+    """Say which prefetchers were seen at work, and which strides they follow."""
+    plain = plain_chase(facts)
+    random_ns = median(values[plain])
+    # A pair costs a random line and its neighbour; the figure is the mean of both.
+    neighbour = max(2 * median(values[_pairs(plain)]) / random_ns - 1, 0.0)
+    shares = {
+        stride: median(values[_strided(plain, stride)]) / random_ns
+        for stride in STRIDES_BYTES
+        if _strided(plain, stride) in values
+    }
+    followed = [stride for stride, share in shares.items() if share < BROUGHT]
+    unclear = [stride for stride, share in shares.items() if BROUGHT <= share < CHEAPER]
+    parts = [f"the neighbour of a random line costs {neighbour:.0%} of it ({_cause(neighbour)})"]
+    if followed:
+        parts.append(f"strides of {_list(followed)} B are prefetched")
+    if unclear:
+        parts.append(f"strides of {_list(unclear)} B are cheaper, by a prefetcher or a buffer")
+    if shares and not followed and not unclear:
+        parts.append("no stride is prefetched")
+    kept = {
+        "prefetch_neighbour": f"{neighbour:.2f}",
+        "prefetched_strides_bytes": ",".join(map(str, followed)) or "none",
+        **{f"stride_{stride}_cost": f"{share:.2f}" for stride, share in shares.items()},
+    }
+    return [Verdict("prefetch", "good", "; ".join(parts), facts=kept)]
+
+
+def _cause(share: float) -> str:
+    if share < BROUGHT:
+        return "an adjacent-line prefetcher works"
+    return "a prefetcher that comes late, or a buffer" if share < CHEAPER else "nobody brings it"
+
+
+def _list(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _pairs(plain: Point) -> Point:
+    return replace(plain, access_bytes=128)
+
+
+def _strided(plain: Point, stride: int) -> Point:
+    return replace(plain, kernel="chase-sequential", stride_bytes=0 if stride == 64 else stride)

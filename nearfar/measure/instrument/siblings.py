@@ -1,0 +1,48 @@
+"""Which CPUs measure, and that none shares its core with another that does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from nearfar.machine.sysfs import Tree
+from nearfar.measure.instrument.verdict import Verdict
+from nearfar.measure.topology import node_cpus
+
+
+def judge(
+    cpus: tuple[int, ...], root: Path = Path("/"), allowed: set[int] | None = None
+) -> Verdict:
+    """Say which CPUs were chosen, why, and whose siblings were left idle."""
+    tree = Tree(root)
+    allowed = os.sched_getaffinity(0) if allowed is None else allowed
+    idle: set[int] = set()
+    shared: list[tuple[int, int]] = []
+    known = True
+    for cpu in cpus:
+        found = tree.cpu_list(f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        known = known and found is not None
+        others = set(found or []) - {cpu}
+        shared += [(cpu, other) for other in sorted(others & set(cpus)) if cpu < other]
+        idle |= others - set(cpus)
+    first = cpus[0]
+    listed = ", ".join(map(str, cpus))
+    node = next((n for n in range(1024) if first in node_cpus(n, root)), None)
+    why = f"CPU{'s' if len(cpus) > 1 else ''} {listed} measured: one of each core"
+    why += f" of node {node}" if node is not None else ""
+    if len(allowed) < (os.cpu_count() or 1):
+        why += f" that this process may use ({len(allowed)} of {os.cpu_count()} CPUs)"
+    kept = {"cpus_chosen": listed, "siblings_idle": ", ".join(map(str, sorted(idle))) or "none"}
+    if shared:
+        pairs = ", ".join(f"{one} and {other}" for one, other in shared)
+        return Verdict(
+            "cpus",
+            "doubtful",
+            f"CPUs {pairs} are two threads of one core and share its caches and load buffers",
+            "measure with fewer threads: --threads",
+            kept,
+        )
+    if not known:
+        return Verdict("cpus", "unknown", f"{why}; the kernel does not name siblings", facts=kept)
+    why += f"; their siblings {kept['siblings_idle']} were left idle" if idle else ""
+    return Verdict("cpus", "good", why, facts=kept)

@@ -1,0 +1,67 @@
+"""The timer: what timing one access costs, how fine it is, what is left after taking it off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import median
+
+from nearfar.base.statistics import difference_estimate
+from nearfar.measure.instrument.plain import plain_chase
+from nearfar.measure.instrument.verdict import Values, Verdict
+from nearfar.measure.subject import Facts, Point
+
+TIMED = 20_000
+"""Accesses timed singly: the median of so many is known to far less than a nanosecond."""
+
+COARSE = 0.1
+"""Resolution over latency from which single accesses fall on visible steps: beyond it percentiles
+of single accesses are the timer's, not the memory's."""
+
+LEFT_OVER = 0.1
+"""Share of the latency that timing each access may add although the clock's cost was taken off:
+fences around an access also stop what overlapped with it."""
+
+
+def points(facts: Facts) -> list[Point]:
+    """Return the plain chase, and the same with every access timed by itself."""
+    plain = plain_chase(facts)
+    return [plain, _each(plain)]
+
+
+def judge(facts: Facts, values: Values) -> list[Verdict]:
+    """Compare timing each access with timing many at once."""
+    plain = plain_chase(facts)
+    latency_ns = median(values[plain])
+    left = difference_estimate(values[_each(plain)], values[plain])
+    text = (
+        f"timing one access costs {facts.timer_overhead_ns:.1f} ns, which is taken off, in steps "
+        f"of {facts.timer_resolution_ns:.2g} ns; {left.value:+.1f} ns [{left.low:+.1f}, "
+        f"{left.high:+.1f}] are left beside accesses timed together"
+    )
+    coarse = facts.timer_resolution_ns > COARSE * latency_ns
+    leaves = abs(left.value) > LEFT_OVER * latency_ns and not left.low <= 0 <= left.high
+    remedy = ""
+    if coarse:
+        remedy = (
+            "percentiles of single accesses come in steps; choose the TSC as clock source "
+            "(echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource)"
+        )
+    elif leaves:
+        remedy = "compare percentiles of single accesses with each other, not with the mean latency"
+    return [
+        Verdict(
+            "timer",
+            "doubtful" if coarse or leaves else "good",
+            text,
+            remedy,
+            {
+                "timer_overhead_ns": f"{facts.timer_overhead_ns:.2f}",
+                "timer_resolution_ns": f"{facts.timer_resolution_ns:.3g}",
+                "timer_left_over_ns": f"{left.value:.2f}",
+            },
+        )
+    ]
+
+
+def _each(plain: Point) -> Point:
+    return replace(plain, each=True, accesses=TIMED)

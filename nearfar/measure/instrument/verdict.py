@@ -1,0 +1,50 @@
+"""What a probe says: a sentence, whether figures suffer, a remedy, and facts to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from nearfar.documents.device import LatencyFigure
+from nearfar.measure.subject import Facts, Point
+
+State = Literal["good", "doubtful", "unknown"]
+"""doubtful: figures suffer. unknown: could not be seen; a warning where a remedy would show it."""
+
+Values = Mapping[Point, Sequence[float]]
+"""One value a round of every point."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of one thing."""
+
+    name: str
+    """Such as "tlb"; first part of the keys of `facts`."""
+    state: State
+    text: str
+    """One sentence, with figures."""
+    remedy: str = ""
+    """What a person can do, as a command where there is one."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """For `MeasuredContext.environment`."""
+    latency: tuple[LatencyFigure, ...] = ()
+    """Figures that belong into the DeviceProfile."""
+
+    @property
+    def warning(self) -> str:
+        """The sentence to warn with; empty: nothing to warn of."""
+        if self.state == "good" or (self.state == "unknown" and not self.remedy):
+            return ""
+        return f"{self.text}: {self.remedy}" if self.remedy else self.text
+
+
+class Probe(Protocol):
+    """One module of this folder: it names points and judges their values."""
+
+    def points(self, facts: Facts) -> list[Point]:
+        """Return what to measure; empty where the subject cannot show it."""
+
+    def judge(self, facts: Facts, values: Values) -> list[Verdict]:
+        """Say what the values of all probes' points show of this one's matter."""
