@@ -1,0 +1,11 @@
+"""Pictures of a measured memory: one kind of figure a file, found by the registry.
+
+To add one: a file with a function marked ``@FIGURES.register("name")`` that returns the panels it
+can draw of what is there (none, if nothing is). To remove it: delete the file.
+"""
+
+from nearfar.measure.plot._data import Drawing, Panel
+from nearfar.measure.plot._draw import ENDINGS, check_ending, plot, plot_drawing
+from nearfar.measure.plot._registry import FIGURES
+
+__all__ = ["ENDINGS", "FIGURES", "Drawing", "Panel", "check_ending", "plot", "plot_drawing"]

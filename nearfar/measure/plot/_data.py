@@ -1,0 +1,34 @@
+"""What there is to draw of one memory, and a panel of a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nearfar.documents.device import DeviceProfile
+from nearfar.documents.machine import JointLimit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from nearfar.measure.infer.findings import Evidence
+    from nearfar.measure.samples import Record
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One memory: its profile and, where they were kept, samples, evidence and joint limits."""
+
+    device: DeviceProfile
+    records: Sequence[Record] = ()
+    evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    joint_limits: Sequence[JointLimit] = ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes with its heading; `draw` fills it."""
+
+    title: str
+    draw: Callable[[Axes], None]

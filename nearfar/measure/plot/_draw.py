@@ -1,0 +1,107 @@
+"""Lay out the panels of a memory and write them as one picture."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.files import atomic_path
+from nearfar.documents.device import DeviceProfile
+from nearfar.documents.machine import JointLimit
+from nearfar.measure.plot._data import Drawing, Panel
+
+if TYPE_CHECKING:
+    from nearfar.measure.infer.findings import Evidence
+    from nearfar.measure.samples import Record
+
+ENDINGS = (".png", ".svg", ".pdf")
+COLUMNS = 3
+PANEL_INCHES = (5.2, 4.3)
+MOST_PANELS = 60
+"""Beyond, a PNG would be taller than programs show; what is over is said in the heading."""
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a picture whose ending matplotlib has no writer for."""
+    if path.suffix.lower() not in ENDINGS:
+        raise NearfarError(f"cannot draw {path}: its name must end in {', '.join(ENDINGS)}")
+
+
+def plot(
+    device: DeviceProfile,
+    path: Path,
+    *,
+    records: Sequence[Record] = (),
+    evidence: Mapping[str, Evidence] | None = None,
+    joint_limits: Sequence[JointLimit] = (),
+    figures: Sequence[str] = (),
+) -> list[str]:
+    """Draw all that there is of `device` to `path` and return the panels' titles.
+
+    `records` are samples (of a store or a Parquet file), `evidence` what inference gave;
+    `figures` names the kinds to draw, empty: all. The ending chooses the format.
+    """
+    return plot_drawing(Drawing(device, records, evidence or {}, joint_limits), path, figures)
+
+
+def plot_drawing(drawing: Drawing, path: Path, figures: Sequence[str] = ()) -> list[str]:
+    """Draw `drawing` to `path`; see `plot`."""
+    check_ending(path)
+    panels = panels_of(drawing, figures)
+    if not panels:
+        kinds = f" of the kind {', '.join(figures)}" if figures else ""
+        raise NearfarError(f"{drawing.device.name} holds nothing to draw{kinds}")
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    # Fixed ids and no date: the same data give the same file.
+    mpl.rcParams["svg.hashsalt"] = "nearfar"
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    shown = panels[:MOST_PANELS]
+    columns = min(COLUMNS, len(shown))
+    rows = math.ceil(len(shown) / columns)
+    width, height = PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows + 0.5
+    # Pads in inches: headings of one row stay off the legends of the row above.
+    layout = ConstrainedLayoutEngine(h_pad=0.12, w_pad=0.1)
+    figure = Figure(figsize=(width, height), layout=layout)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel, axes in zip(shown, grid, strict=False):
+        panel.draw(axes)
+        axes.set_title(textwrap.fill(panel.title, 62), fontsize=10)
+    for axes in grid[len(shown) :]:
+        axes.set_axis_off()
+    more = f" ({len(panels) - len(shown)} more not drawn)" if len(panels) > len(shown) else ""
+    figure.suptitle(drawing.device.title + more, fontsize=12)
+    form = path.suffix[1:].lower()
+    metadata: dict[str, Any] = {"Date": None} if form == "svg" else {}
+    if form == "pdf":
+        metadata = {"CreationDate": None}
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, format=form, dpi=110, metadata=metadata)
+    return [panel.title for panel in shown]
+
+
+def panels_of(drawing: Drawing, figures: Sequence[str] = ()) -> list[Panel]:
+    """Return all panels of the kinds `figures` (empty: all) that `drawing` has data for."""
+    from nearfar.measure.plot._registry import FIGURES
+
+    for name in figures:
+        FIGURES.get(name)
+    names = [name for name in ORDER if name in FIGURES.names()]
+    names += [name for name in FIGURES.names() if name not in names]
+    return [
+        panel
+        for name in names
+        if not figures or name in figures
+        for panel in FIGURES.get(name)(drawing)
+    ]
+
+
+ORDER = ("latency", "chains", "bandwidth", "plane", "loaded", "tails", "splits", "evidence")
+"""As people read a memory: idle, loaded, then how it is known. Others follow by name."""

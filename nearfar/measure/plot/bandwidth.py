@@ -1,0 +1,81 @@
+"""Bandwidth over threads, and over the size of an access."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from nearfar.documents.device import BandwidthFigure
+from nearfar.measure.plot import _axes
+from nearfar.measure.plot._data import Drawing, Panel
+from nearfar.measure.plot._registry import FIGURES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Key = Literal["threads", "access_bytes"]
+
+
+@FIGURES.register("bandwidth")
+def panels(drawing: Drawing) -> list[Panel]:
+    """Return up to two panels: by threads (best access size), by access size (best threads)."""
+    found = []
+    by_threads = _best(drawing.device.bandwidth, "threads")
+    if by_threads:
+        found.append(Panel("Bandwidth by threads", lambda axes: _threads(axes, by_threads)))
+    by_size = _best(drawing.device.bandwidth, "access_bytes")
+    if by_size:
+        found.append(Panel("Bandwidth by access size", lambda axes: _sizes(axes, by_size)))
+    return found
+
+
+def _best(figures: list[BandwidthFigure], key: Key) -> dict[str, list[BandwidthFigure]]:
+    """Return, by what is done, the best figure at each `key`; kinds with one `key` are left out."""
+    found: dict[str, dict[int, BandwidthFigure]] = {}
+    for figure in figures:
+        at = getattr(figure, key)
+        if at is None or figure.operation == "mixed":
+            continue
+        here = found.setdefault(f"{figure.pattern} {figure.operation}", {})
+        if at not in here or figure.value_gb_per_s > here[at].value_gb_per_s:
+            here[at] = figure
+    return {
+        name: [line[at] for at in sorted(line)]
+        for name, line in sorted(found.items())
+        if len(line) > 1
+    }
+
+
+def _line(axes: Axes, name: str, line: list[BandwidthFigure], key: Key) -> None:
+    x = [getattr(figure, key) for figure in line]
+    (drawn,) = axes.plot(
+        x, [figure.value_gb_per_s for figure in line], marker="o", ms=3, lw=1.3, label=name
+    )
+    low = [figure.low_gb_per_s or figure.value_gb_per_s for figure in line]
+    high = [figure.high_gb_per_s or figure.value_gb_per_s for figure in line]
+    axes.fill_between(x, low, high, color=drawn.get_color(), alpha=0.2, lw=0)
+
+
+def _threads(axes: Axes, lines: dict[str, list[BandwidthFigure]]) -> None:
+    for name, line in lines.items():
+        _line(axes, name, line, "threads")
+    counts = sorted({figure.threads or 1 for line in lines.values() for figure in line})
+    step = max(1, len(counts) // 12)
+    axes.set_xticks(counts[::step], [str(count) for count in counts[::step]])
+    axes.set_xlabel("threads")
+    _finish(axes)
+
+
+def _sizes(axes: Axes, lines: dict[str, list[BandwidthFigure]]) -> None:
+    for name, line in lines.items():
+        _line(axes, name, line, "access_bytes")
+    sizes = [figure.access_bytes or 64 for line in lines.values() for figure in line]
+    _axes.size_axis(axes, min(sizes), max(sizes))
+    axes.set_xlabel("bytes of one access")
+    _finish(axes)
+
+
+def _finish(axes: Axes) -> None:
+    axes.set_ylabel("bandwidth, GB/s (1e9 B/s)")
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.25)
+    _axes.legend(axes)

@@ -1,0 +1,96 @@
+"""Idle latency by size of the region, with the buffers that were inferred from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nearfar.documents.device import BufferFigure, LatencyFigure, WriteQueueFigure
+from nearfar.measure.plot import _axes
+from nearfar.measure.plot._data import Drawing, Panel
+from nearfar.measure.plot._registry import FIGURES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@FIGURES.register("latency")
+def panels(drawing: Drawing) -> list[Panel]:
+    """Return a panel of reads and one of writes, each if there are two regions of a kind."""
+    device = drawing.device
+    found = []
+    for title, chosen in (
+        ("Idle read latency by region", [f for f in device.latency if f.operation == "read"]),
+        ("Idle write latency by region", [f for f in device.latency if f.operation != "read"]),
+    ):
+        lines = _lines(chosen)
+        if lines:
+            reads = chosen[0].operation == "read"
+            buffers = [b for b in device.buffers if (b.operation == "read") == reads]
+            queues = [] if reads else device.write_queues
+            llc = device.measured.llc_bytes if device.measured is not None and reads else 0
+            found.append(Panel(title, _Painter(lines, buffers, queues, llc)))
+    return found
+
+
+@dataclass(frozen=True)
+class _Painter:
+    lines: dict[str, list[LatencyFigure]]
+    buffers: list[BufferFigure]
+    queues: list[WriteQueueFigure]
+    llc_bytes: int
+
+    def __call__(self, axes: Axes) -> None:
+        sizes, values = [], []
+        for label, line in self.lines.items():
+            x = [float(f.region_bytes or 0) for f in line]
+            y = [f.value_ns for f in line]
+            (drawn,) = axes.plot(x, y, marker="o", ms=3, lw=1.3, label=label)
+            low = [f.value_ns if f.low_ns is None else f.low_ns for f in line]
+            high = [f.value_ns if f.high_ns is None else f.high_ns for f in line]
+            axes.fill_between(x, low, high, color=drawn.get_color(), alpha=0.2, lw=0)
+            sizes += x
+            values += y
+        for buffer in self.buffers:
+            _axes.mark_knee(
+                axes,
+                buffer.capacity_bytes,
+                f"{buffer.name} {_axes.size_text(buffer.capacity_bytes)}",
+                buffer.capacity_low_bytes,
+                buffer.capacity_high_bytes,
+            )
+            sizes.append(buffer.capacity_bytes)
+        for queue in self.queues:
+            _axes.mark_knee(
+                axes,
+                queue.capacity_bytes,
+                f"write queue {_axes.size_text(queue.capacity_bytes)}",
+                queue.capacity_low_bytes,
+                queue.capacity_high_bytes,
+            )
+            sizes.append(queue.capacity_bytes)
+        if self.llc_bytes and not self.buffers:
+            text = f"last-level cache {_axes.size_text(self.llc_bytes)}, as the machine says"
+            _axes.mark_knee(axes, self.llc_bytes, text)
+            sizes.append(self.llc_bytes)
+        _axes.size_axis(axes, min(sizes), max(sizes))
+        _axes.time_axis(axes, values)
+        axes.set(xlabel="region", ylabel="time per 64-byte access")
+        axes.grid(alpha=0.25, which="major")
+        _axes.legend(axes)
+
+
+def _lines(figures: Iterable[LatencyFigure]) -> dict[str, list[LatencyFigure]]:
+    """Return figures with a region by what they are of, smallest region first."""
+    lines: dict[str, list[LatencyFigure]] = {}
+    for figure in figures:
+        if figure.region_bytes:
+            pages = f", {_axes.size_text(figure.page_bytes)} pages" if figure.page_bytes else ""
+            name = f"{figure.pattern} {figure.instruction}{pages}"
+            lines.setdefault(name, []).append(figure)
+    return {
+        name: sorted(line, key=lambda figure: figure.region_bytes or 0)
+        for name, line in lines.items()
+        if len({figure.region_bytes for figure in line}) > 1
+    }

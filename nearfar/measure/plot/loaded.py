@@ -1,0 +1,91 @@
+"""The bandwidth-latency family: what an access takes while others draw bandwidth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.documents.device import LoadedLatencyCurve, Tail
+from nearfar.measure.plot import _axes
+from nearfar.measure.plot._data import Drawing, Panel
+from nearfar.measure.plot._registry import FIGURES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PERCENTILES = {
+    "p50": "p50_ns",
+    "p90": "p90_ns",
+    "p99": "p99_ns",
+    "p99.9": "p99_9_ns",
+    "p99.99": "p99_99_ns",
+}
+FEWEST_BEYOND = 5
+"""A percentile with fewer accesses beyond it is luck: it is not drawn."""
+
+
+@FIGURES.register("loaded")
+def panels(drawing: Drawing) -> list[Panel]:
+    """Return a panel of the family for each instruction, and one of percentiles a curve has."""
+    found = []
+    curves = drawing.device.loaded_latency
+    for instruction in sorted({curve.instruction for curve in curves}):
+        family = sorted(
+            (curve for curve in curves if curve.instruction == instruction),
+            key=lambda curve: -curve.read_share,
+        )
+        found.append(
+            Panel(
+                f"Latency of {instruction} under load",
+                lambda axes, family=family: _family(axes, family),  # type: ignore[misc]
+            )
+        )
+        found += [
+            Panel(
+                f"Percentiles of {instruction} under load, {curve.read_share:.0%} reads",
+                lambda axes, curve=curve: _percentiles(axes, curve),  # type: ignore[misc]
+            )
+            for curve in family
+            if curve.tails
+        ]
+    return found
+
+
+def _family(axes: Axes, family: list[LoadedLatencyCurve]) -> None:
+    from matplotlib import colormaps
+
+    shares = [curve.read_share for curve in family]
+    colours = colormaps["viridis"]
+    for curve in family:
+        place = (max(shares) - curve.read_share) / ((max(shares) - min(shares)) or 1)
+        x, y = zip(*curve.points, strict=True)
+        label = f"{curve.read_share:.0%} reads"
+        axes.plot(x, y, marker="o", ms=2.5, lw=1.2, color=colours(place * 0.88), label=label)
+    _axes.time_axis(axes, [ns for curve in family for _, ns in curve.points])
+    axes.set_xlim(left=0)
+    axes.set(xlabel="bandwidth drawn by all, GB/s (1e9 B/s)", ylabel="time per access")
+    axes.grid(alpha=0.25)
+    _axes.legend(axes, columns=4)
+
+
+def _percentiles(axes: Axes, curve: LoadedLatencyCurve) -> None:
+    from matplotlib import colormaps
+
+    colours = colormaps["plasma"]
+    values = []
+    for number, (name, key) in enumerate(PERCENTILES.items()):
+        tails = [tail for tail in curve.tails if _counts(tail, float(name[1:]))]
+        if not tails:
+            continue
+        x = [tail.bandwidth_gb_per_s for tail in tails]
+        y = [getattr(tail, key) for tail in tails]
+        axes.plot(x, y, marker="o", ms=2.5, lw=1.2, color=colours(number * 0.21), label=name)
+        values += y
+    _axes.time_axis(axes, values or [1.0])
+    axes.set_xlim(left=0)
+    axes.set(xlabel="bandwidth drawn by all, GB/s (1e9 B/s)", ylabel="time of single accesses")
+    axes.grid(alpha=0.25)
+    _axes.legend(axes, columns=5)
+
+
+def _counts(tail: Tail, percentile: float) -> bool:
+    return tail.accesses * (1 - percentile / 100) >= FEWEST_BEYOND

@@ -1,0 +1,86 @@
+"""The read/write plane: bandwidth over the share of reads, by threads and by access size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from nearfar.documents.device import BandwidthFigure, Pattern
+from nearfar.measure.plot import _axes
+from nearfar.measure.plot._data import Drawing, Panel
+from nearfar.measure.plot._registry import FIGURES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Key = Literal["threads", "access_bytes"]
+Plane = dict[tuple[float, int], float]
+"""(read share, threads or bytes) to GB/s."""
+
+MOST_CELLS = 150
+"""With more, numbers in the cells are too small to read; the colours stay."""
+
+
+@FIGURES.register("plane")
+def panels(drawing: Drawing) -> list[Panel]:
+    """Return a panel for each pattern and each of threads and access sizes that vary."""
+    found = []
+    patterns: tuple[Pattern, ...] = ("sequential", "random")
+    keys: tuple[tuple[Key, str], ...] = (("threads", "threads"), ("access_bytes", "access size"))
+    for pattern in patterns:
+        chosen = [f for f in drawing.device.bandwidth if f.pattern == pattern]
+        for key, word in keys:
+            plane = _plane(chosen, key)
+            if plane:
+                title = f"Bandwidth by reads and {word}, {pattern}, GB/s"
+                found.append(Panel(title, _painter(plane, key)))
+    return found
+
+
+def _plane(figures: list[BandwidthFigure], key: Key) -> Plane:
+    """Return the best bandwidth at each (read share, key); empty without a real mixture."""
+    ends = {"read": 1.0, "nt-store": 0.0, "write": 0.0}
+    found: Plane = {}
+    mixed = [f for f in figures if f.operation == "mixed" and f.read_share is not None]
+    if not mixed:
+        return {}
+    for figure in figures:
+        at = getattr(figure, key)
+        share = figure.read_share if figure.operation == "mixed" else ends.get(figure.operation)
+        if at is not None and share is not None:
+            place = (share, at)
+            found[place] = max(figure.value_gb_per_s, found.get(place, 0.0))
+    shares, rows = {share for share, _ in found}, {at for _, at in found}
+    return found if len(shares) > 2 and len(rows) > 1 else {}
+
+
+def _painter(plane: Plane, key: Key) -> Callable[[Axes], None]:
+    def draw(axes: Axes) -> None:
+        shares, rows = sorted({s for s, _ in plane}), sorted({r for _, r in plane})
+        grid = np.array([[plane.get((s, r), np.nan) for s in shares] for r in rows])
+        image = axes.imshow(grid, origin="lower", aspect="auto", cmap="viridis", vmin=0)
+        axes.set_xticks(range(len(shares)), [f"{share:.0%}" for share in shares])
+        if len(shares) > 8:
+            axes.tick_params(axis="x", rotation=60)
+        named = [_axes.size_text(r) if key == "access_bytes" else str(r) for r in rows]
+        axes.set_yticks(range(len(rows)), named)
+        axes.set(
+            xlabel="reads of all traffic",
+            ylabel="bytes of one access" if key == "access_bytes" else "threads",
+        )
+        if grid.size <= MOST_CELLS:
+            _numbers(axes, grid)
+        axes.figure.colorbar(image, ax=axes, label="GB/s (1e9 B/s)")
+
+    return draw
+
+
+def _numbers(axes: Axes, grid: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> None:
+    bright = np.nanmax(grid) * 0.6
+    for (row, column), value in np.ndenumerate(grid):
+        if np.isfinite(value):
+            colour = "black" if value > bright else "white"
+            text = f"{value:.3g}"
+            axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=7)

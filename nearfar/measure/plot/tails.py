@@ -1,0 +1,125 @@
+"""Tails of single accesses: how many take longer than a time, one line a point measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfar.base.units import format_ns
+from nearfar.measure.plot import _axes
+from nearfar.measure.plot._data import Drawing, Panel
+from nearfar.measure.plot._registry import FIGURES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from nearfar.measure.samples import Record
+    from nearfar.measure.subject import Point
+
+MOST_LINES = 8
+"""Lines of one panel that can be told apart; of more points, evenly chosen ones are drawn."""
+
+Tail = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+"""Times, ascending, and the share of accesses that take longer."""
+
+
+@FIGURES.register("tails")
+def panels(drawing: Drawing) -> list[Panel]:
+    """Return a panel for each (group, kernel) whose single accesses were timed."""
+    groups: dict[tuple[str, str], dict[Point, list[Record]]] = {}
+    for record in drawing.records:
+        if record.point.each:
+            group = groups.setdefault((record.point.figure, record.point.kernel), {})
+            group.setdefault(record.point, []).append(record)
+    return [
+        Panel(f"Tails of {kernel} ({figure})", _painter(points))
+        for (figure, kernel), points in sorted(groups.items())
+    ]
+
+
+def tail_of(records: list[Record]) -> Tail:
+    """Return the complementary distribution of all single accesses of `records`."""
+    values, weights = [], []
+    for record in records:
+        each = record.sample.each_ns
+        summary = getattr(record, "summary", None)
+        if each is not None and each.size:
+            values.append(np.asarray(each, np.float64))
+            weights.append(np.ones(each.size))
+        elif summary is not None and summary.count:
+            # The bulk by its quantiles, each for as many accesses as lie between two of them.
+            bulk = summary.quantiles_ns[: int(summary.quantiles_ns.size * 0.99)]
+            share = (summary.count - summary.tail_ns.size) / bulk.size
+            values += [bulk.astype(np.float64), summary.tail_ns.astype(np.float64)]
+            weights += [np.full(bulk.size, share), np.ones(summary.tail_ns.size)]
+    if not values:
+        return np.empty(0), np.empty(0)
+    times, counts = np.concatenate(values), np.concatenate(weights)
+    order = np.argsort(times, kind="stable")
+    times, counts = times[order], counts[order]
+    beyond = 1 - (np.cumsum(counts) - counts / 2) / counts.sum()
+    return times, beyond
+
+
+def _painter(points: dict[Point, list[Record]]) -> Callable[[Axes], None]:
+    def draw(axes: Axes) -> None:
+        chosen = list(points)
+        if len(chosen) > MOST_LINES:
+            places = np.linspace(0, len(chosen) - 1, MOST_LINES).round().astype(int)
+            chosen = [chosen[place] for place in places]
+        names = _names(chosen)
+        ends: list[float] = []
+        for point in chosen:
+            times, beyond = tail_of(points[point])
+            if times.size:
+                kept = _thinned(times, beyond)
+                axes.plot(times[kept], beyond[kept], lw=1.2, label=names[point])
+                ends += [max(0.1, float(times[0])), float(times[-1])]
+        _axes.log_axis(axes, "x", ends or [1.0])
+        axes.xaxis.set_major_formatter(lambda value, _: format_ns(value))
+        axes.set_yscale("log")
+        shares = [1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6]
+        low = axes.get_ylim()[0]
+        ticks = [share for share in shares if share >= low]
+        axes.set_yticks(ticks, ["all", *(f"1 in {round(1 / share):,}" for share in ticks[1:])])
+        axes.set_yticks([], minor=True)
+        axes.set(xlabel="time of one access", ylabel="accesses that take longer")
+        axes.tick_params(axis="x", rotation=30)
+        axes.grid(alpha=0.25)
+        _axes.legend(axes, rows_below=2)
+
+    return draw
+
+
+def _thinned(times: NDArray[np.float64], beyond: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return indices of at most some 2000 points, evenly spaced on the logarithmic axis."""
+    if times.size <= 2000:
+        return np.arange(times.size)
+    ranks = np.geomspace(beyond[-1], beyond[0], 2000)
+    return np.unique(np.clip(np.searchsorted(-beyond, -ranks), 0, times.size - 1))
+
+
+def _names(points: list[Point]) -> dict[Point, str]:
+    """Name points by the fields in which they differ."""
+    words: dict[str, Callable[[Point], str]] = {
+        "region_bytes": lambda point: _axes.size_text(point.region_bytes),
+        "page_bytes": lambda point: f"{_axes.size_text(point.page_bytes)} pages",
+        "access_bytes": lambda point: f"accesses of {_axes.size_text(point.access_bytes)}",
+        "fence_every": lambda point: f"fence every {point.fence_every}",
+        "generator": lambda point: f"beside {point.generator}" if point.generator else "alone",
+        "read_share": lambda point: "" if point.read_share is None else f"{point.read_share:.0%} r",
+        "pause_ns": lambda point: (
+            "idle" if point.pause_ns is None else f"rest {format_ns(point.pause_ns)}"
+        ),
+        "rest_ns": lambda point: f"every {format_ns(point.rest_ns)}",
+        "threads": lambda point: f"{point.threads} threads",
+        "window_bytes": lambda point: f"window {_axes.size_text(point.window_bytes)}",
+    }
+    varying = [key for key in words if len({getattr(point, key) for point in points}) > 1]
+    shown = varying or ["region_bytes"]
+    return {
+        point: ", ".join(filter(None, (words[key](point) for key in shown))) for point in points
+    }

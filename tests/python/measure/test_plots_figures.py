@@ -1,0 +1,256 @@
+"""The pictures: every figure draws what there is, says its units, and nothing of what is not."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+import samples
+from inferred import inferred_device
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents import DeviceProfile
+from nearfar.documents.device import BandwidthFigure, LatencyFigure
+from nearfar.documents.machine import JointLimit, Split
+from nearfar.measure.infer.findings import Evidence
+from nearfar.measure.parquet import Row, summarise
+from nearfar.measure.plot import FIGURES, Drawing, plot
+from nearfar.measure.plot import _axes as helpers
+from nearfar.measure.plot._draw import panels_of
+from nearfar.measure.plot.tails import tail_of
+from nearfar.measure.samples import Record
+from nearfar.measure.subject import Point, Sample
+
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = [64 * 4**power for power in range(13)]
+
+
+def full_device() -> DeviceProfile:
+    """Return a device with something for every figure."""
+    device = inferred_device()
+    had = {"how": "measured", "source": "here"}
+    device.latency = [
+        LatencyFigure(
+            pattern="random",
+            region_bytes=size,
+            page_bytes=pages,
+            value_ns=value * (1.0 if pages == 4096 else 0.9),
+            low_ns=value * 0.85,
+            high_ns=value * 1.1,
+            **had,
+        )
+        for pages in (4096, 2 * MIB)
+        for size, value in zip(SIZES, np.linspace(180, 380, len(SIZES)), strict=True)
+    ] + [
+        LatencyFigure(
+            operation="clwb",
+            instruction="store+clwb",
+            region_bytes=size,
+            value_ns=60.0 + 10 * number,
+            **had,
+        )
+        for number, size in enumerate(SIZES)
+    ]
+    device.bandwidth = [
+        BandwidthFigure(
+            operation="mixed",
+            read_share=share / 10,
+            threads=threads,
+            access_bytes=access,
+            value_gb_per_s=(2 + share) * threads**0.5 * (access / 64) ** 0.1,
+            **had,
+        )
+        for share in range(11)
+        for threads in (1, 2, 4, 8)
+        for access in (64, 256, 4096)
+    ] + [
+        BandwidthFigure(
+            operation=operation,
+            threads=threads,
+            access_bytes=access,
+            value_gb_per_s=rate * threads / (1 + 0.1 * threads),
+            **had,
+        )
+        for operation, rate in (("read", 3.0), ("nt-store", 2.0))
+        for threads in (1, 2, 4, 8)
+        for access in (64, 256, 4096)
+    ]
+    return device
+
+
+def records() -> list[Record]:
+    """Return samples with single accesses, whole and summarised."""
+    times = np.random.default_rng(0).lognormal(5, 0.3, 20_000).astype(np.float32)
+    times[::2000] = 60_000
+    short = Point("persist", "persist-clwb", 4096, KIB, each=True)
+    long = Point("persist", "persist-clwb", 4096, MIB, each=True)
+    return [
+        Record(short, Sample(150.0, each_ns=times[:4000])),
+        Row(long, Sample(150.0), 0, summarise(times)),
+    ]
+
+
+def evidence() -> dict[str, Evidence]:
+    """Return one curve over bytes with a knee, and one over writes."""
+    x = np.array(SIZES, float)
+    y = np.where(x <= 16 * KIB, 180.0, 300.0)
+    steps = np.arange(100.0)
+    return {
+        "latency-read": Evidence(
+            "latency", "Read buffer: a step in latency", "region (bytes)", "ns per line",
+            x, y, y * 0.95, y * 1.05, (16384.0,), y,
+        ),
+        "stalls": Evidence(
+            "overwrite", "Stalls", "writes", "ns", steps, steps + 1, steps, steps + 2,
+            (50.0,), None, log_x=False,
+        ),
+    }  # fmt: skip
+
+
+def joint_limit() -> JointLimit:
+    """Return fifteen splits of sixteen threads."""
+    return JointLimit(
+        memories=("dram", "node:1"),
+        alone_gb_per_s=(40.0, 20.0),
+        together_gb_per_s=45.0,
+        shared=True,
+        splits=[
+            Split(
+                copies=("A->A", "A->B"),
+                threads=(first, 16 - first),
+                gb_per_s=(2.5 * first, 1.2 * (16 - first)),
+            )
+            for first in range(1, 16)
+        ],
+    )
+
+
+def full_drawing() -> Drawing:
+    """Return a drawing that every figure has something of."""
+    return Drawing(full_device(), records(), evidence(), [joint_limit()])
+
+
+def _drawn(panel_title: str, drawing: Drawing) -> Axes:
+    (panel,) = (panel for panel in panels_of(drawing) if panel_title in panel.title)
+    axes: Axes = Figure().subplots()
+    panel.draw(axes)
+    return axes
+
+
+@pytest.mark.parametrize("name", FIGURES.names())
+def test_every_figure_draws_with_named_axes_and_a_legend_below(name: str) -> None:
+    panels = panels_of(full_drawing(), [name])
+    assert panels
+    for panel in panels:
+        axes = Figure().subplots()
+        panel.draw(axes)
+        axes.figure.canvas.draw()
+        assert axes.get_xlabel()
+        assert axes.get_ylabel()
+        assert axes.has_data()
+        legend = axes.get_legend()
+        if legend is not None:
+            box = legend.get_window_extent()
+            assert box.y1 <= axes.get_window_extent().y0, "the legend must not cover data"
+
+
+@pytest.mark.parametrize("name", FIGURES.names())
+def test_no_figure_draws_what_is_not_there(name: str) -> None:
+    bare = samples.device()
+    bare.latency, bare.bandwidth, bare.chains, bare.loaded_latency = [], [], [], []
+    assert panels_of(Drawing(bare), [name]) == []
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+def test_the_same_data_give_the_same_file(tmp_path: Path, ending: str) -> None:
+    drawing = full_drawing()
+    one, two = tmp_path / f"one{ending}", tmp_path / f"two{ending}"
+    for path in (one, two):
+        titles = plot(
+            drawing.device,
+            path,
+            records=drawing.records,
+            evidence=drawing.evidence,
+            joint_limits=drawing.joint_limits,
+        )
+    assert len(titles) > 10
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_knees_stand_where_they_were_inferred_with_their_interval() -> None:
+    axes = _drawn("Idle read latency", full_drawing())
+    assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [16384]
+    assert "first buffer 16 KiB" in [text.get_text() for text in axes.texts]
+    (band,) = [p for p in axes.patches if p.get_width() == (20 - 14) * KIB]
+    assert band.get_x() == 14 * KIB
+    queue = _drawn("Idle write latency", full_drawing())
+    assert "write queue 4 KiB" in [text.get_text() for text in queue.texts]
+
+
+def test_the_plane_has_the_best_of_what_is_not_on_its_axes() -> None:
+    axes = _drawn("Bandwidth by reads and threads, sequential", full_drawing())
+    (image,) = axes.images
+    grid = np.asarray(image.get_array())
+    assert grid.shape == (4, 11)
+    # Pure reads: the greater of the mixture with 100 % reads and the read kernel.
+    assert grid[3, 10] == pytest.approx(max(12 * 8**0.5 * 64**0.1, 3 * 8 / 1.8))
+    assert [label.get_text() for label in axes.get_xticklabels()][::5] == ["0%", "50%", "100%"]
+
+
+def test_the_tail_of_a_summary_is_that_of_all_accesses() -> None:
+    times = np.random.default_rng(0).lognormal(5, 0.5, 50_000).astype(np.float32)
+    point = Point("persist", "persist-clwb", 4096, KIB, each=True)
+    whole = tail_of([Record(point, Sample(1.0, each_ns=times))])
+    kept = tail_of([Row(point, Sample(1.0), 0, summarise(times))])
+    for share in (0.5, 0.1, 1e-2, 1e-3, 1e-4):
+        at = [float(np.interp(-share, -beyond, found)) for found, beyond in (whole, kept)]
+        assert at[1] == pytest.approx(at[0], rel=0.01)
+
+
+def test_percentiles_without_accesses_beyond_them_are_not_drawn() -> None:
+    drawing = full_drawing()
+    names = {line.get_label() for line in _drawn("Percentiles", drawing).lines}
+    assert names == {"p50", "p90", "p99", "p99.9", "p99.99"}
+    (curve,) = drawing.device.loaded_latency
+    few = [msgspec.structs.replace(tail, accesses=1000) for tail in curve.tails]
+    drawing.device.loaded_latency[0] = msgspec.structs.replace(curve, tails=few)
+    names = {line.get_label() for line in _drawn("Percentiles", drawing).lines}
+    assert names == {"p50", "p90", "p99"}
+
+
+def test_a_split_stacks_both_rates() -> None:
+    axes = _drawn("A->A beside A->B", full_drawing())
+    tops = [patch.get_y() + patch.get_height() for patch in axes.patches]
+    assert max(tops) == pytest.approx(2.5 * 15 + 1.2)
+    assert axes.get_xticklabels()[0].get_text() == "1+15"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(64, "64 B"), (4096, "4 KiB"), (MIB, "1 MiB"), (1536, "1.5 KiB"), (1 << 40, "1 TiB")],
+)
+def test_sizes_read_as_people_say_them(size: int, text: str) -> None:
+    assert helpers.size_text(size) == text
+
+
+def test_size_ticks_are_few_and_even() -> None:
+    for low, high in ((64, 4096), (1, 1 << 40), (16 * KIB, 16 * KIB), (100, 1 << 31)):
+        ticks = helpers.size_ticks(low, high)
+        assert len(ticks) <= helpers.MOST_TICKS
+        assert all(low <= tick <= high for tick in ticks)
+        assert len({b // a for a, b in itertools.pairwise(ticks)}) <= 1
+
+
+def test_unknown_figures_and_endings_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NearfarError, match="did you mean 'chains'"):
+        plot(full_device(), tmp_path / "x.png", figures=["chain"])
+    with pytest.raises(NearfarError, match="must end in"):
+        plot(full_device(), tmp_path / "x.jpg")
+    with pytest.raises(NearfarError, match="holds nothing to draw of the kind splits"):
+        plot(full_device(), tmp_path / "x.png", figures=["splits"])
+    assert list(tmp_path.iterdir()) == []
