@@ -39,6 +39,11 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     read_misses: AccessClasses = msgspec.field(default_factory=AccessClasses)
     write_misses: AccessClasses = msgspec.field(default_factory=AccessClasses)
     """Stores that missed: a line is read for ownership unless it was a whole-line store."""
+    read_sequential: AccessClasses = msgspec.field(default_factory=AccessClasses)
+    """Of `read_misses`, those seen to advance from page to page, whatever the code looks like (a
+    merge, a list laid out in order): a prefetcher follows them. Empty in older profiles."""
+    write_sequential: AccessClasses = msgspec.field(default_factory=AccessClasses)
+    """Likewise of `write_misses`."""
     write_backs: float = 0.0
     """Dirty lines evicted to memory."""
 

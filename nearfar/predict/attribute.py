@@ -9,17 +9,21 @@ from nearfar.predict.traffic import Array, misses, write_backs
 
 
 def added_by_object_ns(model: Model) -> Array:
-    """Return what each object alone adds when it goes far, ns, made to sum to what all add.
+    """Return what each object adds when it goes far, ns, made to sum to what all add.
 
-    Alone, an object may add less than its share (bandwidth does not bind yet) or more; the
-    difference between the sum and all-far is shared in proportion to what each adds alone. Below
-    zero only where far memory is the faster one, by latency or in the whole: that a few lines
-    find the far memory's bandwidth idle is no gain that lasts when others follow.
+    The mean of what it adds as the first to go and as the last: a stream that hides behind the
+    rest alone does not when others have gone before it, and bandwidth that idles for the first
+    is missed by the last. The difference between the sum and all-far is shared in proportion.
+    Below zero only where far memory is the faster one, by latency or in the whole: that a few
+    lines find the far memory's bandwidth idle is no gain that lasts when others follow.
     """
     if model.far.is_near:
         return np.zeros(len(model.phase.objects))
-    alone = model.times_ns(model.phase.objects) - model.near_time_ns
-    together = float(model.times_ns(model.phase.total)) - model.near_time_ns
+    all_far_ns = float(model.times_ns(model.phase.total))
+    together = all_far_ns - model.near_time_ns
+    first = model.times_ns(model.phase.objects) - model.near_time_ns
+    last = all_far_ns - model.times_ns(model.phase.total - model.phase.objects)
+    alone = (first + last) / 2
     if together >= 0.0 and model.far.latency_ns >= model.near.latency_ns:
         alone = np.maximum(alone, 0.0)
     weights = np.abs(alone)

@@ -15,7 +15,8 @@ from nearfar.predict.overlap import (
     LEAST_FACTOR,
     MOST_FACTOR,
     Overlap,
-    memory_time_ns,
+    as_fetched,
+    core_time_ns,
     overlap,
     part,
 )
@@ -49,7 +50,7 @@ class Explanation:
     scale: float
     """Below 1 where the phase ran faster than the near curves allow; they are off by this."""
     other_ns: float
-    """Near time that memory does not explain: it stays, wherever the data goes."""
+    """Near time beside waiting for loads: it stays, wherever the data goes."""
 
 
 @lru_cache(maxsize=512)
@@ -67,30 +68,34 @@ def explain(
 
     Kept (by identity of phase and memory) because 50 far memories ask the same.
     """
-    total = phase.total * lines
+    total = as_fetched(phase.total, near) * lines
     time_ns = phase.near_time_ns.value * near_time
     if float(misses(total) + write_backs(total)) == 0.0 or time_ns <= 0.0:
         return Explanation(BY_CLASSES, 1.0, 1.0, time_ns)
     factor = near_load_factor(phase, near, total, time_ns)
 
-    def explained(overlapped: Overlap) -> float:
+    def spent(overlapped: Overlap, other_ns: float) -> float:
         near_part = part(total, near, overlapped, phase.concurrency)
-        return float(memory_time_ns([near_part], [factor]))
+        return float(core_time_ns(other_ns, [near_part], [factor]))
+
+    def rest(overlapped: Overlap) -> float:
+        return _other_ns(lambda other_ns: spent(overlapped, other_ns), time_ns)
 
     if by_classes:
-        memory_ns = explained(BY_CLASSES)
+        memory_ns = spent(BY_CLASSES, 0.0)
         # Where misses could take all the time, the classes are judged by their ratio of far to
         # near: if their near time is wrong, so is the far, alike. Where even serial misses
         # could not, the rest is no memory time, whatever the classes say.
-        by_ratio = explained(overlap(LEAST_FACTOR)) >= time_ns
-        scale = time_ns / memory_ns if by_ratio else min(1.0, time_ns / memory_ns)
-        return Explanation(BY_CLASSES, factor, scale, time_ns - scale * memory_ns)
+        if spent(overlap(LEAST_FACTOR), 0.0) >= time_ns or memory_ns >= time_ns:
+            return Explanation(BY_CLASSES, factor, time_ns / memory_ns, 0.0)
+        return Explanation(BY_CLASSES, factor, 1.0, rest(BY_CLASSES))
     # A hit is taken to lie on the path from one miss to the next, as it does in a search.
     between = min(float(total[HITS]) * near.hit_ns * hits, MOST_HIT_SHARE * time_ns)
-    found = overlap(_solve(lambda x: explained(overlap(x)), time_ns - between))
-    memory_ns = explained(found)
-    scale = 1.0 if near_curves_hold else min(1.0, time_ns / memory_ns)
-    return Explanation(found, factor, scale, max(0.0, time_ns - scale * memory_ns))
+    found = overlap(_solve(lambda x: spent(overlap(x), between), time_ns))
+    if spent(found, 0.0) < time_ns:
+        return Explanation(found, factor, 1.0, rest(found))
+    scale = 1.0 if near_curves_hold else time_ns / spent(found, 0.0)
+    return Explanation(found, factor, scale, 0.0)
 
 
 def load_curve(phase: PhaseTraffic, memory: Memory) -> LoadedFactor | None:
@@ -118,6 +123,18 @@ def near_load_factor(phase: PhaseTraffic, near: Memory, total: Array, time_ns: f
     if curve is None:
         return 1.0
     return float(curve.at(drawn_gb_per_s(phase, near, total, time_ns)))
+
+
+def _other_ns(spent: Callable[[float], float], time_ns: float) -> float:
+    """Return the time beside memory at which all takes `time_ns`; `spent(0)` takes less."""
+    low, high = 0.0, time_ns
+    for _ in range(SOLVER_STEPS):
+        middle = (low + high) / 2
+        if spent(middle) > time_ns:
+            high = middle
+        else:
+            low = middle
+    return (low + high) / 2
 
 
 def _solve(explained: Callable[[float], float], target_ns: float) -> float:

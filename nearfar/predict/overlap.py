@@ -27,6 +27,9 @@ SHARPNESS = 3.0
 read-write probes of the cycle-level core, which are no test kernels; 2 and 4 fit them worse."""
 
 
+HIDING = 3.0
+"""How well a prefetched stream hides behind the rest: exponent p of (a^p + b^p)^(1/p)."""
+
 FAR_ABOVE = 1e6
 """Bandwidth over waiting time beyond which waiting does not matter; keeps powers finite."""
 
@@ -44,6 +47,27 @@ def overlap(factor: float) -> Overlap:
     return Overlap(
         min(max(factor, 1.0), MOST_CHAINS), min(max(INDEPENDENT_PRIOR * factor, 1.0), MOST_CHAINS)
     )
+
+
+AHEAD = 0.98
+"""A prefetcher reads in sequence faster than the core's own parallel misses; within 2 % there is
+none, or it does not help."""
+
+
+def prefetched(near: Memory) -> bool:
+    """Return whether this core's streams are fetched ahead of their use."""
+    return near.core_stream_ns < AHEAD * near.cost_ns(MOST_CHAINS)
+
+
+def as_fetched(lines: Array, near: Memory) -> Array:
+    """Return lines (..., COLUMNS) by how they are fetched: without a prefetcher, all on demand."""
+    if prefetched(near):
+        return lines
+    demanded = lines.copy()
+    for stream, demand in ((STREAM, INDEPENDENT), (STORE_STREAM, STORE)):
+        demanded[..., demand] += demanded[..., stream]
+        demanded[..., stream] = 0.0
+    return demanded
 
 
 LEAST_FACTOR, MOST_FACTOR = 1.0 / INDEPENDENT_PRIOR, float(MOST_CHAINS)
@@ -100,20 +124,22 @@ def part(lines: Array, memory: Memory, overlapped: Overlap, concurrency: float) 
     return Part(*(times[..., column] for column in range(5)))
 
 
-def memory_time_ns(parts: list[Part], factors: list[Array | float]) -> Array:
-    """Return CPU time spent on memory: a core waits for both, each has bandwidth of its own.
+def core_time_ns(other_ns: Array | float, parts: list[Part], factors: list[Array | float]) -> Array:
+    """Return CPU time: a core waits for loads of both memories, each has bandwidth of its own.
 
-    `factors` are loaded over idle latency, one per part.
+    `other_ns` is what the core does beside waiting; `factors` are loaded over idle latency, one
+    per part. A prefetcher fetches streams meanwhile, so the longer of the two counts.
     """
     first = parts[0]
-    latency, buffers = first.loads * factors[0] + first.stream, first.buffers
+    loads, stream, buffers = first.loads * factors[0], first.stream, first.buffers
     reads, all_lines = first.reads, first.all_lines
     for other, factor in zip(parts[1:], factors[1:], strict=True):
-        latency = latency + other.loads * factor + other.stream
+        loads = loads + other.loads * factor
+        stream = stream + other.stream
         buffers = buffers + other.buffers
         reads = np.maximum(reads, other.reads)
         all_lines = np.maximum(all_lines, other.all_lines)
-    waiting = np.maximum(latency, buffers)
+    waiting = np.maximum(_longer(other_ns + loads, stream), buffers)
     # The chains curve already holds the bandwidth bound of its own reads: only what comes on top
     # (stores, write-backs) slows it further.
     per_waiting = 1.0 / np.maximum(waiting, np.finfo(float).tiny)
@@ -121,3 +147,11 @@ def memory_time_ns(parts: list[Part], factors: list[Array | float]) -> Array:
     r = np.minimum(reads * per_waiting, FAR_ABOVE) ** SHARPNESS
     rise = ((1.0 + b) / (1.0 + r)) ** (1.0 / SHARPNESS)
     return np.asarray(np.maximum(all_lines, waiting * rise))
+
+
+def _longer(one: Array | float, other: Array) -> Array:
+    """Return the time of two things that go on at once: a little above the longer."""
+    least = np.finfo(float).tiny
+    longer = np.maximum(np.maximum(one, other), least)
+    shorter = np.minimum(one, other) / longer
+    return np.asarray(longer * (1.0 + shorter**HIDING) ** (1.0 / HIDING))

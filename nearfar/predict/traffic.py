@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.statistics import Estimate
-from nearfar.documents.workload import MemoryObject, Phase, Traffic, WorkloadProfile
+from nearfar.documents.workload import AccessClasses, MemoryObject, Phase, Traffic, WorkloadProfile
 
 Array = NDArray[np.float64]
 
@@ -120,8 +120,23 @@ def _demand_share(thing: MemoryObject) -> float:
     return min(1.0, TRAINING_LINES * LINE_BYTES * thing.allocations / thing.allocated_bytes)
 
 
+def as_prefetched(lines: AccessClasses, sequential: AccessClasses) -> AccessClasses:
+    """Return misses by what a prefetcher makes of them: those seen in sequence are streams."""
+    chase, indirect, opaque = (
+        min(getattr(sequential, name), getattr(lines, name))
+        for name in ("chase", "indirect", "opaque")
+    )
+    return AccessClasses(
+        chase=lines.chase - chase,
+        indirect=lines.indirect - indirect,
+        stream=lines.stream + chase + indirect + opaque,
+        opaque=lines.opaque - opaque,
+    )
+
+
 def _row(traffic: Traffic, demand_share: float) -> list[float]:
-    read, write = traffic.read_misses, traffic.write_misses
+    read = as_prefetched(traffic.read_misses, traffic.read_sequential)
+    write = as_prefetched(traffic.write_misses, traffic.write_sequential)
     on_demand, store_on_demand = read.stream * demand_share, write.stream * demand_share
     stores = write.total()
     lines = read.total() + stores

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nearfar.base.errors import NearfarError
 
 MAGIC = b"NFPROC"
-VERSION = 1
+VERSION = 2
 KINDS = ("unknown", "heap", "mmap", "file", "stack", "globals")
 SITE_OTHER, SITE_UNKNOWN, SITE_STACK, FIRST_FREE_SITE = 1, 2, 3, 4
 
@@ -72,7 +72,14 @@ _RECORDS = {
         ]
     ),
     "counters": np.dtype(
-        [("key", "u8"), ("accesses", "u8"), ("read_misses", "u8"), ("write_misses", "u8")]
+        [
+            ("key", "u8"),
+            ("accesses", "u8"),
+            ("read_misses", "u8"),
+            ("write_misses", "u8"),
+            ("in_sequence", "u8"),
+            ("recent", "u8", 3),
+        ]
     ),
     "modules": np.dtype([("base", "u8"), ("begin", "u8"), ("end", "u8"), ("path", "u8")]),
     "live": np.dtype(

@@ -20,6 +20,11 @@ _CLASSES: tuple[Literal["opaque", "stream", "indirect", "chase"], ...] = (
     "chase",
 )
 
+FEWEST_MISSES = 16
+"""Sampled misses from which their order is looked at: fewer may be neighbours by chance."""
+BY_CHANCE = 0.05
+"""Share of neighbours that random misses in 120 pages have (3 places, 2 sides each)."""
+
 KEPT_SHARE = 0.99
 """Instructions are kept, those with most misses first, until they cover this share of all..."""
 KEPT_MOST = 500
@@ -61,8 +66,11 @@ def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTr
             traffic.accesses += float(row["accesses"]) * file.rate * weight
             # A read-modify-write misses as a load: what follows waits for the line.
             waited = reads + writes if made.operation == "both" else reads
+            followed = sequential_share(row)
             _add(traffic.read_misses, name, waited)
             _add(traffic.write_misses, name, reads + writes - waited)
+            _add(traffic.read_sequential, name, waited * followed)
+            _add(traffic.write_sequential, name, (reads + writes - waited) * followed)
             if reads + writes:
                 identity = (made.function, made.file, made.line, made.column, made.operation, name)
                 number = numbers.setdefault(identity, len(run.instructions))
@@ -71,6 +79,19 @@ def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTr
                 place = (phase, number, thing)
                 run.misses[place] = run.misses.get(place, 0.0) + reads + writes
     return run
+
+
+def sequential_share(row: Records) -> float:
+    """Return which share of a counter's misses a prefetcher sees coming, 0 to 1.
+
+    Sampled lines are 64 lines apart (at the usual rate), so only runs of pages are seen; a run's
+    first is not in sequence, and neither is a single neighbour met by chance.
+    """
+    misses = int(row["read_misses"]) + int(row["write_misses"])
+    if misses < FEWEST_MISSES:
+        return 0.0
+    share = float(row["in_sequence"]) / misses
+    return share if share >= BY_CHANCE else 0.0
 
 
 def most_missing(run: RunTraffic, phases: set[int]) -> list[int]:

@@ -29,6 +29,19 @@ CounterRecord* counter_of(std::uint64_t key, std::uint32_t site) {
   return runtime.counters.find_or_add(key, this_thread.id, [](CounterRecord&) {});
 }
 
+// Threads that share a counter may lose each other's update: a few misses of very many.
+void count_sequence(CounterRecord& counter, std::uint64_t line) {
+  unsigned place = 0;
+  for (; place < recent_lines - 1; ++place) {
+    const std::uint64_t distance = line - counter.recent[place] + 1;  // 0 and 2: neighbours
+    if (distance <= 2) break;
+  }
+  const std::uint64_t distance = line - counter.recent[place] + 1;
+  if (distance == 0 || distance == 2) add(counter.in_sequence, std::uint64_t{1});
+  for (; place > 0; --place) counter.recent[place] = counter.recent[place - 1];
+  counter.recent[0] = line;
+}
+
 sim::Outcome simulate(std::uint64_t set, std::uint64_t line, std::uint16_t owner, bool store) {
   Lock const lock(runtime.set_locks[set], this_thread.id);
   return runtime.cache.access_in(set, line, owner, store);
@@ -55,6 +68,7 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
   if (!outcome.hit) {
     if (counter != nullptr) {
       add(store ? counter->write_misses : counter->read_misses, std::uint64_t{1});
+      count_sequence(*counter, line);
     }
     const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
     add(runtime.header->group_misses[group], std::uint64_t{1});

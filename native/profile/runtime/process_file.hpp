@@ -10,7 +10,7 @@
 namespace nearfar::profile {
 
 inline constexpr char process_magic[8] = "NFPROC";
-inline constexpr std::uint32_t process_version = 1;
+inline constexpr std::uint32_t process_version = 2;
 
 // Sites 0 to 3 are not allocation sites: memory not yet looked at, allocation sites beyond the
 // table, memory of which nothing is known, the stacks.
@@ -64,11 +64,17 @@ struct SiteRecord {
 // What one instruction did to one site's memory in one phase.
 // key: phase in bits 48-55, site in bits 32-47, instruction id + 1 in bits 0-31.
 // Instruction part 0: lines of that site written back, in read_misses.
+// Misses are *in sequence* where the sampled line before or after was among the last to miss here:
+// a prefetcher follows them, whatever the code looks like (a merge, a list laid out in order).
+inline constexpr unsigned recent_lines = 3;  // as many streams of one instruction are told apart
 struct CounterRecord {
   std::uint64_t key;
   std::uint64_t accesses;
   std::uint64_t read_misses;
   std::uint64_t write_misses;
+  std::uint64_t in_sequence;  // of both kinds of misses
+  std::uint64_t
+      recent[recent_lines];  // ordinals of sampled lines that missed last; most recent first
 };
 
 struct ModuleRecord {

@@ -24,7 +24,7 @@ from nearfar.documents.prediction import Bound
 from nearfar.predict.explain import drawn_gb_per_s, explain, load_curve
 from nearfar.predict.memory import LoadedFactor, Memory
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
-from nearfar.predict.overlap import Part, memory_time_ns, part
+from nearfar.predict.overlap import Part, as_fetched, core_time_ns, part
 from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array, PhaseTraffic
 
 LOAD_STEPS = 12
@@ -42,6 +42,7 @@ class Inversion(Model):
         self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
     ) -> None:
         super().__init__(phase, near, far, doubt)
+        self.total = as_fetched(self.total, self.near)
         self._why = explain(
             phase,
             self.near,
@@ -56,7 +57,7 @@ class Inversion(Model):
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
         # Data moved within one memory has not moved: its bandwidth is not there twice.
-        moved = moved * (0.0 if self.far.is_near else self.doubt.lines)
+        moved = as_fetched(moved, self.near) * (0.0 if self.far.is_near else self.doubt.lines)
         parts = self._parts(moved)
         if self._far_load is None:
             return self._time(parts, 1.0)
@@ -65,7 +66,7 @@ class Inversion(Model):
     def bound(self) -> Bound:
         """Compare what memory does not explain, bandwidth alone, and all of memory."""
         far = part(self.total, self.far, self._why.overlap, self.phase.concurrency)
-        memory_ns = float(memory_time_ns([far], [1.0]))
+        memory_ns = float(core_time_ns(0.0, [far], [1.0]))
         if self._why.other_ns >= memory_ns * self._why.scale:
             return "compute"
         stream_ns = float(self.total[STREAM]) * self.far.core_stream_ns
@@ -91,8 +92,21 @@ class Inversion(Model):
         return [part(rest, self.near, found, threads), part(moved, self.far, found, threads)]
 
     def _time(self, parts: list[Part], far_factor: Array | float) -> Array:
-        memory_ns = memory_time_ns(parts, [self._why.near_factor, far_factor])
-        return np.asarray(self._why.other_ns + self._why.scale * memory_ns)
+        why = self._why
+        time_ns = why.scale * core_time_ns(why.other_ns, parts, [why.near_factor, far_factor])
+        return np.asarray(np.maximum(time_ns, self._least_ns(parts[1])))
+
+    def _least_ns(self, moved: Part) -> Array:
+        """Return what far bandwidth allows at best.
+
+        Where the program ran faster than near bandwidth allows, that figure is too low by
+        `scale`. The far figure is off alike only as far as both memories are: the slower the
+        far memory, the less its limit has to do with what held near memory back when measured.
+        """
+        near = part(self.total, self.near, self._why.overlap, self.phase.concurrency)
+        far = part(self.total, self.far, self._why.overlap, self.phase.concurrency)
+        slower = max(1.0, float(far.all_lines) / max(float(near.all_lines), 1e-9))
+        return np.asarray(moved.all_lines * self._why.scale ** (1.0 / slower))
 
     def _fixed_point(self, moved: Array, parts: list[Part], load: LoadedFactor) -> Array:
         """Return the time at which latency and drawn bandwidth agree.

@@ -1,0 +1,111 @@
+"""Two stages over two memories with two locks: times and idle times of both.
+
+The producer generates a set, waits for lock A, swaps the buffers, opens lock B and generates the
+next. The consumer waits for lock B, transfers the set to its own memory, opens lock A, analyses
+and comes back. So one set may wait while another is generated and a third is analysed. What runs
+at once shares bandwidth: the rates of the parts that run come from the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Part = Literal["generate", "transfer", "analyse"]
+PARTS: tuple[Part, ...] = ("generate", "transfer", "analyse")
+
+Rates = Callable[[frozenset[Part]], dict[Part, float]]
+"""The parts that run at once to sets per second of each, were it to run on."""
+
+
+@dataclass(frozen=True)
+class PipelineTimes:
+    """Seconds over the whole run."""
+
+    total: float
+    generate: float
+    generate_idle: float
+    """The producer waits for lock A: the consumer has not taken the last set yet."""
+    transfer: float
+    analyse: float
+    transfer_idle: float
+    """The consumer waits for lock B: nothing is generated yet."""
+
+
+def run_pipeline(sets: int, rates: Rates) -> PipelineTimes:
+    """Run `sets` sets through both stages.
+
+    Raises ValueError for no sets, or a part that runs at a rate of zero.
+    """
+    if sets < 1:
+        raise ValueError("a pipeline needs at least one set")
+    state = _Run(sets)
+    known: dict[frozenset[Part], dict[Part, float]] = {}
+    while state.consumed < sets:
+        running = frozenset(state.left)
+        if running not in known:
+            found = rates(running)
+            if any(found[part] <= 0 for part in running):
+                raise ValueError("a part of the pipeline does not run: its rate is zero")
+            known[running] = found
+        state.advance(known[running])
+    return state.times()
+
+
+class _Run:
+    """Where both stages are; `left` holds each running part's share of its set still to do."""
+
+    def __init__(self, sets: int) -> None:
+        self.sets = sets
+        self.generated = 0
+        self.consumed = 0
+        self.lock_a_open = True
+        self.lock_b_open = False
+        self.left: dict[Part, float] = {"generate": 1.0}
+        self.spent: dict[str, float] = dict.fromkeys((*PARTS, "generate_idle", "transfer_idle"), 0.0)
+        self.clock = 0.0
+
+    def advance(self, rate: dict[Part, float]) -> None:
+        """Go on until the next part ends, then take every step that is open."""
+        step = min(left / rate[part] for part, left in self.left.items())
+        self.clock += step
+        for part in self.left:
+            self.spent[part] += step
+        if "generate" not in self.left and self.generated < self.sets:
+            self.spent["generate_idle"] += step
+        if not {"transfer", "analyse"} & self.left.keys():
+            self.spent["transfer_idle"] += step
+        ended: list[Part] = []
+        for part, left in self.left.items():
+            self.left[part] = left - step * rate[part]
+            if left / rate[part] <= step:
+                ended.append(part)
+        for part in ended:
+            del self.left[part]
+            if part == "transfer":
+                self.lock_a_open = True
+                self.left["analyse"] = 1.0
+            elif part == "analyse":
+                self.consumed += 1
+        self._swap()
+
+    def _swap(self) -> None:
+        if "generate" not in self.left and self.generated < self.sets and self.lock_a_open:
+            self.lock_a_open, self.lock_b_open = False, True
+            self.generated += 1
+            if self.generated < self.sets:
+                self.left["generate"] = 1.0
+        if self.lock_b_open and not {"transfer", "analyse"} & self.left.keys():
+            self.lock_b_open = False
+            self.left["transfer"] = 1.0
+
+    def times(self) -> PipelineTimes:
+        return PipelineTimes(
+            total=self.clock,
+            generate=self.spent["generate"],
+            generate_idle=self.spent["generate_idle"],
+            transfer=self.spent["transfer"],
+            analyse=self.spent["analyse"],
+            transfer_idle=self.spent["transfer_idle"],
+        )
