@@ -1,0 +1,109 @@
+"""Recipes on memories whose truth is known: each cause gets its nanoseconds, and no other."""
+
+from __future__ import annotations
+
+import pytest
+from made_up_subject import MadeUpMemory
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents.device import ProtocolResult
+from nearfar.measure.protocols import RECIPES, describe, run_protocols
+from nearfar.measure.subject import Sample
+
+
+def by_name(memory: MadeUpMemory, *names: str) -> dict[str, ProtocolResult]:
+    return {one.name: one for one in run_protocols(memory, names or None)}
+
+
+def optane(**changes: float) -> MadeUpMemory:
+    """One DIMM: 377 ns of the medium, 311 of a buffer of 16 MiB (MICRO 2020's chase)."""
+    return MadeUpMemory(
+        medium_ns=377, buffer_ns=311, buffer_bytes=16 << 20, tlb_ns=28, clock_ns=24, **changes
+    )
+
+
+def test_every_recipe_says_whose_it_is_and_cites() -> None:
+    for name in RECIPES.names():
+        assert RECIPES.get(name).whose, name
+    assert {"lattester-random", "lens-chase", "perma-op", "mlc-random-window", "lat-mem-rd",
+            "multichase"} <= set(RECIPES.names())  # fmt: skip
+
+
+def test_an_operation_timed_by_itself_holds_clock_and_tlb() -> None:
+    """PerMA's 429 ns beside a chase's 377: 28 of the TLB and 24 of the clock in this memory."""
+    found = by_name(optane(), "perma-op")
+    result = found["perma-op"]
+    assert found["plain-chase"].value_ns == pytest.approx(377, rel=0.01)
+    assert result.value_ns == pytest.approx(429, rel=0.01)
+    assert result.attributed["tlb"] == pytest.approx(28, abs=4)
+    assert result.attributed_low["tlb"] <= 28 <= result.attributed_high["tlb"]
+    assert result.attributed["timer"] == 24
+    assert "within noise: each" in describe(result)
+
+
+def test_differences_add_up_to_the_whole() -> None:
+    for result in by_name(optane()).values():
+        plain = result.value_ns - sum(result.attributed.values())
+        assert plain == pytest.approx(377, rel=0.015), result.name
+
+
+def test_what_fences_add_beyond_the_clock_is_a_cause_of_its_own() -> None:
+    result = by_name(optane(each_extra_ns=15), "perma-op")["perma-op"]
+    assert result.attributed["each"] == pytest.approx(15, abs=4)
+    assert result.attributed["timer"] == 24
+
+
+def test_a_window_hides_buffer_misses_and_the_tlb() -> None:
+    result = by_name(optane(), "mlc-random-window")["mlc-random-window"]
+    assert result.value_ns == pytest.approx(311, rel=0.01)
+    assert result.attributed["window"] < -50
+    assert result.attributed_low["tlb"] <= 2
+    assert abs(result.attributed["tlb"]) < 4
+
+
+def test_order_is_what_makes_lmbench_fast_where_prefetchers_work() -> None:
+    fast = by_name(optane(prefetched_strides=(64,)), "lat-mem-rd")["lat-mem-rd"]
+    assert fast.attributed["prefetch"] < -300
+    slow = by_name(MadeUpMemory(block_bytes=64), "lat-mem-rd")["lat-mem-rd"]
+    assert abs(slow.attributed["prefetch"]) < 5
+
+
+def test_multichase_prints_its_best_sample() -> None:
+    result = by_name(optane(noise=0.03), "multichase")["multichase"]
+    assert result.attributed["best-of"] < 0
+    assert result.value_ns < 311
+
+
+def test_what_cannot_be_switched_is_said_and_not_attributed() -> None:
+    memory = optane()
+    memory.page_sizes = (4096,)
+    memory.largest_bytes = 64 << 20
+    memory.kernels = frozenset({"chase"})
+    found = by_name(memory)
+    assert "tlb" not in found["perma-op"].attributed
+    assert "tlb not switched: the plain chase has small pages already" in found["perma-op"].note
+    assert "64.0 MiB here, not 10.0 GiB" in found["perma-op"].note
+    assert "there is no chase in order" in found["lat-mem-rd"].note
+
+
+def test_shared_rungs_are_measured_once_a_round() -> None:
+    memory = optane()
+    run_protocols(memory, rounds=2)
+    assert len(memory.asked) == 2 * len(set(memory.asked))
+
+
+def test_a_sampler_of_ones_own_is_used_for_all() -> None:
+    memory, stored = optane(), []
+
+    def store(point: object) -> Sample:
+        stored.append(point)
+        return Sample(100.0)
+
+    run_protocols(memory, rounds=1, sample=store)
+    assert stored
+    assert memory.asked == []
+
+
+def test_an_unknown_protocol_is_refused_with_the_nearest() -> None:
+    with pytest.raises(NearfarError, match="did you mean 'lens-chase'"):
+        run_protocols(optane(), ["lens-chasse"])
