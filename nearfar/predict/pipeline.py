@@ -63,7 +63,9 @@ class _Run:
         self.lock_a_open = True
         self.lock_b_open = False
         self.left: dict[Part, float] = {"generate": 1.0}
-        self.spent: dict[str, float] = dict.fromkeys((*PARTS, "generate_idle", "transfer_idle"), 0.0)
+        self.spent: dict[str, float] = dict.fromkeys(
+            (*PARTS, "generate_idle", "transfer_idle"), 0.0
+        )
         self.clock = 0.0
 
     def advance(self, rate: dict[Part, float]) -> None:
