@@ -124,10 +124,16 @@ def plot(
     *devices: str,
     output: RequiredOutput,
     read_share: float = 1.0,
+    figures: str | None = None,
+    machine: Path | None = None,
     json_: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Draw latency under load of one or more devices.
+    """Draw one device whole, or latency under load of several in one picture.
+
+    Of one device all is drawn that it has: latency by region with the buffers inferred, chains,
+    bandwidth by threads, access size and share of reads, latency and percentiles under load; and
+    of a measured one whose samples are beside it, tails and the evidence of each inference.
 
     Parameters
     ----------
@@ -136,22 +142,40 @@ def plot(
     output
         Picture to write: .png, .svg or .pdf.
     read_share
-        Reads over all traffic, 0 to 1: of each device the nearest curve is drawn.
+        Of several devices: reads over all traffic, 0 to 1; of each the nearest curve is drawn.
+    figures
+        Of one device: only these, such as latency,loaded. Kinds: latency, chains, bandwidth,
+        plane, loaded, tails, splits, evidence.
+    machine
+        Of one device: machine profile whose competing copies (`nearfar machine --measure`) are
+        drawn too.
     json_
         Print the caption and the file's name as JSON.
     quiet
         Print nothing but errors.
     """
     from nearfar.base.files import check_writable
-    from nearfar.devices.library import load_device
-    from nearfar.devices.plot import plot as draw
 
     if not devices:
         raise CommandError("name at least one device to draw; `nearfar device list` shows them")
     if not 0 <= read_share <= 1:
         raise CommandError(f"--read-share must be between 0 and 1, not {read_share:g}")
     check_writable(output)
-    caption = draw([load_device(name) for name in devices], output, read_share)
+    if len(devices) == 1:
+        from nearfar.devices.plot_one import plot_one
+
+        kinds = [kind.strip() for kind in figures.split(",")] if figures is not None else []
+        caption = plot_one(devices[0], output, kinds, machine)
+    else:
+        from nearfar.devices.library import load_device
+        from nearfar.devices.plot import plot as draw
+
+        if figures is not None or machine is not None:
+            raise CommandError(
+                "--figures and --machine are for a picture of one device; several are drawn as "
+                "latency under load"
+            )
+        caption = draw([load_device(name) for name in devices], output, read_share)
     if json_:
         _print_json({"file": str(output), "caption": caption})
     elif not quiet:

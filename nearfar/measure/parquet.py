@@ -9,7 +9,8 @@ accesses were timed, `each_count` and their times:
 - `each_tail_index`, `each_tail_ns` every access above p99, by its place in the order: tails and
   the distances between stalls stay exact, the bulk is known to 1/256.
 
-The store's header is JSON under the table's metadata key ``nearfar``.
+The store's header is JSON under the table's metadata key ``nearfar``; the curves that inferences
+were made from, where there are any, under ``nearfar.evidence``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import dataclasses
 import types
 import typing
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from nearfar.measure.infer.findings import Evidence
+
 METADATA_KEY = b"nearfar"
+EVIDENCE_KEY = b"nearfar.evidence"
 
 WHOLE_ACCESSES = 4096
 """16 KiB of times: less than the sketch of a sample of 100,000 takes (1 % of it, twice)."""
@@ -96,15 +100,20 @@ def summarise(each_ns: NDArray[np.float32]) -> Summary:
     return Summary(each_ns.size, quantiles, tail, each_ns[tail])
 
 
-def write_parquet(path: Path, head: StoreHeader, records: Iterable[Record]) -> int:
+def write_parquet(
+    path: Path,
+    head: StoreHeader,
+    records: Iterable[Record],
+    evidence: Mapping[str, Evidence] | None = None,
+) -> int:
     """Write `records` to `path`, whole or not at all; return how many.
 
-    A batch is in memory at a time.
+    A batch is in memory at a time. With `evidence`, `nearfar device plot` draws it later.
     """
     import pyarrow as pa
     from pyarrow import parquet
 
-    schema = _schema(head)
+    schema = _schema(head, evidence or {})
     rows = 0
     with (
         atomic_path(path) as temporary,
@@ -138,7 +147,27 @@ def read_parquet(path: Path) -> tuple[StoreHeader, list[Row]]:
         ) from error
 
 
-def _schema(head: StoreHeader) -> pa.Schema:
+def read_evidence(path: Path) -> dict[str, Evidence]:
+    """Return the evidence that `write_parquet` was given; empty if it was given none."""
+    import numpy as np
+    from pyarrow import parquet
+
+    from nearfar.measure.infer.findings import Evidence
+
+    kept = (parquet.read_schema(path).metadata or {}).get(EVIDENCE_KEY)
+    if kept is None:
+        return {}
+    arrays = ("x", "y", "y_low", "y_high", "fitted")
+    found = {}
+    for name, fields in msgspec.json.decode(kept).items():
+        for key in arrays:
+            if fields[key] is not None:
+                fields[key] = np.asarray(fields[key], np.float64)
+        found[name] = Evidence(**{**fields, "knees": tuple(fields["knees"])})
+    return found
+
+
+def _schema(head: StoreHeader, evidence: Mapping[str, Evidence]) -> pa.Schema:
     import pyarrow as pa
 
     kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -156,7 +185,12 @@ def _schema(head: StoreHeader) -> pa.Schema:
         ("each_tail_index", pa.list_(pa.uint32())),
         ("each_tail_ns", pa.list_(pa.float32())),
     ]
-    return pa.schema(fields, metadata={METADATA_KEY: msgspec.json.encode(head)})
+    metadata = {METADATA_KEY: msgspec.json.encode(head)}
+    if evidence:
+        metadata[EVIDENCE_KEY] = msgspec.json.encode(
+            evidence, enc_hook=lambda array: array.tolist()
+        )
+    return pa.schema(fields, metadata=metadata)
 
 
 def _plain(hint: Any) -> type:

@@ -30,6 +30,7 @@ from nearfar.measure.subject import Point, Sample
 
 if TYPE_CHECKING:
     from nearfar.documents.header import Producer
+    from nearfar.measure.infer.findings import Evidence
 
 __all__ = ["Record", "SampleStore", "StoreHeader", "header", "settings_hash", "store_path"]
 
@@ -179,11 +180,11 @@ class SampleStore:
             by_point.setdefault(record.point, []).append(record.sample)
         return by_point
 
-    def write_parquet(self, path: Path) -> int:
+    def write_parquet(self, path: Path, evidence: Mapping[str, Evidence] | None = None) -> int:
         """Write all samples as one Parquet table; see `nearfar.measure.parquet`. Returns rows."""
         from nearfar.measure.parquet import write_parquet
 
-        return write_parquet(path, self.header, self.records())
+        return write_parquet(path, self.header, self.records(), evidence)
 
     def close(self) -> None:
         """Close the file; the samples stay. Closing twice does nothing."""

@@ -5,7 +5,16 @@ can draw of what is there (none, if nothing is). To remove it: delete the file.
 """
 
 from nearfar.measure.plot._data import Drawing, Panel
-from nearfar.measure.plot._draw import ENDINGS, check_ending, plot, plot_drawing
+from nearfar.measure.plot._draw import ENDINGS, check_ending, panels_of, plot, plot_drawing
 from nearfar.measure.plot._registry import FIGURES
 
-__all__ = ["ENDINGS", "FIGURES", "Drawing", "Panel", "check_ending", "plot", "plot_drawing"]
+__all__ = [
+    "ENDINGS",
+    "FIGURES",
+    "Drawing",
+    "Panel",
+    "check_ending",
+    "panels_of",
+    "plot",
+    "plot_drawing",
+]

@@ -60,7 +60,7 @@ def log_axis(axes: Axes, which: Literal["x", "y"], values: list[float]) -> None:
     decades = math.log10(max(positive) / min(positive)) if positive else 1.0
     getattr(axes, f"set_{which}scale")("log")
     axis = axes.xaxis if which == "x" else axes.yaxis
-    steps = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0) if decades < 1 else (1.0, 2.0, 5.0)
+    steps = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0) if decades < 1 else (1.0, 2.0, 5.0)
     axis.set_major_locator(LogLocator(10, subs=steps if decades < 3 else (1.0,)))
     if decades < 3:
         axis.set_minor_locator(NullLocator())
@@ -109,4 +109,5 @@ def mark_knee(
         ha="right",
         fontsize=SMALL - 0.5,
         color="0.25",
+        bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.5},
     )

@@ -19,9 +19,8 @@ from nearfar.documents.device import BandwidthFigure, LatencyFigure
 from nearfar.documents.machine import JointLimit, Split
 from nearfar.measure.infer.findings import Evidence
 from nearfar.measure.parquet import Row, summarise
-from nearfar.measure.plot import FIGURES, Drawing, plot
+from nearfar.measure.plot import FIGURES, Drawing, panels_of, plot
 from nearfar.measure.plot import _axes as helpers
-from nearfar.measure.plot._draw import panels_of
 from nearfar.measure.plot.tails import tail_of
 from nearfar.measure.samples import Record
 from nearfar.measure.subject import Point, Sample

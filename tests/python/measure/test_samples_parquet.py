@@ -16,6 +16,7 @@ from nearfar.measure.parquet import (
     QUANTILES,
     WHOLE_ACCESSES,
     is_in_ns,
+    read_evidence,
     read_parquet,
     summarise,
 )
@@ -125,3 +126,22 @@ def test_a_broken_or_foreign_table_is_refused(table: Path, tmp_path: Path) -> No
         read_parquet(other)
     with pytest.raises(NearfarError, match="cannot read samples"):
         read_parquet(tmp_path / "absent.parquet")
+
+
+def test_evidence_is_kept_with_the_samples(table: Path, tmp_path: Path) -> None:
+    from nearfar.measure.infer.findings import Evidence
+
+    x = np.array([1.0, 2.0])
+    given = {
+        "knee": Evidence("latency", "t", "region (bytes)", "ns", x, x, x, x, (1.5,), x),
+        "none": Evidence("latency", "t", "writes", "ns", x, x, x, x, log_x=False),
+    }
+    assert read_evidence(table) == {}
+    with SampleStore.load(tmp_path / "s") as store:
+        store.write_parquet(table, given)
+    found = read_evidence(table)
+    assert list(found) == ["knee", "none"]
+    assert found["knee"].knees == (1.5,)
+    np.testing.assert_array_equal(found["knee"].fitted, x)
+    assert found["none"].fitted is None
+    assert not found["none"].log_x
