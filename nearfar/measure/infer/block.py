@@ -22,12 +22,12 @@ LINE_BYTES = 64
 ACCESSES = (64, 128, 256, 512, 1024, 2048, 4096)
 """Of the chase; the kernels' blocks end at 4 KiB."""
 
-STEP_AGREES = 0.4
-"""The amplified part must be the step that the capacity curve shows, within so much: prefetchers
-make ns per line fall too, but by more or less than one miss a block."""
+STEP_KNOWN = 0.12
+"""The capacity curve tells what a miss costs to about so much; it holds for the amplified part:
+prefetchers make ns per line fall too, but by more or less than one miss a block."""
 
-LEAST_FALL = 0.15
-"""Share of the level's step by which ns per line must fall at all; less: each line pays."""
+BADLY_EXPLAINED = 6.0
+"""Chi-square per point beyond which no block size explains the curve."""
 
 
 @dataclass(frozen=True)
@@ -44,35 +44,27 @@ def find_block(
     ns_per_line: NDArray[np.float64],
     noise: float,
     step_ns: float,
-    nearer_blocks: Sequence[int] = (),
+    nearer: Sequence[tuple[int, float]] = (),
 ) -> Block:
     """Return the block size of the buffer whose misses cost `step_ns` more.
 
-    `nearer_blocks` are those of the buffers before it, which miss in this region too.
+    `nearer` are (block, step in ns) of the buffers before it, which miss in this region too.
     """
     sizes = np.array(accesses, dtype=float)
-    fall = ns_per_line[0] - ns_per_line[-1]
-    sigma = np.maximum(noise, MISFIT) * ns_per_line
-    known = [LINE_BYTES / np.minimum(sizes, block) for block in nearer_blocks]
-    flat = _fit(ns_per_line, sigma, known, None)
-    if fall < LEAST_FALL * step_ns or (not known and fall < 4 * float(sigma.max())):
-        return Block(LINE_BYTES, fitted=flat[1])
+    sigma = max(noise, MISFIT) * ns_per_line
+    known = [(LINE_BYTES / np.minimum(sizes, block), step) for block, step in nearer]
     fits = {
-        size: _fit(ns_per_line, sigma, known, LINE_BYTES / np.minimum(sizes, size))
-        for size in accesses[1:]
+        size: _fit(ns_per_line, sigma, [*known, (LINE_BYTES / np.minimum(sizes, size), step_ns)])
+        for size in accesses
     }
     best = min(fits, key=lambda size: fits[size][0])
-    chi_square, fitted, amplified = fits[best]
-    if known and flat[0] - chi_square < 4.0:
-        return Block(LINE_BYTES, fitted=flat[1])
-    if best in nearer_blocks:
-        # Two buffers of one block size share their column; the solver may give it all to one.
-        return Block(best, fitted=fitted)
-    if not (1 - STEP_AGREES) * step_ns <= amplified <= (1 + STEP_AGREES) * step_ns:
+    chi_square, fitted = fits[best]
+    if chi_square > BADLY_EXPLAINED * len(accesses):
+        fall = float(ns_per_line[0] - ns_per_line[-1])
         return Block(
             None,
-            f"ns per line falls by {amplified:.0f} ns a block where a miss costs {step_ns:.0f} ns: "
-            "prefetching, not blocks",
+            f"lines of one piece cost {fall:.0f} ns less than single ones where a miss costs "
+            f"{step_ns:.0f} ns, and no block size explains how that grows with the piece",
         )
     return Block(best, fitted=fitted)
 
@@ -80,13 +72,18 @@ def find_block(
 def _fit(
     target: NDArray[np.float64],
     sigma: NDArray[np.float64],
-    known: list[NDArray[np.float64]],
-    own: NDArray[np.float64] | None,
-) -> tuple[float, NDArray[np.float64], float]:
-    """Return chi-square, the curve and the part of `own`; no part is negative."""
+    parts: list[tuple[NDArray[np.float64], float]],
+) -> tuple[float, NDArray[np.float64]]:
+    """Return chi-square and the curve of a constant and `parts` (shape, expected size in ns)."""
     from scipy.optimize import nnls
 
-    columns = [np.ones(len(target)), *known, *([own] if own is not None else [])]
-    design = np.stack(columns, axis=1)
-    solved, residual = nnls(design / sigma[:, None], target / sigma)
-    return float(residual**2), design @ solved, float(solved[-1])
+    design = np.stack([np.ones(len(target)), *(shape for shape, _ in parts)], axis=1)
+    # What is known of each part beforehand counts as one measurement of it.
+    prior = np.zeros((len(parts), len(parts) + 1))
+    for row, (_, size) in enumerate(parts):
+        prior[row, row + 1] = 1 / (STEP_KNOWN * size)
+    solved, residual = nnls(
+        np.concatenate([design / sigma[:, None], prior]),
+        np.concatenate([target / sigma, np.full(len(parts), 1 / STEP_KNOWN)]),
+    )
+    return float(residual**2), design @ solved

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nearfar.measure.infer.levels import Fit, find_levels, refit
+from nearfar.measure.infer.levels import Fit, Medians, find_levels, refit
 from nearfar.measure.infer.resample import median_noise, medians, resampled_medians
 from nearfar.measure.infer.sizes import (
     COARSE_PER_OCTAVE,
@@ -102,7 +102,7 @@ def _curve(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Cu
     sizes_bytes = [region for region, _ in kept]
     values = [one for _, one in kept]
     noise = median_noise(values)
-    fit = find_levels(np.array(sizes_bytes, dtype=float), medians(values), noise)
+    fit = find_levels(Medians(np.array(sizes_bytes, dtype=float), medians(values), noise))
     seen = [level for level in fit.levels if level.capacity_bytes * SEEN_BEYOND <= sizes_bytes[-1]]
     return Curve(sizes_bytes, values, noise, replace(fit, levels=tuple(seen)))
 
@@ -119,9 +119,8 @@ def _settle(curve: Curve, latency: NDArray[np.float64]) -> Fit:
 def _move(curve: Curve, latency: NDArray[np.float64], fit: Fit, index: int) -> Fit:
     capacity = fit.levels[index].capacity_bytes
     span = np.arange(-PER_OCTAVE_TRIED // 2, PER_OCTAVE_TRIED // 2 + 1) / PER_OCTAVE_TRIED
-    moved = refit(
-        np.array(curve.regions, dtype=float), latency, curve.noise, fit, index, capacity * 2**span
-    )
+    seen = Medians(np.array(curve.regions, dtype=float), latency, curve.noise)
+    moved = refit(seen, fit, index, capacity * 2**span)
     return moved if len(moved.levels) == len(fit.levels) else fit
 
 

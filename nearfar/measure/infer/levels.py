@@ -31,6 +31,20 @@ MOST_LEVELS = 6
 
 
 @dataclass(frozen=True)
+class Medians:
+    """A latency curve: ns over regions in bytes, ascending."""
+
+    regions: NDArray[np.float64]
+    latency: NDArray[np.float64]
+    noise: float
+    """Relative standard error of the latencies."""
+
+    def sigma(self) -> NDArray[np.float64]:
+        """Return what each latency may be off, ns."""
+        return max(self.noise, MISFIT) * self.latency
+
+
+@dataclass(frozen=True)
 class Level:
     """One level as a curve shows it."""
 
@@ -75,38 +89,26 @@ def change_points(latency: NDArray[np.float64], noise: float) -> list[int]:
     return [int(index) for index in found[:-1]]
 
 
-def find_levels(regions: NDArray[np.float64], latency: NDArray[np.float64], noise: float) -> Fit:
-    """Return the levels that `latency` (ns, medians) over `regions` (bytes, ascending) shows.
-
-    `noise` is the relative standard error of the medians.
-    """
-    sigma = max(noise, MISFIT) * latency
-    best = _solve(regions, latency, sigma, [])
-    changes = change_points(latency, noise)
+def find_levels(curve: Medians) -> Fit:
+    """Return the levels that a curve shows."""
+    best = _solve(curve, [])
+    changes = change_points(curve.latency, curve.noise)
     if not changes:
         return best
-    candidates = _places(regions, changes)
+    candidates = _places(curve.regions, changes)
     while len(best.levels) < MOST_LEVELS:
-        found = _add(regions, latency, sigma, best, candidates)
+        found = _add(curve, best, candidates)
         gain = best.chi_square - found.chi_square
-        if gain < LEAST_GAIN * np.log(len(regions)):
+        if gain < LEAST_GAIN * np.log(len(curve.regions)):
             break
         best = found
-    return _prune(regions, latency, sigma, best)
+    return _prune(curve, best)
 
 
-def refit(
-    regions: NDArray[np.float64],
-    latency: NDArray[np.float64],
-    noise: float,
-    fit: Fit,
-    index: int,
-    capacities: NDArray[np.float64],
-) -> Fit:
+def refit(curve: Medians, fit: Fit, index: int, capacities: NDArray[np.float64]) -> Fit:
     """Return `fit` with level `index` moved to the best of `capacities`, all steps fitted anew."""
-    sigma = max(noise, MISFIT) * latency
     others = [level for place, level in enumerate(fit.levels) if place != index]
-    found = _best_extra(regions, latency, sigma, others, capacities)
+    found = _best_extra(curve, others, capacities)
     return found if found is not None else fit
 
 
@@ -117,35 +119,32 @@ def _places(regions: NDArray[np.float64], changes: list[int]) -> NDArray[np.floa
 
 
 def _add(
-    regions: NDArray[np.float64],
-    latency: NDArray[np.float64],
-    sigma: NDArray[np.float64],
+    curve: Medians,
     fit: Fit,
     candidates: NDArray[np.float64],
 ) -> Fit:
     """Return the best fit with one level more; each level then looks for a better place, twice."""
-    found = _best_extra(regions, latency, sigma, list(fit.levels), candidates)
+    found = _best_extra(curve, list(fit.levels), candidates)
     if found is None:
         return fit
     for _ in range(2):
         for index in range(len(found.levels)):
             others = [level for place, level in enumerate(found.levels) if place != index]
-            better = _best_extra(regions, latency, sigma, others, candidates)
+            better = _best_extra(curve, others, candidates)
             if better is not None and better.chi_square < found.chi_square:
                 found = better
     return found
 
 
 def _best_extra(
-    regions: NDArray[np.float64],
-    latency: NDArray[np.float64],
-    sigma: NDArray[np.float64],
+    curve: Medians,
     levels: list[Level],
     capacities: NDArray[np.float64],
 ) -> Fit | None:
     """Return the best fit of `levels` and one more at any of `capacities`, of any sharpness."""
     if len(capacities) == 0:
         return None
+    regions, latency, sigma = curve.regions, curve.latency, curve.sigma()
     tries = [(capacity, power) for capacity in capacities for power in POWERS]
     extra = np.stack([power_misses(regions / capacity, power) for capacity, power in tries])
     fixed = [np.ones(len(regions))]
@@ -175,14 +174,13 @@ def _best_extra(
 
 
 def _solve(
-    regions: NDArray[np.float64],
-    latency: NDArray[np.float64],
-    sigma: NDArray[np.float64],
+    curve: Medians,
     levels: list[Level],
 ) -> Fit:
     """Fit the steps of levels whose places are given."""
     from scipy.optimize import nnls
 
+    regions, latency, sigma = curve.regions, curve.latency, curve.sigma()
     columns = [np.ones(len(regions))]
     columns += [power_misses(regions / one.capacity_bytes, one.power) for one in levels]
     solved, residual = nnls(np.stack(columns, axis=1) / sigma[:, None], latency / sigma)
@@ -194,9 +192,7 @@ def _solve(
 
 
 def _prune(
-    regions: NDArray[np.float64],
-    latency: NDArray[np.float64],
-    sigma: NDArray[np.float64],
+    curve: Medians,
     fit: Fit,
 ) -> Fit:
     """Drop levels whose step is too small to be believed, smallest first."""
@@ -209,5 +205,5 @@ def _prune(
         if shares[least] >= LEAST_STEP:
             break
         kept = [level for index, level in enumerate(fit.levels) if index != least]
-        fit = _solve(regions, latency, sigma, kept)
+        fit = _solve(curve, kept)
     return fit

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nearfar.measure.infer.levels import find_levels
+from nearfar.measure.infer.levels import Medians, find_levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +55,7 @@ def lines_knee(
     step_ns: float,
 ) -> LinesKnee:
     """Return how many lines the level that serves in `served_ns` holds."""
-    fit = find_levels(lines, latency, noise)
+    fit = find_levels(Medians(lines, latency, noise))
     for index, level in enumerate(fit.levels):
         before = fit.served_ns(index)
         if (

@@ -1,0 +1,108 @@
+"""Whether events recur at a fixed distance, and at which: a few strays among them do not matter.
+
+A period is one at which most events have another event, and chance does not explain how many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TOLERANCE = 0.03
+"""Distances within so much of a period count as one: real wear counters are not exact."""
+
+LEAST_EVENTS = 5
+"""Four distances; of fewer nothing can be said."""
+
+LEAST_SHARE = 0.5
+"""Share of events that must have a successor one period on."""
+
+NEARLY = 0.75
+"""Of the best share: multiples of a period do about as well as it, and it is the smallest."""
+
+NEXT = 6
+"""Successors of an event looked at: strays between two periodic events, at most five."""
+
+CHANCE = 1e-4
+"""Probability, all tried periods together, that random events do as well."""
+
+COVERED = (0.6, 1.5)
+"""Events over the periods that the whole time holds."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period in the unit of the positions, and which events keep to it."""
+
+    value: float
+    share: float
+    """Of events, that have a successor one period on."""
+    members: NDArray[np.intp]
+    """Indices of the events that have one, or are one."""
+    distances: NDArray[np.float64]
+    """The distances that count as one period."""
+
+
+def find_period(positions: NDArray[np.float64]) -> Period | None:
+    """Return the smallest distance at which events (ascending) recur; None: they do not."""
+    if len(positions) < LEAST_EVENTS:
+        return None
+    ahead = _ahead(positions)
+    candidates = np.unique(ahead[np.isfinite(ahead) & (ahead > 0)])
+    if len(candidates) > 400:
+        # As many as are looked through in a moment; they are dense where events recur.
+        candidates = candidates[:: len(candidates) // 400 + 1]
+    shares = np.array([_share(ahead, positions, candidate) for candidate in candidates])
+    if len(shares) == 0 or shares.max() < LEAST_SHARE:
+        return None
+    period = float(candidates[int(np.argmax(shares >= NEARLY * shares.max()))])
+    for _ in range(3):
+        near = np.abs(ahead / period - 1) <= TOLERANCE
+        period = float(np.median(ahead[near]))
+    near = np.abs(ahead / period - 1) <= TOLERANCE
+    share = _share(ahead, positions, period)
+    span = positions[-1] - positions[0]
+    kept = np.unique(np.concatenate([np.nonzero(near)[0], _partners(near)]))
+    periods = span / period
+    if not COVERED[0] * periods <= len(kept) <= COVERED[1] * (periods + 1):
+        return None
+    if share < LEAST_SHARE or not _beyond_chance(positions, period, share, len(candidates)):
+        return None
+    return Period(period, share, kept, ahead[near])
+
+
+def _ahead(positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return distances from each event (row) to its next `NEXT` ones; inf where there is none."""
+    found = np.full((len(positions), NEXT), np.inf)
+    for step in range(1, min(NEXT, len(positions) - 1) + 1):
+        found[:-step, step - 1] = positions[step:] - positions[:-step]
+    return found
+
+
+def _share(ahead: NDArray[np.float64], positions: NDArray[np.float64], period: float) -> float:
+    # Events less than a period before the end cannot have a successor.
+    can = positions <= positions[-1] - period * (1 - TOLERANCE)
+    if can.sum() < LEAST_EVENTS - 1:
+        return 0.0
+    return float((np.abs(ahead[can] / period - 1) <= TOLERANCE).any(axis=1).mean())
+
+
+def _partners(near: NDArray[np.bool_]) -> NDArray[np.intp]:
+    rows, columns = np.nonzero(near)
+    return rows + columns + 1
+
+
+def _beyond_chance(positions: NDArray[np.float64], period: float, share: float, tried: int) -> bool:
+    """Return whether events strewn at random would hardly ever keep to a period so well."""
+    from scipy.stats import binom
+
+    span = positions[-1] - positions[0]
+    expected = 2 * TOLERANCE * period * len(positions) / span
+    can = int((positions <= positions[-1] - period * (1 - TOLERANCE)).sum())
+    by_chance = binom.sf(round(share * can) - 1, can, 1 - np.exp(-expected))
+    return bool(by_chance * max(tried, 1) < CHANCE)

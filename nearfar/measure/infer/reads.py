@@ -1,0 +1,147 @@
+"""Caches and buffers that reads show: capacities by a chase, and what they are called.
+
+Levels up to the size of the last-level cache are the processor's (L1, L2, ...); what a read shows
+beyond it is the memory's own (buffer 1, ...). A buffer behind a larger cache cannot be seen by
+reads; persisted writes pass the caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfar.documents.device import BufferFigure
+from nearfar.measure.infer.block import LINE_BYTES
+from nearfar.measure.infer.capacity import Capacity, Curve, coarse_curve, refine
+from nearfar.measure.infer.evidence import make_evidence
+from nearfar.measure.infer.findings import HAD
+from nearfar.measure.infer.found import Buffer
+from nearfar.measure.infer.resample import medians
+from nearfar.measure.subject import Point
+
+if TYPE_CHECKING:
+    from nearfar.measure.infer.findings import Evidence, Findings
+    from nearfar.measure.infer.probe import Probe
+
+SMALLEST_BYTES = 1024
+"""Four of the smallest blocks; a region of fewer lines measures the chase itself."""
+
+LLC_TOLERANCE = 1.6
+"""A knee up to so many times the claimed last-level cache is that cache: physical pages spread
+unevenly over its sets, and tested sizes are apart."""
+
+WINDOW_BYTES = 1 << 20
+"""Chases within windows that move on: pages are walked once a window, buffers still overflow."""
+
+WINDOW_STEP = 0.5
+"""Share of a knee's step that must remain within windows; else it is of the page walks."""
+
+LEAST_CONFIDENCE = 0.5
+"""Answers that fewer resamples give are not answers."""
+
+EVIDENCE = "read-capacity"
+NOTHING = "no region size up to {largest} changes the latency by more than noise"
+
+
+def chase_at(probe: Probe, region_bytes: int) -> Point:
+    """Return the chase over a region, on the largest pages."""
+    return Point("latency", "chase", probe.facts.page_sizes[0], region_bytes)
+
+
+def infer_reads(probe: Probe, findings: Findings) -> list[Buffer]:
+    """Add the caches and buffers that reads show; return those of the memory, nearest first."""
+    largest = probe.facts.largest_bytes
+    curve = coarse_curve(probe, lambda size: chase_at(probe, size), SMALLEST_BYTES, largest)
+    if curve is None:
+        findings.not_seen["buffers"] = "too few regions could be sampled in the time"
+        return []
+    curve, capacities = refine(probe, lambda size: chase_at(probe, size), curve)
+    caches, buffers = part(capacities, probe.facts.llc_bytes)
+    buffers = [one for one in buffers if not _is_page_walk(probe, one, findings)]
+    names = [f"L{level}" for level in range(1, len(caches) + 1)]
+    names += [f"buffer {number}" for number in range(1, len(buffers) + 1)]
+    kept = [*caches, *buffers]
+    figures = [_figure(one, name) for one, name in zip(kept, names, strict=True)]
+    sure = [figure for figure in figures if (figure.confidence or 0.0) >= LEAST_CONFIDENCE]
+    findings.buffers += sure
+    findings.evidence[EVIDENCE] = read_evidence(curve, [one.capacity_bytes for one in sure])
+    if not any(one.name.startswith("buffer") for one in sure):
+        findings.not_seen["buffers"] = _why_none(probe)
+    ends = [one.value_bytes for one in kept[1:]] + [largest]
+    found = zip(figures, kept, ends, strict=True)
+    return [
+        Buffer(figure, one, one.step_ns, end)
+        for figure, one, end in found
+        if figure in sure and figure.name.startswith("buffer")
+    ]
+
+
+def part(capacities: Sequence[Capacity], llc_bytes: int) -> tuple[list[Capacity], list[Capacity]]:
+    """Part levels into those of the processor's caches and those of the memory."""
+    limit = llc_bytes * LLC_TOLERANCE
+    return (
+        [one for one in capacities if one.value_bytes <= limit],
+        [one for one in capacities if one.value_bytes > limit],
+    )
+
+
+def read_evidence(curve: Curve, knees: Sequence[float]) -> Evidence:
+    """Return the latency curve with its knees."""
+    regions = np.array(curve.regions, dtype=float)
+    return make_evidence(
+        "latency",
+        "Read latency by region",
+        ("region (bytes)", "latency (ns)"),
+        regions,
+        curve.samples,
+        knees=knees,
+        fitted=curve.fit.latency(regions),
+    )
+
+
+def _figure(one: Capacity, name: str) -> BufferFigure:
+    return BufferFigure(
+        name=name,
+        capacity_bytes=one.value_bytes,
+        capacity_low_bytes=one.low_bytes,
+        capacity_high_bytes=one.high_bytes,
+        latency_ns=one.served_ns,
+        confidence=one.confidence,
+        evidence=EVIDENCE,
+        **HAD,
+    )
+
+
+def _is_page_walk(probe: Probe, one: Capacity, findings: Findings) -> bool:
+    """Return whether a knee goes away where pages are walked once a window; says so if it does."""
+    if probe.facts.llc_bytes == 0:
+        # Nothing before the memory: what would walk pages is not there either.
+        return False
+    below = one.value_bytes // 2 // LINE_BYTES * LINE_BYTES
+    above = min(one.value_bytes * 3, probe.facts.largest_bytes) // LINE_BYTES * LINE_BYTES
+    points = [
+        Point("latency", "chase", probe.facts.page_sizes[0], size, window_bytes=WINDOW_BYTES)
+        for size in (below, above)
+    ]
+    samples = probe.gather(points, 2 * probe.repetitions)
+    if all(map(len, samples)):
+        low, high = medians(samples)
+        if high - low >= WINDOW_STEP * one.step_ns:
+            return False
+    findings.not_seen[f"buffer of {one.value_bytes} bytes"] = (
+        "latency rises there for accesses all over the region, but not for accesses within windows "
+        "of 1 MiB that move over it: page walks, not a buffer"
+    )
+    return True
+
+
+def _why_none(probe: Probe) -> str:
+    llc = probe.facts.llc_bytes
+    if llc == 0:
+        return "no knee in read latency over regions"
+    return (
+        f"no knee in read latency beyond the last-level cache of {llc >> 20} MiB; what is smaller "
+        "lies behind it"
+    )
