@@ -242,8 +242,8 @@ def _verdict(
         "half as much again), and knows no bound of one thread; that bound is one dependent "
         "addition per edge, as in the sum",
         "its transfer counts the copied bytes once and divides by a rate that counts them twice "
-        "(figure 8 sums to STREAM's copy), taken while the other threads copy too, where the lock lets most "
-        "transfers run alone: two errors that partly cancel",
+        "(figure 8 sums to STREAM's copy), taken while the other threads copy too, where the "
+        "lock lets most transfers run alone: two errors that partly cancel",
         f"the locks alone are right: given its own times of the parts, the total is "
         f"{percent(by_title[LOCKS].errors['ours'].mean)} off on average",
     ]
