@@ -1,0 +1,109 @@
+// The blocks one cache or buffer holds: any size, ways or fully associative, LRU or random.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/device/dice.hpp"
+#include "sim/device/rows.hpp"
+#include "sim/device/words.hpp"
+
+namespace nearfar::sim {
+
+enum class Replacement : std::uint8_t { lru, random };
+
+struct Shape {
+  std::uint32_t sets = 1;
+  std::uint32_t ways = 1;  // one set may have any number: fully associative
+  Replacement replacement = Replacement::lru;
+};
+
+inline constexpr unsigned most_row_ways = 16;  // one 64-byte row
+inline constexpr unsigned most_scanned = 128;  // blocks looked through; above, a hash table finds
+
+// Allocates on every miss, in an empty way if there is one.
+class Blocks {
+ public:
+  // Throws std::invalid_argument for a shape that is none.
+  explicit Blocks(Shape shape, std::uint64_t seed = 1);
+  Blocks(const Blocks&) = delete;  // `words_` points into `memory_`, which only a move keeps
+  Blocks& operator=(const Blocks&) = delete;
+  Blocks(Blocks&&) = default;
+  Blocks& operator=(Blocks&&) = default;
+  ~Blocks() = default;
+
+  [[nodiscard]] const Shape& shape() const { return shape_; }
+
+  template <typename Vector>
+  Looked access(std::uint32_t block, bool write) {
+    const std::uint32_t tag = block << 1U;
+    switch (kind_) {
+      case Kind::rows: {
+        std::uint32_t* row = row_of(block);
+        return Vector::lru(row, shape_.ways, width_, tag, write ? 1U : 0U);
+      }
+      case Kind::random_rows:
+        return random_in<Vector>(row_of(block), shape_.ways, tag, write);
+      case Kind::scanned:
+        return random_in<Vector>(words_, shape_.ways, tag, write);
+      case Kind::hashed:
+        return hashed(block, write);
+    }
+    return {};
+  }
+  void prefetch(std::uint32_t block) const {
+    if (kind_ != Kind::hashed) __builtin_prefetch(words_ + row_at(block), 1);
+  }
+  void clear();
+
+ private:
+  enum class Kind : std::uint8_t { rows, random_rows, scanned, hashed };
+
+  [[nodiscard]] std::uint64_t row_at(std::uint32_t block) const {
+    const std::uint32_t set = mask_ != 0 ? block & mask_ : block % shape_.sets;
+    return std::uint64_t{set} * width_;
+  }
+  std::uint32_t* row_of(std::uint32_t block) { return words_ + row_at(block); }
+
+  template <typename Vector>
+  Looked random_in(std::uint32_t* row, unsigned ways, std::uint32_t tag, bool write) {
+    unsigned at = Vector::find(row, ways, tag);
+    if (at < ways) {
+      row[at] |= write ? 1U : 0U;
+      return {true, empty_word};
+    }
+    // Filled from the front, so the last way says whether there is an empty one.
+    at = row[ways - 1] == empty_word ? Vector::find(row, ways, empty_word) : dice_.below(ways);
+    const std::uint32_t old = row[at];
+    row[at] = tag | (write ? 1U : 0U);
+    return {false, old};
+  }
+
+  Looked hashed(std::uint32_t block, bool write);
+  [[nodiscard]] std::uint32_t home(std::uint32_t block) const {
+    return static_cast<std::uint32_t>((block * 0x9E3779B97F4A7C15U) >> hash_shift_);
+  }
+  void forget(std::uint32_t block);
+  void unlink(std::uint32_t slot);
+  void put_first(std::uint32_t slot);
+
+  Shape shape_;
+  Kind kind_;
+  unsigned width_ = 0;
+  std::uint32_t mask_ = 0;  // sets - 1 where that is a power of two; 0: take the remainder
+  Dice dice_;
+  std::uint64_t seed_;
+  std::vector<std::uint32_t> memory_;
+  std::uint32_t* words_ = nullptr;  // in memory_, 64-byte aligned
+
+  // Kind::hashed: open addressing, `index_` holds slot + 1; slots in a list, most recent first.
+  std::vector<std::uint32_t> index_;
+  std::vector<std::uint32_t> newer_;
+  std::vector<std::uint32_t> older_;
+  unsigned hash_shift_ = 0;
+  std::uint32_t used_ = 0;
+  std::uint32_t first_ = 0;
+  std::uint32_t last_ = 0;
+};
+
+}  // namespace nearfar::sim

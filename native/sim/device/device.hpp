@@ -1,0 +1,93 @@
+// One device: its buffers, queue and wear. Addresses are its own, time is the caller's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/device/combiner.hpp"
+#include "sim/device/parameters.hpp"
+#include "sim/device/wear.hpp"
+#include "sim/device/write_queue.hpp"
+
+namespace nearfar::sim {
+
+class Device {
+ public:
+  Device(const Parameters& parameters, std::uint64_t seed)
+      : queue_(parameters.queue),
+        wear_(parameters.wear),
+        combiner_(parameters.buffers.empty() ? 6 : parameters.buffers[0].block_log2),
+        media_drain_(parameters.media_drain),
+        accept_(parameters.queue.lines == 0 ? Nanoseconds{} : parameters.queue.accept) {
+    for (const Level& level : parameters.buffers) {
+      buffers_.push_back({Blocks(level.shape, seed++), level.block_log2, level.drain});
+    }
+  }
+
+  // The buffer that holds the line read, or how many there are: it came from the medium.
+  template <typename Vector>
+  unsigned read(std::uint64_t address) {
+    const auto count = static_cast<unsigned>(buffers_.size());
+    for (unsigned i = 0; i < count; ++i) {
+      if (look_up<Vector>(i, address, false)) return i;
+    }
+    return count;
+  }
+
+  // Where a line found its place: 0 the queue, 1 the first buffer, and so on, then the medium.
+  struct Written {
+    unsigned level;
+    Nanoseconds accepted;
+  };
+  template <typename Vector>
+  Written write(std::uint64_t address, Nanoseconds now) {
+    const std::uint64_t line = address / cache_line.count;
+    if (queue_.merges(line, now)) return {0, now + accept_};
+    unsigned level = 0;
+    const auto count = static_cast<unsigned>(buffers_.size());
+    while (level < count && !look_up<Vector>(level, address, true)) ++level;
+    const Nanoseconds drain = level < count ? buffers_[level].drain : media_drain_;
+    if (count == 0) {
+      combiner_.write(static_cast<std::uint32_t>(line), 0);
+    } else {
+      const unsigned log2 = buffers_[0].block_log2;
+      combiner_.write(static_cast<std::uint32_t>(address >> log2),
+                      static_cast<unsigned>(line & ((1U << (log2 - 6U)) - 1)));
+    }
+    return {level + 1, queue_.put(line, drain, now) + accept_};
+  }
+  // A write to a block begins: how long the device stops for it.
+  Nanoseconds wear(std::uint64_t address, Nanoseconds now) {
+    const Nanoseconds length = wear_.write(address);
+    if (length.count > 0) queue_.stall(length, now);
+    return length;
+  }
+
+  [[nodiscard]] std::uint64_t media_writes() const { return combiner_.media_writes(); }
+  [[nodiscard]] std::uint64_t wear_stalls() const { return wear_.stalls(); }
+
+ private:
+  struct Buffer {
+    Blocks blocks;
+    unsigned block_log2;
+    Nanoseconds drain;
+  };
+
+  template <typename Vector>
+  bool look_up(unsigned i, std::uint64_t address, bool write) {
+    Buffer& buffer = buffers_[i];
+    const auto block = static_cast<std::uint32_t>(address >> buffer.block_log2);
+    const Looked looked = buffer.blocks.access<Vector>(block, write);
+    if (i == 0 && looked.evicted_dirty()) combiner_.leaves(looked.evicted_block());
+    return looked.hit;
+  }
+
+  std::vector<Buffer> buffers_;
+  WriteQueue queue_;
+  Wear wear_;
+  Combiner combiner_;
+  Nanoseconds media_drain_;
+  Nanoseconds accept_;
+};
+
+}  // namespace nearfar::sim

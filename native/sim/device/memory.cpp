@@ -1,0 +1,74 @@
+#include "sim/device/memory.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+namespace nearfar::sim {
+namespace {
+
+// Lines of a cache whose sets do not stay in this machine's second level, so that looking ahead
+// pays: 2^14 words are 64 KiB.
+constexpr std::uint64_t large_lines = 1U << 14U;
+
+constexpr std::uint32_t tlb_ways = 8;
+
+}  // namespace
+
+Memory::Memory(const Parameters& parameters)
+    : granularity_log2_(parameters.granularity_log2),
+      accept_(parameters.queue.accept),
+      walk_(parameters.tlb.walk),
+      refresh_(parameters.refresh),
+      next_refresh_(parameters.refresh.period) {
+  if (parameters.devices == 0) throw std::invalid_argument("a memory has at least one device");
+  for (const Level& level : parameters.buffers) {
+    if (level.block_log2 < 6 || level.block_log2 > 12) {
+      throw std::invalid_argument("a buffer's blocks are 64 B to 4 KiB");
+    }
+  }
+  for (const Level& level : parameters.caches) {
+    if (level.block_log2 != 6) throw std::invalid_argument("a cache's blocks are lines of 64 B");
+    const std::uint64_t lines = std::uint64_t{level.shape.sets} * level.shape.ways;
+    caches_.push_back({Blocks(level.shape, parameters.seed), lines > large_lines});
+    read_.push_back(level.read);
+  }
+  for (const Level& level : parameters.buffers) read_.push_back(level.read);
+  read_.push_back(parameters.media_read);
+  for (std::uint32_t i = 0; i < parameters.devices; ++i) {
+    devices_.emplace_back(parameters, parameters.seed + 16 * (i + 1));
+  }
+  if (parameters.tlb.entries > 0) {
+    const std::uint32_t sets = (parameters.tlb.entries + tlb_ways - 1) / tlb_ways;
+    tlb_.emplace_back(Shape{.sets = sets, .ways = tlb_ways, .replacement = Replacement::lru});
+  }
+}
+
+std::uint64_t Memory::media_writes() const {
+  std::uint64_t sum = 0;
+  for (const Device& device : devices_) sum += device.media_writes();
+  return sum;
+}
+
+std::uint64_t Memory::wear_stalls() const {
+  std::uint64_t sum = 0;
+  for (const Device& device : devices_) sum += device.wear_stalls();
+  return sum;
+}
+
+void Memory::refreshed() {
+  const double period = refresh_.period.count;
+  // The one in whose time this access falls, if it has not ended; those before fell into rests.
+  const double begin = std::floor(now_.count / period) * period;
+  const double end = begin + refresh_.length.count;
+  if (begin > 0 && now_.count < end) {
+    now_ = {end};
+    ++refresh_stalls_;
+  } else if (begin > 0 && next_refresh_.count <= begin && now_.count >= end) {
+    // It came while the access before was under way, and that one bore it.
+    now_ = now_ + refresh_.length;
+    ++refresh_stalls_;
+  }
+  next_refresh_ = {begin + period};
+}
+
+}  // namespace nearfar::sim

@@ -1,0 +1,45 @@
+// Runs a measuring kernel on a simulated memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/device/memory.hpp"
+#include "sim/device/visits.hpp"
+
+namespace nearfar::sim {
+
+enum class Operation {
+  load,     // each line waits for the one before
+  store,    // through the caches, likewise
+  persist,  // past the caches to the device, with a fence every so many accesses
+  read_after_write,  // each access is persisted, then read
+};
+
+struct Run {
+  Operation operation = Operation::load;
+  std::uint64_t first = 0;     // index of the first access in the order
+  std::uint64_t warm_up = 0;   // accesses before the timed ones
+  std::uint64_t accesses = 1;  // timed
+  std::uint64_t fence_every = 1;
+  Nanoseconds fence;  // what a fence costs by itself
+  Nanoseconds rest;   // after each access, not timed
+  Bytes wear_unit{256};  // one write of the device, as wear counts them
+  bool each = false;     // keep the time of every access
+};
+
+struct Ran {
+  std::vector<std::uint64_t> read;     // lines by level: caches, buffers, medium
+  std::vector<std::uint64_t> written;  // lines by place: queue, buffers, medium
+  std::uint64_t lines = 0;
+  std::uint64_t walks = 0;
+  std::uint64_t media_writes = 0;
+  std::uint64_t wear_stalls = 0;
+  std::uint64_t refresh_stalls = 0;
+  Nanoseconds elapsed;  // without rests
+  std::vector<float> each_ns;
+};
+
+Ran run(Memory& memory, const Pattern& pattern, const Run& run, Isa isa);
+
+}  // namespace nearfar::sim

@@ -1,0 +1,257 @@
+"""`model:NAME`: a simulated device in place of a memory, whose truth is known.
+
+Latencies, amplification, ways, queues and persisted writes come from the native simulator, run on
+the address sequence that the kernel would make; bandwidths, chains and loaded latency from closed
+forms and the fixed point. Noise as on real machines is laid over both.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from nearfar.measure import model_bandwidth
+from nearfar.measure.model_noise import Noise
+from nearfar.measure.subject import Facts, Point, Sample
+from nearfar.sim.memory import make_memory
+from nearfar.sim.parameters import LINE_BYTES, DeviceModel
+from nearfar.sim.warm import scaled, warm_up_accesses
+
+if TYPE_CHECKING:
+    from nearfar._sim import Memory, Ran
+    from nearfar.documents import DeviceProfile
+
+HUGE_BYTES = 2 << 20
+SMALL_BYTES = 4096
+
+TIMED_LINES = 100_000
+"""Of one latency point: shares are then known to 0.3 %, and it takes some 5 ms."""
+
+PERSISTED_LINES = 60_000
+"""Of one persist point without a number of accesses; some 10 ms."""
+
+EACH_ACCESSES = 20_000
+
+TIMER_OVERHEAD_NS = 18.0
+TIMER_RESOLUTION_NS = 1.0
+"""Of a time stamp counter; taken off already, as on real memory."""
+
+LATENCY = frozenset({"chase", "chase-sequential", "read-after-write"})
+INSTRUCTIONS = ("store", "nt-store", "clwb", "clflushopt", "clflush")
+PERSIST = frozenset(
+    f"persist-{instruction}{order}" for instruction in INSTRUCTIONS for order in ("", "-sequential")
+) | {"overwrite"}
+KERNELS = LATENCY | PERSIST | {"chains"} | model_bandwidth.KERNELS
+
+FLUSH_FACTOR = {"store": 1.0, "clwb": 1.0, "clflushopt": 1.05, "clflush": 1.6}
+"""Time beyond the queue over that of clwb: clflush is ordered and waits for the one before (FAST
+2020, figure 12: 64 B latencies)."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a prober should recover."""
+
+    model: DeviceModel
+    caches: tuple[int, ...]
+    """Capacities, from the core outward."""
+    buffers: tuple[tuple[int, int], ...]
+    """Capacity over all devices, and block."""
+    write_queue_bytes: int | None
+    interleave: tuple[int, int] | None
+    """Devices, granularity."""
+    wear_period_writes: int | None
+    wear_length_ns: float | None
+    refresh_period_ns: float | None
+    refresh_length_ns: float | None
+    idle_ns: float
+    read_gb_per_s: float
+    nt_store_gb_per_s: float
+
+
+@dataclass
+class ModelSubject:
+    """A Subject that simulates; `spec` is a library device, a profile, or a ready model."""
+
+    spec: str | DeviceProfile | DeviceModel
+    seed: int = 1
+    noise: float = 1.0
+    """1: as measured on real machines; 0: none."""
+    isa: Literal["", "avx512", "avx2", "scalar"] = ""
+    model: DeviceModel = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.model = _model(self.spec)
+        self._noise = Noise(self.seed, self.noise)
+        self._shares: dict[tuple[Any, ...], float] = {}
+        self._worn: Memory | None = None
+        self._written = 0
+
+    def facts(self) -> Facts:
+        """Return what a machine would say of itself."""
+        model = self.model
+        return Facts(
+            page_sizes=(HUGE_BYTES, SMALL_BYTES),
+            largest_bytes=model.largest_bytes,
+            buffer_bytes=model.largest_bytes,
+            threads=model.threads,
+            kernels=KERNELS,
+            llc_bytes=model.caches[-1].capacity_bytes if model.caches else 0,
+            timer_overhead_ns=TIMER_OVERHEAD_NS,
+            timer_resolution_ns=TIMER_RESOLUTION_NS,
+        )
+
+    def truth(self) -> Truth:
+        """Return what a prober should recover."""
+        model = self.model
+        wear, refresh, interleave = model.wear, model.refresh, model.interleave
+        return Truth(
+            model=model,
+            caches=tuple(level.capacity_bytes for level in model.caches),
+            buffers=tuple(
+                (level.capacity_bytes * model.devices, level.block_bytes) for level in model.buffers
+            ),
+            write_queue_bytes=model.queue.capacity_bytes if model.queue else None,
+            interleave=(interleave.devices, interleave.granularity_bytes) if interleave else None,
+            wear_period_writes=wear.period_writes if wear else None,
+            wear_length_ns=wear.length_ns if wear else None,
+            refresh_period_ns=refresh.period_ns if refresh else None,
+            refresh_length_ns=refresh.length_ns if refresh else None,
+            idle_ns=model.media_ns,
+            read_gb_per_s=model.read.most_gb_per_s,
+            nt_store_gb_per_s=model.nt_store.most_gb_per_s,
+        )
+
+    def sample(self, point: Point) -> Sample:
+        """Measure `point` once."""
+        if point.kernel not in KERNELS:
+            raise ValueError(f"a simulated memory has no kernel {point.kernel!r}")
+        if not LINE_BYTES <= point.region_bytes <= self.model.largest_bytes:
+            raise ValueError(
+                f"a region of {point.region_bytes} B is outside {LINE_BYTES} B to "
+                f"{self.model.largest_bytes} B"
+            )
+        if point.kernel in PERSIST:
+            return self._persist(point)
+        if point.kernel in LATENCY:
+            return self._latency(point)
+        if point.kernel == "chains":
+            region_ns = self._region_ns(point, "load")
+            value = model_bandwidth.chains_ns(self.model, region_ns, point.chains)
+            return self._noise.sample(value)
+        return self._noise.sample(
+            model_bandwidth.gb_per_s(self.model, point, self._region_ns(point, "load"))
+        )
+
+    def _latency(self, point: Point) -> Sample:
+        operation = "read-after-write" if point.kernel == "read-after-write" else "load"
+        idle_ns = self._region_ns(point, operation)
+        added_ns, drawn = model_bandwidth.load_of_generators(self.model, point, idle_ns)
+        if not point.each:
+            return self._noise.sample(idle_ns + added_ns, drawn + LINE_BYTES / idle_ns)
+        accesses = point.accesses or EACH_ACCESSES
+        ran = self._simulate(point, operation, accesses)
+        times = ran.take_each_ns()
+        times += np.float32(added_ns)
+        utilisation = added_ns / (idle_ns + added_ns)
+        sample = self._noise.each(times, utilisation)
+        return Sample(sample.value, drawn, sample.each_ns, sample.disturbed)
+
+    def _region_ns(self, point: Point, operation: str) -> float:
+        """Noise-free ns per line of a chase over the region; simulated once per point."""
+        key = (operation, point.kernel == "chase-sequential", point.page_bytes, point.region_bytes,
+               point.access_bytes, point.stride_bytes, point.window_bytes)  # fmt: skip
+        if key not in self._shares:
+            lines = max(point.access_bytes // LINE_BYTES, 1)
+            accesses = max(TIMED_LINES // lines, 1)
+            ran = self._simulate(point, operation, accesses)
+            # A read after a write counts as one: the write, then the read of what it touched.
+            self._shares[key] = ran.elapsed_ns / ran.lines
+        return self._shares[key]
+
+    def _simulate(self, point: Point, operation: str, accesses: int) -> Ran:
+        from nearfar import _sim
+
+        access = max(point.access_bytes, LINE_BYTES)
+        stride = max(point.stride_bytes, access)
+        model, region = self.model, point.region_bytes
+        if point.stride_bytes <= point.access_bytes and not point.window_bytes and not point.each:
+            smaller = scaled(model, region, access)
+            model, region = smaller.model, smaller.region_bytes
+        access = min(access, region)
+        huge = point.page_bytes > SMALL_BYTES
+        warm = warm_up_accesses(model, region, access, stride)
+        units = max(region // max(stride, access), 1)
+        return _sim.run(
+            memory=make_memory(model, huge_pages=huge, seed=self.seed),
+            operation=operation,
+            region_bytes=region,
+            access_bytes=access,
+            stride_bytes=max(stride, access),
+            window_bytes=point.window_bytes,
+            random=point.kernel != "chase-sequential",
+            page_bytes=0 if huge else SMALL_BYTES,
+            pattern_seed=self.seed + 1,
+            warm_up=warm,
+            accesses=accesses if accesses < units or point.each else accesses // units * units,
+            fence_ns=self.model.fence_ns,
+            rest_ns=point.rest_ns,
+            wear_unit_bytes=max(self.model.granularity_bytes, LINE_BYTES),
+            each=point.each,
+            isa=self.isa,
+        )
+
+    def _persist(self, point: Point) -> Sample:
+        """One memory for all of them: blocks stay as worn as earlier points left them."""
+        from nearfar import _sim
+
+        if self._worn is None:
+            self._worn = make_memory(self.model, seed=self.seed)
+        access = min(max(point.access_bytes, LINE_BYTES), point.region_bytes)
+        lines = access // LINE_BYTES
+        accesses = point.accesses or (
+            EACH_ACCESSES if point.each else max(PERSISTED_LINES // lines, 16)
+        )
+        ran = _sim.run(
+            memory=self._worn,
+            operation="persist",
+            region_bytes=point.region_bytes,
+            access_bytes=access,
+            stride_bytes=max(point.stride_bytes, access),
+            window_bytes=point.window_bytes,
+            random=point.kernel != "overwrite" and not point.kernel.endswith("-sequential"),
+            pattern_seed=zlib.crc32(str(point.region_bytes).encode()),
+            first=self._written,
+            warm_up=0 if point.each else max(accesses // 4, 1),
+            accesses=accesses,
+            fence_every=point.fence_every,
+            fence_ns=self._fence_ns(point.kernel),
+            rest_ns=point.rest_ns,
+            wear_unit_bytes=max(self.model.granularity_bytes, LINE_BYTES),
+            each=point.each,
+            isa=self.isa,
+        )
+        self._written += accesses
+        if not point.each:
+            return self._noise.sample(ran.elapsed_ns / accesses)
+        return self._noise.each(ran.take_each_ns(), 0.0)
+
+    def _fence_ns(self, kernel: str) -> float:
+        instruction = kernel.removeprefix("persist-").removesuffix("-sequential")
+        if instruction in FLUSH_FACTOR:
+            return self.model.flush_ns * FLUSH_FACTOR[instruction]
+        return self.model.fence_ns
+
+
+def _model(spec: str | DeviceProfile | DeviceModel) -> DeviceModel:
+    if isinstance(spec, DeviceModel):
+        return spec
+    from nearfar.devices.library import load_device
+    from nearfar.sim.from_device import from_device
+
+    if isinstance(spec, str):
+        return from_device(load_device(spec.removeprefix("model:")))
+    return from_device(spec)

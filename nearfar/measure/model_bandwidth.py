@@ -1,0 +1,145 @@
+"""Bandwidth, chains and load of a simulated memory: closed forms, no simulation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nearfar.measure.subject import Point
+from nearfar.sim.loaded import LoadedLatency
+from nearfar.sim.parameters import LINE_BYTES, Bandwidth, DeviceModel
+from nearfar.sim.throughput import amplified, busiest_share, by_threads, mixed, saturated
+
+READS = frozenset({"read", "nt-load", "stream-sum", "gather"})
+WRITES = frozenset({"write", "scatter"})
+NT_STORES = frozenset({"nt-store"})
+SHARES = {
+    "read-modify-write": (0.5, "write"),
+    "copy": (0.5, "write"),
+    "copy-nt": (0.5, "nt-store"),
+    "stream-copy": (0.5, "write"),
+    "stream-scale": (0.5, "write"),
+    "stream-add": (2 / 3, "write"),
+    "stream-triad": (2 / 3, "write"),
+}
+"""Reads over payload, and how the rest is written."""
+MIXED = {"mixed": "write", "mixed-nt": "nt-store"}
+
+ORDERS = ("", "-random", "-strided")
+KERNELS = (
+    frozenset(
+        kernel + order
+        for kernel in ("read", "write", "nt-store", *MIXED)
+        for order in ORDERS
+        if not (kernel in MIXED and order == "-strided")
+    )
+    | frozenset(SHARES)
+    | {"nt-load", "stream-sum", "gather", "scatter", "read-modify-write-random"}
+)
+
+GENERATOR_BYTES = 2048
+"""What a generator moves before it rests (`Point.pause_ns`)."""
+
+CHAIN_SHARPNESS = 6.0
+"""Of the corner where chains meet a core's own bandwidth."""
+
+RANDOM_IN_FLIGHT = 1.0
+"""Random independent reads of one thread over sequential ones, per line moved by the medium."""
+
+
+def gb_per_s(model: DeviceModel, point: Point, region_ns: float) -> float:
+    """Return GB/s of payload; `region_ns`: chase over the region, for what caches hold of it."""
+    base, order = _parts(point.kernel)
+    if base in MIXED:
+        share = 0.5 if point.read_share is None else point.read_share
+        value = _plane(model, point, share, MIXED[base], order)
+    elif base in SHARES:
+        share, how = SHARES[base]
+        value = _plane(model, point, share, how, order)
+    else:
+        kind = model.read if base in READS else model.nt_store if base in NT_STORES else model.write
+        value = _of_kind(model, kind, point, _order(base, order))
+    if base in NT_STORES or base == "copy-nt":
+        return value
+    # What caches serve is as much faster as its latency is shorter.
+    return value * max(model.media_ns / region_ns, 1.0) if _fits(model, point) else value
+
+
+def _fits(model: DeviceModel, point: Point) -> bool:
+    return bool(model.caches) and point.region_bytes <= model.caches[-1].capacity_bytes
+
+
+def _parts(kernel: str) -> tuple[str, str]:
+    for order in ("random", "strided"):
+        if kernel.endswith("-" + order):
+            return kernel.removesuffix("-" + order), order
+    return kernel, ""
+
+
+def _order(base: str, order: str) -> str:
+    return "random" if base in ("gather", "scatter") else order
+
+
+def _plane(model: DeviceModel, point: Point, share: float, how: str, order: str) -> float:
+    writes = model.nt_store if how == "nt-store" else model.write
+    read = _of_kind(model, model.read, point, order)
+    write = _of_kind(model, writes, point, order)
+    return mixed(read, write, share)
+
+
+def _of_kind(model: DeviceModel, kind: Bandwidth, point: Point, order: str) -> float:
+    if order == "":
+        return by_threads(kind, point.threads)
+    access = max(point.access_bytes, LINE_BYTES)
+    share = 1 / amplified(access, model.granularity_bytes)
+    slowed = replace(
+        kind,
+        one_thread_gb_per_s=kind.one_thread_gb_per_s * share * RANDOM_IN_FLIGHT,
+        most_gb_per_s=kind.most_gb_per_s * share,
+    )
+    if order == "strided" and model.interleave is not None:
+        stride = max(point.stride_bytes, access)
+        devices = model.interleave.devices
+        busiest = busiest_share(model.interleave, stride, access)
+        slowed = replace(slowed, most_gb_per_s=slowed.most_gb_per_s / (devices * busiest))
+    return by_threads(slowed, point.threads)
+
+
+def chains_ns(model: DeviceModel, region_ns: float, chains: int) -> float:
+    """Return ns per access of `chains` chains: their latency over their number, until the core's
+    own bandwidth binds."""
+    core_ns = LINE_BYTES / by_threads(model.read, 1)
+    alone_ns = region_ns / chains
+    return float((alone_ns**CHAIN_SHARPNESS + core_ns**CHAIN_SHARPNESS) ** (1 / CHAIN_SHARPNESS))
+
+
+def load_of_generators(model: DeviceModel, point: Point, idle_ns: float) -> tuple[float, float]:
+    """Return the ns that the generators add to a load, and the GB/s they draw."""
+    if not point.generator or point.pause_ns is None:
+        return 0.0, 0.0
+    generators = max((point.threads if point.threads > 1 else model.threads) - 1, 1)
+    alone = replace(
+        point, kernel=point.generator, threads=1, generator="", access_bytes=GENERATOR_BYTES
+    )
+    one = gb_per_s(model, alone, model.media_ns)
+    most = gb_per_s(model, replace(alone, threads=10**6), model.media_ns)
+    demand = generators * GENERATOR_BYTES / (point.pause_ns + GENERATOR_BYTES / one)
+    drawn = saturated(demand, most, model.read.sharpness)
+    share = _share_of(point)
+    loaded = loaded_latency(model, point, most)
+    added_ns = loaded.latency_ns(drawn, share) - loaded.latency_ns(0.0, share)
+    # Of a region that caches serve, only the rest meets the load.
+    return added_ns * min(idle_ns / model.media_ns, 1.0), drawn
+
+
+def loaded_latency(model: DeviceModel, point: Point, most_gb_per_s: float) -> LoadedLatency:
+    """Return the model's loaded latency: its published curves, else the closed form."""
+    return LoadedLatency(model.media_ns, lambda _share: most_gb_per_s, model.loaded)
+
+
+def _share_of(point: Point) -> float:
+    base, _ = _parts(point.generator)
+    if base in MIXED:
+        return 0.5 if point.read_share is None else point.read_share
+    if base in SHARES:
+        return SHARES[base][0]
+    return 1.0 if base in READS else 0.0

@@ -1,0 +1,297 @@
+"""A `DeviceModel` from a device's figures: constants by least squares on its latency plateaus."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents import DeviceProfile
+from nearfar.documents.device import BandwidthFigure, BufferFigure, LatencyFigure
+from nearfar.sim.memory import make_memory
+from nearfar.sim.parameters import (
+    LINE_BYTES,
+    MOST_WAYS,
+    Bandwidth,
+    DeviceModel,
+    Interleave,
+    Level,
+    Refresh,
+    WearStall,
+    WriteQueue,
+)
+from nearfar.sim.warm import scaled, warm_up_accesses
+
+if TYPE_CHECKING:
+    from nearfar._sim import Ran
+
+LINES_IN_FLIGHT = 12
+"""One core's, where a single thread's bandwidth is not published: line fill buffers of cores of
+the last ten years are 10 to 16."""
+
+OPTANE_QUEUE_BYTES = 4096
+"""Where a device lists write latencies by region and no queue: the load-store queue of the
+published model of Optane, 64 lines (VANS, config/vans.cfg)."""
+
+OPTANE_TRACKED_BYTES = 64 << 10
+OPTANE_WEAR_BLOCK_BYTES = 4096
+"""Stalls by wear end when writes go over more than 64 KiB (FAST 2020, figure 3), and writes of one
+4 KiB block count together (NVLeak, section 3.3); for persistent memories that list neither."""
+
+WRITE_SHARPNESS = 7.0
+READ_SHARPNESS = 2.5
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A latency of a region, which the constants are fitted to."""
+
+    region_bytes: int
+    value_ns: float
+
+
+def from_device(device: DeviceProfile) -> DeviceModel:
+    """Return the model of `device`; raises NearfarError where its figures do not make one."""
+    reads = _plateaus(device.latency, "read")
+    idle = [
+        figure.value_ns
+        for figure in device.latency
+        if figure.operation == "read" and figure.pattern == "random"
+    ]
+    if not idle:
+        raise NearfarError(
+            f"device {device.name!r} has no random read latency, which a simulation starts from"
+        )
+    levels = [_level(buffer, idle[0]) for buffer in device.buffers if _usable(buffer)]
+    levels.sort(key=lambda level: level.capacity_bytes)
+    caches = tuple(level for level in levels if _is_cache(level))
+    buffers = tuple(level for level in levels if not _is_cache(level))
+    read = _bandwidth(device, ("read",), idle[0], READ_SHARPNESS)
+    nt_store = _bandwidth(device, ("nt-store", "clwb", "write"), idle[0], WRITE_SHARPNESS)
+    model = DeviceModel(
+        device.name,
+        media_ns=idle[0],
+        read=read,
+        write=_bandwidth(device, ("write", "clwb", "nt-store"), idle[0], WRITE_SHARPNESS),
+        nt_store=nt_store,
+        caches=caches,
+        buffers=buffers,
+        granularity_bytes=device.granularity_bytes,
+        interleave=_interleave(device),
+        wear=_wear(device),
+        refresh=_refresh(device),
+        loaded=tuple(
+            (curve.read_share, tuple((b, n) for b, n in curve.points))
+            for curve in device.loaded_latency
+            if curve.instruction == "load"
+        ),
+        threads=max([16, *(figure.threads or 0 for figure in device.bandwidth)]),
+    )
+    model = fit_reads(model, reads)
+    return _with_writes(model, device)
+
+
+def fit_reads(model: DeviceModel, plateaus: Sequence[Plateau]) -> DeviceModel:
+    """Return `model` with the latencies of its levels fitted to `plateaus`.
+
+    Latency is the sum of shares x level latency, linear in the constants; relative errors are
+    squared. With fewer plateaus than constants the model stays as it is.
+    """
+    if len({plateau.region_bytes for plateau in plateaus}) <= len(model.levels):
+        return model
+    shares = np.array([read_shares(model, plateau.region_bytes) for plateau in plateaus])
+    fitted = _least_squares(shares, plateaus)
+    if fitted is None:
+        return model
+    at = iter(np.maximum.accumulate(fitted))
+    return replace(
+        model,
+        caches=tuple(replace(level, latency_ns=float(next(at))) for level in model.caches),
+        buffers=tuple(replace(level, latency_ns=float(next(at))) for level in model.buffers),
+        media_ns=float(next(at)),
+    )
+
+
+def read_shares(model: DeviceModel, region_bytes: int) -> list[float]:
+    """Return which share of a random chase each level serves: caches, buffers, medium."""
+    ran = _run(model, "load", region_bytes)
+    return [count / ran.lines for count in ran.read]
+
+
+def write_shares(model: DeviceModel, region_bytes: int) -> list[float]:
+    """Return which share of written lines found its place in the queue, buffers, medium."""
+    ran = _run(model, "persist", region_bytes)
+    return [count / ran.lines for count in ran.written[: len(model.buffers) + 2]]
+
+
+def _run(model: DeviceModel, operation: str, region_bytes: int) -> Ran:
+    from nearfar import _sim
+
+    smaller = scaled(model, region_bytes, LINE_BYTES)
+    model, region_bytes = smaller.model, smaller.region_bytes
+    lines = region_bytes // LINE_BYTES
+    warm = warm_up_accesses(model, region_bytes, LINE_BYTES, LINE_BYTES)
+    return _sim.run(
+        memory=make_memory(model),
+        operation=operation,
+        region_bytes=region_bytes,
+        access_bytes=LINE_BYTES,
+        stride_bytes=LINE_BYTES,
+        warm_up=warm,
+        # Whole passes of small regions; a share of 200,000 is known to 0.1 %.
+        accesses=max(200_000 // lines, 1) * lines if lines <= 200_000 else 200_000,
+        fence_every=1 << 30,
+    )
+
+
+def _least_squares(shares: np.ndarray, plateaus: Sequence[Plateau]) -> np.ndarray | None:
+    values = np.array([plateau.value_ns for plateau in plateaus])
+    fitted, _, rank, _ = np.linalg.lstsq(shares / values[:, None], np.ones(len(values)), rcond=None)
+    return fitted if rank == shares.shape[1] and (fitted > 0).all() else None
+
+
+def _with_writes(model: DeviceModel, device: DeviceProfile) -> DeviceModel:
+    """Fit what queued lines take, and what a fence costs beyond."""
+    by_region = _plateaus(device.latency, "nt-store")
+    fence_ns = _latency(device, "nt-store")
+    flush_ns = _latency(device, "clwb")
+    queue = None
+    if device.write_queues:
+        found = device.write_queues[0]
+        queue = WriteQueue(_whole_lines(found.capacity_bytes), 10.0)
+        model = replace(model, media_drain_ns=found.drained_ns_per_line or model.media_drain_ns)
+    elif len(by_region) > 1:
+        queue = WriteQueue(OPTANE_QUEUE_BYTES, min(plateau.value_ns for plateau in by_region))
+    model = replace(model, queue=queue)
+    beyond = [p for p in by_region if queue and p.region_bytes > 2 * queue.capacity_bytes]
+    if len(beyond) > len(model.buffers):
+        shares = np.array([write_shares(model, p.region_bytes)[1:] for p in beyond])
+        fitted = _least_squares(shares, beyond)
+        if fitted is not None:
+            drains = np.maximum.accumulate(fitted)
+            model = replace(
+                model,
+                buffers=tuple(
+                    replace(level, drain_ns=float(ns))
+                    for level, ns in zip(model.buffers, drains, strict=False)
+                ),
+                media_drain_ns=float(drains[-1]),
+            )
+    taken = queue.accept_ns if queue else model.media_drain_ns
+    return replace(
+        model,
+        fence_ns=max(fence_ns - taken, 1.0) if fence_ns else model.fence_ns,
+        flush_ns=max(flush_ns - taken, 1.0) if flush_ns else model.flush_ns,
+    )
+
+
+def _plateaus(figures: Sequence[LatencyFigure], operation: str) -> list[Plateau]:
+    return [
+        Plateau(figure.region_bytes, figure.value_ns)
+        for figure in figures
+        if figure.operation == operation
+        and figure.pattern == "random"
+        and figure.region_bytes is not None
+    ]
+
+
+def _latency(device: DeviceProfile, operation: str) -> float | None:
+    """A write with its fence; what is given by region has one fence for all and is not that."""
+    for figure in device.latency:
+        if figure.operation == operation and figure.region_bytes is None:
+            return figure.value_ns
+    return None
+
+
+def _usable(buffer: BufferFigure) -> bool:
+    return buffer.operation == "read" and buffer.capacity_bytes >= 2 * LINE_BYTES
+
+
+def _level(buffer: BufferFigure, media_ns: float) -> Level:
+    block = buffer.block_bytes or LINE_BYTES
+    ways = buffer.ways if buffer.ways and buffer.ways <= MOST_WAYS else 0
+    unit = block * max(ways, 1)
+    if ways == 0 and _cache_name(buffer.name) and buffer.capacity_bytes > 1 << 20:
+        # Nothing large is fully associative; what is not known is taken as 16 ways.
+        ways, unit = MOST_WAYS, block * MOST_WAYS
+    random = buffer.replacement == "random" or (buffer.replacement is None and ways == 0)
+    return Level(
+        buffer.name,
+        max(buffer.capacity_bytes // unit, 1) * unit,
+        buffer.latency_ns or media_ns,
+        block,
+        ways,
+        "random" if random else "lru",
+        drain_ns=0.0,
+    )
+
+
+def _cache_name(name: str) -> bool:
+    return re.search(r"cache|^l[1-4]\b|llc", name.lower()) is not None
+
+
+def _is_cache(level: Level) -> bool:
+    return level.block_bytes == LINE_BYTES and _cache_name(level.name)
+
+
+def _whole_lines(size_bytes: int) -> int:
+    return max(size_bytes // LINE_BYTES, 1) * LINE_BYTES
+
+
+def _bandwidth(
+    device: DeviceProfile, operations: Sequence[str], idle_ns: float, sharpness: float
+) -> Bandwidth:
+    """The first of `operations` that has figures: the best, and one thread's where given."""
+    figures: list[BandwidthFigure] = []
+    for operation in operations:
+        figures = [f for f in device.bandwidth if f.operation == operation]
+        sequential = [f for f in figures if f.pattern == "sequential"]
+        figures = sequential or figures
+        if figures:
+            break
+    if not figures:
+        # Only reads, or nothing: writes are taken for what reads get.
+        figures = [f for f in device.bandwidth if f.operation in ("read", "mixed")]
+    one_by_latency = LINES_IN_FLIGHT * LINE_BYTES / idle_ns
+    if not figures:
+        raise NearfarError(f"device {device.name!r} has no bandwidth, which a simulation needs")
+    most = max(figure.value_gb_per_s for figure in figures)
+    single = [figure.value_gb_per_s for figure in figures if figure.threads == 1]
+    if not single:
+        return Bandwidth(min(one_by_latency, most), most, sharpness)
+    # The closed form stays below T b1, so what one thread was measured at is put back.
+    one = max(single)
+    if one >= 0.95 * most:
+        return Bandwidth(2 * most, most, sharpness)
+    inverse = one**-sharpness - most**-sharpness
+    return Bandwidth(inverse ** (-1 / sharpness), most, sharpness)
+
+
+def _interleave(device: DeviceProfile) -> Interleave | None:
+    for figure in device.interleaves:
+        return Interleave(figure.devices, figure.granularity_bytes)
+    return None
+
+
+def _wear(device: DeviceProfile) -> WearStall | None:
+    for stall in device.stalls:
+        if stall.period_writes is not None:
+            persistent = device.technology == "pmem"
+            return WearStall(
+                stall.period_writes,
+                stall.length_ns,
+                stall.granularity_bytes or OPTANE_WEAR_BLOCK_BYTES,
+                OPTANE_TRACKED_BYTES if persistent else 0,
+            )
+    return None
+
+
+def _refresh(device: DeviceProfile) -> Refresh | None:
+    for stall in device.stalls:
+        if stall.period_ns is not None:
+            return Refresh(stall.period_ns, stall.length_ns)
+    return None

@@ -1,0 +1,54 @@
+"""The native simulator, made from a `DeviceModel`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.sim.parameters import DeviceModel, Level
+
+if TYPE_CHECKING:
+    from nearfar._sim import Memory
+
+
+def make_memory(model: DeviceModel, *, huge_pages: bool = True, seed: int = 1) -> Memory:
+    """Return an empty memory; `huge_pages`: translations cost nothing."""
+    from nearfar import _sim
+
+    interleave, wear, refresh, queue = model.interleave, model.wear, model.refresh, model.queue
+    return _sim.Memory(
+        caches=[_level(cache) for cache in model.caches],
+        buffers=[_level(buffer) for buffer in model.buffers],
+        media_read_ns=model.media_ns,
+        media_drain_ns=model.media_drain_ns,
+        queue_lines=queue.capacity_bytes // 64 if queue else 0,
+        queue_accept_ns=queue.accept_ns if queue else 0.0,
+        devices=model.devices,
+        granularity_log2=_log2(interleave.granularity_bytes) if interleave else 12,
+        wear_period_writes=wear.period_writes if wear else 0,
+        wear_block_log2=_log2(wear.granularity_bytes) if wear else 12,
+        wear_length_ns=wear.length_ns if wear else 0.0,
+        wear_spread=wear.spread if wear else 0.0,
+        wear_tracked_blocks=wear.tracked_bytes // wear.granularity_bytes if wear else 0,
+        refresh_period_ns=refresh.period_ns if refresh else 0.0,
+        refresh_length_ns=refresh.length_ns if refresh else 0.0,
+        tlb_entries=0 if huge_pages else model.tlb.entries,
+        tlb_walk_ns=model.tlb.walk_ns,
+        seed=seed,
+    )
+
+
+def _level(level: Level) -> object:
+    from nearfar import _sim
+
+    return _sim.Level(
+        level.sets,
+        level.ways or level.blocks,
+        level.replacement,
+        _log2(level.block_bytes),
+        level.latency_ns,
+        level.drain_ns,
+    )
+
+
+def _log2(power_of_two: int) -> int:
+    return power_of_two.bit_length() - 1
