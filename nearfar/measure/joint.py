@@ -1,0 +1,192 @@
+"""Joint limits: what two memories can do together, from competing copies under every split.
+
+Two groups of threads copy at once, the first within A, the second within B, from B to A or from A
+to B; with T threads there are T-1 splits of each (the NVDIMM thesis' 15 splits with 16 threads).
+Memories on one channel do not add: the thesis' DRAM and NVDIMM reach 65-70 GB/s together at every
+split, as much as either alone. GB/s are payload, read + written.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from nearfar.base.statistics import Estimate, median_estimate
+from nearfar.documents.machine import JointLimit, Split
+
+FIRST = "A->A"
+SECONDS = ("B->B", "B->A", "A->B")
+"""What the second group copies beside the first's A->A."""
+
+MARGIN = 0.1
+"""Shortfall from apart to together that is no sign of a shared channel: memories with channels of
+their own still share the last-level cache and the mesh, which takes some per cent."""
+
+ROUNDS = 9
+FEWEST = 3
+
+Group = tuple[str, int]
+"""A copy and how many threads run it."""
+Run = tuple[Group] | tuple[Group, Group]
+"""Groups that run at once: one, or two that compete."""
+Pair = tuple[Group, Group]
+Runs = Mapping[Run, Sequence[tuple[float, ...]]]
+"""One sample a round of every run: GB/s of each of its groups."""
+
+
+class Copier(Protocol):
+    """Two memories that threads can copy within and between."""
+
+    threads: int
+    """All that may run at once."""
+
+    def together(self, run: Run) -> tuple[float, ...]:
+        """Return GB/s of each group; all groups start and stop together."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop."""
+
+    seconds: float
+    """After so many, but not before `FEWEST` rounds."""
+    rounds: int = ROUNDS
+    clock: Callable[[], float] = time.monotonic
+
+
+def runs(threads: int) -> list[Run]:
+    """Return all runs with `threads` threads: each copy alone with 1 to all, and every split."""
+    alone: list[Run] = [((copy, n),) for copy in ("A->A", "B->B") for n in range(1, threads + 1)]
+    split: list[Run] = [
+        ((FIRST, threads - n), (second, n)) for second in SECONDS for n in range(1, threads)
+    ]
+    return alone + split
+
+
+def measure_joint(
+    copier: Copier,
+    memories: tuple[str, str],
+    limits: Limits,
+    *,
+    one_memory: bool = False,
+    progress: Callable[[str, float], None] = lambda _what, _share: None,
+) -> JointLimit:
+    """Measure every run once a round and say whether A and B hold each other back.
+
+    `one_memory`: A and B are known to lie in the same memory, such as one node.
+    """
+    wanted = runs(copier.threads)
+    samples: dict[Run, list[tuple[float, ...]]] = {run: [] for run in wanted}
+    dice = random.Random(1)
+    start = limits.clock()
+    done = 0
+    while done < limits.rounds and (done < FEWEST or limits.clock() - start < limits.seconds):
+        for index, run in enumerate(dice.sample(wanted, len(wanted))):
+            samples[run].append(copier.together(run))
+            share = (done + (index + 1) / len(wanted)) / limits.rounds
+            progress(f"competing copies, {memories[0]} and {memories[1]}", share)
+        done += 1
+    return joint_limit(memories, samples, one_memory=one_memory)
+
+
+def joint_limit(
+    memories: tuple[str, str], samples: Runs, *, one_memory: bool = False
+) -> JointLimit:
+    """Return the limit that samples show; `shared` only where the data or `one_memory` say so."""
+    whole = {run: median_estimate([sum(one) for one in taken]) for run, taken in samples.items()}
+    alone = {run[0]: estimate for run, estimate in whole.items() if len(run) == 1}
+    competing: dict[Pair, Estimate] = {run: one for run, one in whole.items() if len(run) == 2}
+    threads = max(n for _, n in alone)
+    best_a, best_b = alone["A->A", threads], alone["B->B", threads]
+    best = max(competing.values(), key=lambda one: one.value) if competing else None
+    shared, note = decide(alone, competing, one_memory=one_memory)
+    return JointLimit(
+        memories=memories,
+        alone_gb_per_s=(best_a.value, best_b.value),
+        together_gb_per_s=best.value if best else max(best_a.value, best_b.value),
+        low_gb_per_s=best.low if best else None,
+        high_gb_per_s=best.high if best else None,
+        shared=shared,
+        splits=[_split(run, samples[run]) for run in competing],
+        note=note,
+    )
+
+
+def decide(
+    alone: Mapping[Group, Estimate], competing: Mapping[Pair, Estimate], *, one_memory: bool = False
+) -> tuple[bool, str]:
+    """Say whether copies within A and copies within B hold each other back, and why.
+
+    Compared is the split whose groups, each run alone with as many threads, add up to most. They
+    hold each other back if together they reach less, by intervals and by more than `MARGIN`.
+    Where one memory alone could have served that sum, nothing follows: the cores set the limit.
+    """
+    pairs = {run: one for run, one in competing.items() if run[1][0] == "B->B"}
+    if not pairs:
+        if one_memory:
+            return True, "both lie in one memory; one thread cannot make two copies compete"
+        return False, "not seen: competing copies take two threads"
+    run = max(pairs, key=lambda one: alone[one[0]].value + alone[one[1]].value)
+    a, b, together = alone[run[0]], alone[run[1]], pairs[run]
+    apart = a.value + b.value
+    split = f"{run[0][1]}+{run[1][1]} threads"
+    rates = (
+        f"{split} copy {apart:.1f} GB/s apart and {together.value:.1f} "
+        f"[{together.low:.1f}, {together.high:.1f}] together"
+    )
+    held = together.high < min(a.low + b.low, apart * (1 - MARGIN))
+    if held:
+        return True, f"{rates}: they hold each other back"
+    if one_memory:
+        return True, f"both lie in one memory, although {split} do not fill it: {rates}"
+    most = max(one.high for (_, n), one in alone.items() if n == max(m for _, m in alone))
+    if together.low > most:
+        return False, f"{rates}: more than either memory gives to all threads alone"
+    return False, f"not seen: the cores set the limit, {rates}; one memory alone gives {most:.1f}"
+
+
+def joint_bandwidth(limit: JointLimit, demand_a: float, demand_b: float) -> tuple[float, float]:
+    """Return what A and B give of what is asked of both at once, GB/s of payload.
+
+    Each gives at most what it gives alone. Where they share, their sum is held to that of the
+    measured split whose traffic parts like the demand (between splits: interpolated), and both are
+    cut by the same factor, as threads that wait in one queue.
+    """
+    if demand_a < 0 or demand_b < 0:
+        raise ValueError("a demand cannot be negative")
+    a, b = min(demand_a, limit.alone_gb_per_s[0]), min(demand_b, limit.alone_gb_per_s[1])
+    if not limit.shared or a + b == 0:
+        return a, b
+    scale = min(1.0, _cap(limit, b / (a + b)) / (a + b))
+    return a * scale, b * scale
+
+
+def _cap(limit: JointLimit, share_b: float) -> float:
+    """Return the most A and B give together if B moves `share_b` of the bytes."""
+    points = {0.0: limit.alone_gb_per_s[0], 1.0: limit.alone_gb_per_s[1]}
+    pairs = [one for one in limit.splits if one.copies == (FIRST, "B->B") and sum(one.gb_per_s) > 0]
+    for split in pairs:
+        whole = sum(split.gb_per_s)
+        points[split.gb_per_s[1] / whole] = whole
+    if not pairs:
+        # Published limits may come without splits: one figure for all of them.
+        points[0.5] = limit.together_gb_per_s
+    shares = sorted(points)
+    return float(np.interp(share_b, shares, [points[share] for share in shares]))
+
+
+def _split(run: Pair, taken: Sequence[tuple[float, ...]]) -> Split:
+    (first, n), (second, m) = run
+    return Split(
+        copies=(first, second),
+        threads=(n, m),
+        gb_per_s=(
+            float(np.median([one[0] for one in taken])),
+            float(np.median([one[1] for one in taken])),
+        ),
+    )
