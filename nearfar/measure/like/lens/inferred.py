@@ -1,0 +1,49 @@
+"""What nearfar infers of the same memory, said under the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nearfar.base.units import format_bytes, format_ns
+from nearfar.measure.subject import Subject
+
+BUDGET_S = 45.0
+"""Of the inference, as much again as the probers take at most."""
+
+
+def inferred(subject: Subject, say: Callable[[str], None]) -> dict[str, Any]:
+    """Infer, print, and return the findings."""
+    import msgspec
+
+    from nearfar.measure.infer import infer
+
+    findings = infer(subject, BUDGET_S, lambda _what, _share: None)
+    say("Inferred, each with its confidence:")
+    for buffer in findings.buffers:
+        say(f"  {buffer.name}: {format_bytes(buffer.capacity_bytes)}, {_sure(buffer.confidence)}")
+    for queue in findings.write_queues:
+        say(f"  write queue: {format_bytes(queue.capacity_bytes)}, {_sure(queue.confidence)}")
+    for interleave in findings.interleaves:
+        say(
+            f"  interleave: {interleave.devices} devices by "
+            f"{format_bytes(interleave.granularity_bytes)}, {_sure(interleave.confidence)}"
+        )
+    for stall in findings.stalls:
+        say(f"  stall of {format_ns(stall.length_ns)}, {_sure(stall.confidence)}")
+    if findings.granularity_bytes is not None:
+        say(f"  blocks of the medium: {findings.granularity_bytes} B")
+    for what, why in findings.not_seen.items():
+        say(f"  not seen: {what}: {why}")
+    return {
+        "buffers": [msgspec.to_builtins(one) for one in findings.buffers],
+        "write_queues": [msgspec.to_builtins(one) for one in findings.write_queues],
+        "interleaves": [msgspec.to_builtins(one) for one in findings.interleaves],
+        "stalls": [msgspec.to_builtins(one) for one in findings.stalls],
+        "granularity_bytes": findings.granularity_bytes,
+        "not_seen": findings.not_seen,
+    }
+
+
+def _sure(confidence: float | None) -> str:
+    return "confidence not known" if confidence is None else f"confidence {confidence:.0%}"

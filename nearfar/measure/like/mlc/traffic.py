@@ -1,0 +1,110 @@
+"""MLC's traffic types, and which kernel of ours makes each.
+
+MLC counts reads and writes as the memory controller sees them: an ordinary store to a line is a
+read for ownership and a write. So ``-W2`` (2 reads, 1 write) is one load and one store, and what
+is printed is the payload times lines on the bus over lines touched. That the line is read before
+it is stored is taken for granted, as by MLC; processors that elide it show too much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nearfar.base.errors import CommandError, nearest
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """One type."""
+
+    name: str
+    title: str
+    """As in MLC's tables."""
+    kernel: str
+    random_kernel: str
+    read_share: float | None = None
+    """Of the lines the program touches."""
+    bus_factor: float = 1.0
+    """Lines at the memory controller over lines the program touches."""
+    strided_kernel: str = ""
+    non_temporal: bool = False
+    two_streams: bool = False
+
+
+def _stores(name: str, title: str, loads: int, factor: float) -> Traffic:
+    return Traffic(name, title, "mixed", "mixed-random", loads / (loads + 1), factor)
+
+
+def _nt(name: str, title: str, loads: int) -> Traffic:
+    share = loads / (loads + 1)
+    return Traffic(name, title, "mixed-nt", "mixed-nt-random", share, non_temporal=True)
+
+
+TYPES: dict[str, Traffic] = {
+    one.name: one
+    for one in (
+        Traffic("R", "Read-only", "read", "read-random", strided_kernel="read-strided"),
+        _stores("W2", "2:1 Reads-Writes", 1, 3 / 2),
+        _stores("W3", "3:1 Reads-Writes", 2, 4 / 3),
+        Traffic(
+            *("W5", "1:1 Reads-Writes", "write", "write-random"),
+            bus_factor=2.0,
+            strided_kernel="write-strided",
+        ),
+        Traffic(
+            *("W6", "0:1 Read-Non Temporal Write", "nt-store", "nt-store-random"),
+            strided_kernel="nt-store-strided",
+            non_temporal=True,
+        ),
+        _nt("W7", "2:1 Read-Non Temporal Write", 2),
+        _nt("W8", "1:1 Read-Non Temporal Write", 1),
+        _nt("W9", "3:1 Read-Non Temporal Write", 3),
+        # Two loads from two buffers and a store to a third, past the caches and through them.
+        Traffic("W10", "2:1 Read-Non Temporal Write (stream triad)", "stream-triad-nt", "",
+                non_temporal=True),
+        Traffic("W11", "3:1 Reads-Writes (stream triad)", "stream-triad", "", None, 4 / 3),
+        _stores("W12", "4:1 Reads-Writes", 3, 5 / 4),
+        _stores("W19", "9:1 Reads-Writes", 8, 10 / 9),
+        Traffic("W21", "Read-only, two streams", "read", "", two_streams=True),
+        Traffic("W23", "3:1 Reads-Writes, two streams", "mixed", "", 2 / 3, 4 / 3,
+                two_streams=True),
+        Traffic("W27", "2:1 Read-Non Temporal Write, two streams", "mixed-nt", "", 2 / 3,
+                non_temporal=True, two_streams=True),
+    )
+}  # fmt: skip
+
+STREAM_TRIAD_LIKE = "W10"
+"""The last row of the peak tables."""
+
+
+def traffic(text: str, where: str) -> Traffic:
+    """Return the type called `text`, such as ``R`` or ``W3``."""
+    name = text.upper()
+    if name not in TYPES:
+        known = ", ".join(TYPES)
+        raise CommandError(
+            f"{where}: {text!r} is no traffic type{nearest(name, list(TYPES))}; there are {known}"
+        )
+    return TYPES[name]
+
+
+def kernel_of(kind: Traffic, *, random: bool, stride_bytes: int, where: str) -> str:
+    """Return the kernel that makes this traffic in this order, or say that there is none."""
+    if stride_bytes > 64:
+        if random:
+            raise CommandError(f"{where}: a stride and random order exclude each other")
+        if not kind.strided_kernel:
+            able = ", ".join(one.name for one in TYPES.values() if one.strided_kernel)
+            raise CommandError(
+                f"{where}: a stride of more than 64 bytes is for the traffic types {able}, not "
+                f"{kind.name}"
+            )
+        return kind.strided_kernel
+    if random:
+        if not kind.random_kernel:
+            raise CommandError(
+                f"{where}: traffic {kind.name} is sequential only; random order is for "
+                + ", ".join(one.name for one in TYPES.values() if one.random_kernel)
+            )
+        return kind.random_kernel
+    return kind.kernel
