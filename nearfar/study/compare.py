@@ -30,7 +30,7 @@ def row(
         low=None if low is None else float(low),
         high=None if high is None else float(high),
         rivals={name: float(value) for name, value in (rivals or {}).items()},
-        judged=judged,
+        judged=bool(judged),
         note=note,
     )
 

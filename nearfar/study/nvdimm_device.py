@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,4 +26,10 @@ def curve(memory: str, kernel: str) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 def scaling(memory: str, kernel: str = "copy") -> Scaling:
     """Return the law fitted to all sixteen points of a kernel."""
-    return fit_scaling(*curve(memory, kernel))
+    threads, gb_per_s = curve(memory, kernel)
+    return _fitted(tuple(threads.tolist()), tuple(gb_per_s.tolist()))
+
+
+@lru_cache(maxsize=64)
+def _fitted(threads: tuple[float, ...], gb_per_s: tuple[float, ...]) -> Scaling:
+    return fit_scaling(np.array(threads), np.array(gb_per_s))

@@ -1,0 +1,108 @@
+"""Groups of threads on shared channels: limits that hold for any memories, and closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearfar.predict.joint import Group, Scaling, fit_scaling, limited, mixed, shared
+
+rate = st.floats(0.1, 50.0)
+scalings = st.builds(
+    Scaling, one_thread=rate, capacity=st.floats(5.0, 500.0), sharpness=st.floats(1.0, 10.0)
+)
+groups = st.builds(Group, threads=st.integers(1, 64), scaling=scalings)
+
+
+def test_little_demand_is_met_and_much_is_held_at_capacity() -> None:
+    law = Scaling(one_thread=1.0, capacity=100.0, sharpness=3.0)
+    assert float(limited(0.1, law)) == pytest.approx(0.1, rel=1e-6)
+    assert float(limited(1e6, law)) == pytest.approx(100.0, rel=1e-6)
+    assert float(limited(0.0, law)) == 0.0
+
+
+def test_at_the_knee_both_bounds_count_alike() -> None:
+    # D = C: (2 C^-p)^(-1/p) = C 2^(-1/p).
+    law = Scaling(one_thread=1.0, capacity=80.0, sharpness=2.0)
+    assert float(law.at(80)) == pytest.approx(80.0 / np.sqrt(2.0))
+
+
+@given(groups)
+def test_one_group_gets_what_its_own_law_says(group: Group) -> None:
+    (drawn,) = shared([group])
+    assert drawn == pytest.approx(float(group.scaling.at(group.threads)), rel=1e-6)
+
+
+@given(scalings, st.integers(1, 30), st.integers(1, 30))
+def test_a_group_in_two_halves_is_the_same_group(law: Scaling, first: int, second: int) -> None:
+    apart = shared([Group(first, law), Group(second, law)])
+    assert sum(apart) == pytest.approx(float(law.at(first + second)), rel=1e-6)
+    assert apart[0] / first == pytest.approx(apart[1] / second, rel=1e-6)
+
+
+@given(st.lists(groups, min_size=1, max_size=4))
+def test_the_channels_never_carry_more_than_their_capacity(several: list[Group]) -> None:
+    use = sum(
+        drawn / group.scaling.capacity
+        for drawn, group in zip(shared(several), several, strict=True)
+    )
+    assert use <= 1.0 + 1e-9
+
+
+@given(groups, groups)
+def test_company_never_helps_and_none_starves(one: Group, other: Group) -> None:
+    together = shared([one, other])
+    assert 0.0 < together[0] <= one.threads * one.scaling.one_thread * (1 + 1e-9)
+    assert 0.0 < together[1] <= other.threads * other.scaling.one_thread * (1 + 1e-9)
+
+
+@given(scalings, st.floats(1.1, 5.0), st.integers(2, 16))
+def test_of_two_kinds_of_threads_the_faster_alone_is_the_faster_together(
+    law: Scaling, factor: float, threads: int
+) -> None:
+    faster = Scaling(law.one_thread * factor, law.capacity, law.sharpness)
+    slow, fast = shared([Group(threads, law), Group(threads, faster)])
+    assert slow < fast <= factor * slow * (1 + 1e-9)
+
+
+def test_groups_without_threads_draw_nothing_and_change_nothing() -> None:
+    law = Scaling(5.0, 40.0, 2.0)
+    assert shared([Group(0, law), Group(8, law)]) == pytest.approx([0.0, float(law.at(8))])
+    assert shared([]) == []
+    assert shared([Group(0, law)]) == [0.0]
+
+
+def test_mixed_work_takes_the_sum_of_both_times() -> None:
+    found = mixed(Scaling(10.0, 60.0, 2.0), Scaling(5.0, 30.0, 4.0))
+    assert found.one_thread == pytest.approx(2 / (1 / 10 + 1 / 5))
+    assert found.capacity == pytest.approx(2 / (1 / 60 + 1 / 30))
+    assert found.sharpness == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("law", [Scaling(13.0, 68.0, 2.5), Scaling(2.9, 6.5, 7.0)])
+def test_a_law_is_found_again_in_its_own_curve(law: Scaling) -> None:
+    threads = np.arange(1.0, 33.0)
+    # One thread's point lies on the law, a little below its rate.
+    curve = np.asarray(law.at(threads))
+    found = fit_scaling(threads, curve)
+    assert np.allclose(found.at(threads), curve, rtol=0.01)
+    assert found.capacity == pytest.approx(law.capacity, rel=0.02)
+
+
+def test_one_outlier_does_not_rule_the_fit() -> None:
+    law, threads = Scaling(10.0, 80.0, 3.0), np.arange(1.0, 17.0)
+    curve = np.asarray(law.at(threads))
+    curve[10] *= 0.7
+    found = np.asarray(fit_scaling(threads, curve).at(threads))
+    kept = np.arange(16) != 10
+    assert np.allclose(found[kept], curve[kept], rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    "threads", [np.array([2.0, 4.0, 8.0]), np.array([1.0, 2.0])], ids=["no one", "too few"]
+)
+def test_a_curve_that_cannot_be_fitted_is_refused(threads: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="one thread"):
+        fit_scaling(threads, threads)
