@@ -13,3 +13,8 @@ block       what a buffer fetches at once; its lines share the cost of one miss
 probe       a subject with memory, a clock and a deadline; drops disturbed samples
 confidence  share of bootstrap resamples of the samples that give the same answer
 """
+
+from nearfar.measure.infer.everything import infer
+from nearfar.measure.infer.findings import Evidence, Findings
+
+__all__ = ["Evidence", "Findings", "infer"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nearfar.measure.infer.levels import Fit, Medians, find_levels, refit
+from nearfar.measure.infer.levels import Fit, Medians, best_single, find_levels, refit
 from nearfar.measure.infer.resample import median_noise, medians, resampled_medians
 from nearfar.measure.infer.sizes import (
     COARSE_PER_OCTAVE,
@@ -89,6 +89,19 @@ def refine(
         return curve, []
     finer = replace(finer, fit=_settle(finer, medians(finer.samples)))
     return finer, [_capacity(finer, index) for index in range(len(finer.fit.levels))]
+
+
+def known_level(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Capacity | None:
+    """Return the one level of a curve around a knee that is known to be there; None: no rise."""
+    if len(regions) < LEAST_POINTS or not all(map(len, samples)):
+        return None
+    curve = Curve(list(regions), list(samples), median_noise(samples), Fit((), 0.0, 0.0))
+    exact = np.array(regions, dtype=float)
+    tried = np.geomspace(exact[1], exact[-2], PER_OCTAVE_TRIED * 2)
+    fit = best_single(Medians(exact, medians(samples), curve.noise), tried)
+    if fit is None:
+        return None
+    return _capacity(replace(curve, fit=fit), 0)
 
 
 def _curve(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Curve | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +14,7 @@ from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.found import Buffer
 from nearfar.measure.infer.replacement import RATIOS, Replacement, decide_replacement
 from nearfar.measure.infer.resample import agreement, median_noise, medians
+from nearfar.measure.infer.sharpen import sharpen
 from nearfar.measure.infer.ways import FLATTENED, counts, lines_knee
 from nearfar.measure.subject import Point
 
@@ -32,7 +35,7 @@ SURE = 0.95
 UNSURE = 0.8
 """Below it after all repetitions, there is no answer."""
 
-ROUNDS = 4
+ROUNDS = 6
 """Times that repetitions are doubled while an answer is unsure."""
 
 LEAST_ROOM = 2.2
@@ -48,13 +51,17 @@ def infer_inner(probe: Probe, buffers: Sequence[Buffer], findings: Findings) -> 
             findings.not_seen[f"block of {name}"] = "the next level begins too near to it"
             continue
         block = _block(probe, buffer, nearer, findings)
-        figure = msgspec.structs.replace(buffer.figure, block_bytes=block)
+        seen = buffer
         if block is not None:
             nearer.append((block, buffer.step_ns))
-            if not _hidden(probe, name, findings):
-                ways = _ways(probe, buffer, block, findings)
-                kind = _replacement(probe, buffer, block, ways, findings)
-                figure = msgspec.structs.replace(figure, ways=ways, replacement=kind)
+            hidden = _hidden(probe, name, findings)
+            if not hidden:
+                seen = sharpen(probe, buffer, block)
+        figure = msgspec.structs.replace(seen.figure, block_bytes=block)
+        if block is not None and not hidden:
+            ways = _ways(probe, seen, block, findings)
+            kind = _replacement(probe, seen, block, ways, findings)
+            figure = msgspec.structs.replace(figure, ways=ways, replacement=kind)
         place = next(i for i, one in enumerate(findings.buffers) if one.name == name)
         findings.buffers[place] = figure
 
@@ -92,7 +99,7 @@ def _block(
             return find_block(accesses, row, noise, buffer.step_ns, nearer).size_bytes
 
         answer = decide(medians(samples))
-        share, _ = agreement(samples, decide, lambda one, answer=answer: one == answer)
+        share, _ = agreement(samples, decide, partial(operator.eq, answer))
         if share >= SURE:
             break
     what = f"block of {name}"

@@ -112,6 +112,11 @@ def refit(curve: Medians, fit: Fit, index: int, capacities: NDArray[np.float64])
     return found if found is not None else fit
 
 
+def best_single(curve: Medians, capacities: NDArray[np.float64]) -> Fit | None:
+    """Return the best fit of one level at any of `capacities`; None: latency does not rise."""
+    return _best_extra(curve, [], capacities)
+
+
 def _places(regions: NDArray[np.float64], changes: list[int]) -> NDArray[np.float64]:
     """Return capacities to try: from two sizes before each change to one after."""
     indices = {index + shift for index in changes for shift in (-2, -1, 0, 1) if index + shift >= 0}

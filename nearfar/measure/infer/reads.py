@@ -69,7 +69,7 @@ def infer_reads(probe: Probe, findings: Findings) -> list[Buffer]:
     findings.evidence[EVIDENCE] = read_evidence(curve, [one.capacity_bytes for one in sure])
     if not any(one.name.startswith("buffer") for one in sure):
         findings.not_seen["buffers"] = _why_none(probe)
-    ends = [one.value_bytes for one in kept[1:]] + [largest]
+    ends = [*(one.value_bytes for one in kept[1:]), largest][: len(kept)]
     found = zip(figures, kept, ends, strict=True)
     return [
         Buffer(figure, one, one.step_ns, end)

@@ -1,0 +1,112 @@
+"""The write queue: bursts of lines with rests between, long enough for it to drain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfar.documents.device import WriteQueueFigure
+from nearfar.measure.infer.evidence import make_evidence
+from nearfar.measure.infer.findings import HAD
+from nearfar.measure.infer.queue_knee import QueueKnee, find_queue
+from nearfar.measure.infer.resample import agreement, median_noise, medians
+from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, neighbours, sizes
+from nearfar.measure.infer.writes import write_kernel
+from nearfar.measure.subject import Point
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nearfar.measure.infer.findings import Findings
+    from nearfar.measure.infer.probe import Probe
+
+LINE_BYTES = 64
+SMALLEST_BYTES, LARGEST_BYTES = 64, 16384
+"""Of a burst: what the persist kernels write in one access."""
+
+REST_NS = 60_000.0
+"""Between bursts: 256 lines at 200 ns, twice what the slowest published medium takes."""
+
+BURSTS = 200
+"""In a sample: 20 ms with their rests."""
+
+SURE = 0.8
+EVIDENCE = "write-queue"
+
+
+def infer_queue(probe: Probe, findings: Findings) -> None:
+    """Add the write queue."""
+    kernel = write_kernel(probe)
+    if kernel is None:
+        findings.not_seen["write queue"] = "this processor has no stores that pass the caches"
+        return
+    bursts = sizes(SMALLEST_BYTES, LARGEST_BYTES, FINE_PER_OCTAVE)
+    points = [
+        Point(
+            "queue",
+            kernel,
+            probe.facts.page_sizes[0],
+            probe.facts.largest_bytes // 4096 * 4096,
+            access_bytes=burst,
+            rest_ns=REST_NS,
+            accesses=BURSTS,
+        )
+        for burst in bursts
+    ]
+    gathered = probe.gather(points, 2 * probe.repetitions)
+    kept = [(burst, one) for burst, one in zip(bursts, gathered, strict=True) if len(one)]
+    if len(kept) < len(bursts) // 2:
+        findings.not_seen["write queue"] = "too few bursts could be sampled in the time"
+        return
+    lines = np.array([burst / LINE_BYTES for burst, _ in kept])
+    samples = [one for _, one in kept]
+    found = find_queue(lines, medians(samples), median_noise(samples))
+    findings.evidence[EVIDENCE] = make_evidence(
+        "queue",
+        "Bursts of persisted writes",
+        ("lines in a burst", "time (ns per burst)"),
+        lines,
+        samples,
+        knees=[found.knee_lines] if found.lines else [],
+        fitted=found.fitted,
+        log_x=False,
+    )
+    if found.lines is None:
+        findings.not_seen["write queue"] = found.why_not
+        return
+    _add(lines, samples, found, findings)
+
+
+def _add(
+    lines: NDArray[np.float64],
+    samples: list[NDArray[np.float64]],
+    found: QueueKnee,
+    findings: Findings,
+) -> None:
+    assert found.lines is not None
+    tested = [int(one * LINE_BYTES) for one in lines]
+    below, above = neighbours(tested, found.lines * LINE_BYTES)
+    noise = median_noise(samples)
+    share, answers = agreement(
+        samples,
+        lambda row: find_queue(lines, row, noise).lines,
+        lambda one: one is not None and below <= one * LINE_BYTES * (1 + 1e-9) and
+        one * LINE_BYTES <= above * (above / max(below, 1)),
+    )  # fmt: skip
+    if share < SURE:
+        findings.not_seen["write queue"] = f"seen in only {share:.0%} of resamples"
+        return
+    seen = [one * LINE_BYTES for one in answers if one is not None]
+    low, high = np.percentile(seen, (2.5, 97.5))
+    findings.write_queues.append(
+        WriteQueueFigure(
+            capacity_bytes=round(found.lines) * LINE_BYTES,
+            capacity_low_bytes=min(below, int(low)),
+            capacity_high_bytes=max(above, int(np.ceil(high))),
+            drained_ns_per_line=found.drain_ns,
+            confidence=share,
+            evidence=EVIDENCE,
+            **HAD,
+        )
+    )

@@ -1,0 +1,63 @@
+"""A buffer's capacity once more, one line a block: knees are sharper there, plateaus flat.
+
+Lines of one block that are visited at random times share it, and a buffer that is too small still
+hits often; one line of each block is a hit or is not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nearfar.measure.infer.capacity import Capacity, known_level
+from nearfar.measure.infer.found import Buffer
+from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, sizes
+from nearfar.measure.subject import Point
+
+if TYPE_CHECKING:
+    from nearfar.measure.infer.probe import Probe
+
+AROUND = 2.0
+"""Regions from so many times below the capacity to so many above, where the next level allows."""
+
+SAME = 1.3
+"""The capacity must be about the one seen before: else the stride, not the buffer, is seen."""
+
+LEAST_CONFIDENCE = 0.8
+
+
+def sharpen(probe: Probe, buffer: Buffer, block_bytes: int) -> Buffer:
+    """Return `buffer` with its capacity, latency and step seen anew where that is surer."""
+    before = buffer.capacity
+    most = min(before.value_bytes * AROUND, buffer.beyond_bytes / 1.1)
+    # Aligned as the coarse sizes are, so that both name the same sizes.
+    tested = sizes(before.value_bytes / AROUND, most, FINE_PER_OCTAVE, block_bytes)
+    points = [
+        Point("ways", "chase", probe.facts.page_sizes[0], size, stride_bytes=block_bytes)
+        for size in tested
+    ]
+    seen = known_level(tested, probe.gather(points, 2 * probe.repetitions))
+    if seen is None or seen.confidence < LEAST_CONFIDENCE:
+        return buffer
+    if not 1 / SAME <= seen.value_bytes / before.value_bytes <= SAME:
+        return buffer
+    figure = msgspec.structs.replace(
+        buffer.figure,
+        capacity_bytes=seen.value_bytes,
+        capacity_low_bytes=seen.low_bytes,
+        capacity_high_bytes=seen.high_bytes,
+        latency_ns=seen.served_ns,
+        confidence=seen.confidence,
+    )
+    # What lies beyond is all missed only far away: the wide curve knows the step better.
+    kept = Capacity(
+        seen.value_bytes,
+        seen.low_bytes,
+        seen.high_bytes,
+        seen.confidence,
+        seen.served_ns,
+        before.step_ns,
+        seen.tested,
+    )
+    return Buffer(figure, kept, buffer.step_ns, buffer.beyond_bytes)

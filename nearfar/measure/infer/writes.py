@@ -1,0 +1,106 @@
+"""Buffers that persisted writes show: they pass the processor's caches.
+
+Fences are far apart, so that a fence's own time does not hide what a line costs: once the write
+queue is full, a writer goes on at the rate at which lines are drained, and that depends on whether
+the device's buffers hold their blocks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfar.documents.device import BufferFigure
+from nearfar.measure.infer.capacity import Capacity, coarse_curve, refine
+from nearfar.measure.infer.evidence import make_evidence
+from nearfar.measure.infer.findings import HAD
+from nearfar.measure.infer.reads import LEAST_CONFIDENCE
+from nearfar.measure.subject import Point
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nearfar.measure.infer.findings import Findings
+    from nearfar.measure.infer.found import Buffer
+    from nearfar.measure.infer.probe import Probe
+
+KERNELS = ("persist-nt-store", "persist-clflushopt", "persist-clwb")
+"""In this order, the first that there is: the others write through the caches' own queues."""
+
+FENCE_EVERY = 256
+"""Lines; as many as 16 KiB, more than any write queue known holds (64 to 96)."""
+
+SMALLEST_BYTES = 1024
+EVIDENCE = "write-capacity"
+
+QUEUE_UP_TO = 2.0
+"""A knee up to so many times the write queue is the queue: lines that wait are written in place."""
+
+SAME = 1.2
+"""Read and write capacities within so much are of one buffer: both are tested sizes."""
+
+
+def write_kernel(probe: Probe) -> str | None:
+    """Return the kernel that writes past the caches; None: there is none."""
+    return next((kernel for kernel in KERNELS if kernel in probe.facts.kernels), None)
+
+
+def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> list[Capacity]:
+    """Add the buffers that persisted writes show; return them, nearest first."""
+    kernel = write_kernel(probe)
+    if kernel is None:
+        findings.not_seen["write buffers"] = "this processor has no stores that pass the caches"
+        return []
+
+    def at(region_bytes: int) -> Point:
+        page = probe.facts.page_sizes[0]
+        return Point("persist", kernel, page, region_bytes, fence_every=FENCE_EVERY)
+
+    curve = coarse_curve(probe, at, SMALLEST_BYTES, probe.facts.largest_bytes)
+    if curve is None:
+        findings.not_seen["write buffers"] = "too few regions could be sampled in the time"
+        return []
+    curve, capacities = refine(probe, at, curve)
+    queue_bytes = max((one.capacity_bytes for one in findings.write_queues), default=0)
+    sure = [
+        one
+        for one in capacities
+        if one.confidence >= LEAST_CONFIDENCE and one.value_bytes > QUEUE_UP_TO * queue_bytes
+    ]
+    for number, one in enumerate(sure, 1):
+        findings.buffers.append(_figure(one, _name(one, reads, number)))
+    regions = np.array(curve.regions, dtype=float)
+    findings.evidence[EVIDENCE] = make_evidence(
+        "persist",
+        f"Persisted writes by region ({kernel})",
+        ("region (bytes)", "time (ns per line)"),
+        regions,
+        curve.samples,
+        knees=[one.value_bytes for one in sure],
+        fitted=curve.fit.latency(regions),
+    )
+    if not sure:
+        findings.not_seen["write buffers"] = "no knee in persisted writes over regions"
+    return sure
+
+
+def _name(one: Capacity, reads: Sequence[Buffer], number: int) -> str:
+    for read in reads:
+        if 1 / SAME <= one.value_bytes / read.capacity.value_bytes <= SAME:
+            return read.figure.name
+    return f"write buffer {number}"
+
+
+def _figure(one: Capacity, name: str) -> BufferFigure:
+    return BufferFigure(
+        name=name,
+        capacity_bytes=one.value_bytes,
+        capacity_low_bytes=one.low_bytes,
+        capacity_high_bytes=one.high_bytes,
+        operation="nt-store",
+        latency_ns=one.served_ns,
+        confidence=one.confidence,
+        evidence=EVIDENCE,
+        **HAD,
+    )

@@ -1,0 +1,323 @@
+"""Whether inference recovers what simulated memories are made of: the truth is known there.
+
+Every quantity of a `model:` device is judged: right, wrong, not seen, or invented (found where
+nothing is). A device is *sound* where nothing is wrong or invented, and *complete* where all that
+must be seen is: capacities, blocks, latencies, bandwidths and stalls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from nearfar.measure.infer import infer
+from nearfar.measure.infer.sizes import FINE_PER_OCTAVE
+from nearfar.measure.subject import Point
+
+if TYPE_CHECKING:
+    from nearfar.documents.device import BufferFigure
+    from nearfar.measure.infer import Findings
+    from nearfar.measure.model import ModelSubject, Truth
+    from nearfar.sim.parameters import DeviceModel, Level
+
+Judged = Literal["right", "wrong", "not seen", "invented"]
+
+BUDGET_S = 45.0
+"""For the inference of one device; the issue's limit for the whole self-test is 60 s."""
+
+NEXT_TESTED = 2 ** (1 / FINE_PER_OCTAVE) * 1.005
+"""A capacity is right to the next tested size; half a per cent for sizes rounded to lines."""
+
+SAME_LEVEL = 1.6
+"""A found capacity is of the nearest true level within so much; else it is invented."""
+
+LATENCY_WITHIN = 0.03
+PERIOD_WITHIN = 0.05
+LENGTH_WITHIN = 0.15
+"""Lengths of one device's own stalls differ from each other by a tenth."""
+
+SAMPLES = 41
+"""Of a latency or bandwidth point: its median is then known to half a per cent."""
+
+OPTIONAL = ("ways", "replacement", "write queue", "interleave", "wear block")
+"""What a device may hide for good reason; wrong answers count all the same."""
+
+Device = int | str
+"""Seed of a synthetic memory, or name of one in the library."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One quantity of one device."""
+
+    device: str
+    quantity: str
+    truth: str
+    found: str
+    interval: str
+    judged: Judged
+    note: str = ""
+    """Why it was not seen, as the inference says."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing false was said."""
+        return self.judged in ("right", "not seen")
+
+    @property
+    def complete(self) -> bool:
+        """Whether it was seen, or need not be."""
+        optional = self.quantity.startswith(OPTIONAL)
+        return self.judged == "right" or (optional and self.judged == "not seen")
+
+
+def self_test(
+    devices: Sequence[Device],
+    *,
+    budget: float = BUDGET_S,
+    noise: float = 1.0,
+    progress: Callable[[str, float], None] = lambda _what, _share: None,
+) -> list[Verdict]:
+    """Infer each device of `devices` in about `budget` seconds, and judge every quantity.
+
+    Raises NearfarError for a name that is not in the library.
+    """
+    found: list[Verdict] = []
+    for number, device in enumerate(devices):
+        name, subject = open_device(device, noise)
+
+        def tell(what: str, share: float, at: int = number, name: str = name) -> None:
+            progress(f"{name}: {what}", (at + share) / len(devices))
+
+        findings = infer(subject, budget, tell)
+        found += judge(name, subject, findings)
+    return found
+
+
+def open_device(device: Device, noise: float = 1.0) -> tuple[str, ModelSubject]:
+    """Return the name and the simulated memory of a seed or a library device."""
+    from nearfar.measure.model import ModelSubject
+    from nearfar.measure.synthetic import synthetic, without_buffers
+
+    if isinstance(device, int):
+        made: DeviceModel = (synthetic if device >= 0 else without_buffers)(device)
+        return made.name, ModelSubject(made, seed=abs(device) + 1, noise=noise)
+    return device, ModelSubject(device, noise=noise)
+
+
+def judge(name: str, subject: ModelSubject, findings: Findings) -> list[Verdict]:
+    """Return a verdict for each quantity of the truth, and for each one found beside it."""
+    truth = subject.truth()
+    verdicts = [
+        *_levels(name, truth, findings),
+        _queue(name, truth, findings),
+        _interleave(name, truth, findings),
+        *_stalls(name, truth, findings),
+        *_figures(name, subject),
+    ]
+    return verdicts
+
+
+def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[Verdict]:
+    model = truth.model
+    levels = [(level, level.capacity_bytes, False) for level in model.caches]
+    levels += [(level, level.capacity_bytes * model.devices, True) for level in model.buffers]
+    left = list(findings.buffers)
+    for level, capacity, own in levels:
+        of_level = [
+            one for one in left if abs(np.log(one.capacity_bytes / capacity)) <= np.log(SAME_LEVEL)
+        ]
+        left = [one for one in left if one not in of_level]
+        what = level.name.removesuffix(" cache")
+        reads = [one for one in of_level if one.operation == "read"]
+        why = findings.not_seen
+        if not of_level:
+            note = why.get("buffers", "")
+            yield Verdict(name, f"capacity of {what}", _size(capacity), "", "", "not seen", note)
+            continue
+        for one in of_level:
+            right = abs(np.log(one.capacity_bytes / capacity)) <= np.log(NEXT_TESTED)
+            by = "" if one.operation == "read" else " by writes"
+            yield Verdict(
+                name, f"capacity of {what}{by}", _size(capacity), _size(one.capacity_bytes),
+                _interval(one), "right" if right else "wrong",
+            )  # fmt: skip
+        if reads:
+            yield _latency(name, what, level, reads[0])
+            if own:
+                yield from _inner(name, what, level, model.devices, reads[0], why)
+    for one in left:
+        yield Verdict(
+            name, f"{one.name}, {one.operation}", "none", _size(one.capacity_bytes),
+            _interval(one), "invented",
+        )  # fmt: skip
+    if not levels and not findings.buffers:
+        yield Verdict(name, "buffers", "none", "none", "", "right")
+
+
+def _latency(name: str, what: str, level: Level, found: BufferFigure) -> Verdict:
+    assert found.latency_ns is not None
+    right = abs(found.latency_ns / level.latency_ns - 1) <= LATENCY_WITHIN
+    return Verdict(
+        name, f"latency of {what}", f"{level.latency_ns:.1f} ns", f"{found.latency_ns:.1f} ns", "",
+        "right" if right else "wrong",
+    )  # fmt: skip
+
+
+def _inner(
+    name: str, what: str, level: Level, devices: int, found: BufferFigure, why: dict[str, str]
+) -> Iterable[Verdict]:
+    def one(quantity: str, truth: object, seen: object) -> Verdict:
+        note = "" if seen is not None else why.get(f"{quantity} of {found.name}", "")
+        judged: Judged = "not seen" if seen is None else "right" if seen == truth else "wrong"
+        return Verdict(name, f"{quantity} of {what}", str(truth), str(seen or ""), "", judged, note)
+
+    yield one("block", level.block_bytes, found.block_bytes)
+    yield one("ways", level.ways or level.blocks, found.ways)
+    yield one("replacement", level.replacement, found.replacement)
+
+
+def _queue(name: str, truth: Truth, findings: Findings) -> Verdict:
+    found = findings.write_queues[0] if findings.write_queues else None
+    capacity = truth.write_queue_bytes
+    if capacity is None:
+        judged: Judged = "right" if found is None else "invented"
+    elif found is None:
+        judged = "not seen"
+    else:
+        # Whole lines are tested: of few lines the next tested size is one more or less.
+        lines = max(capacity // 64 * (NEXT_TESTED - 1), 1.0)
+        off = abs(found.capacity_bytes - capacity) / 64
+        judged = "right" if off <= lines else "wrong"
+    interval = f"{found.capacity_low_bytes}..{found.capacity_high_bytes}" if found else ""
+    return Verdict(
+        name, "write queue", _size(capacity), _size(found.capacity_bytes if found else None),
+        interval, judged, findings.not_seen.get("write queue", ""),
+    )  # fmt: skip
+
+
+def _interleave(name: str, truth: Truth, findings: Findings) -> Verdict:
+    found = findings.interleaves[0] if findings.interleaves else None
+    seen = (found.devices, found.granularity_bytes) if found else None
+    judged: Judged
+    if truth.interleave is None:
+        judged = "right" if seen is None else "invented"
+    else:
+        judged = "not seen" if seen is None else "right" if seen == truth.interleave else "wrong"
+    note = findings.not_seen.get("interleave", "")
+    return Verdict(name, "interleave", _pair(truth.interleave), _pair(seen), "", judged, note)
+
+
+def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[Verdict]:
+    wear = next((one for one in findings.stalls if one.period_writes is not None), None)
+    refresh = next((one for one in findings.stalls if one.period_ns is not None), None)
+    note = findings.not_seen.get("stalls", "")
+    kinds = (
+        ("wear", wear, wear.period_writes if wear else None, truth.wear_period_writes,
+         truth.wear_length_ns),
+        ("refresh", refresh, refresh.period_ns if refresh else None, truth.refresh_period_ns,
+         truth.refresh_length_ns),
+    )  # fmt: skip
+    for kind, figure, period, true_period, true_length in kinds:
+        interval = f"{figure.low:.0f}..{figure.high:.0f}" if figure else ""
+        yield Verdict(
+            name, f"{kind} period", _number(true_period), _number(period), interval,
+            _near(period, true_period, PERIOD_WITHIN), note,
+        )  # fmt: skip
+        if figure is not None and true_length is not None:
+            yield Verdict(
+                name, f"{kind} length", _number(true_length), _number(figure.length_ns),
+                f"{figure.length_low_ns:.0f}..{figure.length_high_ns:.0f}",
+                _near(figure.length_ns, true_length, LENGTH_WITHIN),
+            )  # fmt: skip
+    if wear is not None and truth.model.wear is not None:
+        block = truth.model.wear.granularity_bytes
+        seen = wear.granularity_bytes
+        judged: Judged = "not seen" if seen is None else "right" if seen == block else "wrong"
+        why = findings.not_seen.get("granularity of stalls", "")
+        yield Verdict(name, "wear block", _size(block), _size(seen), "", judged, why)
+
+
+def _figures(name: str, subject: ModelSubject) -> Iterable[Verdict]:
+    """Yield idle latency and the bandwidths of all threads, against the same without noise."""
+    from nearfar.measure.model import ModelSubject as Model
+
+    facts, quiet = subject.facts(), Model(subject.model, noise=0.0)
+    page, most = facts.page_sizes[0], facts.threads
+    points = {
+        "idle latency": Point("latency", "chase", page, facts.largest_bytes),
+        "read bandwidth": Point("bandwidth", "read", page, facts.buffer_bytes, threads=most),
+        "nt-store bandwidth": Point(
+            "bandwidth", "nt-store", page, facts.buffer_bytes, threads=most
+        ),
+    }
+    for what, point in points.items():
+        samples = [subject.sample(point) for _ in range(SAMPLES)]
+        found = float(np.median([one.value for one in samples if not one.disturbed]))
+        # Idle latency's truth is the medium's own; buffers still hold a little of 1 GiB.
+        true = quiet.sample(point).value
+        yield Verdict(
+            name, what, f"{true:.1f}", f"{found:.1f}", "", _near(found, true, LATENCY_WITHIN)
+        )
+
+
+def _near(found: float | None, truth: float | None, within: float) -> Judged:
+    if truth is None:
+        return "right" if found is None else "invented"
+    if found is None:
+        return "not seen"
+    return "right" if abs(found / truth - 1) <= within else "wrong"
+
+
+def _size(size_bytes: int | None) -> str:
+    return "none" if size_bytes is None else f"{size_bytes} B"
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.0f}"
+
+
+def _pair(pair: tuple[int, int] | None) -> str:
+    return "none" if pair is None else f"{pair[0]} devices by {pair[1]} B"
+
+
+def _interval(one: BufferFigure) -> str:
+    return f"{one.capacity_low_bytes}..{one.capacity_high_bytes}"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of devices."""
+
+    devices: int
+    sound: int
+    complete: int
+
+
+def shares(verdicts: Sequence[Verdict]) -> Shares:
+    """Count the devices that are sound, and those that are sound and complete."""
+    names = {one.device for one in verdicts}
+    sound = names - {one.device for one in verdicts if not one.sound}
+    complete = sound - {one.device for one in verdicts if not one.complete}
+    return Shares(len(names), len(sound), len(complete))
+
+
+def table(verdicts: Sequence[Verdict], *, only_failures: bool = False) -> str:
+    """Return the verdicts as aligned lines, and the shares below."""
+    shown = [one for one in verdicts if not only_failures or not (one.sound and one.complete)]
+    rows = [("device", "quantity", "truth", "found", "interval", "judged")]
+    rows += [(o.device, o.quantity, o.truth, o.found, o.interval, o.judged) for o in shown]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    counted = shares(verdicts)
+    lines.append(
+        f"{counted.devices} devices: nothing wrong or invented on {counted.sound}, "
+        f"and everything that must be seen is seen on {counted.complete}"
+    )
+    return "\n".join(lines)
