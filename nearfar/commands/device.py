@@ -202,12 +202,19 @@ def import_(
     read_share: float | None = None,
     shares: Annotated[str | None, Parameter(name="--shares")] = None,
     max_points: int = 30,
+    format_: Annotated[str | None, Parameter(name="--format")] = None,
+    nodes: str = "0:0",
     json_: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make a device from a bandwidth-latency curve in CSV.
+    """Make a device from what another tool printed, or from a bandwidth-latency curve in CSV.
 
-    The header names a column bandwidth and a column latency with their units, such as
+    Formats, found out by themselves: mlc (Intel MLC's text, any tables), mess-1 (bwlat_*.txt of
+    Mess 1.0 and PROFET, or a folder of them), mess-2 (memory_curves.csv), curves-json (Mess 2.0's
+    and PROFET's), multichase (and multiload), likwid-bench, stream, perma (PerMA-Bench's JSON),
+    csv.
+
+    A CSV's header names a column bandwidth and a column latency with their units, such as
     bandwidth_gb_per_s and latency_ns, or "bandwidth [MB/s]"; and, for several curves, read_share
     (0..1) or read_pct (0..100). Lines that begin with # are comments. Rows stay in their order;
     dips and fold-backs are kept and flagged.
@@ -215,7 +222,7 @@ def import_(
     Parameters
     ----------
     file
-        The CSV file.
+        The file; of mess-1 also a folder.
     output
         Device profile to write: .toml or .json. Default: the device's name with .toml in this
         folder, unless there is such a file.
@@ -246,18 +253,24 @@ def import_(
         Read shares to keep of a file with many, such as 1,0.75,0.5; the nearest are taken.
     max_points
         Points kept of each curve, at least 8.
+    format_
+        The file's format. Default: as it looks.
+    nodes
+        Of MLC's matrices, the CPU node and the memory node, such as 0:1.
     json_
         Print the device profile as JSON.
     quiet
         Print nothing but errors.
     """
     from nearfar.devices.import_curve import Units
-    from nearfar.devices.import_device import Description, import_device, save_device
+    from nearfar.devices.import_device import Description, import_with_notes, save_device
+    from nearfar.devices.importers import Options
 
     named_output = output is not None
-    device = import_device(
+    units = Units(bandwidth_unit, latency_unit, read_share)
+    device, form, notes = import_with_notes(
         file,
-        Units(bandwidth_unit, latency_unit, read_share),
+        Options(units, _shares(shares), max_points, how, _nodes(nodes)),
         Description(
             name=name,
             title=title,
@@ -268,8 +281,7 @@ def import_(
             how=how,
             host_dram=host_dram,
         ),
-        shares=_shares(shares),
-        max_points=max_points,
+        format_,
     )
     output = output or Path(f"{device.name}.toml")
     if not named_output and output.exists():
@@ -280,9 +292,11 @@ def import_(
 
         sys.stdout.write(to_json(device).decode())
     elif not quiet:
-        curves = len(device.loaded_latency)
-        print(f"wrote {output}: {curves} curve{'s' if curves != 1 else ''}")
-        for sentence in _taken_for_granted(device, given=(source, host_dram, technology)):
+        print(f"wrote {output}: {_counted(device)}{'' if form == 'csv' else f', from {form}'}")
+        for sentence in [
+            *notes,
+            *_taken_for_granted(device, given=(source, host_dram, technology)),
+        ]:
             print(f"  {sentence}")
         for curve in device.loaded_latency:
             for oddity in curve.oddities:
@@ -293,13 +307,9 @@ def _taken_for_granted(
     device: DeviceProfile, *, given: tuple[str | None, str | None, str]
 ) -> list[str]:
     """Return what the file and the options did not say, and what was taken instead."""
-    from nearfar.devices.import_curve import NO_SHARE
-
     source, host_dram, technology = given
     found = []
-    if any(NO_SHARE in curve.note for curve in device.loaded_latency):
-        found.append("no read share is given: all rows are taken as 100% reads (--read-share)")
-    if all(figure.operation == "read" for figure in device.bandwidth):
+    if device.bandwidth and all(figure.operation == "read" for figure in device.bandwidth):
         found.append("no writes are in it: predictions take reads' bandwidth for them and say so")
     lacking = []
     if source is None:
@@ -311,6 +321,31 @@ def _taken_for_granted(
     if lacking:
         found.append(f"not stated: {', '.join(lacking)}")
     return found
+
+
+def _counted(device: DeviceProfile) -> str:
+    """Return how many curves a device has; without any, how many figures."""
+    if device.loaded_latency or not (device.latency or device.bandwidth):
+        return _plural(len(device.loaded_latency), "curve", "curves")
+    return " and ".join(
+        _plural(count, one, several)
+        for count, one, several in (
+            (len(device.latency), "latency", "latencies"),
+            (len(device.bandwidth), "bandwidth", "bandwidths"),
+        )
+        if count
+    )
+
+
+def _plural(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
+def _nodes(text: str) -> tuple[int, int]:
+    cpu, _, memory = text.partition(":")
+    if not (cpu.isdigit() and memory.isdigit()):
+        raise CommandError(f"--nodes must be a CPU node and a memory node such as 0:1, not {text}")
+    return int(cpu), int(memory)
 
 
 def _shares(text: str | None) -> tuple[float, ...]:

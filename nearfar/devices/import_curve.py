@@ -97,6 +97,29 @@ def read_curves(
     nearest to 1, 0.75 and 0.5. Each curve keeps the file's order of rows.
     """
     families, shares_stated = _families(path, units)
+    return curves_of(
+        families,
+        source,
+        how=how,
+        shares=shares,
+        max_points=max_points,
+        note="" if shares_stated else NO_SHARE,
+    )
+
+
+def curves_of(
+    families: dict[float, list[Point]],
+    source: str,
+    *,
+    how: How = "published",
+    shares: tuple[float, ...] = (),
+    max_points: int = MAX_POINTS,
+    note: str = "",
+) -> Curves:
+    """Return the curves of `families`, points (GB/s, ns) by read share in order of rising load.
+
+    `shares` and `max_points` as for `read_curves`; `note` is put to every curve.
+    """
     chosen = _choose(sorted(families), shares)
     curves = [
         LoadedLatencyCurve(
@@ -106,12 +129,7 @@ def read_curves(
             how=how,
             source=source,
             note="; ".join(
-                part
-                for part in (
-                    _thinned(len(families[share]), len(points)),
-                    "" if shares_stated else NO_SHARE,
-                )
-                if part
+                part for part in (_thinned(len(families[share]), len(points)), note) if part
             ),
         )
         for share in chosen
@@ -169,8 +187,14 @@ def _families(path: Path, units: Units) -> tuple[dict[float, list[Point]], bool]
             _number(path, number, header[bandwidth], row[bandwidth]) * gb_per_s,
             _number(path, number, header[latency], row[latency]) * ns,
         )
-        _check(f"{path}:{number}", point)
+        check_point(f"{path}:{number}", point)
         families.setdefault(share, []).append(_rounded(point))
+    check_families(path, families)
+    return families, share_column is not None or units.read_share is not None
+
+
+def check_families(path: Path, families: dict[float, list[Point]]) -> None:
+    """Refuse families that are no curves: none, of a single point, or far below zero."""
     if not families:
         raise NearfarError(f"{path} holds no rows of data")
     for share, points in families.items():
@@ -182,10 +206,9 @@ def _families(path: Path, units: Units) -> tuple[dict[float, list[Point]], bool]
                 f"{path}: a bandwidth of {least:g} GB/s is further below zero than counters' "
                 f"residue at idle ({MOST_BELOW_ZERO:.0%} of the greatest, {most:g} GB/s)"
             )
-    return families, share_column is not None or units.read_share is not None
 
 
-def _check(where: str, point: Point) -> None:
+def check_point(where: str, point: Point) -> None:
     """Refuse a point that no memory has; its bandwidth below zero is judged by the whole curve."""
     bandwidth, latency = point
     if latency <= 0:

@@ -1,4 +1,4 @@
-"""A device from an imported curve, checked and written."""
+"""A device from a file of another tool, checked and written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Literal
 from nearfar.base.errors import CommandError
 from nearfar.base.files import check_writable
 from nearfar.devices.check import check_device
-from nearfar.devices.import_curve import Units, read_curves
+from nearfar.devices.import_curve import Units
+from nearfar.devices.importers import Options, read_any
 from nearfar.devices.toml_write import save_toml
 from nearfar.documents import DeviceProfile, producer, save
 from nearfar.documents.device import How, Source
@@ -26,7 +27,7 @@ Technology = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What a CSV file cannot say of its device; what is left out is taken from the file's name."""
+    """What a file cannot say of its device; what is left out is taken from the file's name."""
 
     name: str | None = None
     title: str | None = None
@@ -55,12 +56,26 @@ def import_device(
     shares: tuple[float, ...],
     max_points: int,
 ) -> DeviceProfile:
-    """Return the device whose curves are in `file`."""
-    if max_points < LEAST_POINTS:
-        raise CommandError(f"--max-points must be at least {LEAST_POINTS}, not {max_points}")
-    if units.read_share is not None and not 0 <= units.read_share <= 1:
-        raise CommandError(f"--read-share must be between 0 and 1, not {units.read_share:g}")
-    curves = read_curves(file, units, "import", how=about.how, shares=shares, max_points=max_points)
+    """Return the device whose figures are in `file`, of whatever format it is."""
+    options = Options(units, shares, max_points, about.how)
+    return import_with_notes(file, options, about)[0]
+
+
+def import_with_notes(
+    file: Path, options: Options, about: Description, form: str | None = None
+) -> tuple[DeviceProfile, str, list[str]]:
+    """Return the device in `file`, its format's name, and what was taken for granted or left out.
+
+    `form` names the format; None: as the file looks.
+    """
+    if options.max_points < LEAST_POINTS:
+        raise CommandError(
+            f"--max-points must be at least {LEAST_POINTS}, not {options.max_points}"
+        )
+    share = options.units.read_share
+    if share is not None and not 0 <= share <= 1:
+        raise CommandError(f"--read-share must be between 0 and 1, not {share:g}")
+    curves, form = read_any(file, options, form)
     name = about.name or name_of(file)
     device = DeviceProfile(
         producer=producer(),
@@ -82,7 +97,7 @@ def import_device(
     problem = check_device(device)
     if problem is not None:
         raise CommandError(f"cannot import {file}: {problem[1]}")
-    return device
+    return device, form, curves.notes
 
 
 def save_device(device: DeviceProfile, path: Path) -> None:

@@ -18,8 +18,8 @@ def plot_one(
     Samples are read from the Parquet file that a measured profile names, if it lies beside it;
     `machine` is a MachineProfile whose joint limits are drawn.
     """
-    from nearfar.documents import MachineProfile, load
     from nearfar.devices.plot import plot as plot_loaded
+    from nearfar.documents import MachineProfile, load
     from nearfar.measure.plot import Drawing, panels_of, plot_drawing
 
     device = load_device(spec)

@@ -1,0 +1,87 @@
+"""Mess 1.0 and PROFET text: ``bwlat_<read %>.txt``, a line of MB/s and CPU cycles a point.
+
+A folder of such files is one family. Lines come from the highest bandwidth down; comments begin
+with #, also behind the numbers. The clock is not in the files: ``--latency-unit cycles@2.1GHz``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nearfar.base.errors import NearfarError
+from nearfar.devices.import_curve import bandwidth_factor, latency_factor
+from nearfar.devices.importers._found import (
+    Found,
+    Importer,
+    Options,
+    add_curves,
+    checked,
+    refuse,
+    text_of,
+)
+from nearfar.devices.importers._registry import IMPORTERS
+from nearfar.devices.oddities import Point
+
+NAME = re.compile(r"bwlat_(\d+(?:\.\d+)?)\.txt")
+
+
+def _detects(path: Path, _text: str) -> bool:
+    if path.is_dir():
+        return any(NAME.fullmatch(one.name) for one in path.iterdir())
+    return NAME.fullmatch(path.name) is not None
+
+
+def _read(path: Path, options: Options) -> Found:
+    files = [path]
+    if path.is_dir():
+        files = sorted(one for one in path.iterdir() if NAME.fullmatch(one.name))
+    if options.units.latency is None:
+        raise NearfarError(
+            f"{path} gives latencies in CPU cycles: say at which frequency, such as "
+            "--latency-unit cycles@2.1GHz"
+        )
+    families: dict[float, list[Point]] = {}
+    for file in files:
+        share = _share(file, options)
+        families.setdefault(share, []).extend(_points(file, options))
+    found = Found()
+    add_curves(found, path, families, options)
+    return found
+
+
+def _share(file: Path, options: Options) -> float:
+    if options.units.read_share is not None:
+        return options.units.read_share
+    match = NAME.fullmatch(file.name)
+    if match is None:
+        raise NearfarError(
+            f"the name of {file} is not bwlat_<read %>.txt: give the share of reads with "
+            "--read-share"
+        )
+    share = float(match[1]) / 100
+    if share > 1:
+        raise NearfarError(f"the name of {file} says {match[1]}% reads, which is above 100")
+    return share
+
+
+def _points(file: Path, options: Options) -> list[Point]:
+    gb_per_s = bandwidth_factor(options.units.bandwidth or "MB/s")
+    ns = latency_factor(options.units.latency or "")
+    points = []
+    for line, text in enumerate(text_of(file).splitlines(), start=1):
+        cells = text.split("#", 1)[0].split()
+        if not cells:
+            continue
+        try:
+            bandwidth, latency = (float(cell) for cell in cells)
+        except ValueError:
+            raise refuse(file, line, f"not two numbers (MB/s and cycles): {text!r}") from None
+        points.append(checked(file, line, (bandwidth * gb_per_s, latency * ns)))
+    # Mess writes the fullest load first; curves here are in order of rising load.
+    return points[::-1] if points and points[0][0] > points[-1][0] else points
+
+
+IMPORTERS.register("mess-1")(
+    Importer("Mess 1.0 or PROFET bwlat_<read %>.txt, or a folder of them", _detects, _read)
+)

@@ -1,0 +1,269 @@
+"""Intel Memory Latency Checker's text, any of its tables in one file, in any order.
+
+Read: latency and bandwidth matrix (one pair of nodes, --nodes), peak injection and maximum
+bandwidths, loaded latency, idle latency. 1 MB/s is 1e6 B/s, as MLC says itself. Cache-to-cache
+tables hold no memory and are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from nearfar.base.errors import NearfarError
+from nearfar.devices.importers._found import (
+    SOURCE,
+    Found,
+    Importer,
+    Options,
+    add_curves,
+    checked,
+    number,
+    refuse,
+    text_of,
+)
+from nearfar.devices.importers._registry import IMPORTERS
+from nearfar.devices.oddities import Point
+from nearfar.documents.device import BandwidthFigure, LatencyFigure, Operation, Pattern
+
+TITLE = "Intel(R) Memory Latency Checker"
+SECTIONS = {
+    "latency": re.compile(r"Measuring idle latencies", re.IGNORECASE),
+    "peak": re.compile(r"Measuring (Peak Injection|Maximum) Memory Bandwidths", re.IGNORECASE),
+    "matrix": re.compile(r"Measuring Memory Bandwidths between nodes", re.IGNORECASE),
+    "loaded": re.compile(r"Measuring Loaded Latencies", re.IGNORECASE),
+    "other": re.compile(r"Measuring ", re.IGNORECASE),
+}
+IDLE = re.compile(r"Each iteration took\s+[\d.]+\s+.*clocks\s*\(\s*([\d.]+)\s*ns\s*\)")
+HEADER = re.compile(r"\s*(Numa node|Memory node|Socket)", re.IGNORECASE)
+NODES = re.compile(r"\s*(?:Numa node|Socket)\s+(\d[\d\s]*)$", re.IGNORECASE)
+RATE = re.compile(r"\s*([A-Za-z0-9: -]*?[A-Za-z])\s*:\s*(\S+)\s*$")
+MIX = re.compile(r"(\d+):(\d+)")
+LOADED = re.compile(r"\s*(\d{5})\s+(\S+)\s+(\S+)\s*$")
+
+Lines = list[tuple[int, str]]
+
+
+def _read(path: Path, options: Options) -> Found:
+    found = Found()
+    text = text_of(path)
+    sections = _sections(text)
+    readers: dict[str, Callable[[Path, Lines, Options, Found], None]] = {
+        "latency": _latency,
+        "peak": _peak,
+        "matrix": _matrix,
+        "loaded": _loaded,
+    }
+    for name, lines in sections:
+        if name in readers:
+            readers[name](path, lines, options, found)
+    for line, row in enumerate(text.splitlines(), start=1):
+        if match := IDLE.search(row):
+            value = number(path, line, "the idle latency", match[1])
+            found.latency.append(_latency_figure(value, _idle_pattern(text), options, ""))
+    if found.empty():
+        raise NearfarError(
+            f"{path} holds none of MLC's tables (latency matrix, peak injection, bandwidth "
+            "matrix, loaded latency, idle latency): is it whole?"
+        )
+    _stand_in(found)
+    return found
+
+
+def _sections(text: str) -> list[tuple[str, Lines]]:
+    """Return each "Measuring ..." with the numbered lines from it to the next."""
+    found: list[tuple[str, Lines]] = []
+    for line, row in enumerate(text.splitlines(), start=1):
+        name = next((name for name, start in SECTIONS.items() if start.search(row)), None)
+        if name is not None or row.startswith(TITLE):
+            found.append((name or "other", []))
+        if found:
+            found[-1][1].append((line, row))
+    return found
+
+
+def _latency(path: Path, lines: Lines, options: Options, found: Found) -> None:
+    value = _cell(path, lines, options, found, "latency")
+    pattern: Pattern = "random" if "random" in lines[0][1] or _fell_back(path) else "sequential"
+    where = f"CPU node {options.nodes[0]}, memory node {options.nodes[1]}"
+    found.latency.append(_latency_figure(value, pattern, options, where))
+
+
+def _fell_back(path: Path) -> bool:
+    """Return whether MLC could not switch prefetchers off and chased randomly instead."""
+    return "enabling random access" in text_of(path)
+
+
+def _idle_pattern(text: str) -> Pattern:
+    command = re.search(r"Command line parameters:(.*)", text)
+    random = command is not None and re.search(r"\s-r\b", command[1]) is not None
+    return "random" if random or "enabling random access" in text else "sequential"
+
+
+def _latency_figure(value: float, pattern: Pattern, options: Options, where: str) -> LatencyFigure:
+    how = "random within a window of lines" if pattern == "random" else "prefetchers off"
+    return LatencyFigure(
+        pattern=pattern,
+        value_ns=value,
+        how=options.how,
+        source=SOURCE,
+        note="; ".join(part for part in (f"MLC's idle latency, {how}", where) if part),
+    )
+
+
+def _stand_in(found: Found) -> None:
+    """Let MLC's sequential chase stand in for a random one where there is no other."""
+    if found.latency and not any(one.pattern == "random" for one in found.latency):
+        first = found.latency[0]
+        found.latency.append(
+            LatencyFigure(
+                value_ns=first.value_ns,
+                how="assumed",
+                source=SOURCE,
+                note="stands in for random reads: MLC's sequential chase with prefetchers off, "
+                "which hides TLB and row misses",
+            )
+        )
+        found.notes.append("MLC chased sequentially: random reads are assumed to take as long")
+
+
+def _cell(path: Path, lines: Lines, options: Options, found: Found, what: str) -> float:
+    """Return the matrix' entry of the chosen nodes."""
+    columns: list[int] = []
+    rows: dict[int, tuple[int, list[str]]] = {}
+    for line, row in lines[1:]:
+        if match := NODES.match(row):
+            columns = [int(one) for one in match[1].split()]
+            continue
+        cells = row.split()
+        if not columns or HEADER.match(row) or not cells or not cells[0].isdigit():
+            continue
+        if len(cells) != len(columns) + 1:
+            raise refuse(
+                path, line, f"{len(cells) - 1} entries, but the matrix has {len(columns)} nodes"
+            )
+        rows[int(cells[0])] = line, cells[1:]
+    cpu, memory = options.nodes
+    if not rows:
+        raise refuse(path, lines[0][0], f"the {what} matrix has no rows: is the file cut short?")
+    if cpu not in rows or memory not in columns:
+        raise refuse(
+            path,
+            lines[0][0],
+            f"the {what} matrix has no nodes {cpu}:{memory}; choose with --nodes CPU:MEMORY, CPU "
+            f"nodes {', '.join(map(str, rows))} and memory nodes {', '.join(map(str, columns))}",
+        )
+    if len(columns) > 1:
+        found.notes.append(
+            f"of the {what} matrix, CPU node {cpu} and memory node {memory} (--nodes)"
+        )
+    line, values = rows[cpu]
+    return number(path, line, f"the {what}", values[columns.index(memory)])
+
+
+def _peak(path: Path, lines: Lines, options: Options, found: Found) -> None:
+    before = len(found.bandwidth)
+    for line, row in lines[1:]:
+        match = RATE.match(row)
+        known = _mixture(match[1]) if match else None
+        if match is None or known is None:
+            continue
+        operation, share, note = known
+        found.bandwidth.append(
+            BandwidthFigure(
+                operation=operation,
+                read_share=share,
+                value_gb_per_s=round(number(path, line, match[1], match[2]) / 1e3, 4),
+                how=options.how,
+                source=SOURCE,
+                note="; ".join(part for part in (note, "MLC, all sockets at once") if part),
+            )
+        )
+    if len(found.bandwidth) == before:
+        raise refuse(path, lines[0][0], "no bandwidths follow: is the file cut short?")
+
+
+def _mixture(name: str) -> tuple[Operation, float | None, str] | None:
+    """Return operation, read share and note of one of MLC's traffic types."""
+    plain = name.strip().lower()
+    if plain == "all reads":
+        return "read", None, ""
+    if plain == "all nt writes":
+        return "nt-store", None, ""
+    if plain.startswith("stream-triad"):
+        return "mixed", 0.6667, "as STREAM's triad: two reads to one write"
+    if mix := MIX.match(plain):
+        reads, writes = float(mix[1]), float(mix[2])
+        note = "writes are nt-stores" if "nt" in plain else ""
+        return "mixed", round(reads / (reads + writes), 4), note
+    return None
+
+
+def _matrix(path: Path, lines: Lines, options: Options, found: Found) -> None:
+    value = _cell(path, lines, options, found, "bandwidth")
+    operation, share, _ = _traffic(lines)
+    found.bandwidth.append(
+        BandwidthFigure(
+            operation=operation,
+            read_share=share,
+            value_gb_per_s=round(value / 1e3, 4),
+            how=options.how,
+            source=SOURCE,
+            note=f"MLC, CPU node {options.nodes[0]}, memory node {options.nodes[1]}",
+        )
+    )
+
+
+def _traffic(lines: Lines) -> tuple[Operation, float | None, bool]:
+    """Return operation, read share, and whether MLC's line of the traffic type says so."""
+    for _, row in lines:
+        if "traffic" in row.lower():
+            if "read-only" in row.lower():
+                return "read", None, True
+            if mix := MIX.search(row):
+                reads, writes = float(mix[1]), float(mix[2])
+                return "mixed", round(reads / (reads + writes), 4), True
+    return "read", None, False
+
+
+def _loaded(path: Path, lines: Lines, options: Options, found: Found) -> None:
+    points: list[Point] = []
+    begun = False
+    for line, row in lines[1:]:
+        begun = begun or row.lstrip().startswith("=====")
+        match = LOADED.match(row)
+        if match:
+            begun = True
+            ns = number(path, line, "the latency", match[2])
+            rate = number(path, line, "the bandwidth", match[3]) / 1e3
+            points.append(checked(path, line, (rate, ns)))
+        elif begun and row.strip()[:5].isdigit():
+            raise refuse(path, line, f"not a delay, ns and MB/s: {row.strip()!r}")
+    if not points:
+        raise refuse(path, lines[0][0], "no loaded latencies follow: is the file cut short?")
+    _, share, said = _traffic(lines)
+    read_share = options.units.read_share if options.units.read_share is not None else share
+    if not said and options.units.read_share is None:
+        found.notes.append("the traffic type is not said: taken as reads only (--read-share)")
+    if len(points) == 1:
+        gb_per_s, ns = points[0]
+        found.notes.append(
+            f"one loaded latency is no curve and was left out: {ns:g} ns at {gb_per_s:g} GB/s"
+        )
+        return
+    # MLC begins with no delay, which is the highest load.
+    family = {1.0 if read_share is None else read_share: points[::-1]}
+    add_curves(found, path, family, options, "MLC")
+
+
+IMPORTERS.register("mlc")(
+    Importer(
+        "Intel Memory Latency Checker (MLC)",
+        lambda _path, text: (
+            TITLE in text
+            or any(start.search(text) for name, start in SECTIONS.items() if name != "other")
+        ),
+        _read,
+    )
+)

@@ -1,0 +1,140 @@
+"""PerMA-Bench's JSON: bandwidth by operation, pattern, threads, access size and persist
+instruction (GiB/s there, GB/s here), and latency of single operations.
+
+Read are plain benchmarks on one memory: those in parallel, on far nodes where near ones are there
+too, or of chains of several operations are left out and counted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+from nearfar.base.errors import NearfarError
+from nearfar.devices.importers._found import SOURCE, Found, Importer, Options, text_of
+from nearfar.devices.importers._registry import IMPORTERS
+from nearfar.documents.device import BandwidthFigure, LatencyFigure, Operation, Pattern
+
+GIB = 2**30 / 1e9
+"""GB/s per GiB/s."""
+
+PERSIST: dict[str, tuple[Operation, str]] = {
+    "none": ("write", "plain stores, left to the caches' evictions"),
+    "cache": ("clwb", "store + clwb + sfence"),
+    "cacheinv": ("clwb", "store + clflushopt + sfence"),
+    "nocache": ("nt-store", "nt-store + sfence"),
+}
+"""PerMA's persist_instruction to what the figure is called and its note."""
+
+READ_CHAIN = re.compile(r"rp?_(\d+)")
+
+
+def _detects(_path: Path, text: str) -> bool:
+    head = text.lstrip()[:4000]
+    return head.startswith(("[", "{")) and '"benchmarks"' in head
+
+
+def _read(path: Path, options: Options) -> Found:
+    try:
+        value = json.loads(text_of(path))
+    except json.JSONDecodeError as error:
+        raise NearfarError(
+            f"{path}:{error.lineno}: not whole JSON: {error.msg}; is it cut short?"
+        ) from error
+    found = Found()
+    left_out = 0
+    runs = [
+        (f"benchmark {outer + 1}.{inner + 1}", run)
+        for outer, one in enumerate(value if isinstance(value, list) else [value])
+        for inner, run in enumerate(one.get("benchmarks", []) if isinstance(one, dict) else [])
+    ]
+    if not runs:
+        raise NearfarError(f"{path} holds no 'benchmarks' as PerMA-Bench writes them")
+    kinds = {run["config"].get("memory_type") for _, run in runs if _plain(run)}
+    if len(kinds - {None}) > 1:
+        raise NearfarError(
+            f"{path} holds benchmarks of {' and '.join(sorted(kinds - {None}))}: a device is one "
+            "memory; split the file by memory_type"
+        )
+    near = any(_plain(run) and run["config"].get("numa_pattern") == "near" for _, run in runs)
+    for name, run in runs:
+        usable = _plain(run) and not (near and run["config"].get("numa_pattern") == "far")
+        if not usable or not _add(found, path, name, run, options):
+            left_out += 1
+    if left_out:
+        found.notes.append(
+            f"{left_out} of {len(runs)} benchmarks left out: parallel ones, far nodes, chains of "
+            "several operations"
+        )
+    return found
+
+
+def _plain(run: Any) -> bool:
+    return (
+        isinstance(run, dict)
+        and isinstance(run.get("config"), dict)
+        and isinstance(run.get("results"), dict)
+    )
+
+
+def _add(found: Found, path: Path, name: str, run: dict[str, Any], options: Options) -> bool:
+    """Add the figure of one run; return False if it is none of ours."""
+    config, results = run["config"], run["results"]
+    mode = config.get("exec_mode")
+    if mode == "custom":
+        chain = READ_CHAIN.fullmatch(str(config.get("custom_operations", "")))
+        latency = results.get("latency")
+        if chain is None or not isinstance(latency, dict) or config.get("number_threads") != 1:
+            return False
+        value = _number(path, name, "latency.avg", latency.get("avg"))
+        found.latency.append(
+            LatencyFigure(
+                value_ns=value,
+                how=options.how,
+                source=SOURCE,
+                note=f"PerMA-Bench, average of random {chain[1]} B reads with the clock's own time",
+            )
+        )
+        return True
+    pattern: Pattern = "random" if mode == "random" else "sequential"
+    operation: Operation = "read"
+    note = "PerMA-Bench"
+    if config.get("operation") == "write":
+        instruction = str(config.get("persist_instruction", "none"))
+        if instruction not in PERSIST:
+            raise NearfarError(f"{path}: {name} has the unknown persist_instruction {instruction}")
+        operation, said = PERSIST[instruction]
+        note = f"PerMA-Bench, {said}"
+    rate = results.get("bandwidth")
+    if isinstance(rate, dict):
+        rate = rate.get(str(config.get("operation")))
+    found.bandwidth.append(
+        BandwidthFigure(
+            operation=operation,
+            pattern=pattern,
+            threads=int(_number(path, name, "number_threads", config.get("number_threads"))),
+            access_bytes=int(_number(path, name, "access_size", config.get("access_size"))),
+            value_gb_per_s=round(_number(path, name, "bandwidth", rate) * GIB, 4),
+            how=options.how,
+            source=SOURCE,
+            note=note,
+        )
+    )
+    return True
+
+
+def _number(path: Path, name: str, key: str, value: Any) -> float:
+    if (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or not math.isfinite(value)
+        or value <= 0
+    ):
+        raise NearfarError(f"{path}: {name} has {key} = {value!r}, not a positive number")
+    return float(value)
+
+
+IMPORTERS.register("perma")(Importer("PerMA-Bench results as JSON", _detects, _read))

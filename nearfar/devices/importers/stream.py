@@ -1,0 +1,78 @@
+"""STREAM's text: Copy, Scale, Add, Triad in MB/s (1e6 B/s) as STREAM counts, without the lines
+that ordinary stores make the hardware read first; several runs may follow each other.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nearfar.base.errors import NearfarError
+from nearfar.devices.importers._found import (
+    SOURCE,
+    Found,
+    Importer,
+    Options,
+    number,
+    refuse,
+    text_of,
+)
+from nearfar.devices.importers._registry import IMPORTERS
+from nearfar.documents.device import BandwidthFigure, Operation
+
+HEADER = re.compile(r"Function\s+(?:Best )?Rate\s*\(?([MG]B)/s\)?\s+Avg time")
+ROW = re.compile(r"\s*(Copy|Scale|Add|Triad):\s+(\S+)")
+THREADS = re.compile(r"Number of Threads counted = (\d+)")
+KERNELS: dict[str, tuple[Operation, float | None]] = {
+    "Copy": ("copy", None),
+    "Scale": ("mixed", 0.5),
+    "Add": ("mixed", 0.6667),
+    "Triad": ("mixed", 0.6667),
+}
+"""Kernel to what its figure is called and its reads over all traffic."""
+
+
+def _read(path: Path, options: Options) -> Found:
+    found = Found()
+    threads: int | None = None
+    factor: float | None = None
+    for line, row in enumerate(text_of(path).splitlines(), start=1):
+        if counted := THREADS.search(row):
+            threads = int(counted[1])
+        elif header := HEADER.search(row):
+            factor = 1e-3 if header[1] == "MB" else 1.0
+        elif "Failed Validation" in row:
+            raise refuse(path, line, "STREAM says that its results are wrong: measure again")
+        elif kernel := ROW.match(row):
+            if factor is None:
+                raise refuse(path, line, "no header 'Function  Best Rate MB/s' comes before it")
+            found.bandwidth.append(
+                _figure(kernel[1], number(path, line, kernel[1], kernel[2]) * factor, threads,
+                        options)
+            )  # fmt: skip
+    if factor is None:
+        raise NearfarError(f"{path} holds no STREAM results: no line 'Function  Best Rate MB/s'")
+    if len(found.bandwidth) % len(KERNELS) != 0 or not found.bandwidth:
+        raise NearfarError(
+            f"{path} holds {len(found.bandwidth)} of STREAM's results, not Copy, Scale, Add and "
+            "Triad of each run: is it cut short?"
+        )
+    return found
+
+
+def _figure(kernel: str, gb_per_s: float, threads: int | None, options: Options) -> BandwidthFigure:
+    operation, share = KERNELS[kernel]
+    return BandwidthFigure(
+        operation=operation,
+        read_share=share,
+        threads=threads,
+        value_gb_per_s=round(gb_per_s, 4),
+        how=options.how,
+        source=SOURCE,
+        note=f"STREAM {kernel}, ordinary or nt stores as its compiler chose",
+    )
+
+
+IMPORTERS.register("stream")(
+    Importer("STREAM", lambda _path, text: HEADER.search(text) is not None, _read)
+)

@@ -1,0 +1,298 @@
+"""Outputs of other tools: recognised, read with their units, refused with file and line.
+
+Files in importing/ are constructed in the layout that the tools document or print, but for
+likwid-bench-run-here.txt, which that tool printed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nearfar.__main__ import main
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.devices.curves import bandwidth, idle_read_latency_ns
+from nearfar.devices.import_curve import Units
+from nearfar.devices.import_device import Description, import_with_notes
+from nearfar.devices.importers import IMPORTERS, Found, Options, detect, read_any
+from nearfar.devices.library import load_device
+from nearfar.documents.device import BandwidthFigure
+
+FOLDER = Path(__file__).parent / "importing"
+AT_2_1 = Options(Units(latency="cycles@2.1GHz"))
+AT_2_3 = Options(Units(latency="cycles@2.3GHz"))
+
+FORMATS = {
+    "mlc-constructed.txt": ("mlc", Options()),
+    "mlc-idle-constructed.txt": ("mlc", Options()),
+    "mess-1-constructed": ("mess-1", AT_2_1),
+    "mess-1-constructed/bwlat_100.txt": ("mess-1", AT_2_1),
+    "mess-2-constructed.csv": ("mess-2", Options()),
+    "mess-2-constructed.json": ("curves-json", Options()),
+    "profet-constructed.json": ("curves-json", AT_2_3),
+    "multiload-constructed.txt": ("multichase", Options()),
+    "likwid-bench-run-here.txt": ("likwid-bench", Options()),
+    "stream-constructed.txt": ("stream", Options()),
+    "perma-constructed.json": ("perma", Options()),
+}
+
+
+def _read(name: str, options: Options | None = None) -> Found:
+    found, _ = read_any(FOLDER / name, options or FORMATS[name][1])
+    return found
+
+
+def _rates(found: Found, operation: str) -> list[tuple[float | None, float]]:
+    return [
+        (one.read_share, one.value_gb_per_s)
+        for one in found.bandwidth
+        if one.operation == operation
+    ]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_recognised_by_exactly_one(name: str) -> None:
+    assert detect(FOLDER / name) == FORMATS[name][0]
+
+
+def test_every_format_has_a_file_here() -> None:
+    assert set(IMPORTERS.names()) - {"csv"} == {name for name, _ in FORMATS.values()}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_makes_a_device_that_is_saved_and_shown(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "mine.toml"
+    command = ["device", "import", str(FOLDER / name), "-o", str(out)]
+    unit = FORMATS[name][1].units.latency
+    command += ["--latency-unit", unit] if unit else []
+    assert main(command) == ExitCode.DONE
+    assert f"from {FORMATS[name][0]}" in capsys.readouterr().out
+    device = load_device(str(out))
+    assert device.latency or device.bandwidth
+    assert main(["device", "show", str(out)]) == ExitCode.DONE
+
+
+def test_mlc_tables_and_nodes() -> None:
+    found = _read("mlc-constructed.txt")
+    assert found.latency[0].value_ns == 80.5
+    assert found.latency[0].pattern == "sequential"
+    assert _rates(found, "read")[:2] == [(None, 200.0), (None, 100.0)]
+    assert _rates(found, "nt-store") == [(None, 90.0)]
+    assert (0.75, 180.0) in _rates(found, "mixed")
+    (curve,) = found.loaded_latency
+    assert curve.points == [(2, 80), (50, 90), (150, 150), (195, 250), (200, 300)]
+    assert any("CPU node 0 and memory node 0 (--nodes)" in note for note in found.notes)
+    remote = _read("mlc-constructed.txt", Options(nodes=(1, 0)))
+    assert remote.latency[0].value_ns == 141.3
+    assert (None, 41.0) in _rates(remote, "read")
+
+
+def test_mlcs_sequential_chase_stands_in_for_a_random_one_and_says_so(tmp_path: Path) -> None:
+    found = _read("mlc-constructed.txt", Options(shares=()))
+    assert {one.how for one in found.latency if one.pattern == "random"} == {"fitted"}
+    text = (FOLDER / "mlc-constructed.txt").read_text()
+    short = tmp_path / "matrix.txt"
+    short.write_text(text[: text.index("Measuring Peak")])
+    device, _, notes = import_with_notes(short, Options(), Description())
+    figure = idle_read_latency_ns(device)
+    assert (figure.value_ns, figure.how) == (80.5, "assumed")
+    assert any("random reads are assumed" in note for note in notes)
+
+
+def test_mlc_idle_latency_by_its_option() -> None:
+    (figure,) = _read("mlc-idle-constructed.txt").latency
+    assert (figure.pattern, figure.value_ns) == ("random", 320.0)
+
+
+def test_mess_1_cycles_become_ns_and_load_rises() -> None:
+    found = _read("mess-1-constructed")
+    assert [curve.read_share for curve in found.loaded_latency] == [1.0, 0.5]
+    assert found.loaded_latency[0].points == [(1, 100), (20, 105), (50, 200), (60, 400)]
+    with pytest.raises(NearfarError, match=r"--latency-unit cycles@2\.1GHz"):
+        _read("mess-1-constructed", Options())
+
+
+def test_mess_2_is_ordered_by_pause_so_that_folds_are_kept() -> None:
+    found = _read("mess-2-constructed.csv")
+    assert found.loaded_latency[0].points == [(1.5, 100), (20, 120), (22, 350), (21, 400)]
+    assert found.loaded_latency[0].oddities
+    same = _read("mess-2-constructed.json")
+    assert [curve.read_share for curve in same.loaded_latency] == [1.0, 0.55]
+    assert same.loaded_latency[1].points == [(1.2, 101), (18, 500)]
+
+
+def test_profet_units_are_told_from_mess_2_by_their_size() -> None:
+    found = _read("profet-constructed.json")
+    assert found.loaded_latency[0].points == [(1, 100), (50, 120), (100, 200)]
+    with pytest.raises(NearfarError, match=r"MB/s and CPU cycles.*cycles@2.3GHz"):
+        _read("profet-constructed.json", Options())
+
+
+def test_multiload_rows_become_latency_bandwidth_and_a_curve() -> None:
+    found = _read("multiload-constructed.txt")
+    assert found.latency[0].value_ns == 100.5
+    assert found.latency[0].region_bytes == 1 << 30
+    assert found.bandwidth[0].operation == "copy"
+    assert found.bandwidth[0].value_gb_per_s == pytest.approx(100_000 * 2**20 / 1e9, abs=1e-4)
+    (curve,) = found.loaded_latency
+    assert [ns for _, ns in curve.points] == [110.0, 200.0]
+    assert curve.points[1][0] == pytest.approx(340_000 * 2**20 / 1e9, abs=1e-4)
+    assert any("single run" in note for note in found.notes)
+
+
+def test_multichase_prints_one_number(tmp_path: Path) -> None:
+    path = tmp_path / "chase.txt"
+    path.write_text("some header\n  123.4\n")
+    found, _ = read_any(path, Options(), "multichase")
+    assert found.latency[0].value_ns == 123.4
+
+
+def test_likwid_benchs_kernels_are_told_by_loads_and_stores() -> None:
+    found = _read("likwid-bench-run-here.txt")
+    kinds = [(one.operation, one.threads, one.read_share) for one in found.bandwidth]
+    assert kinds == [
+        ("read", 1, None),
+        ("nt-store", 2, None),
+        ("copy", 1, None),
+        ("mixed", 2, 0.75),
+    ]
+    assert found.bandwidth[0].value_gb_per_s == pytest.approx(20.35648, abs=1e-3)
+
+
+def test_streams_four() -> None:
+    found = _read("stream-constructed.txt")
+    assert _rates(found, "copy") == [(None, 58.0)]
+    assert _rates(found, "mixed") == [(0.5, 57.0), (0.6667, 66.0), (0.6667, 66.5)]
+    assert {one.threads for one in found.bandwidth} == {8}
+
+
+def test_perma_in_gib_and_what_is_left_out_is_counted() -> None:
+    found = _read("perma-constructed.json")
+    assert [
+        (one.operation, one.pattern, one.threads, one.access_bytes) for one in found.bandwidth
+    ] == [
+        ("nt-store", "random", 4, 256),
+        ("read", "sequential", 8, 4096),
+    ]
+    assert found.bandwidth[0].value_gb_per_s == pytest.approx(2 * 2**30 / 1e9, abs=1e-4)
+    assert [one.value_ns for one in found.latency] == [429.0]
+    assert any("2 of 5 benchmarks left out" in note for note in found.notes)
+
+
+BROKEN = [
+    ("mlc-constructed.txt", " 141.3\t  81.1", "141.3", r":6: 1 entries, but the matrix has 2"),
+    ("mlc-constructed.txt", "  80.5", "  -", r":5: the latency is '-', not a positive number"),
+    ("mlc-constructed.txt", "\t 150000.0\n", "\n", r":37: not a delay, ns and MB/s"),
+    ("mlc-constructed.txt", "200000.0\t\n", "fast\t\n", r":12: ALL Reads is 'fast'"),
+    ("mess-1-constructed/bwlat_100.txt", "50000.0\t", "50000.0x", r":3: not two numbers"),
+    ("mess-1-constructed/bwlat_100.txt", "220.5", "-220", r":4: a latency of -104.762 ns is not"),
+    ("mess-2-constructed.csv", "100,500,20.0,,", "100,500,20.0,", r":3: 8 values, but"),
+    ("mess-2-constructed.csv", "100,0,21.0", "101,0,21.0", r":4: a read share of 101%"),
+    ("mess-2-constructed.csv", "latency_mean", "lat", "column 'lat' does not say its unit"),
+    ("mess-2-constructed.json", "[18.0, 500.0]", "[18.0]", 'point 2 of "55" is not two numbers'),
+    ("mess-2-constructed.json", "120.0]", "-120.0]", 'point 2 of "100": a latency of -120'),
+    ("mess-2-constructed.json", "]\n}", "", r":\d+: not whole JSON.*cut short"),
+    ("multiload-constructed.txt", "stream-sum", "stream-x", r":6: the load 'stream-x' is not one"),
+    ("multiload-constructed.txt", "\t, 79      ", "", r":\d+: 11 values, but"),
+    ("likwid-bench-run-here.txt", "MByte/s:", "MB:", r":5: the test load_avx has no MByte/s"),
+    ("likwid-bench-run-here.txt", "MByte/s:\t\t", "MByte/s:\t\tnan ", r":25: MByte/s is 'nan'"),
+    ("stream-constructed.txt", "Triad: ", "Tri: ", "3 of STREAM's results, not Copy, Scale, Add"),
+    ("stream-constructed.txt", "Solution Validates", "Failed Validation", r":15: STREAM says that"),
+    ("perma-constructed.json", '"bandwidth": 2.0', '"bandwidth": 0', "1.1 has bandwidth = 0, not"),
+    ("perma-constructed.json", '"nocache"', '"magic"', "unknown persist_instruction magic"),
+    ("perma-constructed.json", '"memory_type": "pmem"', '"memory_type": "dram"', "is one memory"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "old", "new", "refusal"), BROKEN)
+def test_broken_input_is_refused_with_its_place(
+    tmp_path: Path, name: str, old: str, new: str, refusal: str
+) -> None:
+    path = tmp_path / Path(name).name
+    text = (FOLDER / name).read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(NearfarError, match=refusal) as refused:
+        read_any(path, FORMATS[name][1])
+    assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if (FOLDER / name).is_file()])
+def test_a_file_cut_anywhere_is_read_or_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
+    form, options = FORMATS[name]
+    text = (FOLDER / name).read_text()
+    path = tmp_path / Path(name).name
+    for end in range(0, len(text), max(1, len(text) // 40)):
+        path.write_text(text[:end])
+        try:
+            found, _ = read_any(path, options, form)
+        except NearfarError as error:
+            assert str(path) in str(error)
+        else:
+            assert not found.empty()
+
+
+@pytest.mark.parametrize("form", [name for name in IMPORTERS.names() if name != "csv"])
+def test_another_formats_file_is_refused(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "other.txt"
+    options = Options(Units(latency="cycles@2.1GHz", read_share=1.0))
+    path.write_text("This is\nno output of any tool.\n")
+    with pytest.raises(NearfarError, match=r"other\.txt"):
+        read_any(path, options, form)
+    path.write_bytes(b"\xff\xfe\x00binary")
+    with pytest.raises(NearfarError, match="not text in UTF-8"):
+        read_any(path, options, form)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        (["--format", "mcl"], "did you mean 'mlc'"),
+        (["--nodes", "0-1"], "--nodes must be a CPU node and a memory node"),
+        (["--nodes", "0:7"], "the latency matrix has no nodes 0:7"),
+        (["--format", "stream"], "holds no STREAM results"),
+    ],
+)
+def test_wrong_options_are_refused_and_nothing_is_written(
+    arguments: list[str],
+    refusal: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "mine.toml"
+    command = ["device", "import", str(FOLDER / "mlc-constructed.txt"), "-o", str(out)]
+    assert main([*command, *arguments]) == ExitCode.WRONG_USE
+    assert refusal in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_folder_without_curves_and_an_absent_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NearfarError, match="a folder without curves"):
+        detect(tmp_path)
+    with pytest.raises(NearfarError, match="No such file"):
+        detect(tmp_path / "absent.txt")
+
+
+def test_what_likwid_bench_prints_here_is_read(tmp_path: Path) -> None:
+    """The real tool, where it is installed: a short run, for the layout and not the number."""
+    import subprocess
+
+    program = shutil.which("likwid-bench")
+    if program is None:
+        pytest.skip("likwid-bench is not installed: apt-get install likwid")
+    run = subprocess.run(
+        [program, "-t", "load", "-w", "N:20MB:1"], capture_output=True, text=True, check=False
+    )
+    if run.returncode != 0:
+        pytest.skip(f"likwid-bench does not run here: {run.stderr.strip()[:80]}")
+    path = tmp_path / "likwid.txt"
+    path.write_text(run.stdout)
+    device, form, _ = import_with_notes(path, Options(), Description())
+    assert form == "likwid-bench"
+    figure: BandwidthFigure = bandwidth(device, "read")
+    assert figure.value_gb_per_s > 0
+    assert figure.threads == 1
