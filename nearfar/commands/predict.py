@@ -27,6 +27,10 @@ def predict(
     phase: Annotated[list[str] | None, Parameter(negative="")] = None,
     host: HostOption = "added",
     pages: PagesOption = None,
+    llc: str | None = None,
+    near_time: Annotated[list[str] | None, Parameter(negative="")] = None,
+    here: str | None = None,
+    frequency: float = 1.0,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -39,12 +43,26 @@ def predict(
         inversion, misses, latency-ratio or null; the last three are shown beside it in any case.
     phase
         Only this phase of the profile; repeat for several. Default: all.
+    llc
+        For a machine with another last-level cache: its size, such as 32MiB. Misses follow from
+        the profile's miss curves.
+    near_time
+        For another machine, or another build: CPU time with everything near as measured there,
+        such as 3.5s or, of one phase, get=2.1s; repeat for several.
+    here
+        For another machine whose near time nobody measured: the memory the profile was taken in;
+        --near is then the other machine's, and near times are predicted.
+    frequency
+        Of --here: the other machine's clock over this one's.
     """
+    from nearfar.base.errors import CommandError
     from nearfar.base.files import check_writable
+    from nearfar.base.units import parse_size_bytes
     from nearfar.commands._deliver import deliver
     from nearfar.devices.library import device_names, load_device, load_near
     from nearfar.documents import WorkloadProfile, load
     from nearfar.predict.api import predict as run
+    from nearfar.predict.elsewhere import elsewhere, parse_near_times
     from nearfar.predict.pages import parse_page_bytes
     from nearfar.predict.table import print_prediction
 
@@ -52,6 +70,17 @@ def predict(
         check_writable(output)
     workload = load(profile, WorkloadProfile)
     near_device = load_near(near)
+    if here is None and frequency != 1.0:
+        raise CommandError("--frequency goes with --here: near times measured there hold its clock")
+    if llc is not None or near_time or here is not None:
+        workload = elsewhere(
+            workload,
+            near_device,
+            llc_bytes=None if llc is None else parse_size_bytes(llc),
+            here=None if here is None else load_near(here),
+            frequency_ratio=frequency,
+            near_times_ns=parse_near_times(near_time or [], [p.name for p in workload.phases]),
+        )
     specs = device_names() if far == ["all"] else list(dict.fromkeys(far))
     prediction = run(
         workload,

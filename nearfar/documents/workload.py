@@ -102,11 +102,24 @@ class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a plan must find room for (peak of what was alive)."""
 
 
-class ObjectTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class MissCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Misses that caches of `WorkloadProfile.curve_bytes` would have, never rising.
+
+    Of a fully associative cache that keeps the most recent lines, shared by all threads; from a
+    constant number of sampled lines, so that it reaches any size.
+    """
+
+    read: list[float]
+    write: list[float]
+
+
+class ObjectTraffic(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Traffic of one object in one phase."""
 
     object: int
     traffic: Traffic
+    curve: MissCurve | None = None
+    """None: too few touches, or an older profile."""
 
 
 class Instruction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -180,6 +193,8 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """The size parameters it was run at, for example {"n": 1e5}."""
     cache: CacheModel
     sampling: Sampling
+    curve_bytes: list[float] = []
+    """Cache sizes of every `MissCurve`, ascending, 32 KiB to 1 TiB."""
     instrumented_slowdown: float
     """CPU time of the instrumented run over the plain one."""
     objects: list[MemoryObject]

@@ -10,6 +10,7 @@ from nearfar.documents.workload import (
     CacheModel,
     Instruction,
     InstructionTraffic,
+    MissCurve,
     ObjectTraffic,
     Phase,
     Program,
@@ -17,6 +18,7 @@ from nearfar.documents.workload import (
 from nearfar.profile.compiler import twin
 from nearfar.profile.control import PHASE_BEFORE
 from nearfar.profile.live import live_samples
+from nearfar.profile.miss_curves import CURVE_BYTES, miss_curves
 from nearfar.profile.objects import make_objects
 from nearfar.profile.phases import PhaseTime
 from nearfar.profile.session import Gathered, Request
@@ -30,9 +32,10 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
     files = gathered.files
     objects, object_of = make_objects(files)
     traffic = gather(files, object_of)
+    curves = miss_curves(files, object_of)
     names = {n: name for n, name in gathered.phase_numbers.items() if n != PHASE_BEFORE}
     kept = most_missing(traffic, set(names))
-    phases = _phases(gathered, traffic, names, kept)
+    phases = _phases(gathered, traffic, curves, names, kept)
     header = files[0].header
     simulated = int(header["cache_sets"]) * int(header["cache_ways"]) * 64 * files[0].rate
     profile = WorkloadProfile(
@@ -55,6 +58,7 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
             origin=request.cache_origin,
         ),
         sampling=sampling(files),
+        curve_bytes=CURVE_BYTES,
         instrumented_slowdown=_slowdown(gathered, phases),
         objects=objects,
         instructions=_readable([traffic.instructions[number] for number in kept]),
@@ -66,7 +70,11 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
 
 
 def _phases(
-    gathered: Gathered, traffic: RunTraffic, names: Mapping[int, str], kept: list[int]
+    gathered: Gathered,
+    traffic: RunTraffic,
+    curves: Mapping[tuple[int, int], MissCurve],
+    names: Mapping[int, str],
+    kept: list[int],
 ) -> list[Phase]:
     place = {number: at for at, number in enumerate(kept)}
     phases: list[Phase] = []
@@ -84,7 +92,10 @@ def _phases(
                 near_wall_time_ns=median_estimate(wall).value,
                 operations=time.operations or None,
                 objects=[
-                    ObjectTraffic(object=thing, traffic=rows[thing]) for thing in sorted(rows)
+                    ObjectTraffic(
+                        object=thing, traffic=rows[thing], curve=curves.get((number, thing))
+                    )
+                    for thing in sorted(rows)
                 ],
                 instructions=[
                     InstructionTraffic(instruction=place[i], object=thing, misses=misses)

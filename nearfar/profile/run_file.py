@@ -14,12 +14,18 @@ from numpy.typing import NDArray
 from nearfar.base.errors import NearfarError
 
 MAGIC = b"NFPROC"
-VERSION = 2
+VERSION = 3
 KINDS = ("unknown", "heap", "mmap", "file", "stack", "globals")
 SITE_OTHER, SITE_UNKNOWN, SITE_STACK, FIRST_FREE_SITE = 1, 2, 3, 4
 
+CURVE_BUCKETS = 64
+CURVE_EDGES_BYTES = tuple(
+    (4096 << octave) * (2 + half) // 2 for octave in range(31) for half in (0, 1)
+)
+"""Upper ends of all buckets of reuse distances but the last two: 4 KiB, 6 KiB, 8 KiB, ..."""
+
 _TABLE = np.dtype([("offset", "u8"), ("capacity", "u4"), ("used", "u4"), ("lost", "u8")])
-_TABLES = ("instructions", "sites", "counters", "modules", "live", "strings")
+_TABLES = ("instructions", "sites", "counters", "modules", "live", "curves", "strings")
 _HEADER = np.dtype(
     [
         ("magic", "S8"),
@@ -81,6 +87,14 @@ _RECORDS = {
             ("recent", "u8", 3),
         ]
     ),
+    "curves": np.dtype(
+        [
+            ("key", "u8"),
+            ("beyond", "u8"),
+            ("near", "u8", CURVE_BUCKETS),
+            ("far", "u8", CURVE_BUCKETS),
+        ]
+    ),
     "modules": np.dtype([("base", "u8"), ("begin", "u8"), ("end", "u8"), ("path", "u8")]),
     "live": np.dtype(
         [
@@ -117,6 +131,7 @@ class ProcessFile:
         self.counters = self._records(data, "counters")
         self.modules = self._records(data, "modules")
         self.live = self._records(data, "live")
+        self.curves = self._records(data, "curves")
         strings = self.header["strings"]
         begin = int(strings["offset"])
         self._strings = bytes(data[begin : begin + int(strings["used"])])

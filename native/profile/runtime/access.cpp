@@ -6,6 +6,7 @@
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/reuse.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
 
@@ -74,7 +75,9 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
     add(runtime.header->group_misses[group], std::uint64_t{1});
     if (outcome.evicted.dirty()) count_write_back(phase, outcome.evicted);
   }
-  if (counter != nullptr) {
+  const bool looked_at = reuse_looks_at(line);
+  if (looked_at) count_reuse(phase, owner, line, store);
+  if (counter != nullptr && !looked_at) {
     nf_recent_access& recent = *nf_recent_place(address >> 4, site);
     // A signal handler between these sees a free entry or a whole one.
     recent.granule = 0;

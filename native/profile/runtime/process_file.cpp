@@ -79,7 +79,8 @@ ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
   header.parent_pid = getppid();
   const std::uint64_t room = rounded(memory_bytes);
   std::uint64_t offset = header_size;
-  place<CounterRecord>(header.counters, offset, room, 32);
+  place<CounterRecord>(header.counters, offset, room, 28);
+  place<CurveRecord>(header.curves, offset, room, 4);
   // Sites are numbered with 16 bits.
   place<SiteRecord>(header.sites, offset, room, 10, UINT16_MAX);
   place<InstructionRecord>(header.instructions, offset, room, 8);

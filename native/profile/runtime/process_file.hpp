@@ -10,7 +10,7 @@
 namespace nearfar::profile {
 
 inline constexpr char process_magic[8] = "NFPROC";
-inline constexpr std::uint32_t process_version = 2;
+inline constexpr std::uint32_t process_version = 3;
 
 // Sites 0 to 3 are not allocation sites: memory not yet looked at, allocation sites beyond the
 // table, memory of which nothing is known, the stacks.
@@ -77,6 +77,26 @@ struct CounterRecord {
       recent[recent_lines];  // ordinals of sampled lines that missed last; most recent first
 };
 
+// How far apart one site's touches of a line are in one phase: what any cache would make of them.
+// key: phase in bits 48-55, site in bits 32-47, 1 for stores in bit 0. Counts are of touches, times
+// what each stands for. Bucket i: less than curve_bucket_bytes(i) of memory touched in between,
+// and not less than the bucket before; the last: more, or never touched before.
+inline constexpr unsigned curve_buckets = 64;
+struct CurveRecord {
+  std::uint64_t key;
+  std::uint64_t beyond;               // touches that the near stack does not reach
+  std::uint64_t near[curve_buckets];  // those it does
+  std::uint64_t far[curve_buckets];   // of the far stack, all; only those beyond matter
+};
+// Below 4 KiB; then two an octave, [1, 1.5) and [1.5, 2) times a power of two, up to 8 TiB.
+constexpr unsigned curve_bucket(std::uint64_t bytes) {
+  if (bytes < 4096) return 0;
+  const unsigned octave = 63 - static_cast<unsigned>(__builtin_clzll(bytes));
+  const unsigned half = bytes >> (octave - 1) & 1;
+  const unsigned bucket = 1 + (octave - 12) * 2 + half;
+  return bucket < curve_buckets - 1 ? bucket : curve_buckets - 2;
+}
+
 struct ModuleRecord {
   std::uint64_t base;  // load bias: address minus virtual address in the file
   std::uint64_t begin;
@@ -119,6 +139,7 @@ struct ProcessHeader {
   Table counters;
   Table modules;
   Table live;
+  Table curves;
   Table strings;  // zero-terminated, the first one empty
   std::uint64_t group_misses[error_groups];
 };

@@ -11,6 +11,7 @@
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/os.hpp"
 #include "profile/runtime/recent_call.hpp"
+#include "profile/runtime/reuse.hpp"
 #include "profile/runtime/run_folder.hpp"
 
 extern "C" void* __libc_stack_end;
@@ -74,6 +75,7 @@ void attach_tables() {
   runtime.sites.attach(header, header.sites);
   runtime.instructions.attach(header, header.instructions);
   runtime.counters.attach(header, header.counters);
+  runtime.curves.attach(header, header.curves);
 }
 
 bool give_up(const char* why) {
@@ -90,7 +92,8 @@ bool make_everything(unsigned rate_log2) {
   runtime.header = create_process_file(runtime.control->memory_bytes, message, sizeof message);
   if (runtime.header == nullptr) return give_up(message);
   runtime.header->rate_log2 = rate_log2;
-  if (!runtime.shadow.reserve(runtime.lines) || !runtime.regions.reserve() || !reserve_cache()) {
+  if (!runtime.shadow.reserve(runtime.lines) || !runtime.regions.reserve() || !reserve_cache() ||
+      !reserve_reuse()) {
     return give_up("address space for the tables cannot be reserved (ulimit -v?)");
   }
   attach_tables();
@@ -112,6 +115,7 @@ void continue_in_child() {
   this_thread.inside = 0;
   runtime.strings.unlock();
   runtime.regions.unlock();
+  unlock_reuse();
   memset(runtime.set_locks, 0, runtime.cache.geometry().sets * sizeof(std::uint32_t));
   char message[sizeof runtime.control->message] = "";
   const ProcessHeader& old = *runtime.header;

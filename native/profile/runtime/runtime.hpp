@@ -33,6 +33,7 @@ struct Runtime {
   DenseTable<SiteRecord> sites;
   DenseTable<InstructionRecord> instructions;
   DenseTable<CounterRecord> counters;
+  DenseTable<CurveRecord> curves;
 };
 
 extern Runtime runtime;

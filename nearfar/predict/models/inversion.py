@@ -63,6 +63,17 @@ class Inversion(Model):
             return self._time(parts, 1.0)
         return self._fixed_point(moved, parts, self._far_load)
 
+    def elsewhere_ns(self, lines: Array, frequency_ratio: float) -> float:
+        """Return the time with `lines` (COLUMNS,) in the far memory alone, at another clock, ns.
+
+        For another machine: its cache makes other lines, its near memory is `far` here.
+        """
+        why = self._why
+        lines = as_fetched(lines, self.near)
+        there = part(lines, self.far, why.overlap, self.phase.concurrency)
+        time_ns = core_time_ns(why.other_ns / frequency_ratio, [there], [1.0])
+        return float(why.scale * time_ns)
+
     def bound(self) -> Bound:
         """Compare what memory does not explain, bandwidth alone, and all of memory."""
         far = part(self.total, self.far, self._why.overlap, self.phase.concurrency)

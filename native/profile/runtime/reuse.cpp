@@ -1,0 +1,51 @@
+#include "profile/runtime/reuse.hpp"
+
+#include "profile/runtime/locks.hpp"
+#include "profile/runtime/os.hpp"
+#include "profile/runtime/runtime.hpp"
+#include "profile/runtime/thread.hpp"
+#include "sim/reuse/reuse_tracker.hpp"
+
+namespace nearfar::profile {
+
+namespace {
+
+sim::ReuseTracker tracker;
+std::uint32_t tracker_lock;
+
+sim::ReuseTracker::Touch touch(std::uint64_t line) {
+  Lock const lock(tracker_lock, this_thread.id);
+  return tracker.touch(line);
+}
+
+unsigned bucket_of(std::uint64_t distance) {
+  return curve_bucket(distance << runtime.lines.rate_log2() << 6);
+}
+
+}  // namespace
+
+bool reserve_reuse() {
+  void* memory = reserve_memory(sim::ReuseTracker::bytes());
+  if (memory == nullptr) return false;
+  tracker = sim::ReuseTracker(memory);
+  return true;
+}
+
+void unlock_reuse() { tracker_lock = 0; }
+
+bool reuse_looks_at(std::uint64_t line) { return sim::ReuseTracker::looked_at(line); }
+
+void count_reuse(std::uint32_t phase, std::uint16_t site, std::uint64_t line, bool store) {
+  const sim::ReuseTracker::Touch found = touch(line);
+  const std::uint64_t key =
+      std::uint64_t{phase} << 48 | std::uint64_t{site} << 32 | (store ? 1u : 0u);
+  CurveRecord* curve = runtime.curves.find_or_add(key, this_thread.id, [](CurveRecord&) {});
+  if (curve == nullptr) return;
+  const std::uint64_t weight = std::uint64_t{1} << found.weight_log2;
+  add(found.known ? curve->near[bucket_of(found.distance)] : curve->beyond, weight);
+  if (!found.far) return;
+  const unsigned bucket = found.far_known ? bucket_of(found.far_distance) : curve_buckets - 1;
+  add(curve->far[bucket], std::uint64_t{1} << found.far_weight_log2);
+}
+
+}  // namespace nearfar::profile

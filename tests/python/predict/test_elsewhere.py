@@ -1,0 +1,116 @@
+"""A profile taken to another machine: its cache, its near memory, its clock."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+import samples
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.statistics import Estimate
+from nearfar.documents import WorkloadProfile
+from nearfar.documents.workload import AccessClasses, MissCurve, ObjectTraffic, Traffic
+from nearfar.predict.elsewhere import elsewhere, parse_near_times, parse_time_ns
+
+NEAR = samples.device("near", 100.0, 20.0)
+SLOWER = samples.device("slower", 200.0, 10.0)
+SIZES = [float(1 << log2) for log2 in range(15, 41)]
+
+
+def made_up(llc_bytes: int = 1 << 20) -> WorkloadProfile:
+    """One phase, one object of 64 MiB touched at random: misses fall in proportion to the rest."""
+    workload = samples.workload(objects=1)
+    curve = [max(0.0, 1e6 * (1 - size / (64 << 20))) for size in SIZES]
+    misses = float(np.interp(llc_bytes, SIZES, curve))
+    row = ObjectTraffic(
+        object=0,
+        traffic=Traffic(
+            accesses=1e6,
+            read_misses=AccessClasses(indirect=misses),
+            read_sequential=AccessClasses(indirect=misses / 10),
+            write_backs=misses / 2,
+        ),
+        curve=MissCurve(read=curve, write=[0.0] * len(SIZES)),
+    )
+    phase = msgspec.structs.replace(
+        workload.phases[0],
+        objects=[row],
+        near_cpu_time_ns=Estimate(2e8, 1.9e8, 2.1e8),
+        near_wall_time_ns=2e8,
+    )
+    cache = msgspec.structs.replace(workload.cache, size_bytes=llc_bytes)
+    return msgspec.structs.replace(workload, phases=[phase], cache=cache, curve_bytes=SIZES)
+
+
+@pytest.mark.parametrize("log2", [18, 20, 24, 25])
+def test_misses_of_another_cache_are_those_of_the_curve(log2: int) -> None:
+    there = elsewhere(made_up(), NEAR, llc_bytes=1 << log2)
+    traffic = there.phases[0].objects[0].traffic
+    expected = 1e6 * (1 - (1 << log2) / (64 << 20))
+    assert traffic.read_misses.indirect == pytest.approx(expected, rel=1e-6)
+    assert traffic.write_backs == pytest.approx(expected / 2, rel=1e-6)
+    assert traffic.read_sequential.indirect == pytest.approx(expected / 10, rel=1e-6)
+    assert there.cache.size_bytes == 1 << log2
+    assert any("miss curves" in warning for warning in there.warnings)
+
+
+def test_a_cache_that_holds_everything_misses_nothing() -> None:
+    there = elsewhere(made_up(), NEAR, llc_bytes=64 << 20)
+    assert there.phases[0].objects[0].traffic.misses() == 0.0
+
+
+def test_without_curves_or_outside_them_it_refuses() -> None:
+    bare = msgspec.structs.replace(made_up(), curve_bytes=[])
+    with pytest.raises(NearfarError, match="no miss curves"):
+        elsewhere(bare, NEAR, llc_bytes=1 << 22)
+    with pytest.raises(NearfarError, match="outside the profile's miss curves"):
+        elsewhere(made_up(), NEAR, llc_bytes=1 << 42)
+    workload = made_up()
+    row = msgspec.structs.replace(workload.phases[0].objects[0], curve=None)
+    phase = msgspec.structs.replace(workload.phases[0], objects=[row])
+    with pytest.raises(NearfarError, match="have miss curves"):
+        elsewhere(msgspec.structs.replace(workload, phases=[phase]), NEAR, llc_bytes=1 << 22)
+
+
+def test_near_times_given_replace_those_measured() -> None:
+    workload = made_up()
+    name = workload.phases[0].name
+    there = elsewhere(workload, NEAR, near_times_ns=parse_near_times(["4e2ms"], [name]))
+    assert there.phases[0].near_cpu_time_ns.value == 4e8
+    assert there.phases[0].near_wall_time_ns == pytest.approx(4e8)
+
+
+def test_near_time_in_the_same_memory_is_what_was_measured() -> None:
+    there = elsewhere(made_up(), NEAR, here=NEAR)
+    assert there.phases[0].near_cpu_time_ns.value == pytest.approx(2e8, rel=1e-6)
+
+
+def test_a_slower_near_memory_a_smaller_cache_and_a_slower_clock_each_take_longer() -> None:
+    def near_ns(**given: object) -> float:
+        near = given.pop("near", NEAR)
+        there = elsewhere(made_up(), near, here=NEAR, **given)  # type: ignore[arg-type]
+        return there.phases[0].near_cpu_time_ns.value
+
+    same = near_ns()
+    assert near_ns(near=SLOWER) > 1.05 * same
+    assert near_ns(llc_bytes=1 << 25) < 0.95 * same
+    faster, slower = near_ns(frequency_ratio=2.0), near_ns(frequency_ratio=0.5)
+    assert faster <= same <= slower
+
+
+@pytest.mark.parametrize("text", ["3", "3 h", "-1s", "1..2s", "s"])
+def test_times_that_cannot_be_read_are_refused(text: str) -> None:
+    with pytest.raises(NearfarError, match="cannot read the time"):
+        parse_time_ns(text)
+
+
+def test_a_time_of_no_known_phase_is_refused_and_the_nearest_named() -> None:
+    workload = made_up()
+    name = workload.phases[0].name
+    with pytest.raises(NearfarError, match="did you mean"):
+        elsewhere(workload, NEAR, near_times_ns={name + "x": 1.0})
+    with pytest.raises(NearfarError, match="must name a phase"):
+        parse_near_times(["3s"], ["a", "b"])
+    with pytest.raises(NearfarError, match="out of reason"):
+        elsewhere(workload, NEAR, here=NEAR, frequency_ratio=100.0)

@@ -1,0 +1,85 @@
+"""Miss curves of real programs against what their access pattern implies."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nearfar.documents import WorkloadProfile, load
+
+SOURCE = r"""
+#include <nearfar/mark.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+static volatile uint64_t sink;
+int main(int argc, char** argv) {
+  size_t lines = (size_t)atol(argv[1]) * 16384, passes = (size_t)atol(argv[2]);
+  char* a = aligned_alloc(4096, lines * 64);
+  memset(a, 1, lines * 64);
+  uint64_t sum = 0, r = 88172645463325252ull;
+  NEARFAR_BEGIN("sweep");
+  for (size_t p = 0; p < passes; ++p)
+    for (size_t i = 0; i < lines; ++i) sum += (uint64_t)a[i * 64];
+  NEARFAR_END("sweep", 0);
+  NEARFAR_BEGIN("random");
+  for (size_t i = 0; i < passes * lines; ++i) {
+    r ^= r << 13; r ^= r >> 7; r ^= r << 17;
+    sum += (uint64_t)a[(r % lines) * 64];
+  }
+  NEARFAR_END("random", 0);
+  sink = sum;
+  return argc < 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("curves")
+    (folder / "a.c").write_text(SOURCE)
+    include = Path(__file__).parents[3] / "include"
+    subprocess.run(
+        [sys.executable, "-m", "nearfar", "cc", "-O2", f"-I{include}", "a.c", "-o", "a"],
+        cwd=folder,
+        check=True,
+    )
+    return folder / "a"
+
+
+@pytest.mark.parametrize("mebibytes", [8, 160])
+def test_a_sweep_is_a_cliff_and_random_touches_a_slope(
+    program: Path, tmp_path: Path, mebibytes: int
+) -> None:
+    passes = 6
+    subprocess.run(
+        [
+            sys.executable, "-m", "nearfar", "profile", "-q", "--repetitions", "1",
+            "--llc", "1MiB", "--ways", "16", "-o", "run.json", "--", str(program),
+            str(mebibytes), str(passes),
+        ],
+        cwd=tmp_path,
+        check=True,
+    )  # fmt: skip
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    sizes = np.array(profile.curve_bytes)
+    touches = passes * mebibytes * 16384
+    footprint = mebibytes << 20
+    for phase in profile.phases[1:]:
+        row = max(phase.objects, key=lambda row: row.traffic.accesses)
+        assert row.curve is not None
+        curve = np.array(row.curve.read)
+        assert np.all(np.diff(curve) <= 0)
+        small, large = sizes <= footprint / 2, sizes >= 1.5 * footprint
+        if phase.name == "sweep":
+            # All miss until the whole array fits. What is left beyond is at most the first touch.
+            assert curve[small] == pytest.approx(touches, rel=0.12)
+            assert np.all(curve[large] <= 0.15 * touches)
+        else:
+            expected = touches * (1 - sizes[small] / footprint)
+            assert curve[small] == pytest.approx(expected, rel=0.15)
+            assert np.all(curve[large] <= 0.15 * touches)
