@@ -9,6 +9,7 @@
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,11 +39,13 @@ namespace nearfar::os {
 inline constexpr Bytes base_page{4096};
 // What x86-64 and 4 KiB-granule AArch64 call a huge page; transparent huge pages are this large.
 inline constexpr Bytes huge_page{2U << 20U};
+inline constexpr Bytes giant_page{1U << 30U};
 
 enum class Pages {
   base,              // 4 KiB, transparent huge pages refused
   transparent_huge,  // 2 MiB asked for; the kernel may give less
   reserved_huge,     // 2 MiB from the reserved pool, or an error
+  reserved_giant,    // 1 GiB likewise
 };
 
 [[noreturn]] inline void fail(int error, const char* what) {
@@ -56,10 +59,12 @@ inline void unmap(std::byte* address, Bytes size) noexcept {
 // Address space for `size` bytes, aligned to a huge page; no page is there before populate().
 inline std::byte* map_anonymous(Bytes size, Pages pages) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-  if (pages == Pages::reserved_huge) {
+  if (pages == Pages::reserved_huge || pages == Pages::reserved_giant) {
     constexpr int two_mib = 21 << 26;  // log2(2 MiB) << MAP_HUGE_SHIFT
+    constexpr int one_gib = 30 << 26;
+    const int unit = pages == Pages::reserved_huge ? two_mib : one_gib;
     void* exact =
-        mmap(nullptr, size.count, PROT_READ | PROT_WRITE, flags | MAP_HUGETLB | two_mib, -1, 0);
+        mmap(nullptr, size.count, PROT_READ | PROT_WRITE, flags | MAP_HUGETLB | unit, -1, 0);
     if (exact == MAP_FAILED) fail(errno, "map reserved huge pages");
     return static_cast<std::byte*>(exact);
   }
@@ -77,11 +82,13 @@ inline std::byte* map_anonymous(Bytes size, Pages pages) {
   return aligned;
 }
 
-// The file `descriptor`, shared. With `direct`, only if stores reach the medium without a page
-// cache between (a DAX file system); returns nullptr where the file system cannot do that.
-inline std::byte* map_file(int descriptor, Bytes size, bool direct) {
+// The file `descriptor` from `offset` on, shared. With `direct`, only if stores reach the medium
+// without a page cache between (a DAX file system); returns nullptr where the file system cannot do
+// that.
+inline std::byte* map_file(int descriptor, Bytes size, bool direct, Bytes offset = {}) {
   const int flags = direct ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
-  void* raw = mmap(nullptr, size.count, PROT_READ | PROT_WRITE, flags, descriptor, 0);
+  void* raw = mmap(nullptr, size.count, PROT_READ | PROT_WRITE, flags, descriptor,
+                   static_cast<off_t>(offset.count));
   if (raw != MAP_FAILED) return static_cast<std::byte*>(raw);
   if (direct && (errno == EOPNOTSUPP || errno == EINVAL)) return nullptr;
   fail(errno, "map the file");
@@ -138,5 +145,11 @@ inline Nanoseconds read_clock(clockid_t clock) noexcept {
 // Time this thread has run; stands still while it is preempted.
 inline Nanoseconds thread_cpu_time() noexcept { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 inline Nanoseconds wall_time() noexcept { return read_clock(CLOCK_MONOTONIC); }
+
+// How often the scheduler took the core from the calling thread; -1 where it does not say.
+inline long involuntary_switches() noexcept {
+  rusage usage{};
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : -1;
+}
 
 }  // namespace nearfar::os

@@ -1,5 +1,6 @@
 // nearfar._measure: the kernels and the harness for Python. Thin: no decision is made here.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -8,11 +9,14 @@
 #include <map>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
+#include "measure/core_to_core.hpp"
 #include "measure/harness.hpp"
 #include "measure/kernel.hpp"
-#include "measure/lines.hpp"
 #include "measure/memory.hpp"
+#include "measure/ticks.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,7 +28,8 @@ namespace {
 os::Pages pages_of(const std::string& name) {
   static const std::map<std::string, os::Pages> names{{"4k", os::Pages::base},
                                                       {"thp", os::Pages::transparent_huge},
-                                                      {"2m", os::Pages::reserved_huge}};
+                                                      {"2m", os::Pages::reserved_huge},
+                                                      {"1g", os::Pages::reserved_giant}};
   return names.at(name);
 }
 
@@ -40,36 +45,78 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
   }
 }
 
+// Hands the memory of `values` on to numpy.
+auto to_numpy(std::vector<float>&& values) {
+  auto* kept = new std::vector<float>(std::move(values));
+  const nb::capsule owner(kept,
+                          [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
+  return nb::ndarray<nb::numpy, float, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
 }  // namespace
 
 NB_MODULE(_measure, m) {
   m.doc() = "Kernels that measure memory, and the harness that times them.";
   nb::register_exception_translator(translate);
 
+  nb::class_<Shape>(m, "Shape")
+      .def(
+          "__init__",
+          [](Shape* self, std::uint64_t access_bytes, std::uint64_t stride_bytes,
+             std::uint64_t window_bytes, double read_share, unsigned fence_every) {
+            const Shape shape{
+                {access_bytes}, {stride_bytes}, {window_bytes}, read_share, fence_every};
+            check(shape);
+            new (self) Shape(shape);
+          },
+          "access_bytes"_a = cache_line.count, "stride_bytes"_a = 0, "window_bytes"_a = 0,
+          "read_share"_a = 1.0, "fence_every"_a = 1,
+          "How a kernel goes over its lines; ValueError for what no kernel can do.");
+
+  nb::class_<Traffic>(m, "Traffic", "What one iteration moves, bytes.")
+      .def_prop_ro("read_bytes", [](const Traffic& t) { return t.read.count; })
+      .def_prop_ro("written_bytes", [](const Traffic& t) { return t.written.count; })
+      .def_prop_ro("non_temporal_bytes", [](const Traffic& t) { return t.non_temporal.count; })
+      .def_prop_ro("owned_bytes", [](const Traffic& t) { return t.owned.count; })
+      .def_prop_ro("flushed_bytes", [](const Traffic& t) { return t.flushed.count; })
+      .def_ro("fences", &Traffic::fences)
+      .def_ro("dependent_loads", &Traffic::dependent_loads)
+      .def_prop_ro("read_share", &Traffic::read_share,
+                   "Reads over all that crosses the memory bus, owned lines included.");
+
   nb::class_<KernelEntry>(m, "Kernel")
       .def_prop_ro("name", [](const KernelEntry& k) { return std::string(k.name); })
       .def_prop_ro("summary", [](const KernelEntry& k) { return std::string(k.summary); })
-      .def_prop_ro("read_bytes",
-                   [](const KernelEntry& k) { return k.kernel->traffic().read.count; })
-      .def_prop_ro("written_bytes",
-                   [](const KernelEntry& k) { return k.kernel->traffic().written.count; })
-      .def_prop_ro("non_temporal_bytes",
-                   [](const KernelEntry& k) { return k.kernel->traffic().non_temporal.count; })
-      .def_prop_ro("owned_bytes",
-                   [](const KernelEntry& k) { return k.kernel->traffic().owned.count; })
-      .def_prop_ro("dependent_loads",
-                   [](const KernelEntry& k) { return k.kernel->traffic().dependent_loads; })
-      .def_prop_ro("read_share",
-                   [](const KernelEntry& k) { return k.kernel->traffic().read_share(); })
-      .def_prop_ro("needs_links", [](const KernelEntry& k) { return k.kernel->needs_links(); })
-      .def_prop_ro("max_chains", [](const KernelEntry& k) { return k.kernel->max_chains(); });
+      .def(
+          "traffic", [](const KernelEntry& k, const Shape& s) { return k.kernel->traffic(s); },
+          "shape"_a = Shape{})
+      .def_prop_ro("needs_links",
+                   [](const KernelEntry& k) { return k.kernel->links() != Links::none; })
+      .def_prop_ro("max_chains", [](const KernelEntry& k) { return k.kernel->max_chains(); })
+      .def_prop_ro("has_target", [](const KernelEntry& k) { return k.kernel->has_target(); })
+      .def_prop_ro("can_time_each", [](const KernelEntry& k) { return k.kernel->can_time_each(); })
+      .def(
+          "missing",
+          [](const KernelEntry& k, const std::string& isa) {
+            return k.kernel->missing(operations(isa));
+          },
+          "isa"_a = "",
+          "Why it cannot run here, as the end of 'this processor ...'; empty: it can.");
   m.def(
       "kernels", [] { return kernels(); }, "All kernels, by name.");
   m.def(
-      "vector_extension", [] { return std::string(line_operations().name); },
-      "Instruction set that the sequential bandwidth kernels use here.");
+      "isas",
+      [] {
+        std::vector<std::string> names;
+        for (const auto& one : all_operations()) names.emplace_back(one.name);
+        return names;
+      },
+      "Instruction sets that kernels can use here, the widest (used unless told) first.");
   m.def(
-      "has_nt_store", [] { return line_operations().has_nt_store; },
+      "vector_extension", [] { return std::string(operations().name); },
+      "Instruction set that kernels use unless told.");
+  m.def(
+      "has_nt_store", [] { return operations().has_nt_store; },
       "Whether this processor has stores past the caches.");
   m.def(
       "timer",
@@ -77,6 +124,13 @@ NB_MODULE(_measure, m) {
         return std::pair{timer().overhead.count, timer().resolution.count};
       },
       "Overhead and resolution of the thread CPU clock, ns.");
+  m.def(
+      "access_timer",
+      [] {
+        return std::pair{tick_clock().overhead.count, tick_clock().resolution.count};
+      },
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Overhead (taken off already) and resolution of timing a single access, ns.");
 
   nb::class_<Memory>(m, "Memory")
       .def_static(
@@ -88,53 +142,102 @@ NB_MODULE(_measure, m) {
           nb::call_guard<nb::gil_scoped_release>())
       .def_static(
           "file",
-          [](int descriptor, std::uint64_t size_bytes, bool direct) {
-            return Memory::file(descriptor, {size_bytes}, direct);
+          [](int descriptor, std::uint64_t size_bytes, bool direct, std::uint64_t offset_bytes,
+             std::uint64_t unit_bytes) {
+            return Memory::file(descriptor, {size_bytes}, direct, {offset_bytes}, {unit_bytes});
           },
-          "descriptor"_a, "size_bytes"_a, "direct"_a, nb::call_guard<nb::gil_scoped_release>())
+          "descriptor"_a, "size_bytes"_a, "direct"_a, "offset_bytes"_a = 0,
+          "unit_bytes"_a = os::base_page.count, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro(
           "address",
           [](const Memory& memory) { return reinterpret_cast<std::uintptr_t>(memory.data()); })
       .def_prop_ro("size_bytes", [](const Memory& memory) { return memory.size().count; })
-      .def("link", &Memory::link, "block_lines"_a = 1, "seed"_a = 1,
-           nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "link",
+          [](Memory& memory, std::uint64_t region_bytes, const Shape& shape, bool sequential) {
+            return memory.link({region_bytes == 0 ? memory.size().count : region_bytes}, shape,
+                               sequential ? Links::sequential : Links::random);
+          },
+          "region_bytes"_a = 0, "shape"_a = Shape{}, "sequential"_a = false,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Make its first bytes ready for a chase; False: they were. Timing does it too.")
       .def("nodes", &Memory::nodes, "samples"_a);
 
-  nb::class_<Companion>(m, "Companion")
+  nb::class_<Worker>(m, "Worker")
       .def(
           "__init__",
-          [](Companion* self, unsigned cpu, const std::string& name, Memory* memory, unsigned part,
-             unsigned parts, double pause_ns) {
-            new (self) Companion{.kernel = name.empty() ? nullptr : &kernel(name),
-                                 .memory = memory,
-                                 .part = part,
-                                 .parts = parts,
-                                 .cpu = cpu,
-                                 .pause = {pause_ns}};
+          [](Worker* self, unsigned cpu, const std::string& name, Memory* memory, Memory* second,
+             std::uint64_t region_bytes, unsigned part, unsigned parts, const Shape& shape,
+             unsigned chains, double pause_ns, const std::string& isa) {
+            new (self) Worker{.cpu = cpu,
+                              .kernel = name.empty() ? nullptr : &kernel(name),
+                              .memory = memory,
+                              .second = second,
+                              .region = {region_bytes},
+                              .part = part,
+                              .parts = parts,
+                              .shape = shape,
+                              .chains = chains,
+                              .pause = {pause_ns},
+                              .operations = &operations(isa)};
           },
-          "cpu"_a, "kernel"_a = "", "memory"_a.none() = nb::none(), "part"_a = 0, "parts"_a = 1,
-          "pause_ns"_a = 0.0, nb::keep_alive<1, 4>(),
-          "A thread beside what is timed; without a kernel it spins to keep its core awake.");
+          "cpu"_a, "kernel"_a = "", "memory"_a.none() = nb::none(), "second"_a.none() = nb::none(),
+          "region_bytes"_a = 0, "part"_a = 0, "parts"_a = 1, "shape"_a = Shape{}, "chains"_a = 1,
+          "pause_ns"_a = 0.0, "isa"_a = "", nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
+          "What one thread does; without a kernel it spins to keep its core awake.");
 
+  nb::class_<Drawn>(m, "Drawn", "What one thread moved, GB/s.")
+      .def_ro("read_gb_per_s", &Drawn::read_gb_per_s)
+      .def_ro("written_gb_per_s", &Drawn::written_gb_per_s)
+      .def_prop_ro("gb_per_s", &Drawn::total);
+
+  nb::class_<Timing>(m, "Timing")
+      .def_prop_ro("ns", [](const Timing& timing) { return timing.per_iteration.count; })
+      .def_ro("iterations", &Timing::iterations)
+      .def_ro("beside", &Timing::beside)
+      .def_prop_ro("loops_ns", [](const Timing& timing) { return timing.in_loops.count; })
+      .def_ro("disturbed", &Timing::disturbed);
   m.def(
       "time_alone",
-      [](const std::string& name, Memory& memory, std::uint64_t iterations, std::uint64_t warm_up,
-         unsigned cpu, unsigned chains, const std::vector<Companion>& companions) {
-        const Timing timing =
-            time_alone(kernel(name), memory, iterations, warm_up, chains, cpu, companions);
-        return std::pair{timing.per_iteration.count, timing.companion_gb_per_s};
+      [](const Worker& worker, std::uint64_t iterations, std::uint64_t warm_up, double least_ns,
+         const std::vector<Worker>& beside) {
+        return time_alone(worker, iterations, warm_up, {least_ns}, beside);
       },
-      "kernel"_a, "memory"_a, "iterations"_a, "warm_up"_a, "cpu"_a, "chains"_a = 1,
-      "companions"_a = std::vector<Companion>{}, nb::call_guard<nb::gil_scoped_release>(),
-      "ns per iteration on one CPU, and GB/s its companions drew meanwhile.");
+      "worker"_a, "iterations"_a, "warm_up"_a, "least_ns"_a = 0.0,
+      "beside"_a = std::vector<Worker>{}, nb::call_guard<nb::gil_scoped_release>(),
+      "ns per iteration on one CPU, and what others drew meanwhile.");
   m.def(
-      "bandwidth",
-      [](const std::string& name, Memory& memory, const std::vector<unsigned>& cpus,
-         double duration_ns, double warm_up_ns, const std::vector<Companion>& companions) {
-        return bandwidth_gb_per_s(kernel(name), memory, cpus, {duration_ns}, {warm_up_ns},
-                                  companions);
+      "time_each",
+      [](const Worker& worker, std::uint64_t accesses, std::uint64_t warm_up, double rest_ns,
+         const std::vector<Worker>& beside) {
+        EachTiming timed;
+        {
+          const nb::gil_scoped_release released;
+          timed = time_each(worker, accesses, warm_up, {rest_ns}, beside);
+        }
+        return std::pair{to_numpy(std::move(timed.ns)), timed.timing};
       },
-      "kernel"_a, "memory"_a, "cpus"_a, "duration_ns"_a, "warm_up_ns"_a,
-      "companions"_a = std::vector<Companion>{}, nb::call_guard<nb::gil_scoped_release>(),
-      "GB/s of payload with one thread on each CPU.");
+      "worker"_a, "accesses"_a, "warm_up"_a, "rest_ns"_a = 0.0, "beside"_a = std::vector<Worker>{},
+      "ns of every access (float32), and a Timing: ns is the mean of their middle half.");
+
+  nb::class_<Together>(m, "Together")
+      .def_ro("each", &Together::each)
+      .def_prop_ro("loops_ns", [](const Together& one) { return one.in_loops.count; })
+      .def_ro("disturbed", &Together::disturbed);
+  m.def(
+      "together",
+      [](const std::vector<Worker>& workers, double duration_ns, double warm_up_ns) {
+        return together(workers, {duration_ns}, {warm_up_ns});
+      },
+      "workers"_a, "duration_ns"_a, "warm_up_ns"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "What each of several threads moves, all at once.");
+
+  nb::class_<HandOff>(m, "HandOff")
+      .def_prop_ro("line_ns", [](const HandOff& one) { return one.line.count; })
+      .def_prop_ro("modified_ns", [](const HandOff& one) { return one.modified.count; })
+      .def_prop_ro("clean_ns", [](const HandOff& one) { return one.clean.count; })
+      .def_ro("disturbed", &HandOff::disturbed);
+  m.def("core_to_core", &core_to_core, "cpu_a"_a, "cpu_b"_a, "memory"_a,
+        nb::call_guard<nb::gil_scoped_release>(),
+        "How long a line takes from one core to another, one way; see core_to_core.hpp.");
 }

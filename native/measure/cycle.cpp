@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -31,28 +30,32 @@ void shuffle(std::uint32_t* first, std::uint64_t count, Xorshift& dice) {
 
 }  // namespace
 
-std::vector<std::uint32_t> random_order(std::uint64_t lines, std::uint64_t block_lines,
-                                        std::uint64_t seed) {
+std::vector<std::uint32_t> chase_order(std::uint64_t lines, const Shape& shape, bool random,
+                                       std::uint64_t seed) {
   if (lines > std::numeric_limits<std::uint32_t>::max()) {
     throw std::length_error("a chase goes over less than 256 GiB");
   }
-  block_lines = std::clamp<std::uint64_t>(block_lines, 1, std::max<std::uint64_t>(lines, 1));
-  Xorshift dice(seed);
-  const std::uint64_t blocks = (lines + block_lines - 1) / block_lines;
-  std::vector<std::uint32_t> block_order(blocks);
-  std::iota(block_order.begin(), block_order.end(), 0U);
-  shuffle(block_order.data(), blocks, dice);
-  if (block_lines == 1) return block_order;
-  std::vector<std::uint32_t> order;
-  order.reserve(lines);
-  for (const std::uint64_t block : block_order) {
-    const std::uint64_t first = block * block_lines;
-    const std::uint64_t count = std::min(block_lines, lines - first);
-    const auto begin = order.size();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      order.push_back(static_cast<std::uint32_t>(first + i));
+  const std::uint64_t access = shape.access_lines();
+  const std::uint64_t stride = shape.stride_lines();
+  if (lines < access) throw std::invalid_argument("the region is smaller than one access");
+  const std::uint64_t accesses = (lines - access) / stride + 1;
+  std::vector<std::uint32_t> starts(accesses);
+  for (std::uint64_t i = 0; i < accesses; ++i) starts[i] = static_cast<std::uint32_t>(i * stride);
+  if (random) {
+    Xorshift dice(seed);
+    const std::uint64_t whole = shape.window / (cache_line * stride);
+    const std::uint64_t window = whole == 0 ? accesses : std::min(whole, accesses);
+    for (std::uint64_t first = 0; first < accesses; first += window) {
+      shuffle(starts.data() + first, std::min(window, accesses - first), dice);
     }
-    shuffle(order.data() + begin, count, dice);
+  }
+  if (access == 1) return starts;
+  std::vector<std::uint32_t> order;
+  order.reserve(accesses * access);
+  for (const std::uint32_t start : starts) {
+    for (std::uint64_t i = 0; i < access; ++i) {
+      order.push_back(start + static_cast<std::uint32_t>(i));
+    }
   }
   return order;
 }

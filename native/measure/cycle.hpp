@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "measure/shape.hpp"
+
 namespace nearfar::measure {
 
-// Every line 0..lines-1 once, blocks of `block_lines` in random order and the lines of a block in
-// random order one after the other; a chase that follows it and returns to the start is one cycle.
-// block_lines = 1: random over everything. The same seed gives the same order.
-std::vector<std::uint32_t> random_order(std::uint64_t lines, std::uint64_t block_lines,
-                                        std::uint64_t seed);
+// The lines that a chase of `shape` visits, in order; following it and returning to its start is
+// one cycle. Accesses begin every stride; their lines come one after the other, the accesses
+// themselves in random order within each window (or in sequence, if not `random`), window after
+// window. The same seed gives the same order. Throws std::length_error from 256 GiB on.
+std::vector<std::uint32_t> chase_order(std::uint64_t lines, const Shape& shape, bool random,
+                                       std::uint64_t seed);
 
 // Positions in an order of `lines` where `chains` chains of `steps` accesses each start.
 //

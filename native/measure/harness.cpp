@@ -2,59 +2,69 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <stdexcept>
 
 #include "base/os.hpp"
+#include "measure/lane.hpp"
 #include "measure/threads.hpp"
+#include "measure/ticks.hpp"
 
 namespace nearfar::measure {
 namespace {
 
-// Between two looks at the clock: 64 KiB, about 5 us, against 25 ns for the look.
-constexpr std::uint64_t block_lines = 1024;
 // A companion rests after so many lines (2 KiB), so that its traffic is even at the scale of the
 // 100 ns that a chased load takes.
 constexpr std::uint64_t companion_lines = 32;
+// Between two looks at the clock, which takes some 25 ns: it costs less than 1 in 2,000.
+constexpr Nanoseconds block_time{50e3};
+// A second stretch of time_alone is at most so many times the first.
+constexpr double most_growth = 10000;
 
 // What kernels return goes here, so that no work can be optimised away.
 std::atomic<std::uint64_t> sink;
 
-Lane lane_of(const Kernel& kernel, const Memory& memory, unsigned part, unsigned parts,
-             unsigned chains) {
-  if (kernel.needs_links()) {
-    if (memory.order().empty()) throw std::logic_error("this kernel needs linked memory");
-    // Several threads share the cycle, each in its own stretch.
-    return {.base = memory.data(),
-            .lines = memory.lines(),
-            .order = memory.order().data(),
-            .position = memory.position + memory.lines() / parts * part,
-            .chains = chains};
-  }
-  const std::uint64_t lines = memory.lines() / parts;
-  return {.base = memory.data() + part * lines * cache_line.count,
-          .lines = lines,
-          .order = nullptr,
-          .position = memory.position,
-          .chains = chains};
+std::uint64_t companion_iterations(const Worker& worker) {
+  return std::max<std::uint64_t>(companion_lines / worker.shape.access_lines(), 1);
 }
 
-void check(const Kernel& kernel, unsigned chains) {
-  if (chains < 1 || chains > kernel.max_chains()) {
-    throw std::invalid_argument("this kernel has 1 to " + std::to_string(kernel.max_chains()) +
-                                " chains");
-  }
+void rest(Nanoseconds pause) {
+  if (pause.count <= 0) return;
+  const Nanoseconds end = os::wall_time() + pause;
+  while (os::wall_time() < end) relax();
 }
+
+Drawn drawn(const Worker& worker, std::uint64_t iterations, Nanoseconds time) {
+  if (worker.kernel == nullptr || time.count <= 0) return {};
+  const Traffic traffic = worker.kernel->traffic(worker.shape);
+  const double rate = static_cast<double>(iterations) / time.count;  // 1 B/ns is 1 GB/s
+  return {.read_gb_per_s = rate * static_cast<double>(traffic.read.count),
+          .written_gb_per_s = rate * static_cast<double>(traffic.stored().count)};
+}
+
+// Whether the calling thread lost its core since this was made.
+class Watch {
+ public:
+  [[nodiscard]] bool disturbed() const { return os::involuntary_switches() != switches_; }
+
+ private:
+  long switches_ = os::involuntary_switches();
+};
 
 // A counter that one thread writes and others read, on a line of its own.
 struct alignas(64) Count {
-  std::atomic<std::uint64_t> lines{0};
+  std::atomic<std::uint64_t> iterations{0};
 };
 
+// Threads that run beside what is timed until this is destroyed.
 class Companions {
  public:
-  explicit Companions(std::span<const Companion> wanted) : wanted_(wanted), counts_(wanted.size()) {
+  explicit Companions(std::span<const Worker> wanted)
+      : wanted_(wanted), counts_(wanted.size()), lanes_(wanted.size()) {
+    for (const Worker& worker : wanted) make_ready(worker);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      threads_.start([this, i] { work(wanted_[i], counts_[i]); });
+      if (wanted[i].kernel != nullptr) lanes_[i] = lane_of(wanted[i]);
+      threads_.start([this, i] { work(i); });
     }
     threads_.wait_for(static_cast<unsigned>(wanted.size()));
   }
@@ -63,54 +73,55 @@ class Companions {
   ~Companions() {
     threads_.stop();
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      // The next run goes on behind the one that came furthest.
-      if (wanted_[i].memory != nullptr) {
-        auto& position = wanted_[i].memory->position;
-        position = std::max(position, counts_[i].lines.load());
-      }
+      if (wanted_[i].kernel != nullptr) note_position(wanted_[i], lanes_[i]);
     }
   }
 
   void rethrow() {
     if (threads_.stopping()) threads_.join();
   }
-  [[nodiscard]] double payload_bytes() const {
-    double sum = 0;
-    for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      if (wanted_[i].kernel == nullptr) continue;
-      const auto payload = static_cast<double>(wanted_[i].kernel->traffic().payload().count);
-      sum += payload * static_cast<double>(counts_[i].lines.load(std::memory_order_relaxed));
+  [[nodiscard]] std::vector<std::uint64_t> done() const {
+    std::vector<std::uint64_t> counts;
+    counts.reserve(counts_.size());
+    for (const Count& count : counts_) {
+      counts.push_back(count.iterations.load(std::memory_order_relaxed));
     }
-    return sum;
+    return counts;
+  }
+  [[nodiscard]] std::vector<Drawn> drawn_since(const std::vector<std::uint64_t>& before,
+                                               Nanoseconds time) const {
+    const auto now = done();
+    std::vector<Drawn> all;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      all.push_back(drawn(wanted_[i], now[i] - before[i], time));
+    }
+    return all;
   }
 
  private:
-  void work(const Companion& companion, Count& count) {
-    os::pin_thread(companion.cpu);
-    if (companion.kernel == nullptr) {
-      threads_.arrive();
+  void work(std::size_t i) {
+    const Worker& worker = wanted_[i];
+    os::pin_thread(worker.cpu);
+    threads_.arrive();
+    if (worker.kernel == nullptr) {
       while (!threads_.stopping()) relax();
       return;
     }
-    Lane lane = lane_of(*companion.kernel, *companion.memory, companion.part, companion.parts, 1);
+    const std::uint64_t block = companion_iterations(worker);
     std::uint64_t sum = 0;
-    std::uint64_t lines = lane.position;
-    count.lines.store(lines, std::memory_order_relaxed);
-    threads_.arrive();
+    std::uint64_t done = 0;
     while (!threads_.stopping()) {
-      sum += companion.kernel->run(lane, companion_lines);
-      lines += companion_lines;
-      count.lines.store(lines, std::memory_order_relaxed);
-      if (companion.pause.count > 0) {
-        const Nanoseconds end = os::wall_time() + companion.pause;
-        while (os::wall_time() < end) relax();
-      }
+      sum += worker.kernel->run(lanes_[i], block);
+      done += block;
+      counts_[i].iterations.store(done, std::memory_order_relaxed);
+      rest(worker.pause);
     }
     sink.store(sum, std::memory_order_relaxed);
   }
 
-  std::span<const Companion> wanted_;
+  std::span<const Worker> wanted_;
   std::vector<Count> counts_;
+  std::vector<Lane> lanes_;
   Threads threads_;
 };
 
@@ -128,6 +139,23 @@ Timer measure_timer() {
   return {.overhead = {steps[readings / 2]}, .resolution = {smallest}};
 }
 
+// Runs `body(lane)` on the worker's CPU beside `beside`.
+template <typename Body>
+void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) {
+  if (worker.kernel == nullptr) throw std::invalid_argument("there is no kernel to time");
+  make_ready(worker);
+  Lane lane = lane_of(worker);
+  Companions companions(beside);
+  Threads threads;
+  threads.start([&] {
+    os::pin_thread(worker.cpu);
+    sink.store(body(lane, companions), std::memory_order_relaxed);
+  });
+  threads.join();
+  companions.rethrow();
+  note_position(worker, lane);
+}
+
 }  // namespace
 
 const Timer& timer() {
@@ -135,76 +163,136 @@ const Timer& timer() {
   return measured;
 }
 
-Timing time_alone(const Kernel& kernel, Memory& memory, std::uint64_t iterations,
-                  std::uint64_t warm_up, unsigned chains, unsigned cpu,
-                  std::span<const Companion> wanted) {
-  check(kernel, chains);
+Timing time_alone(const Worker& worker, std::uint64_t iterations, std::uint64_t warm_up,
+                  Nanoseconds least, std::span<const Worker> beside) {
   const Nanoseconds overhead = timer().overhead;
   Timing timing;
-  Threads threads;
-  Companions companions(wanted);
-  threads.start([&] {
-    os::pin_thread(cpu);
-    Lane lane = lane_of(kernel, memory, 0, 1, chains);
+  run_alone(worker, beside, [&](Lane& lane, const Companions& companions) {
+    const Kernel& kernel = *worker.kernel;
+    const Nanoseconds begin = os::wall_time();
     std::uint64_t sum = kernel.run(lane, warm_up);
-    const double drawn = companions.payload_bytes();
-    const Nanoseconds wall = os::wall_time();
-    const Nanoseconds start = os::thread_cpu_time();
-    sum += kernel.run(lane, iterations);
-    const Nanoseconds took = os::thread_cpu_time() - start - overhead;
-    const Nanoseconds wall_took = os::wall_time() - wall;
-    timing.companion_gb_per_s = (companions.payload_bytes() - drawn) / wall_took.count;
-    timing.per_iteration = {std::max(took.count, 0.0) / static_cast<double>(iterations)};
-    memory.position = lane.position;
-    sink.store(sum, std::memory_order_relaxed);
+    Nanoseconds took;
+    Nanoseconds wall_end;
+    auto stretch = [&](std::uint64_t count) {
+      const Watch watch;
+      const auto before = companions.done();
+      const Nanoseconds wall = os::wall_time();
+      const Nanoseconds start = os::thread_cpu_time();
+      sum += kernel.run(lane, count);
+      took = os::thread_cpu_time() - start - overhead;
+      wall_end = os::wall_time();
+      timing.beside = companions.drawn_since(before, wall_end - wall);
+      timing.disturbed = watch.disturbed();
+      timing.iterations = count;
+    };
+    stretch(iterations);
+    if (took < least) {
+      const double growth = std::min(least.count / std::max(took.count, 1.0), most_growth);
+      stretch(static_cast<std::uint64_t>(std::ceil(growth * static_cast<double>(iterations))));
+    }
+    timing.in_loops = wall_end - begin;
+    timing.per_iteration = {std::max(took.count, 0.0) / static_cast<double>(timing.iterations)};
+    return sum;
   });
-  threads.join();
-  companions.rethrow();
   return timing;
 }
 
-double bandwidth_gb_per_s(const Kernel& kernel, Memory& memory, std::span<const unsigned> cpus,
-                          Nanoseconds duration, Nanoseconds warm_up,
-                          std::span<const Companion> wanted) {
-  if (cpus.empty()) throw std::invalid_argument("bandwidth needs at least one CPU");
-  const auto parts = static_cast<unsigned>(cpus.size());
-  std::vector<double> lines_per_ns(parts, 0);
-  std::vector<std::uint64_t> positions(parts, 0);
-  Threads threads;
-  Companions companions(wanted);
-  for (unsigned part = 0; part < parts; ++part) {
-    threads.start([&, part] {
-      os::pin_thread(cpus[part]);
-      Lane lane = lane_of(kernel, memory, part, parts, 1);
-      std::uint64_t sum = 0;
-      auto run_for = [&](Nanoseconds time) {
-        const Nanoseconds begin = os::wall_time();
-        std::uint64_t done = 0;
-        Nanoseconds now = begin;
-        do {
-          sum += kernel.run(lane, block_lines);
-          done += block_lines;
-          now = os::wall_time();
-        } while (now < begin + time && !threads.stopping());
-        return std::pair{done, now - begin};
-      };
-      run_for(warm_up);
-      threads.arrive();
-      threads.wait_for(parts);
-      const Nanoseconds start = os::thread_cpu_time();
-      const auto [done, wall] = run_for(duration);
-      const Nanoseconds cpu = os::thread_cpu_time() - start - timer().overhead;
-      lines_per_ns[part] = static_cast<double>(done) / (parts == 1 ? cpu : wall).count;
-      positions[part] = lane.position - (kernel.needs_links() ? memory.lines() / parts * part : 0);
-      sink.store(sum, std::memory_order_relaxed);
-    });
+EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t warm_up,
+                     Nanoseconds rest_time, std::span<const Worker> beside) {
+  const TickClock& clock = tick_clock();
+  if (accesses == 0) throw std::invalid_argument("at least one access is timed");
+  std::vector<std::uint32_t> ticks(accesses);
+  EachTiming result;
+  run_alone(worker, beside, [&](Lane& lane, const Companions& companions) {
+    const Nanoseconds begin = os::wall_time();
+    std::uint64_t sum = worker.kernel->run(lane, warm_up);
+    const auto rest_ticks =
+        static_cast<std::uint64_t>(std::max(rest_time.count, 0.0) / clock.per_tick.count);
+    const Watch watch;
+    const auto before = companions.done();
+    const Nanoseconds start = os::wall_time();
+    sum += worker.kernel->each(lane, ticks, rest_ticks);
+    const Nanoseconds end = os::wall_time();
+    result.timing.beside = companions.drawn_since(before, end - start);
+    result.timing.disturbed = watch.disturbed();
+    result.timing.in_loops = end - begin;
+    return sum;
+  });
+  result.ns.resize(accesses);
+  for (std::uint64_t i = 0; i < accesses; ++i) {
+    const double ns = ticks[i] * clock.per_tick.count - clock.overhead.count;
+    result.ns[i] = static_cast<float>(std::max(ns, 0.0));
   }
-  threads.join();
-  companions.rethrow();
-  memory.position = *std::ranges::max_element(positions);
-  double sum = 0;
-  for (const double rate : lines_per_ns) sum += rate;
-  return sum * static_cast<double>(kernel.traffic().payload().count);  // 1 B/ns is 1 GB/s
+  const double middle = middle_mean(ticks) * clock.per_tick.count - clock.overhead.count;
+  result.timing.per_iteration = {std::max(middle, 0.0)};
+  result.timing.iterations = accesses;
+  return result;
+}
+
+Together together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up) {
+  const auto working = static_cast<unsigned>(std::ranges::count_if(
+      workers, [](const Worker& worker) { return worker.kernel != nullptr; }));
+  if (working == 0) throw std::invalid_argument("there is no kernel to time");
+  for (const Worker& worker : workers) make_ready(worker);
+  std::vector<Worker> timed;
+  std::vector<Worker> spinning;
+  for (const Worker& worker : workers) {
+    (worker.kernel == nullptr ? spinning : timed).push_back(worker);
+  }
+  std::vector<Lane> lanes;
+  for (const Worker& worker : timed) lanes.push_back(lane_of(worker));
+  std::vector<Drawn> moved(working);
+  std::vector<Nanoseconds> in_loops(working);
+  std::atomic<bool> disturbed{false};
+  {
+    const Companions spins(spinning);
+    Threads threads;
+    for (unsigned i = 0; i < working; ++i) {
+      threads.start([&, i] {
+        const Worker& worker = timed[i];
+        os::pin_thread(worker.cpu);
+        std::uint64_t block = companion_iterations(worker);
+        std::uint64_t sum = 0;
+        std::uint64_t looks = 0;
+        auto run_for = [&](Nanoseconds time, bool grow) {
+          const Nanoseconds begin = os::wall_time();
+          std::uint64_t done = 0;
+          Nanoseconds now = begin;
+          do {
+            sum += worker.kernel->run(lanes[i], block);
+            done += block;
+            rest(worker.pause);
+            const Nanoseconds before = now;
+            now = os::wall_time();
+            ++looks;
+            if (grow && worker.pause.count <= 0 && now < before + block_time) block *= 2;
+          } while (now < begin + time && !threads.stopping());
+          return std::pair{done, now - begin};
+        };
+        const Nanoseconds warmed = run_for(warm_up, true).second;
+        threads.arrive();
+        threads.wait_for(working);
+        const Watch watch;
+        const Nanoseconds start = os::thread_cpu_time();
+        const auto [done, wall] = run_for(duration, false);
+        const Nanoseconds cpu = os::thread_cpu_time() - start - timer().overhead;
+        moved[i] = drawn(worker, done, working == 1 ? cpu : wall);
+        if (watch.disturbed()) disturbed.store(true, std::memory_order_relaxed);
+        const double looking = static_cast<double>(looks) * timer().overhead.count;
+        in_loops[i] = {warmed.count + wall.count - looking};
+        sink.store(sum, std::memory_order_relaxed);
+      });
+    }
+    threads.join();
+  }
+  Together result{
+      .each = {}, .in_loops = *std::ranges::min_element(in_loops), .disturbed = disturbed};
+  unsigned next = 0;
+  for (const Worker& worker : workers) {
+    result.each.push_back(worker.kernel == nullptr ? Drawn{} : moved[next++]);
+  }
+  for (unsigned i = 0; i < working; ++i) note_position(timed[i], lanes[i]);
+  return result;
 }
 
 }  // namespace nearfar::measure

@@ -14,32 +14,60 @@
 
 namespace nearfar::measure {
 
-// A thread that runs beside what is timed.
-struct Companion {
+// What one thread does.
+struct Worker {
+  unsigned cpu = 0;
   const Kernel* kernel = nullptr;  // null: spins without touching memory, to keep its core awake
   Memory* memory = nullptr;
-  unsigned part = 0;  // works on the part-th of `parts` equal parts of the memory
+  Memory* second = nullptr;  // what a kernel that copies stores to; null: the same memory
+  Bytes region{};            // it uses only so much of its memories, from their start; 0: all
+  unsigned part = 0;         // the part-th of `parts` equal parts of that
   unsigned parts = 1;
-  unsigned cpu = 0;
-  Nanoseconds pause{};  // rest after every 2 KiB; 0: full speed
+  Shape shape{};
+  unsigned chains = 1;
+  Nanoseconds pause{};  // rest after every 2 KiB (or access, if larger); 0: full speed
+  const Operations* operations = &measure::operations();
+};
+
+// What one thread moved.
+struct Drawn {
+  double read_gb_per_s = 0;
+  double written_gb_per_s = 0;  // ordinary stores and those past the caches
+
+  [[nodiscard]] double total() const { return read_gb_per_s + written_gb_per_s; }
 };
 
 struct Timing {
-  Nanoseconds per_iteration{};    // of thread CPU time, less the timer's own cost
-  double companion_gb_per_s = 0;  // payload all companions drew meanwhile (wall time)
+  Nanoseconds per_iteration{};  // of thread CPU time, less the timer's own cost
+  std::uint64_t iterations = 0;
+  std::vector<Drawn> beside;  // what each companion drew meanwhile (wall time)
+  Nanoseconds in_loops{};     // spent in the kernel's loop, warm-up included
+  bool disturbed = false;     // whether the scheduler gave a timed core to something else
 };
 
-// Times `iterations` on `cpu` after `warm_up` iterations of the same; for latencies. CPU time, so
-// that preemption does not count.
-Timing time_alone(const Kernel& kernel, Memory& memory, std::uint64_t iterations,
-                  std::uint64_t warm_up, unsigned chains, unsigned cpu,
-                  std::span<const Companion> companions);
+// Times `worker` after `warm_up` iterations of the same, for latencies: at least `iterations`, and
+// more where those take less than `least` (which then costs another such stretch of warm-up). CPU
+// time, so that preemption does not count.
+Timing time_alone(const Worker& worker, std::uint64_t iterations, std::uint64_t warm_up,
+                  Nanoseconds least, std::span<const Worker> beside);
 
-// GB/s of payload with one thread on each of `cpus`, each on its part of the memory, for about
-// `duration` after `warm_up`. One thread: CPU time. Several: wall time, all starting together.
-double bandwidth_gb_per_s(const Kernel& kernel, Memory& memory, std::span<const unsigned> cpus,
-                          Nanoseconds duration, Nanoseconds warm_up,
-                          std::span<const Companion> companions);
+struct EachTiming {
+  std::vector<float> ns;  // of every access in turn, less the clock's own cost
+  Timing timing;          // per_iteration: the mean of their middle half
+};
+// Times every single one of `accesses` (4 bytes of memory each) after `warm_up`; the thread rests
+// for `rest` before each.
+EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t warm_up,
+                     Nanoseconds rest, std::span<const Worker> beside);
+
+struct Together {
+  std::vector<Drawn> each;  // by worker; nothing of those that spin
+  Nanoseconds in_loops{};   // as in Timing, of the worker that spent least
+  bool disturbed = false;
+};
+// All workers at once for about `duration` after `warm_up`, all starting together. One that works
+// alone is timed by its CPU time, several by the clock.
+Together together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up);
 
 struct Timer {
   Nanoseconds overhead{};    // median cost of reading thread CPU time; subtracted once a timing

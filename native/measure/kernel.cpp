@@ -16,6 +16,11 @@ std::vector<KernelEntry>& table() {
 
 }  // namespace
 
+std::uint64_t Kernel::each(Lane& /*lane*/, std::span<std::uint32_t> /*ticks*/,
+                           std::uint64_t /*rest*/) const {
+  throw std::logic_error("this kernel's accesses cannot be timed one by one");
+}
+
 bool register_kernel(KernelEntry entry) {
   auto& entries = table();
   const auto place = std::ranges::lower_bound(entries, entry.name, {}, &KernelEntry::name);

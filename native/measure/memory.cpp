@@ -1,6 +1,7 @@
 #include "measure/memory.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "measure/cycle.hpp"
@@ -8,23 +9,41 @@
 namespace nearfar::measure {
 namespace {
 
+// Words of a line that hold links; the last is the sequence's.
+constexpr unsigned order_words = 7;
+constexpr unsigned sequence_word = 7;
+
 Bytes rounded_up(Bytes size, Bytes unit) {
   return {(size.count + unit.count - 1) / unit.count * unit.count};
+}
+
+Bytes unit_of(os::Pages pages) {
+  if (pages == os::Pages::base) return os::base_page;
+  return pages == os::Pages::reserved_giant ? os::giant_page : os::huge_page;
+}
+
+// Of all a shape says, what an order of links depends on.
+Shape order_shape(const Shape& shape) {
+  return {.access = shape.access, .stride = shape.stride, .window = shape.window};
+}
+
+bool is_sequence(const Shape& shape, Links kind) {
+  return kind == Links::sequential && shape.stride_lines() == shape.access_lines();
 }
 
 }  // namespace
 
 Memory Memory::anonymous(Bytes size, os::Pages pages, std::optional<unsigned> node) {
-  const Bytes whole = rounded_up(size, pages == os::Pages::base ? os::base_page : os::huge_page);
+  const Bytes whole = rounded_up(size, unit_of(pages));
   Memory memory(os::map_anonymous(whole, pages), rounded_up(size, cache_line), whole);
   if (node) os::bind_to_node(memory.data_, whole, *node);
   os::populate(memory.data_, whole);
   return memory;
 }
 
-Memory Memory::file(int descriptor, Bytes size, bool direct) {
-  const Bytes whole = rounded_up(size, os::base_page);
-  std::byte* data = os::map_file(descriptor, whole, direct);
+Memory Memory::file(int descriptor, Bytes size, bool direct, Bytes offset, Bytes unit) {
+  const Bytes whole = rounded_up(size, unit);
+  std::byte* data = os::map_file(descriptor, whole, direct, offset);
   if (data == nullptr) os::fail(EOPNOTSUPP, "map the file without a page cache");
   Memory memory(data, rounded_up(size, cache_line), whole);
   os::populate(memory.data_, whole);
@@ -33,26 +52,86 @@ Memory Memory::file(int descriptor, Bytes size, bool direct) {
 
 Memory::Memory(Memory&& other) noexcept
     : position(other.position),
+      skipped(other.skipped),
       data_(std::exchange(other.data_, nullptr)),
       size_(other.size_),
       mapped_(other.mapped_),
-      order_(std::move(other.order_)) {}
+      sets_(std::move(other.sets_)),
+      dropped_worth_(other.dropped_worth_) {}
 
 Memory::~Memory() { os::unmap(data_, mapped_); }
 
-void Memory::link(std::uint64_t block_lines, std::uint64_t seed) {
-  order_ = random_order(lines(), block_lines, seed);
-  auto line = [this](std::uint64_t i) { return data_ + i * cache_line.count; };
-  auto word = [&](std::uint64_t i, LinkWord which) {
-    return reinterpret_cast<std::byte**>(line(i)) + which;
-  };
-  const std::uint64_t count = lines();
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t following = i + 1 == count ? 0 : i + 1;
-    *word(order_[i], random_link) = line(order_[following]);
-    *word(i, sequential_link) = line(following);
+LinkSet* Memory::linked(Bytes region, const Shape& shape, Links kind) {
+  const Shape wanted = is_sequence(shape, kind) ? Shape{} : order_shape(shape);
+  const auto found = std::ranges::find_if(sets_, [&](const LinkSet& set) {
+    return set.region == region && set.kind == kind && set.shape == wanted;
+  });
+  return found == sets_.end() ? nullptr : &*found;
+}
+
+// The word of the set whose remaking costs least, by age: a set is worth its visits plus what the
+// last one dropped was worth, so that large ones that nobody asks for go in the end (GreedyDual;
+// Young, "The k-server dual and loose competitiveness for paging", 1994).
+unsigned Memory::free_word() {
+  const auto is_order = [](const LinkSet& set) { return set.word != sequence_word; };
+  if (std::ranges::count_if(sets_, is_order) >= order_words) {
+    auto least = sets_.end();
+    for (auto set = sets_.begin(); set != sets_.end(); ++set) {
+      if (is_order(*set) && (least == sets_.end() || set->worth < least->worth)) least = set;
+    }
+    dropped_worth_ = least->worth;
+    const unsigned word = least->word;
+    sets_.erase(least);
+    return word;
   }
-  position = 0;
+  unsigned word = 0;
+  while (std::ranges::any_of(sets_, [&](const LinkSet& set) { return set.word == word; })) ++word;
+  return word;
+}
+
+bool Memory::link(Bytes region, const Shape& shape, Links kind, std::uint64_t seed) {
+  check(shape);
+  if (kind == Links::none) throw std::invalid_argument("there are no links of no kind");
+  if (region > size_ || region < shape.access) {
+    throw std::invalid_argument("the region is beyond the memory, or smaller than one access");
+  }
+  if (LinkSet* set = linked(region, shape, kind)) {
+    set->worth = dropped_worth_ + set->visits;
+    return false;
+  }
+  const std::uint64_t count = region / cache_line;
+  auto word_of = [&](std::uint64_t line, unsigned word) {
+    return reinterpret_cast<std::byte**>(data_ + line * cache_line.count) + word;
+  };
+  auto lead = [&](std::uint64_t line, std::uint64_t next, unsigned word) {
+    *word_of(line, word) = reinterpret_cast<std::byte*>(word_of(next, word));
+  };
+  if (is_sequence(shape, kind)) {
+    const auto is_other = [](const LinkSet& set) { return set.word == sequence_word; };
+    std::erase_if(sets_, is_other);
+    for (std::uint64_t i = 0; i < count; ++i) lead(i, i + 1 == count ? 0 : i + 1, sequence_word);
+    LinkSet set{region, {}, kind, sequence_word};
+    set.visits = count;
+    sets_.push_back(std::move(set));
+    return true;
+  }
+  LinkSet set{region, order_shape(shape), kind};
+  set.order = chase_order(count, shape, kind == Links::random, seed);
+  set.visits = set.order.size();
+  set.word = free_word();
+  set.worth = dropped_worth_ + set.visits;
+  // By address rather than by order: lines are written in sequence, and only a table at random.
+  std::vector<std::uint32_t> next(count, 0);
+  std::vector<bool> visited(count, false);
+  for (std::uint64_t i = 0; i < set.visits; ++i) {
+    next[set.order[i]] = set.order[i + 1 == set.visits ? 0 : i + 1];
+    visited[set.order[i]] = true;
+  }
+  for (std::uint64_t line = 0; line < count; ++line) {
+    if (visited[line]) lead(line, next[line], set.word);
+  }
+  sets_.push_back(std::move(set));
+  return true;
 }
 
 std::vector<int> Memory::nodes(std::size_t samples) const {

@@ -1,4 +1,5 @@
-// The two orders in which bandwidth kernels visit their lane.
+// The orders in which kernels without links visit their lane. Each has next(), which gives where
+// the next access begins; destroying it notes in the lane how far it came.
 #pragma once
 
 #include <algorithm>
@@ -10,30 +11,146 @@
 
 namespace nearfar::measure {
 
-// Calls block(first line, count) for `iterations` lines from lane.position on, over the first
-// `lines` lines of the lane, wrapping at their end.
+// Accesses side by side or `stride` apart. At the lane's end a strided order begins again one
+// access further on, until all lines had their turn.
+class InOrder {
+ public:
+  explicit InOrder(Lane& lane)
+      : lane_(lane),
+        access_(lane.shape.access_lines()),
+        step_(lane.shape.stride_lines()),
+        steps_((lane.lines - access_) / step_ + 1),
+        rounds_(std::max<std::uint64_t>(step_ / access_, 1)) {
+    const std::uint64_t round = lane.position / steps_ % rounds_;
+    at_ = lane.position % steps_;
+    shift_ = round * access_;
+  }
+  InOrder(const InOrder&) = delete;
+  InOrder& operator=(const InOrder&) = delete;
+  ~InOrder() { lane_.position += done_; }
+
+  std::byte* next() {
+    if (at_ == steps_) {
+      at_ = 0;
+      shift_ += access_;
+      if (shift_ == rounds_ * access_) shift_ = 0;
+    }
+    // The last steps of a shifted round can lie beyond the end: they take its beginning.
+    std::uint64_t first = at_ * step_ + shift_;
+    if (first + access_ > lane_.lines) first = shift_;
+    ++at_;
+    ++done_;
+    return lane_.line(first);
+  }
+
+ private:
+  Lane& lane_;
+  std::uint64_t access_;
+  std::uint64_t step_;
+  std::uint64_t steps_;
+  std::uint64_t rounds_;
+  std::uint64_t at_;
+  std::uint64_t shift_;
+  std::uint64_t done_ = 0;
+};
+
+// Accesses in random order, each once a pass over a window, then the next window. No table, and
+// few instructions: more would fill the core's window and hide how many misses it keeps going.
+class Scattered {
+ public:
+  explicit Scattered(Lane& lane) : lane_(lane) {
+    const Shape& shape = lane.shape;
+    bytes_ = std::max(shape.stride, shape.access).count;
+    const std::uint64_t slots = (lane.lines * cache_line.count - shape.access.count) / bytes_ + 1;
+    window_ = shape.window.count == 0 ? slots : std::min(shape.window.count / bytes_, slots);
+    windows_ = slots / window_;
+    mask_ = std::bit_ceil(window_) - 1;
+    // Halves of a number: the upper is mixed into the lower, whose own period is short.
+    mix_ = std::max((static_cast<unsigned>(std::bit_width(mask_)) + 1) / 2, 1U);
+    state_ = scatter_at(lane.position + lane.skipped);
+    left_ = window_ - lane.position % window_;
+    window_number_ = lane.position / window_ % windows_;
+    base_ = lane.base + window_number_ * window_ * bytes_;
+  }
+  Scattered(const Scattered&) = delete;
+  Scattered& operator=(const Scattered&) = delete;
+  ~Scattered() {
+    lane_.position += done_;
+    lane_.skipped += skipped_;
+  }
+
+  std::byte* next() {
+    if (left_ == 0) {
+      left_ = window_;
+      if (++window_number_ == windows_) window_number_ = 0;
+      base_ = lane_.base + window_number_ * window_ * bytes_;
+    }
+    std::uint64_t slot = step();
+    while (slot >= window_) {  // never where the window is a power of two
+      ++skipped_;
+      slot = step();
+    }
+    --left_;
+    ++done_;
+    return base_ + slot * bytes_;
+  }
+
+ private:
+  std::uint64_t step() {
+    const std::uint64_t low = state_ & mask_;
+    state_ = scatter_next(state_);
+    return low ^ (low >> mix_);  // one to one
+  }
+
+  Lane& lane_;
+  std::byte* base_;
+  std::uint64_t bytes_;
+  std::uint64_t window_;
+  std::uint64_t windows_;
+  std::uint64_t window_number_;
+  std::uint64_t mask_;
+  unsigned mix_;
+  std::uint64_t state_;
+  std::uint64_t left_;
+  std::uint64_t done_ = 0;
+  std::uint64_t skipped_ = 0;
+};
+
+// Calls block(first line, count) for `iterations` accesses from lane.position on, over the first
+// `lines` lines of the lane, side by side, wrapping at their end.
 template <typename Block>
 void in_sequence(Lane& lane, std::uint64_t lines, std::uint64_t iterations, Block block) {
+  const std::uint64_t access = lane.shape.access_lines();
+  const std::uint64_t accesses = lines / access;
   while (iterations > 0) {
-    const std::uint64_t first = lane.position % lines;
-    const std::uint64_t count = std::min(iterations, lines - first);
-    block(first, count);
+    const std::uint64_t first = lane.position % accesses;
+    const std::uint64_t count = std::min(iterations, accesses - first);
+    block(first * access, count * access);
     lane.position += count;
     iterations -= count;
   }
 }
 
-// Calls one(line) for `iterations` lines in random order, each once a pass over the largest power
-// of two of the lane's lines.
-template <typename One>
-void scattered(Lane& lane, std::uint64_t iterations, One one) {
-  const std::uint64_t mask = std::bit_floor(lane.lines) - 1;
-  std::uint64_t state = scatter_at(lane.position);
-  for (std::uint64_t i = 0; i < iterations; ++i) {
-    one(lane.line(state & mask));
-    state = scatter_next(state);
+// The equal arrays that kernels with `count` of them walk side by side, of which the first is
+// stored to: in the target memory if there is one, else after the others.
+class Arrays {
+ public:
+  Arrays(const Lane& lane, std::uint64_t count)
+      : lane_(lane), lines_(lane.lines / (lane.target == nullptr ? count : count - 1)) {
+    target_ = lane.target == nullptr ? lane.line((count - 1) * lines_) : lane.target;
   }
-  lane.position += iterations;
-}
+  [[nodiscard]] std::uint64_t lines() const { return lines_; }  // of each
+  [[nodiscard]] std::byte* target(std::uint64_t line) const {
+    return target_ + line * cache_line.count;
+  }
+  [[nodiscard]] const std::byte* source(std::uint64_t number, std::uint64_t line) const {
+    return lane_.line(number * lines_ + line);
+  }
+
+ private:
+  const Lane& lane_;
+  std::uint64_t lines_;
+  std::byte* target_;
+};
 
 }  // namespace nearfar::measure

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "measure/cycle.hpp"
+#include "measure/follow.hpp"
 #include "measure/kernel.hpp"
-#include "measure/memory.hpp"
 
 namespace nearfar::measure {
 namespace {
@@ -21,7 +21,7 @@ void steps_of(Pointers& start, std::uint64_t steps) {
   for (std::uint64_t i = 0; i < steps; ++i) {
 #pragma GCC unroll 32
     for (unsigned k = 0; k < count; ++k) {
-      at[k] = reinterpret_cast<std::byte* const*>(at[k])[random_link];
+      at[k] = follow(at[k]);
     }
   }
   for (unsigned k = 0; k < count; ++k) start[k] = at[k];
@@ -36,20 +36,24 @@ constexpr auto by_count = table_of(std::make_index_sequence<most>());
 class Chains final : public Kernel {
  public:
   // An iteration is one load of one chain.
-  [[nodiscard]] Traffic traffic() const override {
+  [[nodiscard]] Traffic traffic(const Shape& /*shape*/) const override {
     return {.read = cache_line, .dependent_loads = 1};
   }
-  [[nodiscard]] bool needs_links() const override { return true; }
+  [[nodiscard]] Links links() const override { return Links::random; }
   [[nodiscard]] unsigned max_chains() const override { return most; }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
     const std::uint64_t steps = iterations / lane.chains;
-    const auto starts = chain_starts(lane.lines, lane.chains, steps, lane.position);
+    const auto starts = chain_starts(lane.visits, lane.chains, steps, lane.position);
     Pointers at{};
-    for (unsigned k = 0; k < lane.chains; ++k) at[k] = lane.line(lane.order[starts[k]]);
+    for (unsigned k = 0; k < lane.chains; ++k) {
+      at[k] = lane.line(lane.order[starts[k]]) + lane.link * sizeof(std::byte*);
+    }
     by_count[lane.chains - 1](at, steps);
     lane.position += steps * lane.chains;
     std::uint64_t sum = 0;
-    for (unsigned k = 0; k < lane.chains; ++k) sum += static_cast<std::uint64_t>(at[k] - lane.base);
+    for (unsigned k = 0; k < lane.chains; ++k) {
+      sum += static_cast<std::uint64_t>(at[k] - lane.base) / cache_line.count;
+    }
     return sum;
   }
 };

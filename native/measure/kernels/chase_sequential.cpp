@@ -1,27 +1,10 @@
 // One chain of dependent loads, each to the next line: what prefetchers leave of the latency.
-#include "measure/kernel.hpp"
-#include "measure/memory.hpp"
+#include "measure/follow.hpp"
 
 namespace nearfar::measure {
 namespace {
 
-class ChaseSequential final : public Kernel {
- public:
-  [[nodiscard]] Traffic traffic() const override {
-    return {.read = cache_line, .dependent_loads = 1};
-  }
-  [[nodiscard]] bool needs_links() const override { return true; }
-  std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
-    const std::byte* at = lane.line(lane.position % lane.lines);
-    for (std::uint64_t i = 0; i < iterations; ++i) {
-      at = reinterpret_cast<std::byte* const*>(at)[sequential_link];
-    }
-    lane.position += iterations;
-    return static_cast<std::uint64_t>(at - lane.base);
-  }
-};
-
-NEARFAR_KERNEL(ChaseSequential, "chase-sequential", "dependent loads, line after line")
+NEARFAR_KERNEL(Follow<Links::sequential>, "chase-sequential", "dependent loads, line after line")
 
 }  // namespace
 }  // namespace nearfar::measure

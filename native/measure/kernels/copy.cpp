@@ -1,4 +1,4 @@
-// Loads and non-temporal stores, one for one: traffic of read share 0.5.
+// Loads and ordinary stores, one for one; the target is owned (read) before it is written.
 #include "measure/kernel.hpp"
 #include "measure/orders.hpp"
 
@@ -7,21 +7,21 @@ namespace {
 
 class Copy final : public Kernel {
  public:
-  [[nodiscard]] Traffic traffic() const override {
-    return {.read = cache_line, .non_temporal = cache_line};
+  [[nodiscard]] Traffic traffic(const Shape& shape) const override {
+    return {.read = shape.access, .written = shape.access, .owned = shape.access};
   }
+  [[nodiscard]] bool has_target() const override { return true; }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
-    // From the lower half of the lane to the upper.
-    const std::uint64_t half = lane.lines / 2;
+    const Arrays arrays(lane, 2);
     std::uint64_t sum = 0;
-    in_sequence(lane, half, iterations, [&](std::uint64_t first, std::uint64_t count) {
-      sum += lane.operations->copy(lane.line(half + first), lane.line(first), count);
+    in_sequence(lane, arrays.lines(), iterations, [&](std::uint64_t at, std::uint64_t count) {
+      sum += lane.operations->copy(arrays.target(at), arrays.source(0, at), count);
     });
     return sum;
   }
 };
 
-NEARFAR_KERNEL(Copy, "copy", "loads of half the lines, stores past the caches to the others")
+NEARFAR_KERNEL(Copy, "copy", "half the lines copied to the others by ordinary stores")
 
 }  // namespace
 }  // namespace nearfar::measure

@@ -1,17 +1,24 @@
 // Non-temporal stores of whole lines in sequence: write bandwidth without owning the line.
 #include "measure/kernel.hpp"
 #include "measure/orders.hpp"
+#include "measure/persist.hpp"
 
 namespace nearfar::measure {
 namespace {
 
 class NtStore final : public Kernel {
  public:
-  [[nodiscard]] Traffic traffic() const override { return {.non_temporal = cache_line}; }
+  [[nodiscard]] Traffic traffic(const Shape& shape) const override {
+    return {.non_temporal = shape.access};
+  }
+  [[nodiscard]] std::string missing(const Operations& operations) const override {
+    return operations.has_nt_store ? "" : "has no stores past the caches";
+  }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
     in_sequence(lane, lane.lines, iterations, [&](std::uint64_t first, std::uint64_t count) {
       lane.operations->nt_store(lane.line(first), count, lane.position + 1);
     });
+    stores_end();
     return lane.position;
   }
 };

@@ -7,7 +7,9 @@ namespace {
 
 class Read final : public Kernel {
  public:
-  [[nodiscard]] Traffic traffic() const override { return {.read = cache_line}; }
+  [[nodiscard]] Traffic traffic(const Shape& shape) const override {
+    return {.read = shape.access};
+  }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
     std::uint64_t sum = 0;
     in_sequence(lane, lane.lines, iterations, [&](std::uint64_t first, std::uint64_t count) {

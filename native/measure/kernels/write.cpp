@@ -7,8 +7,8 @@ namespace {
 
 class Write final : public Kernel {
  public:
-  [[nodiscard]] Traffic traffic() const override {
-    return {.written = cache_line, .owned = cache_line};
+  [[nodiscard]] Traffic traffic(const Shape& shape) const override {
+    return {.written = shape.access, .owned = shape.access};
   }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
     in_sequence(lane, lane.lines, iterations, [&](std::uint64_t first, std::uint64_t count) {

@@ -1,0 +1,11 @@
+// Loads and ordinary stores of whole lines in any share, in sequence: the load of loaded latency.
+#include "measure/mixture.hpp"
+
+namespace nearfar::measure {
+namespace {
+
+using Ordinary = Mixture<false>;
+NEARFAR_KERNEL(Ordinary, "mixed", "loads and ordinary stores by --read-share, each in sequence")
+
+}  // namespace
+}  // namespace nearfar::measure

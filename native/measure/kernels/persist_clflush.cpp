@@ -1,0 +1,15 @@
+// Stores and clflush of each line, which waits for the one before (DC CIVAC on AArch64), and a
+// fence.
+#include "measure/orders.hpp"
+#include "measure/persist.hpp"
+
+namespace nearfar::measure {
+namespace {
+
+using Random = Persist<Scattered, false, &Flushes::clflush>;
+using Sequential = Persist<InOrder, false, &Flushes::clflush>;
+NEARFAR_KERNEL(Random, "persist-clflush", "stores, clflush and a fence, in random order")
+NEARFAR_KERNEL(Sequential, "persist-clflush-sequential", "stores, clflush and a fence, in order")
+
+}  // namespace
+}  // namespace nearfar::measure

@@ -1,0 +1,15 @@
+// Stores, clflushopt of each line and a fence: durable, and the line is dropped.
+#include "measure/orders.hpp"
+#include "measure/persist.hpp"
+
+namespace nearfar::measure {
+namespace {
+
+using Random = Persist<Scattered, false, &Flushes::clflushopt>;
+using Sequential = Persist<InOrder, false, &Flushes::clflushopt>;
+NEARFAR_KERNEL(Random, "persist-clflushopt", "stores, clflushopt and a fence, in random order")
+NEARFAR_KERNEL(Sequential, "persist-clflushopt-sequential",
+               "stores, clflushopt and a fence, in order")
+
+}  // namespace
+}  // namespace nearfar::measure

@@ -1,0 +1,15 @@
+// Ordinary stores and a fence, without a flush: durable only where caches are (eADR), and the cost
+// of the fence.
+#include "measure/orders.hpp"
+#include "measure/persist.hpp"
+
+namespace nearfar::measure {
+namespace {
+
+using Random = Persist<Scattered, false, nullptr>;
+using Sequential = Persist<InOrder, false, nullptr>;
+NEARFAR_KERNEL(Random, "persist-store", "stores and a fence, no flush, in random order")
+NEARFAR_KERNEL(Sequential, "persist-store-sequential", "stores and a fence, no flush, in order")
+
+}  // namespace
+}  // namespace nearfar::measure

@@ -1,0 +1,104 @@
+#include "measure/lane.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace nearfar::measure {
+namespace {
+
+Bytes region_of(const Worker& worker) {
+  const Bytes all = worker.memory->size();
+  if (worker.region > all) throw std::invalid_argument("the region is larger than its memory");
+  return worker.region.count == 0 ? all : worker.region;
+}
+
+void check(const Worker& worker) {
+  const Kernel& kernel = *worker.kernel;
+  if (worker.memory == nullptr) throw std::invalid_argument("a kernel needs a memory");
+  check(worker.shape);
+  if (worker.chains < 1 || worker.chains > kernel.max_chains()) {
+    throw std::invalid_argument("this kernel has 1 to " + std::to_string(kernel.max_chains()) +
+                                " chains");
+  }
+  if (worker.parts < 1 || worker.part >= worker.parts) {
+    throw std::invalid_argument("there is no such part of the memory");
+  }
+  if (worker.second != nullptr && !kernel.has_target()) {
+    throw std::invalid_argument("this kernel does not copy to a second memory");
+  }
+  if (const auto why = kernel.missing(*worker.operations); !why.empty()) {
+    throw std::invalid_argument("this processor " + why);
+  }
+}
+
+}  // namespace
+
+Lane lane_of(const Worker& worker) {
+  check(worker);
+  Memory& memory = *worker.memory;
+  const Bytes region = region_of(worker);
+  if (const Links links = worker.kernel->links(); links != Links::none) {
+    const LinkSet* set = memory.linked(region, worker.shape, links);
+    if (set == nullptr) throw std::logic_error("this kernel needs linked memory");
+    // Several threads share the cycle, each in its own stretch.
+    return {.base = memory.data(),
+            .lines = region / cache_line,
+            .order = set->order.empty() ? nullptr : set->order.data(),
+            .visits = set->visits,
+            .link = set->word,
+            .position = set->position + set->visits / worker.parts * worker.part,
+            .chains = worker.chains,
+            .shape = worker.shape,
+            .operations = worker.operations};
+  }
+  std::uint64_t lines = region / cache_line / worker.parts;
+  std::byte* target = nullptr;
+  if (worker.second != nullptr) {
+    const Bytes second = worker.region.count == 0 ? worker.second->size() : worker.region;
+    if (second > worker.second->size()) {
+      throw std::invalid_argument("the region is larger than the second memory");
+    }
+    lines = std::min(lines, second / cache_line / worker.parts);
+    target = worker.second->data() + worker.part * lines * cache_line.count;
+  }
+  // Kernels divide their lane into up to four arrays, or groups of eight lines.
+  constexpr std::uint64_t fewest = 8;
+  if (lines < fewest * worker.shape.access_lines()) {
+    throw std::invalid_argument("a thread's part of the region is smaller than eight accesses");
+  }
+  return {.base = memory.data() + worker.part * lines * cache_line.count,
+          .lines = lines,
+          .target = target,
+          .position = memory.position,
+          .skipped = memory.skipped,
+          .chains = worker.chains,
+          .shape = worker.shape,
+          .operations = worker.operations};
+}
+
+void make_ready(const Worker& worker) {
+  if (worker.kernel == nullptr) return;
+  check(worker);
+  const Links links = worker.kernel->links();
+  if (links != Links::none) worker.memory->link(region_of(worker), worker.shape, links);
+  if (worker.kernel->traffic(worker.shape).stored().count == 0) return;
+  (worker.second == nullptr ? worker.memory : worker.second)->overwritten();
+}
+
+void note_position(const Worker& worker, const Lane& lane) {
+  if (const Links links = worker.kernel->links(); links != Links::none) {
+    LinkSet* set = worker.memory->linked(region_of(worker), worker.shape, links);
+    if (set == nullptr) return;
+    const std::uint64_t begun = set->visits / worker.parts * worker.part;
+    set->position = std::max(set->position, lane.position - begun);
+    return;
+  }
+  // The next run goes on behind the one that came furthest.
+  if (lane.position > worker.memory->position) {
+    worker.memory->position = lane.position;
+    worker.memory->skipped = lane.skipped;
+  }
+}
+
+}  // namespace nearfar::measure

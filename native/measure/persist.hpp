@@ -1,0 +1,127 @@
+// Flushes, fences, and the kernels that make stores durable one access after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "measure/kernel.hpp"
+#include "measure/ticks.hpp"
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#else
+#include <atomic>
+#endif
+
+namespace nearfar::measure {
+
+// Returns once all stores and flushes before it have reached the memory's domain.
+inline void stores_end() noexcept {
+#if defined(__x86_64__)
+  _mm_sfence();
+#elif defined(__aarch64__)
+  asm volatile("dsb ish" ::: "memory");
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+// Returns once all loads before it have their value.
+inline void loads_end() noexcept {
+#if defined(__x86_64__)
+  _mm_lfence();
+#elif defined(__aarch64__)
+  asm volatile("dsb ld" ::: "memory");
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+// Writes `lines` lines back, by the instruction it is named after.
+using Flush = void (*)(const std::byte* first, std::uint64_t lines);
+
+struct Flushes {
+  Flush clwb = nullptr;        // keeps the line; on AArch64 DC CVAP
+  Flush clflushopt = nullptr;  // drops it
+  Flush clflush = nullptr;     // drops it, one after the other; on AArch64 DC CIVAC
+};
+// Those this processor has; the others are null.
+const Flushes& flushes();
+
+// `Store`: void(const Operations&, at, lines, value); `Which`: member of Flushes, or null.
+template <typename Order, bool nt, Flush Flushes::*Which>
+class Persist final : public Kernel {
+ public:
+  [[nodiscard]] Traffic traffic(const Shape& shape) const override {
+    const Bytes ordinary = nt ? Bytes{} : shape.access;
+    return {.written = ordinary,
+            .non_temporal = nt ? shape.access : Bytes{},
+            .owned = ordinary,
+            .flushed = Which == nullptr ? Bytes{} : shape.access,
+            .fences = 1.0 / shape.fence_every};
+  }
+  [[nodiscard]] std::string missing(const Operations& operations) const override {
+    if constexpr (nt) {
+      if (!operations.has_nt_store) return "has no stores past the caches";
+    }
+    if constexpr (Which != nullptr) {
+      if (flushes().*Which == nullptr) return "lacks the instruction that it flushes with";
+    }
+    return {};
+  }
+  std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
+    Access access(lane);
+    Order order(lane);
+    for (std::uint64_t i = 0; i < iterations; ++i) access(order.next());
+    return lane.position;
+  }
+  [[nodiscard]] bool can_time_each() const override { return true; }
+  std::uint64_t each(Lane& lane, std::span<std::uint32_t> ticks,
+                     std::uint64_t rest) const override {
+    Access access(lane);
+    Order order(lane);
+    time_accesses(
+        ticks, rest, [&] { return order.next(); }, access);
+    return lane.position;
+  }
+
+ private:
+  class Access {
+   public:
+    explicit Access(const Lane& lane)
+        : operations_(*lane.operations),
+          lines_(lane.shape.access_lines()),
+          value_(lane.position + 1),
+          every_(lane.shape.fence_every),
+          until_fence_(every_ - lane.position % every_) {}
+    void operator()(std::byte* at) {
+      if constexpr (nt) {
+        operations_.nt_store(at, lines_, value_);
+      } else {
+        operations_.write(at, lines_, value_);
+      }
+      if constexpr (Which != nullptr) flush_(at, lines_);
+      if (--until_fence_ == 0) {
+        stores_end();
+        until_fence_ = every_;
+      }
+    }
+
+   private:
+    static Flush chosen() {
+      if constexpr (Which != nullptr) {
+        return flushes().*Which;
+      } else {
+        return nullptr;
+      }
+    }
+    const Operations& operations_;
+    Flush flush_ = chosen();
+    std::uint64_t lines_;
+    std::uint64_t value_;
+    std::uint64_t every_;
+    std::uint64_t until_fence_;
+  };
+};
+
+}  // namespace nearfar::measure

@@ -1,0 +1,81 @@
+// The clock that times single accesses: reading it takes some 10 ns, a system clock's more.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/units.hpp"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#elif !defined(__aarch64__)
+#include "base/os.hpp"
+#endif
+
+namespace nearfar::measure {
+
+// Now, in ticks of a clock that runs evenly (the time-stamp counter, the generic timer). Nothing
+// that follows begins before it is read.
+inline std::uint64_t ticks_before() noexcept {
+#if defined(__x86_64__)
+  _mm_lfence();
+  const std::uint64_t now = __rdtsc();
+  _mm_lfence();
+  return now;
+#elif defined(__aarch64__)
+  std::uint64_t now = 0;
+  asm volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(now)::"memory");
+  return now;
+#else
+  return static_cast<std::uint64_t>(os::wall_time().count);
+#endif
+}
+
+// Now, once all loads before have their value (and all fences have ended).
+inline std::uint64_t ticks_after() noexcept {
+#if defined(__x86_64__)
+  unsigned cpu = 0;
+  const std::uint64_t now = __rdtscp(&cpu);
+  _mm_lfence();
+  return now;
+#elif defined(__aarch64__)
+  std::uint64_t now = 0;
+  asm volatile("dsb ld\n\tisb\n\tmrs %0, cntvct_el0" : "=r"(now)::"memory");
+  return now;
+#else
+  return static_cast<std::uint64_t>(os::wall_time().count);
+#endif
+}
+
+struct TickClock {
+  Nanoseconds per_tick{};    // calibrated against the system's clock
+  Nanoseconds overhead{};    // what timing nothing gives; taken off every access
+  Nanoseconds resolution{};  // step in which timings come
+};
+// Measured at the first call, which takes some 20 ms.
+const TickClock& tick_clock();
+
+// Mean of the middle half, which has no outliers and is finer than the clock's step; reorders.
+double middle_mean(std::vector<std::uint32_t>& ticks);
+
+// The loop of Kernel::each: times access(next()) for each of `ticks`.
+template <typename Next, typename Access>
+void time_accesses(std::span<std::uint32_t> ticks, std::uint64_t rest, Next next, Access access) {
+  for (std::uint32_t& one : ticks) {
+    auto at = next();
+    if (rest != 0) {
+      const std::uint64_t end = ticks_before() + rest;
+      while (ticks_before() < end) {
+      }
+    }
+    const std::uint64_t before = ticks_before();
+    access(at);
+    const std::uint64_t took = ticks_after() - before;
+    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+    one = static_cast<std::uint32_t>(took < most ? took : most);
+  }
+}
+
+}  // namespace nearfar::measure
