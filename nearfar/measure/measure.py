@@ -1,278 +1,245 @@
-"""One measurement of one memory, from spec to DeviceProfile."""
+"""One measurement of one memory, from spec to DeviceProfile: the parts, one after the other."""
 
 from __future__ import annotations
 
-import importlib
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.base.units import format_bytes
+import msgspec
+
+from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.documents import DeviceProfile, producer
-from nearfar.documents.device import MeasuredContext, Source
-from nearfar.documents.header import cpu_model
-from nearfar.measure import environment, figures, room, topology
-from nearfar.measure.capacity import effective_llc_bytes
-from nearfar.measure.obtain import file_system_bytes, huge_share, is_direct, source_of
-from nearfar.measure.points import points, region_sizes
-from nearfar.measure.rounds import Limits, run_rounds
-from nearfar.measure.sampler import Sampler
-from nearfar.measure.spec import PAGE_BYTES, MemorySpec, Pages
-from nearfar.measure.topology import Topology
+from nearfar.measure import drift, environment, room
+from nearfar.measure.assemble import Assembly, assemble
+from nearfar.measure.budget import FULL_S, QUICK_S, SHARES, Budget, share_out
+from nearfar.measure.open_subject import open_memory
+from nearfar.measure.opened import Opened
+from nearfar.measure.parts import run_parts
+from nearfar.measure.recorder import Recorder
+from nearfar.measure.rounds import Limits, Rounds, run_rounds
+from nearfar.measure.samples import SampleStore, header, store_path
+from nearfar.measure.settings import Progress, Settings, no_progress
+from nearfar.measure.subject import Point
+from nearfar.measure.surfaces import SURFACES, Plan, Surface, all_surfaces
 
 if TYPE_CHECKING:
-    from nearfar._measure import Memory
+    from nearfar.measure.infer.findings import Evidence
+    from nearfar.measure.instrument import Watch
 
-QUICK_S = 55.0
-FULL_S = 290.0
-"""Until the last round; statistics and writing come after, within the minute and the five."""
+__all__ = ["Measured", "Settings", "measure", "parts_of", "run"]
 
-HUGE_ENOUGH = 0.9
-"""Share of 2 MiB pages from which a region counts as one of huge pages: the rest adds less than a
-tenth of the difference between the page sizes."""
+SAMPLE_S = 0.025
+"""What a sample of an earlier run counts as spent: some 20 ms, and its warm-up."""
 
-Progress = Callable[[str, float], None]
-"""Told what is going on and which share of the work is done, 0 to 1."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What to measure and for how long."""
-
-    spec: MemorySpec
-    quick: bool = False
-    seconds: float | None = None
-    """From start to the last round; None: `QUICK_S` or `FULL_S`."""
-    repetitions: int | None = None
-    threads: int | None = None
-    """At most so many threads; None: every core of the node."""
-    largest_bytes: int = 0
-    """Largest region; 0: by the caches."""
-    spin: bool = True
-    name: str = ""
-    title: str = ""
+TAIL_S = 1.0
+"""Kept for what only computes between the last sample and the profile."""
 
 
 @dataclass
-class Prepared:
-    """What a measurement runs on."""
+class Measured:
+    """A profile, and what it was made of."""
 
-    sampler: Sampler
-    page_sizes: list[int]
-    """Obtained, largest first."""
-    room: room.Room
-    topology: Topology
-    direct: bool
-    """A file that is mapped without a page cache."""
-    warnings: list[str]
+    device: DeviceProfile
+    evidence: dict[str, Evidence] = field(default_factory=dict)
+    store: SampleStore | None = None
+    """Open; whoever asked for it writes the Parquet file and discards it."""
 
+    def write_samples(self, path: Path) -> None:
+        """Write the samples to `path` as Parquet and name that file in the profile."""
+        if self.store is None or self.device.measured is None:
+            return
+        self.store.write_parquet(path, self.evidence)
+        self.device.measured = msgspec.structs.replace(self.device.measured, samples_file=path.name)
 
-def native() -> None:
-    """Refuse with one sentence where the native module was not built."""
-    try:
-        importlib.import_module("nearfar._measure")
-    except ImportError as error:
-        raise NearfarError(
-            f"the native module of `nearfar measure` cannot be loaded ({error}): run `make setup`",
-            ExitCode.MACHINE_LACKS,
-        ) from error
+    def discard_store(self) -> None:
+        """Remove what only an interrupted measurement needs, once everything is written."""
+        if self.store is not None:
+            self.store.discard()
 
 
-def _no_progress(_what: str, _share: float) -> None:
-    pass
+def parts_of(names: tuple[str, ...]) -> tuple[dict[str, Surface], set[str]]:
+    """Return the surfaces and the parts of `budget.SHARES` that `names` ask for; empty: all."""
+    others = [part for part in SHARES if part != "surfaces"]
+    if not names:
+        return all_surfaces(), set(SHARES)
+    for name in names:
+        if name not in (*SURFACES.names(), *others):
+            valid = [*SURFACES.names(), *others]
+            hint = nearest(name, valid) or f"; there are: {', '.join(valid)}"
+            raise NearfarError(f"there is no part {name!r} to measure{hint}")
+    chosen = [name for name in names if name in SURFACES.names()]
+    parts = {name for name in names if name in others}
+    return (all_surfaces(chosen) if chosen else {}), parts | ({"surfaces"} if chosen else set())
 
 
-def measure(settings: Settings, progress: Progress = _no_progress) -> DeviceProfile:
-    """Measure the memory of `settings`; takes its time, and stops within 1 s of Ctrl-C."""
-    native()
-    from nearfar import _measure
+def measure(settings: Settings, progress: Progress = no_progress) -> DeviceProfile:
+    """Measure the memory of `settings` and keep no samples; stops within 1 s of Ctrl-C."""
+    return run(settings, progress).device
 
+
+def run(settings: Settings, progress: Progress = no_progress) -> Measured:
+    """Measure the memory of `settings`; samples are kept beside its `output`, if it has one.
+
+    Ctrl-C is a NearfarError of exit code 130 where samples were kept: it says how to go on.
+    """
     start = time.monotonic()
-    ready = prepare(settings, progress)
-    sampler, cpus = ready.sampler, ready.sampler.cpus
-    busy = sampler.load != "none"
-    if len(cpus) == 1:
-        ready.warnings.append("latency under load was not measured: it takes a second CPU")
-    elif busy:
-        ready.warnings.append(
-            "latency under load was not measured: load= already contends on one core"
-        )
-    plan = points(
-        quick=settings.quick,
-        page_sizes=ready.page_sizes,
-        largest_bytes=ready.room.largest_bytes,
-        buffer_bytes=ready.room.buffer_bytes,
-        threads=len(cpus) - busy,
-        has_nt_store=_measure.has_nt_store(),
-        loaded=len(cpus) > 1 and not busy,
-    )
-    if not _measure.has_nt_store():
-        ready.warnings.append("nt-store was not measured: this processor has no such stores")
+    parts_of(settings.only)  # refuses before the memory is taken
+    earlier = _earlier_run(settings)
+    opened = open_memory(settings, progress)
+    store = _store(settings)
+    try:
+        device, evidence = _measure(settings, opened, store, progress=progress, start=start)
+    except BaseException as error:
+        _keep_what_is_done(store, error, time.monotonic() - start)
+        raise
+    if earlier is not None and device.measured is not None:
+        device.measured.drift.extend(drift.compare(device, earlier))
+        device.measured.warnings.extend(drift.warnings(device.measured.drift))
+    return Measured(device, evidence, store)
+
+
+def _measure(
+    settings: Settings,
+    opened: Opened,
+    store: SampleStore | None,
+    *,
+    progress: Progress,
+    start: float,
+) -> tuple[DeviceProfile, dict[str, Evidence]]:
+    surfaces, parts = parts_of(settings.only)
+    subject = Recorder(opened.subject, store)
+    plan = Plan(subject.facts(), settings.quick)
     before = environment.snapshot()
     seconds = settings.seconds or (QUICK_S if settings.quick else FULL_S)
-    samples = run_rounds(
-        plan,
-        sampler.sample,
-        Limits(start + seconds, settings.repetitions),
-        lambda share, rounds: progress(f"measuring {len(plan)} points, round {rounds}", share),
-    )
-    recorded, disturbances = environment.describe(before, environment.snapshot())
+    opening_s = time.monotonic() - start
+    budget = share_out(max(seconds - opening_s - TAIL_S, 0.01), parts)
+    watch = None
+    if opened.cpus:
+        from nearfar.measure.instrument import Watch
+
+        watch = Watch(opened.cpus)
+    points = {name: surface.points(plan) for name, surface in surfaces.items()}
+    wanted = list(dict.fromkeys(point for of_one in points.values() for point in of_one))
+    began = time.monotonic()
+    rounds = _surfaces(subject, wanted, settings, budget, progress=progress, watch=watch)
+    if settings.repetitions is not None and settings.seconds is None:
+        # Time is not the limit then: the other parts keep their proportion to the surfaces.
+        spent = time.monotonic() - began
+        budget = share_out(min(spent / SHARES["surfaces"], seconds), parts)
+    found = run_parts(subject, budget, settings.quick, watch, _later(progress, budget))
     progress("computing intervals", 1.0)
-    shares = {kernel.name: kernel.read_share for kernel in _measure.kernels()}
-    overhead_ns, resolution_ns = _measure.timer()
-    floors = {
-        f"noise_floor_{kind}": f"{figures.noise_floor(samples, kind):.4f}"
-        for kind in sorted({point.figure for point in plan})
-    }
-    facts = {
-        **floors,
-        **environment.fixed_facts(cpus[0]),
-        **recorded,
-        "vector_extension": _measure.vector_extension(),
-        "timer_overhead_ns": f"{overhead_ns:.0f}",
-        "largest_region": format_bytes(ready.room.largest_bytes),
-        "bandwidth_buffer": format_bytes(ready.room.buffer_bytes),
-        "idle_core_kept_awake": "yes" if settings.spin and len(cpus) > 1 and not busy else "no",
-    }
-    return DeviceProfile(
+    made = Assembly(
+        settings=settings,
+        opened=opened,
+        plan=plan,
+        surfaces=surfaces,
+        samples={
+            name: {point: rounds.samples[point] for point in of_one}
+            for name, of_one in points.items()
+        },
+        rounds=rounds,
+        found=found,
+        budget=budget,
+        before=before,
+        after=environment.snapshot(),
+        seconds=time.monotonic() - start,
         producer=producer(),
-        name=settings.name or settings.spec.slug(),
-        title=settings.title or f"{settings.spec} of {cpu_model()}, measured",
-        technology=_technology(settings.spec, ready),
-        capacity_bytes=_capacity_bytes(settings.spec, ready.topology),
-        durable=ready.direct,
-        persists_through="store + clwb or clflushopt + sfence (MAP_SYNC)" if ready.direct else "",
-        sources={figures.SOURCE: Source(citation="measured by nearfar measure on this machine")},
-        latency=figures.latency_figures(samples),
-        bandwidth=figures.bandwidth_figures(samples),
-        chains=figures.chains_figures(samples),
-        loaded_latency=figures.loaded_curves(samples, shares.__getitem__, len(cpus) - 1),
-        measured=MeasuredContext(
-            memory_spec=str(settings.spec),
-            repetitions=min(len(values) for values in samples.values()),
-            seconds=round(time.monotonic() - start, 1),
-            noise_floor=figures.noise_floor(samples),
-            timer_resolution_ns=resolution_ns,
-            cpus=list(cpus),
-            llc_bytes=ready.topology.llc_bytes,
-            effective_llc_bytes=effective_llc_bytes(
-                figures.random_latency_ns(samples),
-                ready.topology.inner_bytes,
-                ready.topology.llc_bytes,
-            ),
-            environment=facts,
-            warnings=[
-                *ready.warnings,
-                *disturbances,
-                *figures.doubts(samples, ready.topology.llc_bytes),
-            ],
+    )
+    evidence = found.findings.evidence if found.findings is not None else {}
+    return assemble(made), evidence
+
+
+def _surfaces(
+    subject: Recorder,
+    points: list[Point],
+    settings: Settings,
+    budget: Budget,
+    *,
+    progress: Progress,
+    watch: Watch | None,
+) -> Rounds:
+    """Sample all points in rounds; those of an earlier run count as rounds and as time spent."""
+    earlier = subject.earlier(points)
+    done = sum(len(samples) for samples in earlier.values())
+    now = time.monotonic()
+    share = budget.surfaces / budget.total if budget.total else 1.0
+    limits = Limits(now + budget.surfaces - done * SAMPLE_S, settings.repetitions)
+
+    def each_round(number: int) -> None:
+        if settings.spec.kind != "model":
+            room.refuse_to_swap()
+        if watch is not None:
+            watch.round(number)
+
+    return run_rounds(
+        points,
+        subject.sample,
+        limits,
+        lambda part, rounds: progress(
+            f"measuring {len(points)} points, round {rounds}", part * share
         ),
+        earlier=earlier,
+        each_round=each_round,
     )
 
 
-def prepare(settings: Settings, progress: Progress = _no_progress) -> Prepared:
-    """Find CPUs and sizes, and map, place and link all memory."""
-    spec = settings.spec
-    machine = topology.detect()
-    source = source_of(spec, machine)
-    cpus = machine.cpus[: settings.threads]
-    if spec.load != "none" and len(cpus) < 2:
-        raise NearfarError(
-            f"load={spec.load} needs a second CPU for the contending core, and there is one",
-            ExitCode.MACHINE_LACKS,
-        )
-    warnings: list[str] = []
-    direct = spec.kind == "file" and is_direct(spec)
-    if spec.kind == "file" and not direct:
-        warnings.append(
-            f"{spec.path} is not on a DAX file system: what was measured is its page cache, "
-            "which is DRAM"
-        )
-    kinds: list[Pages] = ["4k"] if spec.kind == "file" else ["thp", "4k"]
-    if spec.pages is not None:
-        kinds = [spec.pages]
-    contended = spec.load != "none"
-    sizes = room.plan_room(
-        machine,
-        _usable_bytes(spec),
-        settings.largest_bytes,
-        page_kinds=len(kinds),
-        buffers=2 if contended else 1,
-    )
-    if sizes.largest_bytes < 4 * machine.llc_bytes:
-        warnings.append(
-            f"the largest region is {format_bytes(sizes.largest_bytes)}, less than 4 times the "
-            f"last-level cache ({format_bytes(machine.llc_bytes)}): latencies include cache hits"
-        )
-    if not machine.llc_known:
-        warnings.append(f"sysfs describes no caches: {format_bytes(machine.llc_bytes)} was assumed")
-    progress("preparing memory", 0.0)
-    regions: dict[tuple[int, int], Memory] = {}
-    obtained: list[tuple[int, Pages]] = []
-    for pages in kinds:
-        made = {
-            size: source(size, pages)
-            for size in reversed(region_sizes(sizes.largest_bytes, 4 if settings.quick else 2))
-        }
-        share = huge_share(made[sizes.largest_bytes])
-        page_bytes = PAGE_BYTES[pages]
-        if direct and share >= HUGE_ENOUGH:
-            page_bytes = PAGE_BYTES["thp"]  # a DAX file system maps 2 MiB where it can
-        if pages == "thp" and share < HUGE_ENOUGH and sizes.largest_bytes >= PAGE_BYTES["thp"]:
-            warnings.append(
-                f"huge pages were not obtained ({share:.0%} of the largest region): "
-                "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or free memory"
+def _later(progress: Progress, budget: Budget) -> Progress:
+    """Return progress for what follows the surfaces: parts tell 0 to 1 each, it goes on rising."""
+    ends: list[float] = []
+    reached = budget.surfaces
+    for part in ("inference", "protocols", "instrument"):
+        if budget.has(part):
+            reached += getattr(budget, part)
+            ends.append(reached / budget.total)
+    state = {"part": 0, "last": 0.0}
+    begin = budget.surfaces / budget.total if budget.total else 0.0
+
+    def tell(what: str, share: float) -> None:
+        if share < state["last"] and state["part"] < len(ends) - 1:
+            state["part"] += 1
+        state["last"] = share
+        index = int(state["part"])
+        first = ends[index - 1] if index else begin
+        progress(what, first + min(share, 1.0) * (ends[index] - first))
+
+    return tell
+
+
+def _earlier_run(settings: Settings) -> DeviceProfile | None:
+    """Return the run to compare with: that of --since, else what is at the output now."""
+    if settings.since is not None:
+        before = drift.earlier_run(settings.since)
+        if before is None:
+            raise NearfarError(
+                f"cannot compare with {settings.since}: it is no profile of `nearfar measure`"
             )
-            if len(kinds) > 1:
-                continue  # the other kind says what there is to say
-            page_bytes = PAGE_BYTES["4k"]
-        for size, memory in made.items():
-            memory.link()
-            regions[page_bytes, size] = memory
-        obtained.append((page_bytes, pages))
-    sampler = Sampler(
-        regions=regions,
-        buffer=source(sizes.buffer_bytes, obtained[0][1]),
-        cpus=cpus,
-        llc_bytes=machine.llc_bytes,
-        load=spec.load,
-        # Of its own: lines that two cores both use would come from caches.
-        load_buffer=source(sizes.buffer_bytes, obtained[0][1]) if contended else None,
-        spin=settings.spin,
-    )
-    page_sizes = [page_bytes for page_bytes, _ in obtained]
-    return Prepared(sampler, page_sizes, sizes, machine, direct, warnings)
+        return before
+    return drift.earlier_run(settings.output) if settings.output is not None else None
 
 
-def _usable_bytes(spec: MemorySpec) -> int:
-    usable = room.available_bytes()
-    if spec.kind == "node" and spec.node is not None:
-        total, free = topology.node_memory_bytes(spec.node)
-        if total == 0:
-            raise NearfarError(f"node {spec.node} has no memory", ExitCode.MACHINE_LACKS)
-        usable = min(usable, free) if topology.node_cpus(spec.node) else free
-    if spec.kind == "file" and spec.path is not None:
-        usable = min(usable, file_system_bytes(spec.path)[1])
-    return int(usable * room.SHARE)
+def _store(settings: Settings) -> SampleStore | None:
+    if settings.output is None or not settings.keep:
+        return None
+    head = header(str(settings.spec), settings.decides())
+    path = store_path(settings.output)
+    return SampleStore.resume(path, head) if settings.resume else SampleStore.create(path, head)
 
 
-def _capacity_bytes(spec: MemorySpec, machine: Topology) -> int | None:
-    if spec.kind == "file" and spec.path is not None:
-        return file_system_bytes(spec.path)[0]
-    node = spec.node if spec.node is not None else machine.node
-    return topology.node_memory_bytes(node)[0] or None if node is not None else None
-
-
-Technology = Literal["dram", "remote-dram", "cxl", "pmem", "file"]
-
-
-def _technology(spec: MemorySpec, ready: Prepared) -> Technology:
-    if spec.kind == "file":
-        return "pmem" if ready.direct else "file"
-    if spec.node is None or spec.node == ready.topology.node:
-        return "dram"
-    if topology.node_cpus(spec.node):
-        return "remote-dram"
-    return topology.node_technology(spec.node)
+def _keep_what_is_done(store: SampleStore | None, error: BaseException, seconds: float) -> None:
+    """Leave the store if it holds anything; turn Ctrl-C into a sentence that says how to go on."""
+    if store is None:
+        return
+    kept = sum(1 for _ in store.records())
+    if kept == 0:
+        store.discard()
+        return
+    store.close()
+    if isinstance(error, KeyboardInterrupt):
+        command = producer().command.removesuffix(" --resume")
+        raise NearfarError(
+            f"interrupted after {seconds:.0f} s; {kept} samples are kept in {store.path}: go on "
+            f"with `{command} --resume`",
+            ExitCode.INTERRUPTED,
+        ) from error

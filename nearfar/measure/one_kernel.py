@@ -7,9 +7,10 @@ from typing import Any
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.statistics import median_estimate
-from nearfar.measure.measure import Settings, native, prepare
-from nearfar.measure.points import Point
+from nearfar.measure.open_subject import open_memory
 from nearfar.measure.rounds import Limits, run_rounds
+from nearfar.measure.settings import Settings, native
+from nearfar.measure.subject import Point
 
 KERNEL_S = 3.0
 """Some 100 samples: enough for an interval of 1 %."""
@@ -53,10 +54,11 @@ def measure_kernel(settings: Settings, name: str, chains: int = 1) -> dict[str, 
             if most > 1
             else f"kernel {name!r} has no chains: leave --chains out, or use --kernel chains"
         )
-    ready = prepare(settings)
+    ready = open_memory(settings)
+    facts = ready.subject.facts()
     latency = kernel["dependent_loads"] > 0
-    threads = 1 if latency else min(settings.threads or 1, len(ready.sampler.cpus))
-    size = ready.room.largest_bytes if latency else ready.room.buffer_bytes
+    threads = 1 if latency else min(settings.threads or 1, facts.threads)
+    size = facts.largest_bytes if latency else facts.buffer_bytes
     plan = [
         Point(
             "latency" if latency else "bandwidth",
@@ -66,10 +68,10 @@ def measure_kernel(settings: Settings, name: str, chains: int = 1) -> dict[str, 
             chains=chains,
             threads=threads,
         )
-        for page_bytes in (ready.page_sizes if latency else ready.page_sizes[:1])
+        for page_bytes in (facts.page_sizes if latency else facts.page_sizes[:1])
     ]
     limits = Limits(time.monotonic() + (settings.seconds or KERNEL_S), settings.repetitions)
-    samples = run_rounds(plan, ready.sampler.sample, limits)
+    samples = run_rounds(plan, ready.subject.sample, limits).samples
     results = []
     for point, values in samples.items():
         estimate = median_estimate([one.value for one in values])

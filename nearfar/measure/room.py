@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,11 @@ most, and never in the order in which a chase visits them."""
 
 SMALLEST_USEFUL_BYTES = 4 << 20
 """Regions below this fit in second-level caches: nothing would be learnt of the memory."""
+
+LEAST_LEFT_BYTES = 256 << 20
+LEAST_LEFT_SHARE = 0.02
+"""Memory that must stay available while we measure, the less of the two: beyond it the kernel
+begins to drop its caches and to swap."""
 
 
 @dataclass(frozen=True)
@@ -67,20 +73,55 @@ def plan_room(
 
 
 def available_bytes(proc: Path = Path("/proc"), sysfs: Path = Path("/sys")) -> int:
-    """Return what the kernel says can be had without swapping, within this control group."""
-    available = 0
-    for line in (proc / "meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            available = int(line.split()[1]) * 1024
-    group = sysfs / "fs/cgroup"
-    try:
-        limit = (group / "memory.max").read_text().strip()
-        if limit != "max":
-            used = int((group / "memory.current").read_text())
-            available = min(available, max(int(limit) - used, 0))
-    except (OSError, ValueError):
-        pass  # the root group, or no memory controller: no limit
+    """Return what the kernel says can be had without swapping, within our control groups."""
+    available = _meminfo_bytes(proc, "MemAvailable")
+    for limit, used in _group_limits(proc, sysfs):
+        available = min(available, max(limit - used, 0))
     return available
+
+
+def refuse_to_swap(proc: Path = Path("/proc"), sysfs: Path = Path("/sys")) -> None:
+    """Stop where others came to need the memory that we hold, before the machine swaps."""
+    left = available_bytes(proc, sysfs)
+    least = min(LEAST_LEFT_BYTES, int(LEAST_LEFT_SHARE * _meminfo_bytes(proc, "MemTotal")))
+    if left < least:
+        raise NearfarError(
+            f"stopped before the machine would swap: other programs left {format_bytes(left)} of "
+            "memory; end them, or choose a smaller --largest",
+            ExitCode.MACHINE_LACKS,
+        )
+
+
+def _meminfo_bytes(proc: Path, key: str) -> int:
+    for line in (proc / "meminfo").read_text().splitlines():
+        if line.startswith(f"{key}:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _group_limits(proc: Path, sysfs: Path) -> Iterator[tuple[int, int]]:
+    """Yield (limit, used) bytes of this process's control group and those around it."""
+    root = sysfs / "fs/cgroup"
+    groups = {"": Path("/"), "memory": Path("/")}
+    try:
+        for line in (proc / "self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            for controller in controllers.split(","):
+                groups[controller] = Path(path)
+    except (OSError, ValueError):
+        pass  # a kernel without control groups; the root is looked at all the same
+    for base, path, limit_name, used_name in (
+        (root, groups[""], "memory.max", "memory.current"),
+        (root / "memory", groups["memory"], "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        for group in (path, *path.parents):
+            folder = base / str(group).lstrip("/")
+            try:
+                limit = (folder / limit_name).read_text().strip()
+                if limit != "max":
+                    yield int(limit), int((folder / used_name).read_text())
+            except (OSError, ValueError):
+                continue  # the root group, or no memory controller: no limit
 
 
 def _whole(size_bytes: int) -> int:

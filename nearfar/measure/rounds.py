@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
-from nearfar.measure.points import Point
-from nearfar.measure.sampler import Sample
+from nearfar.measure.subject import Point, Sample
 
 NARROW = 0.01
 """Relative half-width of a median's interval that is narrow enough: medians of runs minutes apart
@@ -24,6 +24,8 @@ FEWEST = 3
 FEWEST_TO_STOP = 15
 """Rounds made before narrowness may end it: an interval of fewer is itself unsure."""
 
+Ended = Literal["narrow", "time", "repetitions"]
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -36,31 +38,48 @@ class Limits:
     clock: Callable[[], float] = time.monotonic
 
 
+@dataclass
+class Rounds:
+    """All samples, and why there are no more."""
+
+    samples: dict[Point, list[Sample]]
+    ended: Ended = "time"
+    count: int = field(default=0)
+    """Of whole rounds: the fewest samples of a point."""
+
+
 def run_rounds(
     points: Sequence[Point],
     sample: Callable[[Point], Sample],
     limits: Limits,
     progress: Callable[[float, int], None] = lambda _share, _rounds: None,
-) -> dict[Point, list[Sample]]:
+    *,
+    earlier: Mapping[Point, Sequence[Sample]] | None = None,
+    each_round: Callable[[int], None] = lambda _round: None,
+) -> Rounds:
     """Return each point's samples, one a round; `progress` is told the share of the work done.
 
     Points are visited in another order each round, so that none always follows the same one.
+    `earlier` samples count as rounds already made; `each_round` is called before each new one.
     """
     dice = random.Random(1)
-    samples: dict[Point, list[Sample]] = {point: [] for point in points}
+    samples = {point: list((earlier or {}).get(point, ())) for point in points}
     start = limits.clock()
-    rounds = 0
-    while not _finished(samples, rounds, limits):
-        order = list(points)
+    while True:
+        rounds = min((len(taken) for taken in samples.values()), default=0)
+        ended = _finished(samples, rounds, limits)
+        if ended is not None or not points:
+            return Rounds(samples, ended or "narrow", rounds)
+        each_round(rounds)
+        # Of a round that was cut short only the rest is made up.
+        order = [point for point in points if len(samples[point]) == rounds]
         dice.shuffle(order)
         for index, point in enumerate(order):
             if rounds >= FEWEST and _time_is_up(limits):
-                return samples  # the order is random, so none is favoured
+                return Rounds(samples, "time", rounds)  # in random order, so none is favoured
             samples[point].append(sample(point))
             done = rounds + (index + 1) / len(order)
             progress(_share(done, start, limits), rounds + 1)
-        rounds += 1
-    return samples
 
 
 def _time_is_up(limits: Limits) -> bool:
@@ -81,17 +100,18 @@ def half_width(values: Sequence[float]) -> float:
     return (high - low) / 2 / middle if middle > 0 else math.inf
 
 
-def _finished(samples: dict[Point, list[Sample]], rounds: int, limits: Limits) -> bool:
+def _finished(samples: dict[Point, list[Sample]], rounds: int, limits: Limits) -> Ended | None:
     if limits.repetitions is not None:
-        return rounds >= limits.repetitions
+        return "repetitions" if rounds >= limits.repetitions else None
     if rounds < FEWEST:
-        return False
+        return None
     if _time_is_up(limits):
-        return True
+        return "time"
     if rounds < FEWEST_TO_STOP:
-        return False
+        return None
     widths = [half_width([one.value for one in taken]) for taken in samples.values()]
-    return sum(width <= NARROW for width in widths) >= NARROW_SHARE * len(widths)
+    narrow = sum(width <= NARROW for width in widths) >= NARROW_SHARE * len(widths)
+    return "narrow" if narrow else None
 
 
 def _share(rounds: float, start: float, limits: Limits) -> float:

@@ -7,8 +7,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import DeviceProfile
-from nearfar.documents.device import ChainsFigure, LatencyFigure
+from nearfar.documents.device import (
+    ChainsFigure,
+    InferredFigure,
+    LatencyFigure,
+    LoadedLatencyCurve,
+)
+
+ENDED = {
+    "narrow": "narrow intervals",
+    "time": "time",
+    "repetitions": "the repetitions asked for",
+}
+"""`MeasuredContext.ended` in words."""
 
 PLAIN_STEP_S = 10.0
 """Without a terminal, one line of progress in so many seconds."""
@@ -21,13 +34,21 @@ def progress(quiet: bool) -> Iterator[Callable[[str, float], None]]:
         yield lambda _what, _share: None
     elif sys.stderr.isatty():
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
         )
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("", total=1.0)
@@ -37,13 +58,17 @@ def progress(quiet: bool) -> Iterator[Callable[[str, float], None]]:
 
 
 def _plain_lines() -> Callable[[str, float], None]:
+    begin = time.monotonic()
     last = [-PLAIN_STEP_S]
 
     def tell(what: str, share: float) -> None:
         now = time.monotonic()
         if now - last[0] >= PLAIN_STEP_S:
             last[0] = now
-            sys.stderr.write(f"nearfar measure: {share:4.0%} {what}\n")
+            left = ""
+            if 0 < share < 1 and now > begin:
+                left = f", about {(now - begin) * (1 - share) / share:.0f} s left"
+            sys.stderr.write(f"nearfar measure: {share:4.0%} {what}{left}\n")
 
     return tell
 
@@ -53,29 +78,71 @@ def summary(device: DeviceProfile) -> str:
     lines = [device.title]
     for one in device.latency:
         if one.region_bytes is None:
-            lines.append(f"  {one.pattern + ' read':18s} {_interval(one)}, {one.note}")
+            lines.append(f"  {_latency_name(one):28s} {_interval(one)}, {one.note}")
     for chain in device.chains:
         if chain.chains == 32 and chain.page_bytes == max(c.page_bytes or 0 for c in device.chains):
-            lines.append(f"  {'32 chains':18s} {_interval(chain)}")
+            lines.append(f"  {'32 chains':28s} {_interval(chain)}")
     for bandwidth in device.bandwidth:
         if bandwidth.threads is None:
             what = f"{bandwidth.pattern} {bandwidth.operation}"
             low, high = bandwidth.low_gb_per_s, bandwidth.high_gb_per_s
             value = f"{bandwidth.value_gb_per_s:7.1f} GB/s [{low:.1f}, {high:.1f}]"
-            lines.append(f"  {what:18s} {value}, {bandwidth.note}")
-    for curve in device.loaded_latency:
-        first, last = curve.points[0], curve.points[-1]
-        lines.append(
-            f"  {f'loaded, {curve.read_share:.0%} reads':18s} {first[1]:7.1f} ns at "
-            f"{first[0]:.1f} GB/s to {last[1]:.1f} ns at {last[0]:.1f} GB/s"
-        )
+            lines.append(f"  {what:28s} {value}, {bandwidth.note}")
+    lines += [f"  {_loaded(curve)}" for curve in device.loaded_latency]
+    lines += [f"  {text}" for text in _inferred(device)]
     if (context := device.measured) is not None:
         lines.append(
-            f"  {context.repetitions} rounds in {context.seconds:.0f} s; "
-            f"A/A noise floor {context.noise_floor:.1%}"
+            f"  {context.repetitions} rounds in {context.seconds:.0f} s, ended by "
+            f"{ENDED.get(context.ended, context.ended)}; A/A noise floor {context.noise_floor:.1%}"
         )
         lines += [f"  warning: {warning}" for warning in context.warnings]
     return "\n".join(lines)
+
+
+def _latency_name(figure: LatencyFigure) -> str:
+    what = "read" if figure.operation == "read" else figure.instruction
+    return f"{figure.pattern} {what}"
+
+
+def _loaded(curve: LoadedLatencyCurve) -> str:
+    first, last = curve.points[0], curve.points[-1]
+    what = "loaded" if curve.instruction == "load" else f"loaded {curve.instruction}"
+    line = (
+        f"{f'{what}, {curve.read_share:.0%} reads':28s} {first[1]:7.1f} ns at "
+        f"{first[0]:.1f} GB/s to {last[1]:.1f} ns at {last[0]:.1f} GB/s"
+    )
+    if curve.tails:
+        line += f"; p99.9 {curve.tails[0].p99_9_ns:.0f} to {curve.tails[-1].p99_9_ns:.0f} ns"
+    return line
+
+
+def _inferred(device: DeviceProfile) -> Iterator[str]:
+    """Yield what was inferred, each with its confidence, and what was looked for and not seen."""
+    for buffer in device.buffers:
+        block = f", blocks of {format_bytes(buffer.block_bytes)}" if buffer.block_bytes else ""
+        ways = f", {buffer.ways} ways" if buffer.ways else ""
+        yield (
+            f"{f'{buffer.name}, by {buffer.operation}s':28s} {format_bytes(buffer.capacity_bytes)}"
+            f"{block}{ways}{_sure(buffer)}"
+        )
+    for queue in device.write_queues:
+        yield f"{'write queue':28s} {format_bytes(queue.capacity_bytes)}{_sure(queue)}"
+    for one in device.interleaves:
+        granularity = format_bytes(one.granularity_bytes)
+        yield f"{'interleaved':28s} {one.devices} devices, {granularity} each{_sure(one)}"
+    for stall in device.stalls:
+        every = (
+            f"every {stall.period_writes} writes"
+            if stall.period_writes
+            else f"every {format_ns(stall.period_ns or 0)}"
+        )
+        yield f"{'stall':28s} {format_ns(stall.length_ns)} {every}{_sure(stall)}"
+    if device.not_seen:
+        yield f"{'not seen':28s} {', '.join(sorted(device.not_seen))}"
+
+
+def _sure(figure: InferredFigure) -> str:
+    return "" if figure.confidence is None else f" (confidence {figure.confidence:.0%})"
 
 
 def _interval(figure: LatencyFigure | ChainsFigure) -> str:

@@ -55,7 +55,7 @@ def _generator(plan: Plan, share: float) -> tuple[str, float | None] | None:
     if plan.has(chosen.kernel):
         return chosen.kernel, chosen.line_share
     # Kernels of one fixed share, where there is no mixture.
-    fixed = {1.0: "read", 0.5: "copy", 0.0: "nt-store"}.get(share)
+    fixed = {1.0: "read", 0.5: "copy-nt", 0.0: "nt-store"}.get(share)
     return (fixed, None) if fixed is not None and plan.has(fixed) else None
 
 
@@ -69,7 +69,10 @@ def curves(samples: Samples, plan: Plan, instruction: str) -> list[LoadedLatency
     others = plan.facts.threads - 1
     cores = f"{others} core{'s' if others != 1 else ''}"
     return [
-        _named(curve, point, cores, instruction) for curve, point in found if len(curve.points) > 1
+        _named(curve, point, cores, instruction)
+        for curve, point in found
+        # Where the subject cannot say what its generators drew there is no curve.
+        if len({drawn for drawn, _ in curve.points}) > 1
     ]
 
 
@@ -99,8 +102,10 @@ def _curve(samples: Samples, share: float) -> tuple[LoadedLatencyCurve, Point]:
         shown = plain or timed
         assert shown is not None
         drawn = statistics.median(one.drawn_gb_per_s for one in here[shown])
-        drawn *= _traffic_per_payload(shown)
-        points.append((drawn, statistics.median(values(here[shown]))))
+        ns = statistics.median(values(here[shown]))
+        # Where nothing runs beside it, what is timed draws its own.
+        drawn = max(drawn * _traffic_per_payload(shown), shown.access_bytes / ns)
+        points.append((drawn, ns))
         if timed is not None and (tail := _tail(drawn, here[timed])) is not None:
             tails.append(tail)
     curve = LoadedLatencyCurve(
@@ -121,7 +126,7 @@ def _load(point: Point) -> tuple[bool, float]:
 def _share(point: Point) -> float:
     if point.read_share is not None:
         return traffic_share(point.generator, point.read_share)
-    return {"read": 1.0, "copy": 0.5, "nt-store": 0.0}[point.generator]
+    return {"read": 1.0, "copy-nt": 0.5, "nt-store": 0.0}[point.generator]
 
 
 def _traffic_per_payload(point: Point) -> float:

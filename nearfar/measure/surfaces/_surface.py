@@ -48,16 +48,21 @@ class Plan:
 
     def regions(self, step: int) -> list[int]:
         """Return sizes up to the largest, each `step` times the one before, ascending."""
-        sizes = [self.facts.largest_bytes]
-        while sizes[-1] // step >= SMALLEST_REGION_BYTES:
-            sizes.append(sizes[-1] // step // SMALL_PAGE_BYTES * SMALL_PAGE_BYTES)
-        return sizes[::-1]
+        return region_sizes(self.facts.largest_bytes, step)
 
     def threads(self, few: bool) -> list[int]:
         """Return 1 and the most, and the powers of two between unless `few`."""
         most = self.facts.threads
         between = [] if few else [2**power for power in range(1, 16) if 2**power < most]
         return sorted({1, *between, most})
+
+
+def region_sizes(largest_bytes: int, step: int) -> list[int]:
+    """Return sizes up to `largest_bytes`, each `step` times the one before, ascending."""
+    sizes = [largest_bytes]
+    while sizes[-1] // step >= SMALLEST_REGION_BYTES:
+        sizes.append(sizes[-1] // step // SMALL_PAGE_BYTES * SMALL_PAGE_BYTES)
+    return sizes[::-1]
 
 
 @dataclass

@@ -50,6 +50,7 @@ class Bandwidth(Surface):
 
     def points(self, plan: Plan) -> list[Point]:
         """Return the points; see `Surface.points`."""
+
         def point(kernel: str, threads: int, access_bytes: int = 64, stride: int = 0) -> Point:
             return Point(
                 "bandwidth",

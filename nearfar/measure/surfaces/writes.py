@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import msgspec
 
-from nearfar.base.statistics import median_estimate
 from nearfar.documents.device import LatencyFigure, Operation, Pattern
 from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._surface import (
@@ -20,8 +19,7 @@ from nearfar.measure.surfaces._surface import (
     Plan,
     Samples,
     Surface,
-    ns_figures,
-    values,
+    ns_of,
 )
 
 INSTRUCTIONS: dict[str, tuple[str, Operation]] = {
@@ -52,19 +50,14 @@ class Writes(Surface):
             # One that the caches hold, one that the memory has to take.
             regions = sorted({regions[min(1, len(regions) - 1)], regions[-1]})
         kernels = [name for name in INSTRUCTIONS if plan.has(name)]
-        found = [
-            Point("persist", kernel, plan.page_bytes, region)
-            for kernel in kernels
-            for region in regions
-        ]
+        asked = [(kernel, region) for kernel in kernels for region in regions]
         if not plan.quick:
-            largest = plan.facts.largest_bytes
-            found += [
-                Point("persist", kernel + SEQUENTIAL, plan.page_bytes, largest)
+            asked += [
+                (kernel + SEQUENTIAL, plan.facts.largest_bytes)
                 for kernel in kernels
                 if plan.has(kernel + SEQUENTIAL)
             ]
-        return found
+        return [Point("persist", kernel, plan.page_bytes, region) for kernel, region in asked]
 
     def figures(self, samples: Samples, plan: Plan) -> Parts:
         """Return the figures; see `Surface.figures`."""
@@ -73,15 +66,13 @@ class Writes(Surface):
             kernel = point.kernel.removesuffix(SEQUENTIAL)
             pattern: Pattern = "random" if kernel == point.kernel else "sequential"
             instruction, operation = INSTRUCTIONS[kernel]
-            # GB/s of payload are bytes per ns; a fence ends every access.
-            times = [point.access_bytes / value for value in values(taken)]
             figure = LatencyFigure(
                 operation=operation,
                 pattern=pattern,
                 instruction=instruction,
                 region_bytes=point.region_bytes,
                 page_bytes=point.page_bytes,
-                **ns_figures(median_estimate(times)),
+                **ns_of(taken),
                 **HAD,
             )
             parts.latency.append(figure)

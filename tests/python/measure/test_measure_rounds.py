@@ -8,9 +8,10 @@ import random
 import pytest
 
 from nearfar.measure import figures
-from nearfar.measure.points import CHAINS, Point, points, region_sizes, thread_counts
 from nearfar.measure.rounds import FEWEST, FEWEST_TO_STOP, Limits, half_width, run_rounds
 from nearfar.measure.sampler import WARM_UP_ACCESSES, Sample, warm_up_accesses
+from nearfar.measure.subject import Point
+from nearfar.measure.surfaces._surface import region_sizes
 
 POINTS = [Point("latency", "chase", 4096, size) for size in (1 << 16, 1 << 20, 1 << 28)]
 
@@ -38,7 +39,7 @@ def test_every_round_has_every_point_once() -> None:
         visits.append(point)
         return Sample(1.0)
 
-    samples = run_rounds(POINTS, sample, Limits(0.0, repetitions=8))
+    samples = run_rounds(POINTS, sample, Limits(0.0, repetitions=8)).samples
     assert {len(values) for values in samples.values()} == {8}
     rounds = (
         list(itertools.batched(visits, 3))
@@ -50,19 +51,19 @@ def test_every_round_has_every_point_once() -> None:
 
 
 def test_noise_goes_on_until_time_is_up() -> None:
-    samples = run_rounds(POINTS, noisy(), Limits(200.0, clock=Clock()))
+    samples = run_rounds(POINTS, noisy(), Limits(200.0, clock=Clock())).samples
     counts = [len(values) for values in samples.values()]
     assert FEWEST_TO_STOP < min(counts) < 200
     assert max(counts) - min(counts) <= 1, "time may end a round early"
 
 
 def test_time_that_is_up_at_once_still_leaves_the_fewest_rounds() -> None:
-    samples = run_rounds(POINTS, noisy(), Limits(0.0, clock=Clock()))
+    samples = run_rounds(POINTS, noisy(), Limits(0.0, clock=Clock())).samples
     assert {len(values) for values in samples.values()} == {FEWEST}
 
 
 def test_narrow_intervals_end_it_early() -> None:
-    samples = run_rounds(POINTS, lambda _point: Sample(100.0), Limits(1e9, clock=Clock()))
+    samples = run_rounds(POINTS, lambda _point: Sample(100.0), Limits(1e9, clock=Clock())).samples
     assert {len(values) for values in samples.values()} == {FEWEST_TO_STOP}
 
 
@@ -111,46 +112,6 @@ def test_caches_are_filled_before_they_are_timed() -> None:
     assert warm_up_accesses(8 * llc, llc) == WARM_UP_ACCESSES
 
 
-def test_thread_counts() -> None:
-    assert thread_counts(1, quick=False) == [1]
-    assert thread_counts(2, quick=True) == [1, 2]
-    assert thread_counts(24, quick=True) == [1, 24]
-    assert thread_counts(24, quick=False) == [1, 2, 4, 8, 16, 24]
-
-
-def plan(**changes):
-    values = {
-        "quick": True,
-        "page_sizes": [2 << 20, 4096],
-        "largest_bytes": 1 << 28,
-        "buffer_bytes": 1 << 28,
-        "threads": 2,
-        "has_nt_store": True,
-        "loaded": True,
-    }
-    return points(**(values | changes))
-
-
-def test_points_are_distinct_and_hold_what_predictions_need() -> None:
-    for quick in (True, False):
-        found = plan(quick=quick)
-        assert len(set(found)) == len(found)
-        for page_bytes in (2 << 20, 4096):
-            chains = [
-                p.chains for p in found if p.figure == "chains" and p.page_bytes == page_bytes
-            ]
-            assert tuple(chains) == CHAINS
-        kernels = {(p.kernel, p.threads) for p in found if p.figure == "bandwidth"}
-        for kernel in ("read", "read-random", "write", "nt-store"):
-            assert {(kernel, 1), (kernel, 2)} <= kernels
-
-
-def test_points_leave_out_what_the_machine_cannot() -> None:
-    assert not [p for p in plan(loaded=False) if p.figure == "loaded"]
-    without = plan(quick=False, has_nt_store=False)
-    assert not [p for p in without if "nt-store" in (p.kernel, p.generator)]
-
-
 def samples_of(values: list[float], point: Point = POINTS[-1]):
     return {point: [Sample(value) for value in values]}
 
@@ -159,46 +120,6 @@ def test_noise_floor_is_the_difference_of_halves() -> None:
     assert figures.noise_floor(samples_of([100, 100, 110, 110])) == pytest.approx(10 / 110)
     assert figures.noise_floor(samples_of([100.0] * 8)) == 0.0
     assert figures.noise_floor(samples_of([100, 200]), "bandwidth") == 0.0
-
-
-def test_latency_figures_name_the_largest_region_of_the_largest_pages() -> None:
-    samples = {
-        Point("latency", "chase", page_bytes, size): [Sample(float(page_bytes + size))] * 4
-        for page_bytes in (4096, 2 << 20)
-        for size in (1 << 20, 1 << 28)
-    }
-    found = figures.latency_figures(samples)
-    assert len(found) == 5
-    (unlimited,) = [figure for figure in found if figure.region_bytes is None]
-    assert unlimited.page_bytes == 2 << 20
-    assert unlimited.value_ns == (2 << 20) + (1 << 28)
-
-
-def test_bandwidth_figures_have_each_count_and_the_best() -> None:
-    samples = {
-        Point("bandwidth", "read", 4096, 1 << 28, threads=threads): [Sample(value)] * 4
-        for threads, value in ((1, 10.0), (2, 19.0), (4, 18.0))
-    }
-    found = figures.bandwidth_figures(samples)
-    assert [(one.threads, one.value_gb_per_s) for one in found] == [
-        (1, 10.0),
-        (2, 19.0),
-        (4, 18.0),
-        (None, 19.0),
-    ]
-
-
-def test_loaded_curves_rise_in_load_and_keep_what_is_odd() -> None:
-    drawn = {None: (0.5, 100.0), 2000.0: (2.0, 101.0), 200.0: (30.0, 140.0), 0.0: (20.0, 200.0)}
-    samples = {
-        Point("loaded", "chase", 4096, 1 << 28, generator="read", pause_ns=pause): [
-            Sample(latency, bandwidth)
-        ]
-        for pause, (bandwidth, latency) in reversed(drawn.items())
-    }
-    (curve,) = figures.loaded_curves(samples, {"read": 1.0}.__getitem__, 1)
-    assert curve.points == list(drawn.values())
-    assert any("folds back" in oddity for oddity in curve.oddities)
 
 
 def test_doubts() -> None:

@@ -1,0 +1,134 @@
+"""Puts what every part found into one DeviceProfile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nearfar.documents import DeviceProfile
+from nearfar.documents.device import MeasuredContext, Source
+from nearfar.documents.header import Producer
+from nearfar.measure import environment, figures
+from nearfar.measure.budget import Budget
+from nearfar.measure.capacity import effective_llc_bytes
+from nearfar.measure.opened import Opened
+from nearfar.measure.parts import Found
+from nearfar.measure.rounds import Rounds
+from nearfar.measure.settings import Settings
+from nearfar.measure.surfaces import Parts, Plan, Samples, Surface
+from nearfar.measure.surfaces._surface import SOURCE
+
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """All there is to put together."""
+
+    settings: Settings
+    opened: Opened
+    plan: Plan
+    surfaces: Mapping[str, Surface]
+    samples: Mapping[str, Samples]
+    """By surface."""
+    rounds: Rounds
+    found: Found
+    budget: Budget
+    before: environment.Snapshot
+    after: environment.Snapshot
+    seconds: float
+    producer: Producer
+
+
+def assemble(made: Assembly) -> DeviceProfile:
+    """Return the profile; computes all intervals, which takes some ms a figure."""
+    opened, settings = made.opened, made.settings
+    parts = Parts()
+    for name, surface in made.surfaces.items():
+        if made.samples[name]:
+            parts.add(surface.figures(made.samples[name], made.plan))
+    if made.found.instrument is not None:
+        parts.latency += made.found.instrument.latency
+    device = DeviceProfile(
+        producer=made.producer,
+        name=settings.name or settings.spec.slug(),
+        title=settings.title or f"{opened.what}, measured",
+        technology=opened.technology,
+        capacity_bytes=opened.capacity_bytes,
+        durable=opened.durable,
+        persists_through=opened.persists_through,
+        sources={SOURCE: Source(citation=opened.citation)},
+        latency=parts.latency,
+        bandwidth=parts.bandwidth,
+        chains=parts.chains,
+        loaded_latency=parts.loaded_latency,
+        measured=_context(made),
+    )
+    if (findings := made.found.findings) is not None:
+        device.buffers = findings.buffers
+        device.write_queues = findings.write_queues
+        device.interleaves = findings.interleaves
+        device.stalls = findings.stalls
+        device.not_seen = findings.not_seen
+        device.granularity_bytes = findings.granularity_bytes or LINE_BYTES
+    return device
+
+
+def _context(made: Assembly) -> MeasuredContext:
+    opened, settings, samples = made.opened, made.settings, made.rounds.samples
+    facts = made.plan.facts
+    recorded, disturbances = _surroundings(made)
+    floors = {
+        f"noise_floor_{kind}": f"{figures.noise_floor(samples, kind):.4f}"
+        for kind in sorted({point.figure for point in samples})
+    }
+    lacking = [surface.lacking(made.plan) for surface in made.surfaces.values()]
+    warnings = [*opened.warnings, *(text for text in lacking if text), *_left_out(settings)]
+    warnings += disturbances
+    warnings += figures.doubts(samples, opened.llc_bytes)
+    instrument = made.found.instrument
+    if instrument is not None:
+        recorded |= instrument.environment
+        warnings += instrument.warnings
+    if made.found.findings is not None:
+        recorded["inference_ended"] = made.found.findings.ended or "done"
+    return MeasuredContext(
+        memory_spec=str(settings.spec),
+        repetitions=made.rounds.count,
+        seconds=round(made.seconds, 1),
+        noise_floor=figures.noise_floor(samples),
+        timer_resolution_ns=facts.timer_resolution_ns,
+        cpus=list(opened.cpus),
+        llc_bytes=opened.llc_bytes,
+        effective_llc_bytes=effective_llc_bytes(
+            figures.random_latency_ns(samples), opened.inner_bytes, opened.llc_bytes
+        ),
+        environment={
+            **floors,
+            **recorded,
+            **opened.facts,
+            "timer_overhead_ns": f"{facts.timer_overhead_ns:.1f}",
+            "time_shared_out": made.budget.said(),
+        },
+        protocols=made.found.protocols,
+        ended=made.rounds.ended,
+        warnings=list(dict.fromkeys(warnings)),
+    )
+
+
+def _left_out(settings: Settings) -> list[str]:
+    if not settings.only:
+        return []
+    return [f"only {', '.join(settings.only)} was measured (--only): the profile lacks the rest"]
+
+
+def _surroundings(made: Assembly) -> tuple[dict[str, str], list[str]]:
+    """Return what went on on this machine meanwhile; nothing of it matters to a simulation."""
+    if not made.opened.cpus:
+        return {}, []
+    from nearfar import _measure
+
+    recorded, disturbances = environment.describe(made.before, made.after)
+    recorded |= environment.fixed_facts(made.opened.cpus[0])
+    recorded["vector_extension"] = _measure.vector_extension()
+    return recorded, disturbances

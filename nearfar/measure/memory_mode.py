@@ -1,0 +1,94 @@
+"""Memory Mode: where "memory" is persistent memory behind a cache of DRAM, and is said to be.
+
+The kernel calls it a memory-side cache (from the firmware's HMAT); where the firmware keeps quiet,
+ipmctl knows. What is then measured is both: regions within the cache read DRAM, beyond it mostly
+persistent memory.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from nearfar.base.units import format_bytes
+from nearfar.machine.nodes import NODES
+from nearfar.machine.sysfs import Tree
+
+BEYOND = 2
+"""Largest region over the DRAM cache: it is direct-mapped, so half of the lines come from beyond
+it or more."""
+
+IPMCTL_S = 10.0
+"""ipmctl asks every module; without modules it answers at once."""
+
+
+def cache_bytes(
+    node: int | None, root: Path = Path("/"), ipmctl: Callable[[], str] | None = None
+) -> int:
+    """Return the DRAM that caches the memory of `node`; 0: it is memory itself, as far as known."""
+    tree = Tree(root)
+    if node is not None:
+        here = f"{NODES}/node{node}/memory_side_cache"
+        sizes = [tree.size_bytes(f"{here}/{i}/size") for i in tree.entries(here, r"index[0-9]+")]
+        if found := sum(size for size in sizes if size):
+            return found
+    sockets = len(tree.entries(NODES, r"node[0-9]+")) or 1
+    return _from_ipmctl((ipmctl or _ask_ipmctl)()) // sockets
+
+
+def _ask_ipmctl() -> str:
+    """Return ``ipmctl show -memoryresources``; empty where it is not there or may not ask."""
+    program = shutil.which("ipmctl")
+    if program is None:
+        return ""
+    try:
+        done = subprocess.run(
+            [program, "show", "-memoryresources"],
+            capture_output=True,
+            text=True,
+            timeout=IPMCTL_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
+
+
+def _from_ipmctl(text: str) -> int:
+    """Return DRAM used as cache of all sockets: the row Cache, or DRAM where Memory Mode is on.
+
+    Newer ipmctl prints a table of rows Volatile, AppDirect, Cache; older ones pairs such as
+    ``MemoryCapacity=252.0 GiB`` without a word on the cache, from which nothing follows.
+    """
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if cells and cells[0].lower() == "cache" and len(cells) > 1:
+            # DDR is the first column, the total the last.
+            match = re.fullmatch(r"([0-9.]+)\s*(MiB|GiB|TiB)", cells[1])
+            if match:
+                unit = {"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[match[2]]
+                return int(float(match[1]) * unit)
+    return 0
+
+
+def largest_bytes(cache: int, usual: int, usable: int) -> int:
+    """Return the largest region to take: beyond the DRAM cache if `usable` memory allows it."""
+    beyond = BEYOND * cache
+    return beyond if usual < beyond <= usable else usual
+
+
+def warning(cache: int, largest: int) -> str:
+    """Say what was measured; one sentence."""
+    said = f"Memory Mode: {format_bytes(cache)} of DRAM cache the memory"
+    if largest > cache:
+        return (
+            f"{said}, so regions up to that read DRAM and larger ones, up to "
+            f"{format_bytes(largest)}, DRAM and persistent memory together"
+        )
+    return (
+        f"{said}, and the largest region is {format_bytes(largest)}: what was measured is that "
+        "DRAM; --largest beyond it shows the memory behind"
+    )

@@ -1,0 +1,196 @@
+"""Opens a memory of this machine: finds CPUs and sizes, checks, maps, places and links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.units import format_bytes
+from nearfar.documents.header import cpu_model
+from nearfar.measure import checks, memory_mode, room, topology
+from nearfar.measure.obtain import file_system_bytes, huge_share, is_direct, source_of
+from nearfar.measure.opened import Opened, Technology
+from nearfar.measure.sampler import Sampler
+from nearfar.measure.settings import Progress, Settings, native, no_progress
+from nearfar.measure.spec import PAGE_BYTES, MemorySpec, Pages
+from nearfar.measure.topology import Topology
+
+if TYPE_CHECKING:
+    from nearfar._measure import Memory
+
+HUGE_ENOUGH = 0.9
+"""Share of 2 MiB pages from which a region counts as one of huge pages: the rest adds less than a
+tenth of the difference between the page sizes."""
+
+
+def open_real(settings: Settings, progress: Progress = no_progress) -> Opened:
+    """Open a memory of this machine; takes seconds, as all of it is touched."""
+    native()
+    spec = settings.spec
+    machine = topology.detect()
+    checks.check_threads(settings.threads, len(machine.cpus), machine.node)
+    cpus = machine.cpus[: settings.threads]
+    if spec.load != "none" and len(cpus) < 2:
+        raise NearfarError(
+            f"load={spec.load} needs a second CPU for the contending core, and there is one",
+            ExitCode.MACHINE_LACKS,
+        )
+    _check_place(spec, settings.largest_bytes)
+    warnings: list[str] = []
+    source = source_of(spec, machine)
+    direct = spec.kind == "devdax" or (spec.kind == "file" and is_direct(spec))
+    if spec.kind == "file" and not direct:
+        assert spec.path is not None
+        if spec.dax == "require":
+            raise checks.no_dax(spec.path)
+        warnings.append(
+            f"{spec.path} is not on a DAX file system: what was measured is its page cache, "
+            "which is DRAM"
+        )
+    kinds = page_kinds(spec)
+    sizes, said = plan(settings, machine, kinds)
+    warnings += said
+    progress("preparing memory", 0.0)
+    chased: dict[int, Memory] = {}
+    obtained: dict[int, Pages] = {}
+    for pages in kinds:
+        memory = source(sizes.largest_bytes, pages)
+        share = huge_share(memory)
+        page_bytes = PAGE_BYTES[pages]
+        if direct and share >= HUGE_ENOUGH:
+            page_bytes = PAGE_BYTES["thp"]  # a DAX file system maps 2 MiB where it can
+        if pages == "thp" and share < HUGE_ENOUGH and sizes.largest_bytes >= PAGE_BYTES["thp"]:
+            warnings.append(
+                f"huge pages were not obtained ({share:.0%} of the largest region): "
+                "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or free memory"
+            )
+            if len(kinds) > 1:
+                continue  # the other kind says what there is to say
+            page_bytes = PAGE_BYTES["4k"]
+        chased[page_bytes] = memory
+        obtained[page_bytes] = pages
+    contended = spec.load != "none"
+    best = next(iter(obtained.values()))
+    sampler = Sampler(
+        chased=chased,
+        buffer=source(sizes.buffer_bytes, best),
+        map_more=lambda page_bytes, size_bytes: source(size_bytes, obtained[page_bytes]),
+        cpus=cpus,
+        llc_bytes=machine.llc_bytes,
+        load=spec.load,
+        # Of its own: lines that two cores both use would come from caches.
+        load_buffer=source(sizes.buffer_bytes, best) if contended else None,
+        spin=settings.spin,
+    )
+    return Opened(
+        subject=sampler,
+        what=f"{spec} of {cpu_model()}",
+        citation="measured by nearfar measure on this machine",
+        technology=technology(spec, machine, direct),
+        capacity_bytes=capacity_bytes(spec, machine),
+        durable=direct,
+        persists_through="store + clwb or clflushopt + sfence (MAP_SYNC)" if direct else "",
+        cpus=cpus,
+        llc_bytes=machine.llc_bytes,
+        inner_bytes=machine.inner_bytes,
+        contended=contended,
+        facts={
+            "largest_region": format_bytes(sizes.largest_bytes),
+            "bandwidth_buffer": format_bytes(sizes.buffer_bytes),
+            "idle_core_kept_awake": (
+                "yes" if settings.spin and len(cpus) > 1 and not contended else "no"
+            ),
+        },
+        warnings=warnings,
+    )
+
+
+def page_kinds(spec: MemorySpec) -> list[Pages]:
+    """Return the kinds of pages to try, best first."""
+    if spec.pages is not None:
+        return [spec.pages]
+    return ["thp", "4k"] if spec.kind in ("dram", "node") else ["4k"]
+
+
+def plan(settings: Settings, machine: Topology, kinds: list[Pages]) -> tuple[room.Room, list[str]]:
+    """Return the sizes that fit, and what has to be said of them."""
+    spec = settings.spec
+    usable = _usable_bytes(spec, kinds)
+    warnings: list[str] = []
+    buffers = 2 if spec.load != "none" else 1
+    sizes = room.plan_room(
+        machine, usable, settings.largest_bytes, page_kinds=len(kinds), buffers=buffers
+    )
+    node = spec.node if spec.kind == "node" else machine.node
+    cache = memory_mode.cache_bytes(node) if spec.kind in ("dram", "node", "hugetlb") else 0
+    if cache:
+        if not settings.largest_bytes and not settings.quick:
+            most = usable // (2 * len(kinds) + buffers)
+            beyond = memory_mode.largest_bytes(cache, sizes.largest_bytes, most)
+            sizes = room.plan_room(machine, usable, beyond, len(kinds), buffers)
+        warnings.append(memory_mode.warning(cache, sizes.largest_bytes))
+    if sizes.largest_bytes < 4 * machine.llc_bytes:
+        warnings.append(
+            f"the largest region is {format_bytes(sizes.largest_bytes)}, less than 4 times the "
+            f"last-level cache ({format_bytes(machine.llc_bytes)}): latencies include cache hits"
+        )
+    if not machine.llc_known:
+        warnings.append(f"sysfs describes no caches: {format_bytes(machine.llc_bytes)} was assumed")
+    return sizes, warnings
+
+
+def _check_place(spec: MemorySpec, wanted_bytes: int) -> None:
+    """Refuse a place that is not there, or too small for a region of `wanted_bytes`."""
+    if spec.kind == "node" and spec.node is not None:
+        checks.check_node(spec.node)
+        total = topology.node_memory_bytes(spec.node)[0]
+        checks.check_region(spec, wanted_bytes, total, f"node {spec.node}")
+    elif spec.kind == "dram":
+        machine = topology.detect()
+        if machine.node is not None and (total := topology.node_memory_bytes(machine.node)[0]):
+            checks.check_region(spec, wanted_bytes, total, f"node {machine.node}")
+    elif spec.kind == "file" and spec.path is not None:
+        checks.check_folder(spec.path, wanted_bytes)
+    elif spec.kind == "devdax" and spec.path is not None:
+        size, align = checks.check_devdax(spec.path)
+        checks.check_region(spec, wanted_bytes, size, str(spec.path))
+        checks.check_aligned(spec.path, wanted_bytes, align)
+    elif spec.kind == "hugetlb" and spec.pages is not None:
+        checks.check_huge_pages(spec.pages, max(wanted_bytes, PAGE_BYTES[spec.pages]))
+
+
+def _usable_bytes(spec: MemorySpec, kinds: list[Pages]) -> int:
+    """Return what may be taken of the place without pushing anybody out."""
+    usable = room.available_bytes()
+    if spec.kind == "node" and spec.node is not None:
+        free = topology.node_memory_bytes(spec.node)[1]
+        usable = min(usable, free) if topology.node_cpus(spec.node) else free
+    if spec.kind == "file" and spec.path is not None:
+        usable = min(usable, file_system_bytes(spec.path)[1])
+    if spec.kind == "devdax" and spec.path is not None:
+        return checks.check_devdax(spec.path)[0]  # nobody else uses it
+    if spec.pages in ("2m", "1g"):
+        page_bytes = PAGE_BYTES[kinds[0]]
+        return (checks.free_huge_pages(page_bytes) or 0) * page_bytes
+    return int(usable * room.SHARE)
+
+
+def capacity_bytes(spec: MemorySpec, machine: Topology) -> int | None:
+    """Return the size of the whole memory; None: not known."""
+    if spec.kind == "file" and spec.path is not None:
+        return file_system_bytes(spec.path)[0]
+    if spec.kind == "devdax" and spec.path is not None:
+        return checks.check_devdax(spec.path)[0]
+    node = spec.node if spec.node is not None else machine.node
+    return topology.node_memory_bytes(node)[0] or None if node is not None else None
+
+
+def technology(spec: MemorySpec, machine: Topology, direct: bool) -> Technology:
+    """Return what the memory is made of as far as the system tells."""
+    if spec.kind in ("file", "devdax"):
+        return "pmem" if direct else "file"
+    if spec.node is None or spec.node == machine.node:
+        return "dram"
+    if topology.node_cpus(spec.node):
+        return "remote-dram"
+    return topology.node_technology(spec.node)

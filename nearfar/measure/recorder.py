@@ -1,0 +1,65 @@
+"""A subject that keeps every sample, and first gives back those that an earlier run took.
+
+Everything is measured through it, so that Ctrl-C loses no part and ``--resume`` repeats none: a
+part asks for the same points in the same order again, and is answered from the store.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from nearfar.measure.subject import Facts, Point, Sample, Subject
+
+if TYPE_CHECKING:
+    from nearfar.measure.samples import SampleStore
+
+MOST_IN_MEMORY_BYTES = 512 << 20
+"""Of single accesses' times that an earlier run left; what is beyond is measured again."""
+
+
+class Recorder:
+    """A subject around another."""
+
+    def __init__(self, subject: Subject, store: SampleStore | None) -> None:
+        self._subject = subject
+        self._store = store
+        self._earlier: dict[Point, deque[Sample]] = {}
+        self.taken = 0
+        """Samples measured by this process."""
+        self.replayed = 0
+        """Samples that came from the store."""
+        if store is not None:
+            held = 0
+            for record in store.records():
+                each = record.sample.each_ns
+                held += each.nbytes if each is not None else 0
+                if held > MOST_IN_MEMORY_BYTES and each is not None:
+                    continue
+                self._earlier.setdefault(record.point, deque()).append(record.sample)
+
+    def facts(self) -> Facts:
+        """Return the subject's."""
+        return self._subject.facts()
+
+    def sample(self, point: Point) -> Sample:
+        """Return the next sample of `point` of the earlier run, else measure and keep one."""
+        if earlier := self._earlier.get(point):
+            self.replayed += 1
+            return earlier.popleft()
+        sample = self._subject.sample(point)
+        self.taken += 1
+        if self._store is not None:
+            self._store.append(point, sample)
+        return sample
+
+    def earlier(self, points: Iterable[Point]) -> dict[Point, list[Sample]]:
+        """Take out all samples of `points` that the earlier run left."""
+        found = {point: list(self._earlier.pop(point, ())) for point in points}
+        self.replayed += sum(len(samples) for samples in found.values())
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        # What only one kind of subject has (`cpus`, `clock`) is asked for by name.
+        return getattr(self._subject, name)

@@ -1,0 +1,85 @@
+"""Opens a simulated memory, ``model:NAME``: its truth is known, its samples are all there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.documents import DeviceProfile
+from nearfar.measure.opened import Opened
+from nearfar.measure.settings import Settings
+from nearfar.measure.subject import Facts, Point, Sample, Subject
+
+if TYPE_CHECKING:
+    from nearfar.sim.parameters import DeviceModel
+
+RANDOM = "random:"
+
+
+def open_simulated(settings: Settings) -> Opened:
+    """Open the device that the spec names."""
+    from nearfar.measure.model import ModelSubject
+
+    name = settings.spec.model
+    device: DeviceProfile | None = None
+    if name.startswith(RANDOM):
+        truth: ModelSubject = ModelSubject(_random(name), seed=settings.seed)
+    else:
+        device = _library_device(name)
+        truth = ModelSubject(device, seed=settings.seed)
+    subject: Subject = Bounded(truth, settings)
+    facts = subject.facts()
+    return Opened(
+        subject=subject,
+        what=f"the simulated {name}",
+        citation=f"measured by nearfar measure on its own simulation of {name}",
+        technology=device.technology if device is not None else "emulated",
+        capacity_bytes=device.capacity_bytes if device is not None else None,
+        durable=device.durable if device is not None else False,
+        persists_through=device.persists_through if device is not None else "",
+        llc_bytes=facts.llc_bytes,
+        facts={"simulated": name, "seed_of_noise": str(settings.seed)},
+    )
+
+
+def _random(name: str) -> DeviceModel:
+    from nearfar.measure.synthetic import synthetic
+
+    return synthetic(int(name.removeprefix(RANDOM)))
+
+
+def _library_device(name: str) -> DeviceProfile:
+    from nearfar.devices.library import load_device
+
+    return load_device(name)
+
+
+class Bounded:
+    """A simulated memory with fewer threads or smaller regions, as asked for."""
+
+    def __init__(self, subject: Subject, settings: Settings) -> None:
+        from dataclasses import replace
+
+        self._subject = subject
+        facts = subject.facts()
+        if settings.threads is not None:
+            facts = replace(facts, threads=min(facts.threads, settings.threads))
+        if settings.largest_bytes:
+            largest = min(facts.largest_bytes, settings.largest_bytes)
+            facts = replace(
+                facts,
+                largest_bytes=largest,
+                buffer_bytes=min(facts.buffer_bytes, settings.largest_bytes),
+            )
+        if settings.spec.pages is not None:
+            from nearfar.measure.spec import PAGE_BYTES
+
+            facts = replace(facts, page_sizes=(PAGE_BYTES[settings.spec.pages],))
+        self._facts = facts
+
+    def facts(self) -> Facts:
+        """Return the facts, as bounded."""
+        return self._facts
+
+    def sample(self, point: Point) -> Sample:
+        """Return the simulated memory's."""
+        return self._subject.sample(point)
