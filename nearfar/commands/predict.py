@@ -40,7 +40,8 @@ def predict(
     Parameters
     ----------
     model
-        inversion, misses, latency-ratio or null; the last three are shown beside it in any case.
+        inversion; traffic (bytes over bandwidth), xmem (effective latency of each pattern); or misses,
+        latency-ratio, null, which are shown beside any other.
     phase
         Only this phase of the profile; repeat for several. Default: all.
     llc

@@ -1,0 +1,61 @@
+"""Bytes over bandwidth: for programs that memory's bandwidth alone holds back.
+
+The NVDIMM thesis' model (time = traffic / STREAM bandwidth), with reads and writes apart, both
+memories drawn upon at once, and near time that traffic does not explain left as it is. It knows no
+latency: for a chase it is a lower bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.documents.prediction import Bound
+from nearfar.predict.memory import Memory
+from nearfar.predict.model import MODELS, Model
+from nearfar.predict.traffic import (
+    CHASE,
+    COLUMNS,
+    INDEPENDENT,
+    STORE,
+    STORE_STREAM,
+    STREAM,
+    WRITE_BACK,
+    WRITE_BACK_STREAM,
+    Array,
+)
+
+
+@MODELS.register("traffic")
+class Traffic(Model):
+    """The longer of both memories' bandwidth times, and what near time leaves over."""
+
+    name = "traffic"
+
+    def times_ns(self, moved: Array) -> Array:
+        """Return other time and the longer bandwidth time, ns."""
+        moved = moved * self.doubt.lines
+        rest = np.maximum(self.total - moved, 0.0)
+        threads = self.phase.concurrency
+        near, far = line_costs_ns(self.near, threads), line_costs_ns(self.far, threads)
+        before = float(self.total @ near)
+        # Where it ran faster than near bandwidth allows, the figures are too low alike.
+        scale = min(1.0, self.near_time_ns / before) if before > 0 else 1.0
+        other_ns = self.near_time_ns - scale * before
+        return np.asarray(other_ns + scale * np.maximum(rest @ near, moved @ far))
+
+    def bound(self) -> Bound:
+        """Bandwidth, where it takes more than half of the time with everything far."""
+        far_ns = float(self.total @ line_costs_ns(self.far, self.phase.concurrency))
+        return "bandwidth" if far_ns > 0.5 * float(self.times_ns(self.total)) else "compute"
+
+
+def line_costs_ns(memory: Memory, threads: float) -> Array:
+    """Return the bandwidth time of a line by column, ns of CPU time while `threads` share it.
+
+    A stream takes at least what one core needs for it alone.
+    """
+    costs = np.zeros(COLUMNS)
+    costs[[CHASE, INDEPENDENT, STORE]] = memory.read_ns[0] * threads
+    costs[[STREAM, STORE_STREAM]] = max(memory.read_ns[1] * threads, memory.core_stream_ns)
+    costs[WRITE_BACK], costs[WRITE_BACK_STREAM] = (ns * threads for ns in memory.write_ns)
+    return costs
