@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from nearfar.base.units import format_bytes
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine import Cache, Node
+from nearfar.machine.render_measured import measured_sections
 
 WIDTH = 96
 """Columns of wrapped lines: a terminal of 100 shows them whole."""
@@ -111,6 +112,7 @@ def _sections(machine: MachineProfile) -> Iterator[tuple[str, list[str]]]:
         or ["none"],
     )
     yield "virtual", [machine.virtualisation]
+    yield from measured_sections(machine)
     yield (
         "usable",
         [f"{ability.name}: {ability.detail}" for ability in machine.abilities if ability.usable],

@@ -1,0 +1,159 @@
+"""Latency and bandwidth of every node's memory from every node with CPUs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.statistics import median_estimate
+from nearfar.base.units import format_bytes
+from nearfar.documents.machine import MatrixEntry, Node
+from nearfar.measure import room, topology
+from nearfar.measure.competing import DURATION_NS, WARM_UP_NS
+from nearfar.measure.obtain import source_of
+from nearfar.measure.sampler import TIMED_ACCESSES, WARM_UP_ACCESSES
+from nearfar.measure.spec import MemorySpec
+
+if TYPE_CHECKING:
+    from nearfar._measure import Memory
+
+ROUNDS = 9
+
+Progress = Callable[[str, float], None]
+
+
+class Prober(Protocol):
+    """What measures one memory from the CPUs of several nodes."""
+
+    def latency_ns(self, cpus: Sequence[int]) -> float:
+        """Return ns of a random chase by the first of `cpus`."""
+
+    def read_gb_per_s(self, cpus: Sequence[int]) -> float:
+        """Return GB/s that all `cpus` read together."""
+
+
+@dataclass(frozen=True)
+class NodePair:
+    """CPUs of one node, and a memory of another or the same."""
+
+    cpu_node: int
+    cpus: tuple[int, ...]
+    memory_node: int
+
+
+def pairs(nodes: Sequence[Node], allowed: set[int], root: Path = Path("/")) -> list[NodePair]:
+    """Return all pairs, by memory; `allowed`: CPUs this process may use."""
+    with_cpus = [
+        (node.id, topology.detect(root, allowed & set(node.cpus)).cpus)
+        for node in nodes
+        if allowed & set(node.cpus)
+    ]
+    return [
+        NodePair(cpu_node, cpus, memory.id)
+        for memory in nodes
+        if memory.memory_bytes
+        for cpu_node, cpus in with_cpus
+    ]
+
+
+def measure_matrix(
+    nodes: Sequence[Node],
+    progress: Progress = lambda _what, _share: None,
+    *,
+    prober: Callable[[int], Prober] | None = None,
+    rounds: int = ROUNDS,
+) -> tuple[list[MatrixEntry], list[str]]:
+    """Return an entry for every pair of nodes, and what has to be said of those left out.
+
+    One memory at a time is taken; from the CPUs of every node once a round. `prober` makes what
+    measures the memory of a node (default: this machine's).
+    """
+    machine = topology.detect()
+    make = prober or (lambda node: RealProber(node, machine))
+    wanted = pairs(nodes, os.sched_getaffinity(0))
+    by_memory: dict[int, list[NodePair]] = {}
+    for pair in wanted:
+        by_memory.setdefault(pair.memory_node, []).append(pair)
+    entries: list[MatrixEntry] = []
+    warnings: list[str] = []
+    for done, (memory_node, of_node) in enumerate(by_memory.items()):
+        what = f"nodes {done + 1} of {len(by_memory)}: memory of node {memory_node}"
+        progress(what, done / len(by_memory))
+        try:
+            probe = make(memory_node)
+        except NearfarError as error:
+            warnings.append(f"memory of node {memory_node} was not measured: {error}")
+            continue
+        ns: dict[NodePair, list[float]] = {pair: [] for pair in of_node}
+        rates: dict[NodePair, list[float]] = {pair: [] for pair in of_node}
+        for number in range(rounds):
+            for pair in of_node:
+                ns[pair].append(probe.latency_ns(pair.cpus))
+                rates[pair].append(probe.read_gb_per_s(pair.cpus))
+            progress(what, (done + (number + 1) / rounds) / len(by_memory))
+        entries += _entries(ns, rates)
+    return sorted(entries, key=lambda one: (one.cpu_node, one.memory_node)), warnings
+
+
+def _entries(
+    ns: dict[NodePair, list[float]], rates: dict[NodePair, list[float]]
+) -> Iterator[MatrixEntry]:
+    for pair, values in ns.items():
+        latency, rate = median_estimate(values), median_estimate(rates[pair])
+        yield MatrixEntry(
+            cpu_node=pair.cpu_node,
+            memory_node=pair.memory_node,
+            latency_ns=latency.value,
+            latency_low_ns=latency.low,
+            latency_high_ns=latency.high,
+            read_gb_per_s=rate.value,
+            read_low_gb_per_s=rate.low,
+            read_high_gb_per_s=rate.high,
+        )
+
+
+class RealProber:
+    """The memory of one node, held while it lives; chases and reads go over all of it."""
+
+    def __init__(self, node: int, machine: topology.Topology) -> None:
+        """Take memory of `node`: eight times the last-level cache, less where memory is short."""
+        wanted = max(
+            room.CACHES_PER_REGION * machine.llc_bytes,
+            room.CACHES_PER_REGION // 2 * machine.total_llc_bytes,
+        )
+        available = room.available_bytes()
+        if node in machine.nodes:
+            free = topology.node_memory_bytes(node)[1]
+            # Memory without CPUs need not count as available to the rest of the system.
+            available = min(available, free) if topology.node_cpus(node) else free
+        size = min(wanted, int(available * room.SHARE)) // (2 << 20) * (2 << 20)
+        if size < room.SMALLEST_USEFUL_BYTES:
+            raise NearfarError(
+                f"only {format_bytes(available)} are free there", ExitCode.MACHINE_LACKS
+            )
+        spec = MemorySpec("node", node=node) if node in machine.nodes else MemorySpec("dram")
+        self._memory: Memory = source_of(spec, machine)(size, "thp")
+
+    def latency_ns(self, cpus: Sequence[int]) -> float:
+        """Return ns of a random chase by the first of `cpus`; another spins to stay awake."""
+        from nearfar import _measure
+
+        beside = [_measure.Worker(cpus[-1])] if len(cpus) > 1 else []
+        worker = _measure.Worker(cpus[0], "chase", memory=self._memory)
+        timing = _measure.time_alone(worker, TIMED_ACCESSES, WARM_UP_ACCESSES, beside=beside)
+        return float(timing.ns)
+
+    def read_gb_per_s(self, cpus: Sequence[int]) -> float:
+        """Return GB/s that all `cpus` read together, each its own part."""
+        from nearfar import _measure
+
+        workers = [
+            _measure.Worker(cpu, "read", memory=self._memory, part=part, parts=len(cpus))
+            for part, cpu in enumerate(cpus)
+        ]
+        drawn = _measure.together(workers, DURATION_NS, WARM_UP_NS)
+        return float(sum(one.gb_per_s for one in drawn.each))
