@@ -1,0 +1,172 @@
+"""What a file system costs memory mapped from it: first touch, persisting a line, a chase.
+
+Measured where a file of each kind can be written; kinds that this machine lacks are said.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nearfar.base.errors import NearfarError
+
+KINDS = ("tmpfs", "ext4", "xfs", "ext4-dax", "xfs-dax", "devdax")
+
+FILE_BYTES = 64 << 20
+"""16,384 pages: a first touch of all takes some 10 ms, and is known to a few per cent."""
+
+PERSISTED = 200
+"""Lines persisted one by one: on a disk each takes up to milliseconds."""
+
+PAGE_BYTES = 4096
+LINE_BYTES = 64
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder on one kind of file system, or a device."""
+
+    kind: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Measured on one place."""
+
+    place: Place
+    touch_ns: float
+    """First write to a page of a new file, a page."""
+    kernel_share: float
+    """Of that time, in the kernel."""
+    again_ns: float
+    """The same writes again: mapped and, as far as it fits, cached."""
+    persist_ns: float | None
+    """A line written and its page made durable by msync, median."""
+    chase_ns: float | None
+    """Of a dependent random read; None where it could not be measured."""
+
+
+def find_places(
+    mounts: str, folders: Iterable[Path], devices: Iterable[Path] = ()
+) -> dict[str, Place]:
+    """Return a writable place of every kind there is, from the text of /proc/mounts.
+
+    `folders` are tried first, each on the mount that holds it; then the mount points themselves,
+    for file systems mounted with DAX. `devices` are character devices of persistent memory.
+    """
+    table = [line.split() for line in mounts.splitlines() if len(line.split()) >= 4]
+    kinds = {_unescaped(mount): _kind(kind, options) for _, mount, kind, options, *_ in table}
+    found: dict[str, Place] = {}
+    for folder in [*folders, *(Path(m) for m, kind in kinds.items() if kind.endswith("-dax"))]:
+        resolved = folder.resolve()
+        holders = [m for m in kinds if resolved.is_relative_to(m)]
+        if not holders or not os.access(resolved, os.W_OK):
+            continue
+        kind = kinds[max(holders, key=len)]
+        if kind in KINDS:
+            found.setdefault(kind, Place(kind, resolved))
+    for device in devices:
+        if os.access(device, os.R_OK | os.W_OK):
+            found.setdefault("devdax", Place("devdax", device))
+    return found
+
+
+def here() -> dict[str, Place]:
+    """Return this machine's places."""
+    try:
+        mounts = Path("/proc/mounts").read_text()
+    except OSError:
+        return {}
+    folders = [Path("/dev/shm"), Path(tempfile.gettempdir()), Path.cwd(), Path.home()]
+    return find_places(mounts, folders, sorted(Path("/dev").glob("dax*")))
+
+
+def measure(place: Place) -> Cost:
+    """Measure one place; medians of `ROUNDS`. Leaves nothing behind.
+
+    A device is only chased: its pages are always there, and it takes no msync.
+    """
+    if place.kind == "devdax":
+        return Cost(place, 0.0, 0.0, 0.0, None, _chase_ns(f"devdax:{place.path}"))
+    rounds = [_touch(place.path) for _ in range(ROUNDS)]
+    touch, share, again = (float(np.median(values)) for values in zip(*rounds, strict=True))
+    return Cost(
+        place=place,
+        touch_ns=touch,
+        kernel_share=share,
+        again_ns=again,
+        persist_ns=_persist_ns(place.path),
+        chase_ns=_chase_ns(f"file:{place.path}"),
+    )
+
+
+def _touch(folder: Path) -> tuple[float, float, float]:
+    """Return ns a page of a first touch, the kernel's share of it, and ns of touching again."""
+    pages = FILE_BYTES // PAGE_BYTES
+    with tempfile.TemporaryFile(dir=folder) as file:
+        os.truncate(file.fileno(), FILE_BYTES)
+        with mmap.mmap(file.fileno(), FILE_BYTES) as mapped:
+            view = np.frombuffer(mapped, dtype=np.uint8)
+            first = view[::PAGE_BYTES]
+            before = resource.getrusage(resource.RUSAGE_SELF)
+            start = time.perf_counter_ns()
+            first[:] = 1
+            touched = time.perf_counter_ns() - start
+            after = resource.getrusage(resource.RUSAGE_SELF)
+            start = time.perf_counter_ns()
+            first[:] = 2
+            again = time.perf_counter_ns() - start
+            del first, view
+    kernel, user = after.ru_stime - before.ru_stime, after.ru_utime - before.ru_utime
+    share = kernel / (kernel + user) if kernel + user > 0 else 0.0
+    return touched / pages, share, again / pages
+
+
+def _persist_ns(folder: Path) -> float:
+    dice = np.random.default_rng(1)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        os.truncate(file.fileno(), FILE_BYTES)
+        with mmap.mmap(file.fileno(), FILE_BYTES) as mapped:
+            times = []
+            for page in dice.integers(0, FILE_BYTES // PAGE_BYTES, PERSISTED):
+                at = int(page) * PAGE_BYTES
+                start = time.perf_counter_ns()
+                mapped[at : at + LINE_BYTES] = b"\1" * LINE_BYTES
+                mapped.flush(at, PAGE_BYTES)
+                times.append(time.perf_counter_ns() - start)
+    return float(np.median(times))
+
+
+def _chase_ns(spec: str) -> float | None:
+    """Return ns a dependent read with small pages, by nearfar's own kernel."""
+    from nearfar.measure.open_subject import open_subject
+    from nearfar.measure.subject import Point
+
+    try:
+        subject = open_subject(spec, quick=True, threads=1, largest_bytes=FILE_BYTES, spin=False)
+    except NearfarError:
+        return None
+    page_bytes = subject.facts().page_sizes[-1]
+    point = Point("latency", "chase", page_bytes, FILE_BYTES)
+    return float(np.median([subject.sample(point).value for _ in range(ROUNDS)]))
+
+
+def _kind(kind: str, options: str) -> str:
+    named = options.split(",")
+    dax = any(option in ("dax", "dax=always") for option in named)
+    return f"{kind}-dax" if dax else kind
+
+
+def _unescaped(mount: str) -> str:
+    """Return a mount point as it is called: /proc/mounts writes blanks in octal."""
+    return mount.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
