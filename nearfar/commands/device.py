@@ -89,16 +89,20 @@ def show(
 
 @app.command
 def compare(
-    first: str, second: str, *, json_: JsonOption = False, quiet: QuietOption = False
+    first: str, *others: str, json_: JsonOption = False, quiet: QuietOption = False
 ) -> None:
-    """Compare two devices quantity by quantity.
+    """Compare devices quantity by quantity; of one alone, find the closest in the library.
+
+    Closeness is the root mean square of the logarithms of the ratios of the figures that both
+    have: latencies weigh 1, bandwidths and granularity 0.5, the shape of the curve under load 1;
+    what the other lacks counts as half as much again. 0.1 is about 10 % apart in everything.
 
     Parameters
     ----------
     first
         Name or path; the base of the ratios.
-    second
-        Name or path.
+    others
+        Names or paths. Without any: the three closest devices of the library are compared.
     json_
         Print JSON.
     quiet
@@ -107,16 +111,47 @@ def compare(
     from nearfar.devices import tables
     from nearfar.devices.library import load_device
 
-    one, two = load_device(first), load_device(second)
-    found = tables.compare(one, two)
+    one = load_device(first)
+    likenesses = []
+    if not others:
+        from nearfar.devices.closest import closest
+
+        likenesses = closest(one)
+        if not likenesses:
+            raise CommandError(
+                f"device {one.name!r} has too few figures to find its like: name the devices to "
+                "compare it with"
+            )
+        others = tuple(likeness.name for likeness in likenesses)
+    rest = [load_device(name) for name in others]
     if quiet:
         return
+    found = tables.compare_all(one, rest)
     if json_:
-        _print_json({"first": one.name, "second": two.name, "rows": found})
+        _print_json(
+            {
+                "devices": [one.name, *(device.name for device in rest)],
+                # Two keys of each row and of the whole are for two devices only.
+                **({"first": one.name, "second": rest[0].name} if len(rest) == 1 else {}),
+                "rows": found,
+                "closest": [
+                    {
+                        "name": likeness.name,
+                        "title": likeness.title,
+                        "distance": likeness.distance,
+                        "why": likeness.why(),
+                        "shared": likeness.shared,
+                        "lacking": likeness.lacking,
+                    }
+                    for likeness in likenesses
+                ],
+            }
+        )
         return
-    from nearfar.devices.render import print_comparison
+    from nearfar.devices.render import print_closest, print_comparison
 
-    print_comparison(one, two, found)
+    print_comparison(one, rest, found)
+    print_closest(likenesses)
 
 
 @app.command

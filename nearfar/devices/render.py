@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nearfar.base.units import format_bytes
+from nearfar.devices.closest import Likeness
 from nearfar.devices.tables import half_load, short
 from nearfar.documents.device import BufferFigure, DeviceProfile, InferredFigure, StallFigure
 
@@ -175,25 +176,38 @@ def stall_title(stall: StallFigure) -> str:
 
 
 def print_comparison(
-    first: DeviceProfile, second: DeviceProfile, found: list[dict[str, Any]]
+    first: DeviceProfile, others: list[DeviceProfile], found: list[dict[str, Any]]
 ) -> None:
-    """Print two devices beside each other."""
-    table = _table("quantity", first.name, second.name, "ratio")
+    """Print devices beside each other, each with its ratio to the first."""
+    columns = ["quantity", first.name]
+    for other in others:
+        columns += [other.name, "ratio"]
+    table = _table(*columns)
     for row in found:
-        ratio = f"{row['ratio']:.2f}x" if row["ratio"] is not None else "-"
-        table.add_row(
-            f"{row['quantity']}, {row['unit']}",
-            _number(row["first"], mark=row["first_how"] == "assumed"),
-            _number(row["second"], mark=row["second_how"] == "assumed"),
-            ratio,
-        )
+        cells = [_number(row["values"][0], mark=row["hows"][0] == "assumed")]
+        for value, how, ratio in zip(
+            row["values"][1:], row["hows"][1:], row["ratios"], strict=True
+        ):
+            cells += [
+                _number(value, mark=how == "assumed"),
+                f"{ratio:.2f}x" if ratio is not None else "-",
+            ]
+        table.add_row(f"{row['quantity']}, {row['unit']}", *cells)
     console = Console()
     console.print(table)
-    console.print(
-        f"ratio: {second.name} over {first.name}; ~ assumed, or the figure nearest in kind "
-        "stands in",
-        style="dim",
-    )
+    over = f"{others[0].name} over {first.name}" if len(others) == 1 else f"over {first.name}"
+    console.print(f"ratio: {over}; ~ assumed, or the figure nearest in kind stands in", style="dim")
+
+
+def print_closest(likenesses: list[Likeness]) -> None:
+    """Print which devices of the library are closest, and why."""
+    console = Console()
+    for place, one in enumerate(likenesses):
+        lead = "closest in the library" if place == 0 else "then"
+        console.print(
+            f"{lead}: [bold]{one.name}[/bold] ({escape(one.why())}; distance {one.distance:.2f})",
+            highlight=False,
+        )
 
 
 def _table(*columns: str) -> Table:

@@ -105,6 +105,35 @@ def compare(first: DeviceProfile, second: DeviceProfile) -> list[dict[str, Any]]
     ]
 
 
+def compare_all(first: DeviceProfile, others: list[DeviceProfile]) -> list[dict[str, Any]]:
+    """Return each quantity that any of the devices has, of all of them, and over the first's.
+
+    Of exactly two devices a row also has the keys of `compare`.
+    """
+    tables = [rows(device) for device in (first, *others)]
+    found = []
+    for of_all in zip(*tables, strict=True):
+        values = [row.value for row in of_all]
+        if all(value is None for value in values):
+            continue
+        base = values[0]
+        found.append(
+            {
+                "quantity": of_all[0].quantity,
+                "unit": of_all[0].unit,
+                "values": values,
+                "hows": [row.how for row in of_all],
+                "notes": [row.note for row in of_all],
+                "ratios": [
+                    value / base if base and value is not None else None for value in values[1:]
+                ],
+            }
+        )
+    if len(others) == 1:
+        return [old | new for old, new in zip(compare(first, others[0]), found, strict=True)]
+    return found
+
+
 def row_dicts(device: DeviceProfile) -> list[dict[str, Any]]:
     """Return `rows` as JSON objects."""
     return [asdict(row) for row in rows(device)]

@@ -3,10 +3,15 @@
 Read: latency and bandwidth matrix (one pair of nodes, --nodes), peak injection and maximum
 bandwidths, loaded latency, idle latency. 1 MB/s is 1e6 B/s, as MLC says itself. Cache-to-cache
 tables hold no memory and are passed over.
+
+Peak injection and loaded latency load every node from its own cores at once: where a matrix in the
+same file says how many nodes there are, their bandwidths are divided by it, and they are left out
+where another node's memory is asked for.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -49,14 +54,22 @@ def _read(path: Path, options: Options) -> Found:
     found = Found()
     text = text_of(path)
     sections = _sections(text)
+    nodes = _loaded_nodes(text, sections)
+    if nodes > 1:
+        found.notes.append(
+            f"peak and loaded bandwidths are of {nodes} nodes at once and were divided by {nodes}"
+        )
     readers: dict[str, Callable[[Path, Lines, Options, Found], None]] = {
         "latency": _latency,
-        "peak": _peak,
+        "peak": functools.partial(_peak, nodes=nodes),
         "matrix": _matrix,
-        "loaded": _loaded,
+        "loaded": functools.partial(_loaded, nodes=nodes),
     }
+    local = options.nodes[0] == options.nodes[1]
     for name, lines in sections:
-        if name in readers:
+        if name in ("peak", "loaded") and not local:
+            found.notes.append(f"MLC's {name} table is of each node's own memory: left out")
+        elif name in readers:
             readers[name](path, lines, options, found)
     for line, row in enumerate(text.splitlines(), start=1):
         if match := IDLE.search(row):
@@ -81,6 +94,20 @@ def _sections(text: str) -> list[tuple[str, Lines]]:
         if found:
             found[-1][1].append((line, row))
     return found
+
+
+def _loaded_nodes(text: str, sections: list[tuple[str, Lines]]) -> int:
+    """Return on how many nodes cores load their own memory; 1 where that is not known."""
+    command = re.search(r"Command line parameters:(.*)", text)
+    if command is not None and re.search(r"\s-[kmo]", command[1]):
+        return 1  # chosen CPUs or a file of them: not every node alike
+    rows = [
+        sum(1 for _, row in lines[1:] if row.split()[:1] and row.split()[0].isdigit())
+        for name, lines in sections
+        if name in ("latency", "matrix")
+    ]
+    loads = any(name in ("peak", "loaded") for name, _ in sections)
+    return max(rows, default=1) if loads else 1
 
 
 def _latency(path: Path, lines: Lines, options: Options, found: Found) -> None:
@@ -162,7 +189,7 @@ def _cell(path: Path, lines: Lines, options: Options, found: Found, what: str) -
     return number(path, line, f"the {what}", values[columns.index(memory)])
 
 
-def _peak(path: Path, lines: Lines, options: Options, found: Found) -> None:
+def _peak(path: Path, lines: Lines, options: Options, found: Found, *, nodes: int) -> None:
     before = len(found.bandwidth)
     for line, row in lines[1:]:
         match = RATE.match(row)
@@ -174,14 +201,18 @@ def _peak(path: Path, lines: Lines, options: Options, found: Found) -> None:
             BandwidthFigure(
                 operation=operation,
                 read_share=share,
-                value_gb_per_s=round(number(path, line, match[1], match[2]) / 1e3, 4),
-                how=options.how,
+                value_gb_per_s=round(number(path, line, match[1], match[2]) / 1e3 / nodes, 4),
+                how="fitted" if nodes > 1 else options.how,
                 source=SOURCE,
-                note="; ".join(part for part in (note, "MLC, all sockets at once") if part),
+                note="; ".join(part for part in (note, _divided(nodes)) if part),
             )
         )
     if len(found.bandwidth) == before:
         raise refuse(path, lines[0][0], "no bandwidths follow: is the file cut short?")
+
+
+def _divided(nodes: int) -> str:
+    return f"MLC, all {nodes} nodes at once, divided by {nodes}" if nodes > 1 else "MLC"
 
 
 def _mixture(name: str) -> tuple[Operation, float | None, str] | None:
@@ -227,7 +258,7 @@ def _traffic(lines: Lines) -> tuple[Operation, float | None, bool]:
     return "read", None, False
 
 
-def _loaded(path: Path, lines: Lines, options: Options, found: Found) -> None:
+def _loaded(path: Path, lines: Lines, options: Options, found: Found, *, nodes: int) -> None:
     points: list[Point] = []
     begun = False
     for line, row in lines[1:]:
@@ -236,7 +267,7 @@ def _loaded(path: Path, lines: Lines, options: Options, found: Found) -> None:
         if match:
             begun = True
             ns = number(path, line, "the latency", match[2])
-            rate = number(path, line, "the bandwidth", match[3]) / 1e3
+            rate = number(path, line, "the bandwidth", match[3]) / 1e3 / nodes
             points.append(checked(path, line, (rate, ns)))
         elif begun and row.strip()[:5].isdigit():
             raise refuse(path, line, f"not a delay, ns and MB/s: {row.strip()!r}")
@@ -254,7 +285,7 @@ def _loaded(path: Path, lines: Lines, options: Options, found: Found) -> None:
         return
     # MLC begins with no delay, which is the highest load.
     family = {1.0 if read_share is None else read_share: points[::-1]}
-    add_curves(found, path, family, options, "MLC")
+    add_curves(found, path, family, options, _divided(nodes))
 
 
 IMPORTERS.register("mlc")(

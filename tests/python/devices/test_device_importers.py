@@ -80,20 +80,23 @@ def test_mlc_tables_and_nodes() -> None:
     found = _read("mlc-constructed.txt")
     assert found.latency[0].value_ns == 80.5
     assert found.latency[0].pattern == "sequential"
-    assert _rates(found, "read")[:2] == [(None, 200.0), (None, 100.0)]
-    assert _rates(found, "nt-store") == [(None, 90.0)]
-    assert (0.75, 180.0) in _rates(found, "mixed")
+    assert _rates(found, "read")[:2] == [(None, 100.0), (None, 100.0)]
+    assert _rates(found, "nt-store") == [(None, 45.0)]
+    assert (0.75, 90.0) in _rates(found, "mixed")
     (curve,) = found.loaded_latency
-    assert curve.points == [(2, 80), (50, 90), (150, 150), (195, 250), (200, 300)]
+    assert curve.points == [(1, 80), (25, 90), (75, 150), (97.5, 250), (100, 300)]
     assert any("CPU node 0 and memory node 0 (--nodes)" in note for note in found.notes)
+    assert any("of 2 nodes at once and were divided by 2" in note for note in found.notes)
     remote = _read("mlc-constructed.txt", Options(nodes=(1, 0)))
     assert remote.latency[0].value_ns == 141.3
-    assert (None, 41.0) in _rates(remote, "read")
+    assert _rates(remote, "read") == [(None, 41.0)]
+    assert remote.loaded_latency == []
 
 
 def test_mlcs_sequential_chase_stands_in_for_a_random_one_and_says_so(tmp_path: Path) -> None:
     found = _read("mlc-constructed.txt", Options(shares=()))
     assert {one.how for one in found.latency if one.pattern == "random"} == {"fitted"}
+    assert not any("assumed" in note for note in found.notes)
     text = (FOLDER / "mlc-constructed.txt").read_text()
     short = tmp_path / "matrix.txt"
     short.write_text(text[: text.index("Measuring Peak")])
