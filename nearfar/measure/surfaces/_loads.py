@@ -130,9 +130,10 @@ def _share(point: Point) -> float:
 
 
 def _traffic_per_payload(point: Point) -> float:
-    if point.read_share is None:
+    """Return lines that cross the bus for each line that the generators touch."""
+    if point.read_share is None or point.generator.startswith("mixed-nt"):
         return 1.0
-    return mixture(_share(point)).traffic_per_payload
+    return 2.0 - point.read_share
 
 
 def _tail(bandwidth_gb_per_s: float, samples: Sequence[Sample]) -> Tail | None:

@@ -46,7 +46,7 @@ class Idle(Surface):
             Point("latency", "chase", plan.page_bytes, region, stride_bytes=stride)
             for stride in strides
             # Fewer lines than that would be held by caches, whatever the memory does.
-            if region // stride * 64 > 2 * plan.facts.llc_bytes
+            if region // stride * 64 >= 2 * plan.facts.llc_bytes
         ]
         return found
 

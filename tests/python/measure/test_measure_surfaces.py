@@ -1,0 +1,198 @@
+"""Surfaces: which points they ask for, and the figures that made-up samples give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nearfar.base.errors import NearfarError
+from nearfar.measure.subject import Facts, Point, Sample
+from nearfar.measure.surfaces import SURFACES, Plan, all_surfaces
+from nearfar.measure.surfaces._shares import mixture, traffic_share
+from nearfar.measure.surfaces.bandwidth import KERNELS as BANDWIDTH
+from nearfar.measure.surfaces.chains import CHAINS
+from nearfar.measure.surfaces.writes import INSTRUCTIONS
+
+GENERAL = {"chase", "chase-sequential", "chains", "read-strided", "write-strided"}
+MIXED = {name + ending for name in ("mixed", "mixed-nt") for ending in ("", "-random")}
+
+FACTS = Facts(
+    page_sizes=(2 << 20, 4096),
+    largest_bytes=256 << 20,
+    buffer_bytes=256 << 20,
+    threads=4,
+    kernels=frozenset(GENERAL | MIXED | set(BANDWIDTH) | set(INSTRUCTIONS)),
+    llc_bytes=32 << 20,
+    timer_overhead_ns=20.0,
+    timer_resolution_ns=1.0,
+)
+
+
+def plan(*, quick: bool = True, **changes) -> Plan:
+    return Plan(replace(FACTS, **changes), quick)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_points_are_distinct_and_within_what_the_subject_can(quick: bool) -> None:
+    chosen = plan(quick=quick)
+    found = [point for one in all_surfaces().values() for point in one.points(chosen)]
+    assert len(set(found)) == len(found)
+    for point in found:
+        assert point.kernel in FACTS.kernels
+        assert point.region_bytes <= FACTS.largest_bytes
+        assert point.threads <= FACTS.threads
+        assert point.page_bytes in FACTS.page_sizes
+        assert not point.generator or point.generator in FACTS.kernels
+
+
+def test_the_full_list_has_all_that_the_issue_asks_for() -> None:
+    chosen = plan(quick=False)
+    points = {name: one.points(chosen) for name, one in all_surfaces().items()}
+    assert {point.chains for point in points["chains"]} == set(CHAINS) == {*CHAINS, 1, 32}
+    assert {point.kernel for point in points["writes"]} >= set(INSTRUCTIONS)
+    shares = {
+        traffic_share(point.kernel, point.read_share)
+        for point in points["mixture"]
+        if point.read_share is not None
+    }
+    assert shares == {step / 10 for step in range(11)}
+    of_few_reads = [p for p in points["mixture"] if traffic_share(p.kernel, p.read_share) < 0.5]
+    assert {p.kernel.removesuffix("-random") for p in of_few_reads} == {"mixed-nt"}
+    sizes = {point.access_bytes for point in points["bandwidth"]}
+    assert sizes == {64, 128, 256, 512, 1024, 4096, 16384}
+    assert {point.threads for point in points["bandwidth"]} == {1, 2, 4}
+    assert all(point.each for point in points["loaded-writes"])
+    timed = {replace(p, each=False, accesses=0) for p in points["loaded"] if p.each}
+    assert timed == {p for p in points["loaded"] if not p.each}, "a tail for every load"
+
+
+def test_what_predictions_need_is_in_the_short_list_too() -> None:
+    chosen = plan()
+    points = [point for one in all_surfaces().values() for point in one.points(chosen)]
+    for page_bytes in FACTS.page_sizes:
+        assert [p.chains for p in points if p.kernel == "chains" and p.page_bytes == page_bytes]
+        smallest = min(p.region_bytes for p in points if p.kernel == "chase")
+        assert smallest <= 32 << 10
+    pairs = {(p.kernel, p.threads) for p in points if p.figure == "bandwidth"}
+    for kernel in ("read", "read-random", "write", "nt-store", "nt-store-random"):
+        assert {(kernel, 1), (kernel, 4)} <= pairs
+
+
+def test_one_thread_and_missing_kernels_leave_out_and_say_so() -> None:
+    alone = plan(threads=1)
+    assert SURFACES.get("loaded").points(alone) == []
+    assert "second CPU" in SURFACES.get("loaded").lacking(alone)
+    bare = plan(kernels=frozenset({"chase", "read"}))
+    points = [point for one in all_surfaces().values() for point in one.points(bare)]
+    assert {point.kernel for point in points} == {"chase", "read"}
+    assert {p.generator for p in points if p.generator} == {"read"}, "the plain kernel stands in"
+    assert "nt-store" in SURFACES.get("bandwidth").lacking(bare)
+    assert "clwb" in SURFACES.get("writes").lacking(bare)
+
+
+def test_an_unknown_surface_names_the_nearest() -> None:
+    with pytest.raises(NearfarError, match="did you mean 'bandwidth'"):
+        all_surfaces(["bandwith"])
+
+
+@pytest.mark.parametrize("share", [-0.01, 1.01])
+def test_a_read_share_beyond_all_is_refused(share: float) -> None:
+    with pytest.raises(NearfarError, match="between 0 % and 100 %"):
+        mixture(share)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.49, 0.5, 0.667, 0.9, 1.0])
+def test_shares_of_traffic_and_of_lines_are_each_others_inverse(share: float) -> None:
+    chosen = mixture(share)
+    assert traffic_share(chosen.kernel, chosen.line_share) == pytest.approx(share, abs=1e-4)
+    # Lines that cross the bus: those loaded, those stored, and those read for ownership.
+    stored = 1 - chosen.line_share
+    owned = 0.0 if chosen.kernel == "mixed-nt" else stored
+    assert chosen.traffic_per_payload == pytest.approx(chosen.line_share + stored + owned)
+    assert (chosen.line_share + owned) / chosen.traffic_per_payload == pytest.approx(
+        share, abs=1e-4
+    )
+
+
+def test_idle_figures_name_the_largest_region_of_the_largest_pages() -> None:
+    points = SURFACES.get("idle").points(plan())
+    samples = {
+        point: [Sample(float(point.region_bytes + point.page_bytes))] * 4 for point in points
+    }
+    found = SURFACES.get("idle").figures(samples, plan()).latency
+    whole = [one for one in found if one.region_bytes is None]
+    assert {one.pattern for one in whole} == {"random", "sequential"}
+    assert {one.value_ns for one in whole} == {(256 << 20) + (2 << 20)}
+    assert {one.stride_bytes for one in found if one.pattern == "strided"} == {256}
+
+
+def test_writes_are_called_by_their_instruction() -> None:
+    points = SURFACES.get("writes").points(plan())
+    samples = {point: [Sample(150.0)] * 4 for point in points}
+    found = SURFACES.get("writes").figures(samples, plan()).latency
+    assert {one.instruction for one in found} == {text for text, _ in INSTRUCTIONS.values()}
+    assert all(one.operation != "read" for one in found)
+    assert {one.region_bytes for one in found} >= {None, 256 << 20}
+
+
+def test_bandwidth_has_each_count_the_best_and_lines_apart_from_larger_accesses() -> None:
+    samples = {
+        Point("bandwidth", "read", 4096, 1 << 28, threads=threads): [Sample(value)] * 4
+        for threads, value in ((1, 10.0), (2, 19.0), (4, 18.0))
+    }
+    random = Point("bandwidth", "read-random", 4096, 1 << 28, threads=4)
+    samples[random] = [Sample(5.0)] * 4
+    samples[replace(random, access_bytes=4096)] = [Sample(15.0)] * 4
+    found = SURFACES.get("bandwidth").figures(samples, plan()).bandwidth
+    assert [(one.threads, one.value_gb_per_s) for one in found if one.pattern == "sequential"] == [
+        (1, 10.0),
+        (2, 19.0),
+        (4, 18.0),
+        (None, 19.0),
+    ]
+    best = [one for one in found if one.pattern == "random" and one.threads is None]
+    assert [(one.access_bytes, one.value_gb_per_s) for one in best] == [(64, 5.0)]
+
+
+def loaded_samples(kernel: str = "chase") -> dict[Point, list[Sample]]:
+    drawn = {None: (0.0, 100.0), 2000.0: (2.0, 101.0), 200.0: (30.0, 140.0), 0.0: (20.0, 200.0)}
+    samples = {}
+    for pause, (bandwidth, ns) in reversed(drawn.items()):
+        point = Point(
+            "loaded", kernel, 4096, 1 << 28, generator="mixed", pause_ns=pause, read_share=0.5
+        )
+        times = np.full(1000, ns, np.float32)
+        times[:5] = 10 * ns
+        samples[point] = [Sample(ns, bandwidth)] * 3
+        samples[replace(point, each=True, accesses=1000)] = [Sample(ns, bandwidth, times)] * 3
+    return samples
+
+
+def test_loaded_curves_rise_in_load_keep_what_is_odd_and_count_all_traffic() -> None:
+    (curve,) = SURFACES.get("loaded").figures(loaded_samples(), plan()).loaded_latency
+    # Half loads, half stores that read their line first: 3 lines cross the bus for 2 touched.
+    assert curve.read_share == pytest.approx(2 / 3, abs=1e-4)
+    assert [point[0] for point in curve.points] == pytest.approx([0.64, 3.0, 45.0, 30.0])
+    assert [point[1] for point in curve.points] == [100.0, 101.0, 140.0, 200.0]
+    assert any("folds back" in oddity for oddity in curve.oddities)
+    assert curve.instruction == "load"
+    assert [tail.p50_ns for tail in curve.tails] == [100.0, 101.0, 140.0, 200.0]
+    assert [tail.p99_9_ns for tail in curve.tails] == [1000.0, 1010.0, 1400.0, 2000.0]
+    assert {tail.accesses for tail in curve.tails} == {3000}
+
+
+def test_loaded_writes_are_of_their_instruction() -> None:
+    samples = {p: taken for p, taken in loaded_samples("persist-clwb").items() if p.each}
+    (curve,) = SURFACES.get("loaded-writes").figures(samples, plan()).loaded_latency
+    assert curve.instruction == "store+clwb"
+    assert len(curve.tails) == len(curve.points) == 4
+
+
+def test_a_subject_that_cannot_say_what_was_drawn_gives_no_curve() -> None:
+    samples = {
+        point: [Sample(100.0, 0.0, one.each_ns) for one in taken]
+        for point, taken in loaded_samples().items()
+    }
+    assert SURFACES.get("loaded").figures(samples, plan()).loaded_latency == []
