@@ -35,6 +35,13 @@ def _run(arguments: list[str]) -> int:
         from nearfar.profile.compiler import main as compiler_main
 
         return int(compiler_main(arguments[0], arguments[1:]))
+    if arguments[:1] == ["measure"] and any(
+        word == "--like" or word.startswith("--like=") for word in arguments
+    ):
+        # What follows is another tool's command line, in its own way of writing options.
+        from nearfar.measure.like import main as like_main
+
+        return like_main(arguments[1:])
     from cyclopts import App, CycloptsError
 
     from nearfar.commands import add_commands

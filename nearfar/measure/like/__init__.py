@@ -1,8 +1,8 @@
 """Measuring by the names people know: ``nearfar measure --like TOOL ARGS...``.
 
-A tool is one module (or folder) here with `SUMMARY`, `HELP` and ``run(arguments, say)``; nothing
-else lists the tools. Its options are its own, written as its users write them; the numbers are
-those of nearfar's kernels.
+A tool is a folder here with `SUMMARY`, `HELP` and ``run(arguments, say)``; nothing else lists the
+tools, and the modules beside them are what they share. Its options are its own, written as its
+users write them; the numbers are those of nearfar's kernels.
 """
 
 from __future__ import annotations
@@ -17,21 +17,14 @@ from typing import Any
 
 from nearfar.base.errors import CommandError, ExitCode, nearest
 
-NOT_TOOLS = ("bench", "real", "model", "repeat")
-"""What the tools share."""
-
 Say = Callable[[str], None]
 """Takes one line of what the tool prints."""
 
 
 def tools() -> dict[str, ModuleType]:
     """Return the tools by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    return {
-        name: importlib.import_module(f"{__name__}.{name}")
-        for name in names
-        if name not in NOT_TOOLS
-    }
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
+    return {name: importlib.import_module(f"{__name__}.{name}") for name in names}
 
 
 def main(arguments: list[str]) -> int:

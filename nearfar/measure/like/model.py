@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nearfar.base.errors import CommandError
 from nearfar.base.units import format_bytes
 from nearfar.measure.like.bench import Chase, HandOff, NodeFacts, Values, Worker
 from nearfar.measure.like.repeat import FEWEST, Effort
 from nearfar.measure.subject import Facts, Point, Subject
+
+SAME_TRAFFIC = {"stream-triad-nt": ("mixed-nt", 2 / 3)}
+"""A model knows what crosses the bus, not in how many arrays it lies: kernel, read share."""
 
 
 class ModelBench:
@@ -50,18 +55,13 @@ class ModelBench:
                 f"a buffer of {format_bytes(chase.size_bytes)} is more than {self.name} can chase "
                 f"({format_bytes(facts.largest_bytes)}): take a smaller -b"
             )
-        for worker in workers:
+        for worker in map(_as_known, workers):
             if worker.kernel not in facts.kernels:
                 raise CommandError(f"{self.name} has no kernel {worker.kernel!r}")
         if len({_kind(worker) for worker in workers}) > 1:
             raise CommandError(
                 f"all threads do the same on {self.name}: take lines of one kind of traffic, one "
                 "buffer and one delay"
-            )
-        if chase is not None and workers and len(workers) != facts.threads - 1:
-            raise CommandError(
-                f"latency under load is measured with all other {facts.threads - 1} threads of "
-                f"{self.name}: leave out -k, -m and -X"
             )
         if workers and any(worker.pause_ns for worker in workers) and chase is None:
             raise CommandError(f"delays go with latency on {self.name}: leave out -T, or take -d0")
@@ -86,7 +86,7 @@ class ModelBench:
 
     def _point(self, chase: Chase | None, workers: list[Worker]) -> Point:
         sizes = self._facts.page_sizes
-        first = workers[0] if workers else None
+        first = _as_known(workers[0]) if workers else None
         pages = (chase or first).pages if chase or first else "default"  # type: ignore[union-attr]
         page = sizes[0] if pages in ("2m", "1g") or len(sizes) == 1 else sizes[-1]
         if chase is None:
@@ -106,12 +106,20 @@ class ModelBench:
             "chase-sequential" if chase.sequential else "chase",
             page,
             chase.size_bytes,
+            threads=len(workers) + 1 if first else 1,
             generator=first.kernel if first else "",
             pause_ns=first.pause_ns if first else None,
             read_share=first.read_share if first else None,
             stride_bytes=chase.stride_bytes if chase.stride_bytes > 64 else 0,
             window_bytes=chase.window_bytes,
         )
+
+
+def _as_known(worker: Worker) -> Worker:
+    if worker.kernel not in SAME_TRAFFIC:
+        return worker
+    kernel, share = SAME_TRAFFIC[worker.kernel]
+    return replace(worker, kernel=kernel, read_share=share)
 
 
 def _kind(worker: Worker) -> tuple[object, ...]:

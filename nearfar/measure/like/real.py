@@ -15,7 +15,7 @@ from nearfar.measure.like.bench import Chase, HandOff, NodeFacts, Place, Values,
 from nearfar.measure.like.repeat import FEWEST, Effort, repeat
 from nearfar.measure.sampler import warm_up_accesses
 from nearfar.measure.settings import native
-from nearfar.measure.spec import MemorySpec, Pages
+from nearfar.measure.spec import PAGE_BYTES, MemorySpec, Pages
 
 if TYPE_CHECKING:
     from nearfar import _measure
@@ -221,10 +221,19 @@ class RealBench:
             spec = MemorySpec("node", node=node, pages=kind)
         else:
             spec = MemorySpec("dram", pages=kind)
-        if place.folder is None and pages in ("2m", "1g"):
-            checks.check_huge_pages(kind, size_bytes)
-        page = 4096 if pages in ("4k", "thp") else (2 << 20 if pages == "2m" else 1 << 30)
+        page = 4096 if pages == "thp" else PAGE_BYTES[kind]
         whole = -(-size_bytes // page) * page
+        if place.folder is None and pages in ("2m", "1g"):
+            free = checks.free_huge_pages(page) or 0
+            if free < whole // page:
+                option = "-L" if pages == "2m" else "-h"
+                raise NearfarError(
+                    f"{option}: a buffer takes {whole // page} reserved pages of "
+                    f"{format_bytes(page)}, and {free} are free: reserve them "
+                    f"(/sys/kernel/mm/hugepages/hugepages-{page >> 10}kB/nr_hugepages), or leave "
+                    f"out {option}",
+                    ExitCode.MACHINE_LACKS,
+                )
         return obtain.source_of(spec, topology.detect())(whole, kind)
 
 

@@ -37,7 +37,7 @@ def run(arguments: list[str], say: Callable[[str], None]) -> dict[str, Any]:
     chosen = parse(arguments)
     from nearfar.measure.open_subject import open_subject
 
-    return probe(open_subject(chosen["memory"]), chosen, say)
+    return probe(open_subject(chosen["memory"], largest_bytes=chosen["largest"]), chosen, say)
 
 
 def parse(arguments: list[str]) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from nearfar.measure.subject import Point
 BLOCKS = (64, 128, 256, 512, 1024, 2048, 4096)
 """Of LENS."""
 
+FEWEST = 8
+"""Blocks of a region: fewer are no random order."""
+
 PERSIST = "persist-nt-store"
 
 
@@ -34,8 +37,8 @@ def _reads(probe: Probe, found: dict[str, Any]) -> None:
     for region in probe.regions(4096):
         values: list[float | None] = []
         for block in BLOCKS:
-            if 4 * block > region:
-                values.append(None)  # fewer than four blocks are no random order
+            if FEWEST * block > region:
+                values.append(None)
                 continue
             point = Point("amplification", "chase", probe.page_bytes, region, access_bytes=block)
             value = probe.value(point)
@@ -60,7 +63,7 @@ def _writes(probe: Probe, found: dict[str, Any]) -> None:
     for region in probe.regions(4096, step=4):
         values: list[float | None] = []
         for size in sizes:
-            if 4 * size > region:
+            if FEWEST * size > region:
                 values.append(None)
                 continue
             point = Point("persist", PERSIST, probe.page_bytes, region, access_bytes=size)

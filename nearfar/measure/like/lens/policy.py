@@ -12,7 +12,8 @@ from typing import Any
 from nearfar.measure.like.lens.probe import Probe, size_name
 from nearfar.measure.subject import Point
 
-REGIONS = (256, 4096, 65536, 1 << 20)
+REGIONS = (2048, 4096, 65536, 1 << 20)
+"""From eight accesses on."""
 PERCENTILES = (50.0, 99.0, 99.9, 99.99)
 ACCESSES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 KINDS = ("persist-nt-store", "persist-clwb")

@@ -187,7 +187,8 @@ def _value(option: Option, text: str | None) -> Value:
 
 def _check(found: Arguments) -> None:
     """Refuse what excludes each other."""
-    for one, other in EXCLUDING:
+    for pair in EXCLUDING:
+        one, other = pair[0], pair[1]
         if found.has(one) and found.has(other) and found.mode != "memory_bandwidth_scan":
             raise CommandError(f"-{one} and -{other} exclude each other: leave one out")
     if found.options.get("e") is True and "-e1" in found.words:
