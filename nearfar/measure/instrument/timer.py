@@ -13,9 +13,9 @@ from nearfar.measure.subject import Facts, Point
 TIMED = 20_000
 """Accesses timed singly: the median of so many is known to far less than a nanosecond."""
 
-COARSE = 0.1
-"""Resolution over latency from which single accesses fall on visible steps: beyond it percentiles
-of single accesses are the timer's, not the memory's."""
+COARSE = 0.2
+"""Resolution over latency from which percentiles of single accesses are the timer's steps, not the
+memory's. Time stamp counters of AMD step by 10 ns, a tenth of a usual DRAM latency."""
 
 LEFT_OVER = 0.1
 """Share of the latency that timing each access may add although the clock's cost was taken off:
@@ -43,8 +43,7 @@ def judge(facts: Facts, values: Values) -> list[Verdict]:
     remedy = ""
     if coarse:
         remedy = (
-            "percentiles of single accesses come in steps; choose the TSC as clock source "
-            "(echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource)"
+            "percentiles of single accesses come in such steps: compare only what is further apart"
         )
     elif leaves:
         remedy = "compare percentiles of single accesses with each other, not with the mean latency"
