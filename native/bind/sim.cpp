@@ -4,11 +4,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "sim/device/memory.hpp"
+#include "sim/device/replay.hpp"
 #include "sim/device/run.hpp"
 
 namespace nb = nanobind;
@@ -74,8 +76,10 @@ NB_MODULE(_sim, m) {
              std::uint32_t wear_period_writes, unsigned wear_block_log2, double wear_length_ns,
              double wear_spread, std::uint32_t wear_tracked_blocks, double refresh_period_ns,
              double refresh_length_ns, std::uint32_t tlb_entries, double tlb_walk_ns,
-             std::uint64_t seed) {
+             std::uint64_t near_bytes, double near_read_ns, std::uint64_t seed) {
             new (self) Memory({.caches = caches,
+                               .near_capacity = {near_bytes},
+                               .near_read = {near_read_ns},
                                .buffers = buffers,
                                .media_read = {media_read_ns},
                                .media_drain = {media_drain_ns},
@@ -95,7 +99,7 @@ NB_MODULE(_sim, m) {
           "queue_lines"_a, "queue_accept_ns"_a, "devices"_a, "granularity_log2"_a,
           "wear_period_writes"_a, "wear_block_log2"_a, "wear_length_ns"_a, "wear_spread"_a,
           "wear_tracked_blocks"_a, "refresh_period_ns"_a, "refresh_length_ns"_a, "tlb_entries"_a,
-          "tlb_walk_ns"_a, "seed"_a);
+          "tlb_walk_ns"_a, "near_bytes"_a, "near_read_ns"_a, "seed"_a);
 
   nb::class_<Ran>(m, "Ran")
       .def_ro("read", &Ran::read)
@@ -139,6 +143,21 @@ NB_MODULE(_sim, m) {
       "fence_ns"_a = 0.0, "rest_ns"_a = 0.0, "wear_unit_bytes"_a = 256, "each"_a = false,
       "isa"_a = "", nb::call_guard<nb::gil_scoped_release>(),
       "Run a measuring kernel on a simulated memory.");
+  nb::class_<Replayed>(m, "Replayed")
+      .def_ro("found", &Replayed::found)
+      .def_ro("written_back", &Replayed::written_back)
+      .def_prop_ro("elapsed_ns", [](const Replayed& replayed) { return replayed.elapsed.count; });
+  m.def(
+      "replay",
+      [](Memory& memory, const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>& stream,
+         const std::string& isa) {
+        const Isa chosen = isa_of(isa);
+        const std::span<const std::uint64_t> words{stream.data(), stream.size()};
+        const nb::gil_scoped_release released;
+        return replay(memory, words, chosen);
+      },
+      "memory"_a, "stream"_a, "isa"_a = "",
+      "Run an address stream: each word a byte address times two, plus one for a store.");
   m.def(
       "isas",
       [] {

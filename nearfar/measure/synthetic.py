@@ -141,7 +141,7 @@ def _buffers(
 ) -> tuple[tuple[Level, ...], float, float]:
     """Return buffers of one device, and what the medium behind them takes to read and to drain."""
     # What caches hold whole is not seen by loads: buffers begin beyond the last of them.
-    least = max(SMALLEST_BYTES, APART * caches[-1].capacity_bytes if caches else 0)
+    least = float(max(SMALLEST_BYTES, APART * caches[-1].capacity_bytes if caches else 0))
     count = dice.choice((0, 1, 1, 2, 2, 3))
     capacities: list[float] = []
     while least < LARGEST_BYTES and len(capacities) < count:

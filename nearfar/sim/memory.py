@@ -33,6 +33,8 @@ def make_memory(model: DeviceModel, *, huge_pages: bool = True, seed: int = 1) -
         refresh_length_ns=refresh.length_ns if refresh else 0.0,
         tlb_entries=0 if huge_pages else model.tlb.entries,
         tlb_walk_ns=model.tlb.walk_ns,
+        near_bytes=model.near.capacity_bytes if model.near else 0,
+        near_read_ns=model.near.latency_ns if model.near else 0.0,
         seed=seed,
     )
 

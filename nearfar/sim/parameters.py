@@ -148,6 +148,20 @@ class Bandwidth:
 
 
 @dataclass(frozen=True)
+class NearCache:
+    """Memory Mode: DRAM as a direct-mapped cache in front. Not validated on hardware."""
+
+    capacity_bytes: int
+    latency_ns: float
+
+    def __post_init__(self) -> None:
+        if self.capacity_bytes < LINE_BYTES or self.capacity_bytes % LINE_BYTES:
+            _refuse("DRAM cache", f"{self.capacity_bytes} B is no whole number of 64 B lines")
+        if self.latency_ns <= 0:
+            _refuse("DRAM cache", "times are positive")
+
+
+@dataclass(frozen=True)
 class DeviceModel:
     """A memory and the caches in front of it, as the simulator takes it."""
 
@@ -159,6 +173,7 @@ class DeviceModel:
     """Stores through the caches, what reaches memory."""
     nt_store: Bandwidth
     caches: tuple[Level, ...] = ()
+    near: NearCache | None = None
     buffers: tuple[Level, ...] = ()
     granularity_bytes: int = LINE_BYTES
     """The medium moves at least so much; random accesses of less are amplified."""

@@ -42,6 +42,11 @@ def scaled(model: DeviceModel, region_bytes: int, least_bytes: int) -> Scaled:
     smaller = replace(
         model,
         caches=tuple(_scaled(cache, factor) for cache in model.caches),
+        near=replace(
+            model.near, capacity_bytes=max(model.near.capacity_bytes // factor // 64, 1) * 64
+        )
+        if model.near
+        else None,
         buffers=tuple(_scaled(buffer, factor) for buffer in model.buffers),
         tlb=replace(model.tlb, entries=max(model.tlb.entries // factor, 1)),
     )
@@ -66,6 +71,8 @@ def warm_up_accesses(
     """Return the accesses after which every level holds what it holds in the long run."""
     units = max(region_bytes // max(stride_bytes, access_bytes), 1)
     needed = units
+    if model.near and region_bytes <= 8 * model.near.capacity_bytes:
+        needed = PASSES * units
     for level in model.levels:
         capacity = level.capacity_bytes * (model.devices if level in model.buffers else 1)
         if region_bytes <= 8 * capacity:

@@ -51,9 +51,36 @@ class Blocks {
     }
     return {};
   }
-  void prefetch(std::uint32_t block) const {
-    if (kind_ != Kind::hashed) __builtin_prefetch(words_ + row_at(block), 1);
+  // A cache of lines takes `count` requests in order and writes to `out` what it asks of the next
+  // level, in order: dirty lines that leave, then what was missed. Returns how many; room for
+  // 2 x count is needed. `first`: stores make lines dirty here, and only here.
+  template <typename Vector>
+  std::size_t pass(const Request* in, std::size_t count, Request* out, bool first) {
+    const Request::Kind dirtying = first ? Request::store : Request::write_back;
+    std::size_t asked = 0;
+    const auto tell = [&](const Request& request, const Looked& looked) {
+      // Both are written, and counted only if so: no branch for hit or miss.
+      out[asked] = {looked.evicted_block(), Request::write_back};
+      asked += looked.evicted_dirty() ? 1 : 0;
+      out[asked] = {request.line, Request::load};
+      asked += !looked.hit && request.kind != Request::write_back ? 1 : 0;
+    };
+    if (kind_ != Kind::rows) {
+      for (std::size_t i = 0; i < count; ++i) {
+        tell(in[i], access<Vector>(in[i].line, in[i].kind == dirtying));
+      }
+      return asked;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      // Past the end it is some row that is fetched for nothing.
+      __builtin_prefetch(words_ + row_at(in[i + ahead].line), 1);
+      const std::uint32_t write = in[i].kind == dirtying ? 1U : 0U;
+      tell(in[i], Vector::lru(row_of(in[i].line), shape_.ways, width_, in[i].line << 1U, write));
+    }
+    return asked;
   }
+  // Requests looked ahead; `in` of `pass` is readable so far beyond its end.
+  static constexpr std::size_t ahead = 16;
   void clear();
 
  private:

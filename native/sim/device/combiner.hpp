@@ -15,14 +15,14 @@ class Combiner {
       : whole_(block_log2 >= 12 ? ~std::uint64_t{0}
                                 : (std::uint64_t{1} << (1U << (block_log2 - 6U))) - 1) {}
 
-  void write(std::uint32_t block, unsigned line_in_block) {
+  [[gnu::noinline]] void write(std::uint32_t block, unsigned line_in_block) {
     std::uint64_t& written = unfinished_[block];
     written |= std::uint64_t{1} << (line_in_block & 63U);
     if (written != whole_) return;
     unfinished_.erase(block);
     ++media_writes_;
   }
-  void leaves(std::uint32_t block) { media_writes_ += unfinished_.erase(block); }
+  [[gnu::noinline]] void leaves(std::uint32_t block) { media_writes_ += unfinished_.erase(block); }
   [[nodiscard]] std::uint64_t media_writes() const { return media_writes_; }
 
  private:

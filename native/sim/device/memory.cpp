@@ -6,16 +6,13 @@
 namespace nearfar::sim {
 namespace {
 
-// Lines of a cache whose sets do not stay in this machine's second level, so that looking ahead
-// pays: 2^14 words are 64 KiB.
-constexpr std::uint64_t large_lines = 1U << 14U;
-
 constexpr std::uint32_t tlb_ways = 8;
 
 }  // namespace
 
 Memory::Memory(const Parameters& parameters)
     : granularity_log2_(parameters.granularity_log2),
+      reciprocal_(parameters.devices > 1 ? ~std::uint64_t{0} / parameters.devices + 1 : 0),
       accept_(parameters.queue.accept),
       walk_(parameters.tlb.walk),
       refresh_(parameters.refresh),
@@ -28,15 +25,21 @@ Memory::Memory(const Parameters& parameters)
   }
   for (const Level& level : parameters.caches) {
     if (level.block_log2 != 6) throw std::invalid_argument("a cache's blocks are lines of 64 B");
-    const std::uint64_t lines = std::uint64_t{level.shape.sets} * level.shape.ways;
-    caches_.push_back({Blocks(level.shape, parameters.seed), lines > large_lines});
+    caches_.emplace_back(level.shape, parameters.seed);
     read_.push_back(level.read);
+  }
+  if (parameters.near_capacity.count > 0) {
+    near_.emplace_back(parameters.near_capacity);
+    read_.push_back(parameters.near_read);
   }
   for (const Level& level : parameters.buffers) read_.push_back(level.read);
   read_.push_back(parameters.media_read);
   for (std::uint32_t i = 0; i < parameters.devices; ++i) {
     devices_.emplace_back(parameters, parameters.seed + 16 * (i + 1));
   }
+  // Each cache may ask for two lines where it was asked for one.
+  const std::size_t most = (most_batch << parameters.caches.size()) + Blocks::ahead;
+  for (auto& requests : requests_) requests.resize(most);
   if (parameters.tlb.entries > 0) {
     const std::uint32_t sets = (parameters.tlb.entries + tlb_ways - 1) / tlb_ways;
     tlb_.emplace_back(Shape{.sets = sets, .ways = tlb_ways, .replacement = Replacement::lru});

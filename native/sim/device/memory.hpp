@@ -1,11 +1,14 @@
 // A whole memory: caches in front, devices behind them, translation before; and the time in it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/device/device.hpp"
 #include "sim/device/parameters.hpp"
+#include "sim/memory_mode/direct_mapped.hpp"
 
 namespace nearfar::sim {
 
@@ -60,17 +63,48 @@ class Memory {
     now_ = now_ + walk_;
     return false;
   }
-  void prefetch(std::uint64_t address) const {
-    for (const Cache& cache : caches_) {
-      if (cache.is_large) cache.blocks.prefetch(static_cast<std::uint32_t>(address >> 6U));
+  // A batch of loads and stores, level after level: each level sees what it would see one by one,
+  // in the same order. Time passes as the sum of all latencies; stalls in time fall where the
+  // devices are reached. Adds to `found` where each was found.
+  template <typename Vector>
+  void batch(std::size_t count, std::uint64_t* found) {
+    Request* in = requests_[0].data();
+    Request* out = requests_[1].data();
+    const auto caches = static_cast<unsigned>(caches_.size());
+    std::size_t fetches = count;
+    double cached_ns = 0;
+    for (unsigned i = 0; i < caches; ++i) {
+      const std::size_t asked = caches_[i].template pass<Vector>(in, count, out, i == 0);
+      std::size_t missed = 0;
+      for (std::size_t k = 0; k < asked; ++k) missed += out[k].kind == Request::load ? 1 : 0;
+      found[i] += fetches - missed;
+      cached_ns += static_cast<double>(fetches - missed) * read_[i].count;
+      fetches = missed;
+      count = asked;
+      std::swap(in, out);
     }
+    for (std::size_t k = 0; k < count; ++k) {
+      if (in[k].kind == Request::write_back) {
+        leave_caches<Vector>(in[k].line);
+        continue;
+      }
+      const unsigned level = caches + fetch<Vector>(in[k].line);
+      ++found[level];
+      pass(read_[level]);
+    }
+    now_.count += cached_ns;
   }
+  // Where a batch of up to `most_batch` is put; room for what caches add behind it.
+  [[nodiscard]] Request* requests() { return requests_[0].data(); }
+  static constexpr std::size_t most_batch = 512;
 
   [[nodiscard]] std::uint64_t media_writes() const;
   [[nodiscard]] std::uint64_t wear_stalls() const;
   [[nodiscard]] std::uint64_t refresh_stalls() const { return refresh_stalls_; }
+  [[nodiscard]] std::uint64_t written_back() const { return written_back_; }
 
  private:
+  __extension__ using Wide = unsigned __int128;
   struct Place {
     std::uint32_t device;
     std::uint64_t address;
@@ -78,7 +112,8 @@ class Memory {
   [[nodiscard]] Place place_of(std::uint64_t address) const {
     if (devices_.size() == 1) return {0, address};
     const std::uint64_t unit = address >> granularity_log2_;
-    const std::uint64_t row = unit / devices_.size();
+    // Lemire's division by a number known beforehand, exact for units below 2^32.
+    const auto row = static_cast<std::uint64_t>((static_cast<Wide>(reciprocal_) * unit) >> 64U);
     const std::uint64_t offset = address & ((std::uint64_t{1} << granularity_log2_) - 1);
     return {static_cast<std::uint32_t>(unit - row * devices_.size()),
             row << granularity_log2_ | offset};
@@ -90,25 +125,50 @@ class Memory {
     const auto count = static_cast<unsigned>(caches_.size());
     for (unsigned i = 0; i < count; ++i) {
       // Only the first cache learns of the store; the others when the line leaves those before.
-      const Looked looked = caches_[i].blocks.access<Vector>(line, write && i == 0);
+      const Looked looked = caches_[i].template access<Vector>(line, write && i == 0);
       if (looked.evicted_dirty()) write_back<Vector>(i + 1, looked.evicted_block());
       if (looked.hit) return i;
     }
-    const Place place = place_of(address);
-    return count + devices_[place.device].template read<Vector>(place.address);
+    return count + fetch<Vector>(line);
   }
+  // Of a line that no cache holds: 0 the near memory if there is one, then buffers and medium.
   template <typename Vector>
-  void write_back(unsigned level, std::uint32_t line) {
-    for (; level < caches_.size(); ++level) {
-      const Looked looked = caches_[level].blocks.access<Vector>(line, true);
-      if (looked.hit || !looked.evicted_dirty()) return;
-      line = looked.evicted_block();
+  unsigned fetch(std::uint32_t line) {
+    if (!near_.empty()) {
+      const Looked looked = near_[0].access(line, false);
+      if (looked.evicted_dirty()) post<Vector>(looked.evicted_block());
+      if (looked.hit) return 0;
     }
     const Place place = place_of(std::uint64_t{line} << 6U);
-    // Posted: whoever made the line leave waits only if the queue is full.
+    return static_cast<unsigned>(near_.size()) +
+           devices_[place.device].template read<Vector>(place.address);
+  }
+  // Not inlined: streams of loads never come here, and the loop over them has to stay short.
+  template <typename Vector>
+  [[gnu::noinline]] void write_back(unsigned level, std::uint32_t line) {
+    for (; level < caches_.size(); ++level) {
+      const Looked looked = caches_[level].access<Vector>(line, true);
+      if (!looked.evicted_dirty()) return;
+      line = looked.evicted_block();
+    }
+    leave_caches<Vector>(line);
+  }
+  template <typename Vector>
+  [[gnu::noinline]] void leave_caches(std::uint32_t line) {
+    ++written_back_;
+    if (!near_.empty()) {
+      const Looked looked = near_[0].access(line, true);
+      if (!looked.evicted_dirty()) return;
+      line = looked.evicted_block();
+    }
+    post<Vector>(line);
+  }
+  // A line goes to its device: whoever made it leave waits only if the queue is full.
+  template <typename Vector>
+  [[gnu::noinline]] void post(std::uint32_t line) {
+    const Place place = place_of(std::uint64_t{line} << 6U);
     const auto written = devices_[place.device].template write<Vector>(place.address, now_);
     if (written.accepted.count - now_.count > accept_.count) now_ = written.accepted;
-    ++written_back_;
   }
 
   void pass(Nanoseconds length) {
@@ -121,15 +181,13 @@ class Memory {
   }
   void refreshed();
 
-  struct Cache {
-    Blocks blocks;
-    bool is_large;
-  };
-  std::vector<Cache> caches_;
+  std::vector<Blocks> caches_;
+  std::vector<DirectMapped> near_;  // one, or none
   std::vector<Device> devices_;
   std::vector<Blocks> tlb_;  // one, or none
   std::vector<Nanoseconds> read_;
   unsigned granularity_log2_;
+  std::uint64_t reciprocal_;  // of the number of devices, times 2^64
   Nanoseconds accept_;
   Nanoseconds walk_;
   RefreshParameters refresh_;
@@ -137,6 +195,7 @@ class Memory {
   Nanoseconds next_refresh_;
   std::uint64_t refresh_stalls_ = 0;
   std::uint64_t written_back_ = 0;
+  std::array<std::vector<Request>, 2> requests_;
 };
 
 }  // namespace nearfar::sim

@@ -1,6 +1,7 @@
 // What a simulated memory is made of. Glossary, from the core outward:
 //
 //   cache    of the processor, in front of the device; holds lines of 64 B
+//   near     DRAM as a cache in front of the devices (Memory Mode)
 //   device   one of `interleave.devices`, each with its own buffers and write queue
 //   buffer   inside a device (Optane: read-modify-write buffer, address indirection table)
 //   queue    where writes wait to be drained into the buffers; lines in it are written in place
@@ -49,6 +50,8 @@ struct TlbParameters {
 
 struct Parameters {
   std::vector<Level> caches;
+  Bytes near_capacity;  // 0: none
+  Nanoseconds near_read;
   std::vector<Level> buffers;
   Nanoseconds media_read;
   Nanoseconds media_drain;

@@ -1,5 +1,9 @@
 #include "sim/device/run.hpp"
 
+#include <utility>
+
+#include "sim/device/dispatch.hpp"
+
 namespace nearfar::sim {
 namespace {
 
@@ -87,31 +91,17 @@ class Runner {
   std::uint64_t refresh_stalls_ = 0;
 };
 
-// Compiled once for each instruction set; `flatten` brings the look-ups inside.
-NEARFAR_AVX512 __attribute__((flatten)) Ran run_avx512(Memory& memory, const Pattern& pattern,
-                                                       const Run& run) {
-  return Runner<Avx512>(memory, pattern, run)();
-}
-NEARFAR_AVX2 __attribute__((flatten)) Ran run_avx2(Memory& memory, const Pattern& pattern,
-                                                   const Run& run) {
-  return Runner<Avx2>(memory, pattern, run)();
-}
-Ran run_scalar(Memory& memory, const Pattern& pattern, const Run& run) {
-  return Runner<Scalar>(memory, pattern, run)();
-}
+struct Job {
+  template <typename Vector>
+  static Ran with(Memory& memory, const Pattern& pattern, const Run& run) {
+    return Runner<Vector>(memory, pattern, run)();
+  }
+};
 
 }  // namespace
 
 Ran run(Memory& memory, const Pattern& pattern, const Run& run, Isa isa) {
-  switch (isa) {
-    case Isa::avx512:
-      return run_avx512(memory, pattern, run);
-    case Isa::avx2:
-      return run_avx2(memory, pattern, run);
-    case Isa::scalar:
-      break;
-  }
-  return run_scalar(memory, pattern, run);
+  return dispatch<Job>(isa, memory, pattern, run);
 }
 
 }  // namespace nearfar::sim

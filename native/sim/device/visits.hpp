@@ -36,7 +36,7 @@ class Visits {
 
   // Address of the first byte of the index-th access.
   [[nodiscard]] std::uint64_t address(std::uint64_t index) const {
-    std::uint64_t unit = index % units_;
+    std::uint64_t unit = index < units_ ? index : index % units_;
     if (pattern_.random) {
       const std::uint64_t window = unit / within_ * within_;
       // The last window may be short: its order then is of what there is.

@@ -22,4 +22,11 @@ struct Looked {
   [[nodiscard]] std::uint32_t evicted_block() const { return evicted >> 1U; }
 };
 
+// What one level asks of the next.
+struct Request {
+  enum Kind : std::uint32_t { load, store, write_back };
+  std::uint32_t line;
+  Kind kind;
+};
+
 }  // namespace nearfar::sim

@@ -1,0 +1,36 @@
+// Compiles a job once for each instruction set and runs the one asked for.
+#pragma once
+
+#include <utility>
+
+#include "sim/device/isa.hpp"
+#include "sim/device/rows.hpp"
+
+namespace nearfar::sim {
+
+// `flatten` brings all that the job calls inside, so that the vector look-ups, which carry their
+// instruction set, can be inlined: a function compiled for less may only call them.
+template <typename Job, typename... Arguments>
+NEARFAR_AVX512 __attribute__((flatten)) auto with_avx512(Arguments&&... arguments) {
+  return Job::template with<Avx512>(std::forward<Arguments>(arguments)...);
+}
+template <typename Job, typename... Arguments>
+NEARFAR_AVX2 __attribute__((flatten)) auto with_avx2(Arguments&&... arguments) {
+  return Job::template with<Avx2>(std::forward<Arguments>(arguments)...);
+}
+
+// Job::with<Vector>(arguments...), Vector being Scalar, Avx2 or Avx512.
+template <typename Job, typename... Arguments>
+auto dispatch(Isa isa, Arguments&&... arguments) {
+  switch (isa) {
+    case Isa::avx512:
+      return with_avx512<Job>(std::forward<Arguments>(arguments)...);
+    case Isa::avx2:
+      return with_avx2<Job>(std::forward<Arguments>(arguments)...);
+    case Isa::scalar:
+      break;
+  }
+  return Job::template with<Scalar>(std::forward<Arguments>(arguments)...);
+}
+
+}  // namespace nearfar::sim

@@ -1,0 +1,39 @@
+#include "sim/device/replay.hpp"
+
+#include <algorithm>
+
+#include "sim/device/dispatch.hpp"
+
+namespace nearfar::sim {
+namespace {
+
+struct Job {
+  template <typename Vector>
+  static Replayed with(Memory& memory, std::span<const std::uint64_t> stream) {
+    Replayed replayed;
+    replayed.found.resize(memory.levels());
+    const Nanoseconds before = memory.now();
+    const std::uint64_t written_back = memory.written_back();
+    while (!stream.empty()) {
+      const std::size_t count = std::min(stream.size(), Memory::most_batch);
+      Request* requests = memory.requests();
+      for (std::size_t i = 0; i < count; ++i) {
+        requests[i] = {static_cast<std::uint32_t>(stream[i] >> 7U),
+                       (stream[i] & 1U) != 0 ? Request::store : Request::load};
+      }
+      memory.template batch<Vector>(count, replayed.found.data());
+      stream = stream.subspan(count);
+    }
+    replayed.elapsed = memory.now() - before;
+    replayed.written_back = memory.written_back() - written_back;
+    return replayed;
+  }
+};
+
+}  // namespace
+
+Replayed replay(Memory& memory, std::span<const std::uint64_t> stream, Isa isa) {
+  return dispatch<Job>(isa, memory, stream);
+}
+
+}  // namespace nearfar::sim

@@ -1,0 +1,22 @@
+// Runs a recorded address stream on a simulated memory, as fast as it goes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/device/isa.hpp"
+#include "sim/device/memory.hpp"
+
+namespace nearfar::sim {
+
+struct Replayed {
+  std::vector<std::uint64_t> found;  // accesses by level: caches, buffers, medium
+  std::uint64_t written_back = 0;    // lines that left the last cache dirty
+  Nanoseconds elapsed;               // as if each access waited for the one before
+};
+
+// A word of the stream is a byte address times two, plus one for a store.
+Replayed replay(Memory& memory, std::span<const std::uint64_t> stream, Isa isa);
+
+}  // namespace nearfar::sim
