@@ -55,6 +55,8 @@ def test_every_figure_has_a_cited_source_and_assumptions_say_why(name: str) -> N
         *device.loaded_latency,
         *device.buffers,
         *device.stalls,
+        *device.write_queues,
+        *device.interleaves,
     ]
     used = {figure.source for figure in figures}
     assert used == set(device.sources), "a source that no figure uses, or the reverse"
