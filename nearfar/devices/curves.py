@@ -99,9 +99,9 @@ def chains(device: DeviceProfile) -> list[ChainsFigure]:
 
 
 def loaded_curve(device: DeviceProfile, read_share: float) -> LoadedLatencyCurve | None:
-    """Return the loaded-latency curve nearest to `read_share` (0..1); None if there is none."""
+    """Return the loaded read latency nearest to `read_share` (0..1); None if there is none."""
     return min(
-        device.loaded_latency,
+        (curve for curve in device.loaded_latency if curve.instruction == "load"),
         key=lambda curve: abs(curve.read_share - read_share),
         default=None,
     )

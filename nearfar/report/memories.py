@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nearfar.devices.curves import loaded_curve
 from nearfar.documents import DeviceProfile, Prediction
 from nearfar.documents.device import Figure, LoadedLatencyCurve
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
@@ -30,6 +31,7 @@ def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
                 oddities=curve.oddities,
             )
             for curve in device.loaded_latency
+            if curve.instruction == "load"
         ],
         sources=_sources(device),
         measured=_measured(device),
@@ -128,8 +130,8 @@ def _point(device: DeviceProfile, phase: str, read: float, written: float) -> Wo
     traffic = read + written
     share = read / traffic if traffic > 0 else 1.0
     latency, beyond = None, False
-    if device.loaded_latency:
-        curve = min(device.loaded_latency, key=lambda c: abs(c.read_share - share))
+    curve = loaded_curve(device, share)
+    if curve is not None:
         latency, beyond = latency_at(curve, traffic)
     return WorkingPoint(
         memory=device.name,
