@@ -40,8 +40,8 @@ def predict(
     Parameters
     ----------
     model
-        inversion; traffic (bytes over bandwidth), xmem (effective latency of each pattern); or misses,
-        latency-ratio, null, which are shown beside any other.
+        inversion; traffic (bytes over bandwidth), xmem (effective latency of each pattern); or
+        misses, latency-ratio, null, which are shown beside any other.
     phase
         Only this phase of the profile; repeat for several. Default: all.
     llc
