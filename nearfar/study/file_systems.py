@@ -18,7 +18,10 @@ import numpy as np
 
 from nearfar.base.errors import NearfarError
 
-KINDS = ("tmpfs", "ext4", "xfs", "ext4-dax", "xfs-dax", "devdax")
+ANONYMOUS = "anonymous"
+"""Memory of no file: what the others are compared with."""
+
+KINDS = (ANONYMOUS, "tmpfs", "ext4", "xfs", "ext4-dax", "xfs-dax", "devdax")
 
 FILE_BYTES = 64 << 20
 """16,384 pages: a first touch of all takes some 10 ms, and is known to a few per cent."""
@@ -36,7 +39,8 @@ class Place:
     """A folder on one kind of file system, or a device."""
 
     kind: str
-    path: Path
+    path: Path | None
+    """None: no file at all."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def find_places(
     """
     table = [line.split() for line in mounts.splitlines() if len(line.split()) >= 4]
     kinds = {_unescaped(mount): _kind(kind, options) for _, mount, kind, options, *_ in table}
-    found: dict[str, Place] = {}
+    found = {ANONYMOUS: Place(ANONYMOUS, None)}
     for folder in [*folders, *(Path(m) for m, kind in kinds.items() if kind.endswith("-dax"))]:
         resolved = folder.resolve()
         holders = [m for m in kinds if resolved.is_relative_to(m)]
@@ -105,28 +109,34 @@ def measure(place: Place) -> Cost:
         touch_ns=touch,
         kernel_share=share,
         again_ns=again,
-        persist_ns=_persist_ns(place.path),
-        chase_ns=_chase_ns(f"file:{place.path}"),
+        persist_ns=None if place.path is None else _persist_ns(place.path),
+        chase_ns=_chase_ns("dram,pages=4k" if place.path is None else f"file:{place.path}"),
     )
 
 
-def _touch(folder: Path) -> tuple[float, float, float]:
+def _touch(folder: Path | None) -> tuple[float, float, float]:
     """Return ns a page of a first touch, the kernel's share of it, and ns of touching again."""
-    pages = FILE_BYTES // PAGE_BYTES
+    if folder is None:
+        with mmap.mmap(-1, FILE_BYTES) as mapped:
+            mapped.madvise(mmap.MADV_NOHUGEPAGE)  # files have small pages too
+            return _touch_mapped(mapped)
     with tempfile.TemporaryFile(dir=folder) as file:
         os.truncate(file.fileno(), FILE_BYTES)
         with mmap.mmap(file.fileno(), FILE_BYTES) as mapped:
-            view = np.frombuffer(mapped, dtype=np.uint8)
-            first = view[::PAGE_BYTES]
-            before = resource.getrusage(resource.RUSAGE_SELF)
-            start = time.perf_counter_ns()
-            first[:] = 1
-            touched = time.perf_counter_ns() - start
-            after = resource.getrusage(resource.RUSAGE_SELF)
-            start = time.perf_counter_ns()
-            first[:] = 2
-            again = time.perf_counter_ns() - start
-            del first, view
+            return _touch_mapped(mapped)
+
+
+def _touch_mapped(mapped: mmap.mmap) -> tuple[float, float, float]:
+    pages = FILE_BYTES // PAGE_BYTES
+    first = np.frombuffer(mapped, dtype=np.uint8)[::PAGE_BYTES]
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    start = time.perf_counter_ns()
+    first[:] = 1
+    touched = time.perf_counter_ns() - start
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    start = time.perf_counter_ns()
+    first[:] = 2
+    again = time.perf_counter_ns() - start
     kernel, user = after.ru_stime - before.ru_stime, after.ru_utime - before.ru_utime
     share = kernel / (kernel + user) if kernel + user > 0 else 0.0
     return touched / pages, share, again / pages

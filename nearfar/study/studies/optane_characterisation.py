@@ -309,6 +309,8 @@ def _file_systems(costs: Costs) -> ComparisonTable:
         for what, value in parts.items():
             if kind == "devdax" and what != "dependent read":
                 continue
+            if kind == file_systems.ANONYMOUS and "msync" in what:
+                continue
             note = f"{cost.kernel_share:.0%} of it in the kernel" if "first" in what else ""
             note = "could not be measured here" if value is None else note
             rows.append(row(f"{kind}, {what}", None, value, note=note))
@@ -359,14 +361,24 @@ def _amplification_verdict(
 
 def _file_system_verdict(costs: Costs) -> list[str]:
     verdict = []
-    tmpfs = costs.get("tmpfs")
-    if tmpfs is not None:
-        verdict.append(
-            f"tmpfs here: a first touch takes {tmpfs.touch_ns:.0f} ns a page, "
-            f"{tmpfs.kernel_share:.0%} of it in the kernel; touched again {tmpfs.again_ns:.1f} ns: "
-            "what it adds is page faults, not slower memory. That agrees with what it saw; ours is "
-            "on DRAM, so it says nothing of DAX"
-        )
+    plain = costs[file_systems.ANONYMOUS]
+    for kind, cost in costs.items():
+        if cost.touch_ns and cost is not plain:
+            verdict.append(
+                f"{kind} here: a first touch takes {cost.touch_ns:.0f} ns a page, "
+                f"{cost.kernel_share:.0%} of it in the kernel, where memory of no file takes "
+                f"{plain.touch_ns:.0f}; touched again {cost.again_ns:.0f} against "
+                f"{plain.again_ns:.0f} ns"
+                + (
+                    f"; a line made durable by msync {cost.persist_ns / 1000:.1f} us"
+                    if cost.persist_ns is not None
+                    else ""
+                )
+            )
+    verdict.append(
+        "such kernel activity is why it left tmpfs for DAX on memory set aside at boot; files here "
+        "lie in the page cache, so nothing is said of DAX unless it is listed above"
+    )
     absent = [kind for kind in file_systems.KINDS if kind not in costs]
     if absent:
         verdict.append(f"not here, so not measured: {', '.join(absent)}")
