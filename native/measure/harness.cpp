@@ -36,10 +36,10 @@ void rest(Nanoseconds pause) {
 
 Drawn drawn(const Worker& worker, std::uint64_t iterations, Nanoseconds time) {
   if (worker.kernel == nullptr || time.count <= 0) return {};
-  const Traffic traffic = worker.kernel->traffic(worker.shape);
-  const double rate = static_cast<double>(iterations) / time.count;  // 1 B/ns is 1 GB/s
-  return {.read_gb_per_s = rate * static_cast<double>(traffic.read.count),
-          .written_gb_per_s = rate * static_cast<double>(traffic.stored().count)};
+  const auto payload = static_cast<double>(worker.kernel->traffic(worker.shape).payload().count);
+  const double rate = static_cast<double>(iterations) * payload / time.count;  // 1 B/ns is 1 GB/s
+  const double loads = worker.kernel->loads_over_payload(worker.shape);
+  return {.read_gb_per_s = rate * loads, .written_gb_per_s = rate * (1 - loads)};
 }
 
 // Whether the calling thread lost its core since this was made.
@@ -186,9 +186,11 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, std::uint64_t 
       timing.iterations = count;
     };
     stretch(iterations);
-    if (took < least) {
+    // A cold first stretch may foretell too much; half of what was asked for will do.
+    for (int longer = 0; longer < 3 && took.count < least.count / 2; ++longer) {
       const double growth = std::min(least.count / std::max(took.count, 1.0), most_growth);
-      stretch(static_cast<std::uint64_t>(std::ceil(growth * static_cast<double>(iterations))));
+      stretch(
+          static_cast<std::uint64_t>(std::ceil(growth * static_cast<double>(timing.iterations))));
     }
     timing.in_loops = wall_end - begin;
     timing.per_iteration = {std::max(took.count, 0.0) / static_cast<double>(timing.iterations)};

@@ -46,8 +46,8 @@ struct Timing {
 };
 
 // Times `worker` after `warm_up` iterations of the same, for latencies: at least `iterations`, and
-// more where those take less than `least` (which then costs another such stretch of warm-up). CPU
-// time, so that preemption does not count.
+// more where those take less than half of `least` (they are then warm-up). CPU time, so that
+// preemption does not count.
 Timing time_alone(const Worker& worker, std::uint64_t iterations, std::uint64_t warm_up,
                   Nanoseconds least, std::span<const Worker> beside);
 

@@ -16,6 +16,11 @@ std::vector<KernelEntry>& table() {
 
 }  // namespace
 
+double Kernel::loads_over_payload(const Shape& shape) const {
+  const Traffic one = traffic(shape);
+  return static_cast<double>(one.read.count) / static_cast<double>(one.payload().count);
+}
+
 std::uint64_t Kernel::each(Lane& /*lane*/, std::span<std::uint32_t> /*ticks*/,
                            std::uint64_t /*rest*/) const {
   throw std::logic_error("this kernel's accesses cannot be timed one by one");

@@ -69,6 +69,8 @@ class Kernel {
 
   // Of one iteration: an access of `shape` (of a chase: one line of it).
   [[nodiscard]] virtual Traffic traffic(const Shape& shape) const = 0;
+  // Loads over payload, 0 to 1; traffic() counts whole bytes, this does not.
+  [[nodiscard]] virtual double loads_over_payload(const Shape& shape) const;
   // Which links it needs (Memory::link); such a kernel's lane is the whole region.
   [[nodiscard]] virtual Links links() const { return Links::none; }
   // Most chains it can keep going; 1: it has no chains.

@@ -62,10 +62,12 @@ Lane lane_of(const Worker& worker) {
     lines = std::min(lines, second / cache_line / worker.parts);
     target = worker.second->data() + worker.part * lines * cache_line.count;
   }
-  // Kernels divide their lane into up to four arrays, or groups of eight lines.
-  constexpr std::uint64_t fewest = 8;
+  // Kernels divide their lane into up to four arrays, or groups of eight lines; those that fence
+  // do not, and wear out a single block by writing it again and again.
+  const std::uint64_t fewest = worker.kernel->traffic(worker.shape).fences > 0 ? 1 : 8;
   if (lines < fewest * worker.shape.access_lines()) {
-    throw std::invalid_argument("a thread's part of the region is smaller than eight accesses");
+    throw std::invalid_argument("a thread's part of the region is smaller than " +
+                                std::to_string(fewest) + " accesses");
   }
   return {.base = memory.data() + worker.part * lines * cache_line.count,
           .lines = lines,

@@ -63,6 +63,9 @@ class Mixture final : public Kernel {
   [[nodiscard]] Traffic traffic(const Shape& shape) const override {
     return mixed_traffic<nt>(shape, cache_line);
   }
+  [[nodiscard]] double loads_over_payload(const Shape& shape) const override {
+    return shape.read_share;
+  }
   [[nodiscard]] std::string missing(const Operations& operations) const override {
     return missing_for_mixture<nt>(operations);
   }
@@ -97,6 +100,9 @@ class RandomMixture final : public Kernel {
  public:
   [[nodiscard]] Traffic traffic(const Shape& shape) const override {
     return mixed_traffic<nt>(shape, shape.access);
+  }
+  [[nodiscard]] double loads_over_payload(const Shape& shape) const override {
+    return shape.read_share;
   }
   [[nodiscard]] std::string missing(const Operations& operations) const override {
     return missing_for_mixture<nt>(operations);

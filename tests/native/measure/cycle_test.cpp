@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <set>
+#include <stdexcept>
 
+using namespace nearfar;
 using namespace nearfar::measure;
+using namespace nearfar::literals;
 
 namespace {
 
@@ -18,42 +20,67 @@ bool holds_each_once(std::vector<std::uint32_t> order) {
   return true;
 }
 
+Shape blocks_of(std::uint64_t lines) { return {.access = cache_line * lines}; }
+
 }  // namespace
 
 TEST_CASE("an order holds every line once, for every length and block size") {
-  for (std::uint64_t lines = 1; lines <= 130; ++lines) {
-    for (const std::uint64_t block : {1U, 2U, 3U, 7U, 64U, 200U}) {
-      const auto order = random_order(lines, block, lines);
-      CHECK(order.size() == lines);
+  for (std::uint64_t lines = 64; lines <= 260; lines += 7) {
+    for (const std::uint64_t block : {1U, 2U, 3U, 7U, 64U}) {
+      // Lines behind the last whole block are not visited.
+      const auto order = chase_order(lines, blocks_of(block), true, lines);
+      CHECK(order.size() == lines / block * block);
       CHECK(holds_each_once(order));
     }
   }
-  CHECK(holds_each_once(random_order(1 << 16, 1, 5)));
+  CHECK(holds_each_once(chase_order(1 << 16, {}, true, 5)));
 }
 
-TEST_CASE("lines of a block follow each other") {
+TEST_CASE("lines of a block follow each other in turn") {
   constexpr std::uint64_t block = 64;
-  const auto order = random_order(1000, block, 3);  // the last block is partial: 40 lines
-  std::size_t i = 0;
-  while (i < order.size()) {
-    const auto number = order[i] / block;
-    const std::size_t size = number == 15 ? 40 : block;
-    for (std::size_t j = i; j < i + size; ++j) CHECK(order[j] / block == number);
-    i += size;
+  const auto order = chase_order(1024, blocks_of(block), true, 3);
+  std::set<std::uint64_t> blocks;
+  for (std::size_t i = 0; i < order.size(); i += block) {
+    CHECK(order[i] % block == 0);
+    blocks.insert(order[i] / block);
+    for (std::size_t j = 0; j < block; ++j) CHECK(order[i + j] == order[i] + j);
   }
+  CHECK(blocks.size() == 16);
+}
+
+TEST_CASE("a strided order visits every stride, and nothing between") {
+  const auto order = chase_order(1000, {.stride = 512_B}, true, 1);
+  CHECK(order.size() == 125);
+  for (const auto line : order) CHECK(line % 8 == 0);
+  CHECK(std::set<std::uint32_t>(order.begin(), order.end()).size() == 125);
+  const auto in_order = chase_order(1000, {.access = 128_B, .stride = 512_B}, false, 1);
+  CHECK(in_order.size() == 250);
+  for (std::size_t i = 0; i < in_order.size(); ++i) CHECK(in_order[i] == i / 2 * 8 + i % 2);
+}
+
+TEST_CASE("a windowed order leaves a window only when it has visited all of it") {
+  const auto order = chase_order(1000, {.window = 4_KiB}, true, 1);
+  CHECK(holds_each_once(order));
+  for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] / 64 == i / 64);
+  CHECK(!std::ranges::is_sorted(order.begin(), order.begin() + 64));
 }
 
 TEST_CASE("seeds differ, and one seed repeats") {
-  CHECK(random_order(1000, 1, 1) == random_order(1000, 1, 1));
-  CHECK(random_order(1000, 1, 1) != random_order(1000, 1, 2));
+  CHECK(chase_order(1000, {}, true, 1) == chase_order(1000, {}, true, 1));
+  CHECK(chase_order(1000, {}, true, 1) != chase_order(1000, {}, true, 2));
 }
 
 TEST_CASE("a random order has no short steps to speak of") {
   // Of 10,000 shuffled lines 2 in 10,000 follow their neighbour; a prefetcher's feast has more.
-  const auto order = random_order(10000, 1, 9);
+  const auto order = chase_order(10000, {}, true, 9);
   int neighbours = 0;
   for (std::size_t i = 1; i < order.size(); ++i) neighbours += order[i] == order[i - 1] + 1;
   CHECK(neighbours < 10);
+}
+
+TEST_CASE("too much and too little memory for an order are refused") {
+  CHECK_THROWS_AS(chase_order(std::uint64_t{1} << 32U, {}, true, 1), std::length_error);
+  CHECK_THROWS_AS(chase_order(3, blocks_of(4), true, 1), std::invalid_argument);
 }
 
 TEST_CASE("chains are equally spaced") {

@@ -1,0 +1,142 @@
+#include "measure/isa/operations.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <stdexcept>
+
+using namespace nearfar::measure;
+
+namespace {
+
+constexpr std::size_t words = 8;
+constexpr std::size_t lines = 7;  // odd: the loops work on pairs
+
+struct alignas(64) Buffer {
+  std::array<std::uint64_t, words*(lines + 2)> word{};
+  [[nodiscard]] std::byte* line(std::size_t i) {
+    return reinterpret_cast<std::byte*>(word.data() + words * i);
+  }
+  [[nodiscard]] std::uint64_t sum() const {  // of the lines used, not those around them
+    std::uint64_t all = 0;
+    for (std::size_t i = words; i < words * (lines + 1); ++i) all += word[i];
+    return all;
+  }
+  // Whether the words used are what `of` says and those around them untouched.
+  template <typename Of>
+  [[nodiscard]] bool holds(Of of) const {
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      const bool used = i >= words && i < words * (lines + 1);
+      if (word[i] != (used ? of(i) : 0)) return false;
+    }
+    return true;
+  }
+};
+
+Buffer filled(std::uint64_t salt) {
+  Buffer buffer;
+  for (std::size_t i = 0; i < buffer.word.size(); ++i) {
+    buffer.word[i] = (salt + i) * 0x9E3779B97F4A7C15U;
+  }
+  return buffer;
+}
+
+}  // namespace
+
+TEST_CASE("every instruction set loads its lines, all of them, and no others") {
+  for (const auto& operations : all_operations()) {
+    CAPTURE(operations.name);
+    Buffer source = filled(1);
+    CHECK(operations.read(source.line(1), lines) == source.sum());
+    CHECK(operations.read(source.line(1), 0) == 0);
+    if (operations.nt_load != nullptr) {
+      CHECK(operations.nt_load(source.line(1), lines) == source.sum());
+    }
+  }
+}
+
+TEST_CASE("every instruction set stores to its lines, all of them, and no others") {
+  for (const auto& operations : all_operations()) {
+    CAPTURE(operations.name);
+    for (const auto store : {operations.write, operations.nt_store}) {
+      Buffer target;
+      store(target.line(1), lines, 42);
+      CHECK(target.holds([](std::size_t) { return 42U; }));
+    }
+    Buffer changed;
+    CHECK(operations.update(changed.line(1), lines) == 0);
+    CHECK(changed.holds([](std::size_t) { return 1U; }));
+  }
+}
+
+TEST_CASE("every instruction set combines arrays as it says") {
+  Buffer a = filled(1);
+  Buffer b = filled(2);
+  Buffer c = filled(3);
+  for (const auto& operations : all_operations()) {
+    CAPTURE(operations.name);
+    auto check = [&](auto run, auto of) {
+      Buffer target;
+      const std::uint64_t sum = run(target.line(1));
+      CHECK(target.holds(of));
+      CHECK(sum == target.sum());
+    };
+    for (const auto copy : {operations.copy, operations.copy_nt}) {
+      check([&](std::byte* to) { return copy(to, a.line(1), lines); },
+            [&](std::size_t i) { return a.word[i]; });
+    }
+    check([&](std::byte* to) { return operations.scale(to, a.line(1), lines); },
+          [&](std::size_t i) { return 3 * a.word[i]; });
+    check([&](std::byte* to) { return operations.add(to, a.line(1), b.line(1), lines); },
+          [&](std::size_t i) { return a.word[i] + b.word[i]; });
+    for (const auto stream : {operations.stream, operations.stream_nt}) {
+      check([&](std::byte* to) { return stream(to, a.line(1), b.line(1), lines); },
+            [&](std::size_t i) { return a.word[i] + 3 * b.word[i]; });
+    }
+    for (const auto triad : {operations.triad, operations.triad_nt}) {
+      check([&](std::byte* to) { return triad(to, a.line(1), b.line(1), c.line(1), lines); },
+            [&](std::size_t i) { return (a.word[i] ^ b.word[i]) + c.word[i]; });
+    }
+  }
+}
+
+TEST_CASE("a mixture reads and writes by its pattern") {
+  for (const auto& operations : all_operations()) {
+    CAPTURE(operations.name);
+    for (const auto mixed : {operations.mixed, operations.mixed_nt}) {
+      Buffer source = filled(1);
+      Buffer target;
+      // Of 10: seven reads, from the source's first line on, and three writes.
+      const std::uint64_t sum = mixed(source.line(1), target.line(1), 0b1110111100, 10, 9);
+      CHECK(sum == source.sum());
+      for (std::size_t i = 0; i < target.word.size(); ++i) {
+        CHECK(target.word[i] == (i >= words && i < 4 * words ? 9 : 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("gather and scatter touch the first word of eight lines") {
+  alignas(64) std::array<std::uint64_t, 32 * words> memory{};
+  auto* base = reinterpret_cast<std::byte*>(memory.data());
+  const std::array<std::uint64_t, scattered_lines> offsets{0, 1984, 64, 640, 128, 1920, 256, 320};
+  for (const auto& operations : all_operations()) {
+    CAPTURE(operations.name);
+    memory.fill(0);
+    operations.scatter(base, offsets.data(), 5);
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      const bool hit = std::ranges::find(offsets, i * 8) != offsets.end();
+      CHECK(memory[i] == (hit ? 5 : 0));
+    }
+    CHECK(operations.gather(base, offsets.data()) == 40);
+  }
+}
+
+TEST_CASE("there is always a form that needs no extension, and an unknown one is refused") {
+  CHECK(std::strcmp(all_operations().back().name, "scalar") == 0);
+  CHECK(&operations("") == &operations());
+  CHECK(&operations("scalar") == &all_operations().back());
+  CHECK_THROWS_AS(operations("mmx"), std::invalid_argument);
+}
