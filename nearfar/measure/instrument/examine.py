@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,9 @@ from nearfar.measure.subject import Point, Sample, Subject
 
 ROUNDS = 7
 """Samples of each point: intervals of a median need six to be narrower than the extremes."""
+
+FEWEST = 3
+"""Rounds made even if time is up."""
 
 PROBES = cast("tuple[Probe, ...]", (timer, tlb, prefetch))
 
@@ -50,12 +55,15 @@ def examine(
     subject: Subject,
     *,
     rounds: int = ROUNDS,
+    seconds: float = math.inf,
     watch: Watch | None = None,
     root: Path = Path("/"),
     progress: Progress = lambda _what, _share: None,
     sample: Callable[[Point], Sample] | None = None,
 ) -> Instrument:
     """Run every probe on `subject`; some 3 s on real memory.
+
+    After `seconds` no further round begins, but `FEWEST` are made.
 
     A subject with an attribute `cpus` runs on this machine (`Sampler`): its CPUs, prefetcher
     registers and, by `watch` or one of its own, clock and interruptions are looked at too.
@@ -69,7 +77,10 @@ def examine(
     wanted = list(dict.fromkeys(point for probe in PROBES for point in probe.points(facts)))
     samples: dict[Point, list[Sample]] = {point: [] for point in wanted}
     dice = random.Random(1)
+    start = time.monotonic()
     for number in range(rounds):
+        if number >= FEWEST and time.monotonic() - start > seconds:
+            break
         if watch is not None:
             watch.round(number)
         for index, point in enumerate(dice.sample(wanted, len(wanted))):

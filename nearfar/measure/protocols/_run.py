@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from nearfar.base.statistics import Estimate, difference_estimate, median_estimate
@@ -14,6 +16,9 @@ from nearfar.measure.subject import Facts, Point, Sample, Subject
 
 ROUNDS = 9
 """Samples of each point; intervals of a median of nine leave the extremes out."""
+
+FEWEST = 3
+"""Rounds made even if time is up."""
 
 PLAIN = "plain-chase"
 
@@ -26,13 +31,15 @@ def run_protocols(
     names: Sequence[str] | None = None,
     *,
     rounds: int = ROUNDS,
+    seconds: float = math.inf,
     progress: Callable[[str, float], None] = lambda _what, _share: None,
     sample: Callable[[Point], Sample] | None = None,
 ) -> list[ProtocolResult]:
     """Run recipes (default: all) on `subject`, the plain chase first; some 5 s on real memory.
 
     Rungs that recipes share are measured once; all points are measured every round, so that what
-    drifts does so for all of them. `sample` replaces ``subject.sample``, such as one that stores.
+    drifts does so for all of them; after `seconds` no further round begins, but `FEWEST` are made.
+    `sample` replaces ``subject.sample``, such as one that stores.
     """
     facts = subject.facts()
     take = sample or subject.sample
@@ -44,7 +51,10 @@ def run_protocols(
     points = list(dict.fromkeys(rungs))
     taken: dict[Point, list[float]] = {point: [] for point in points}
     dice = random.Random(1)
+    start = time.monotonic()
     for number in range(rounds):
+        if number >= FEWEST and time.monotonic() - start > seconds:
+            break
         for index, point in enumerate(dice.sample(points, len(points))):
             taken[point].append(take(point).value)
             done = (number + (index + 1) / len(points)) / rounds

@@ -107,3 +107,9 @@ def test_a_sampler_of_ones_own_is_used_for_all() -> None:
 def test_an_unknown_protocol_is_refused_with_the_nearest() -> None:
     with pytest.raises(NearfarError, match="did you mean 'lens-chase'"):
         run_protocols(optane(), ["lens-chasse"])
+
+
+def test_time_ends_rounds_but_not_before_three() -> None:
+    memory = optane()
+    run_protocols(memory, rounds=9, seconds=0.0)
+    assert len(memory.asked) == 3 * len(set(memory.asked))
