@@ -49,8 +49,11 @@ TAIL_SHARE = 0.99
 ROW_GROUP = 512
 """Rows written at once: with the sketch some 8 MB at 200,000 accesses a sample."""
 
-DEPENDENT = ("chase", "chains", "read-after-write")
-"""Kernels (and their variants ``chase-sequential`` ...) whose value is ns of one access."""
+WAITING = ("chase", "chains", "read-after-write", "overwrite")
+WAITING_FAMILIES = ("chase-", "persist-")
+"""Kernels each of whose accesses waits for the one before, by its data or a fence: of one thread
+their value is ns per access. Here by name, because a table may be of a machine whose kernels this
+nearfar does not have; a test compares it with what the kernels declare."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,8 @@ def is_in_ns(point: Point) -> bool:
     """Return whether samples of `point` are ns per access, not GB/s (see `Point`)."""
     if point.each:
         return True
-    family = point.kernel in DEPENDENT or point.kernel.startswith("chase-")
-    return family and point.threads == 1
+    waits = point.kernel in WAITING or point.kernel.startswith(WAITING_FAMILIES)
+    return waits and point.threads == 1
 
 
 def summarise(each_ns: NDArray[np.float32]) -> Summary:

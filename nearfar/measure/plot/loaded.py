@@ -35,19 +35,25 @@ def panels(drawing: Drawing) -> list[Panel]:
         )
         found.append(
             Panel(
-                f"Latency of {instruction} under load",
+                f"{_called(instruction)} while others draw bandwidth",
                 lambda axes, family=family: _family(axes, family),  # type: ignore[misc]
             )
         )
         found += [
             Panel(
-                f"Percentiles of {instruction} under load, {curve.read_share:.0%} reads",
+                f"Percentiles of {_called(instruction).lower()} under load, "
+                f"{curve.read_share:.0%} reads",
                 lambda axes, curve=curve: _percentiles(axes, curve),  # type: ignore[misc]
             )
             for curve in family
             if curve.tails
         ]
     return found
+
+
+def _called(instruction: str) -> str:
+    """Return what is timed, as a heading says it."""
+    return "Loads" if instruction == "load" else instruction
 
 
 def _family(axes: Axes, family: list[LoadedLatencyCurve]) -> None:

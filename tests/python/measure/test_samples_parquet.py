@@ -102,7 +102,11 @@ def test_a_summary_of_any_times_has_its_extremes(values: list[float]) -> None:
         (CHASE, True),
         (READ, False),
         (LONG, True),
-        (dataclasses.replace(LONG, each=False), False),
+        (dataclasses.replace(LONG, each=False), True),
+        (dataclasses.replace(LONG, each=False, threads=2), False),
+        (Point("queue", "read-after-write", 4096, 4096), True),
+        (Point("overwrite", "overwrite", 4096, 4096), True),
+        (Point("bandwidth", "mixed", 4096, 4096, read_share=0.5), False),
         (Point("chains", "chains", 4096, 4096, chains=4), True),
         (Point("latency", "chase-sequential", 4096, 4096), True),
         (dataclasses.replace(CHASE, threads=2), False),
@@ -111,6 +115,18 @@ def test_a_summary_of_any_times_has_its_extremes(values: list[float]) -> None:
 )
 def test_the_unit_follows_from_what_was_asked(point: Point, in_ns: bool) -> None:
     assert is_in_ns(point) is in_ns
+
+
+def test_the_unit_of_every_kernel_is_what_its_traffic_says() -> None:
+    from nearfar import _measure
+
+    kernels = {kernel.name: kernel for kernel in _measure.kernels()}
+    if not all(hasattr(kernel, "traffic") for kernel in kernels.values()):
+        pytest.skip("nearfar._measure was built before kernels declared their traffic: pip install")
+    for name, kernel in kernels.items():
+        traffic = kernel.traffic()
+        waits = traffic.dependent_loads > 0 or traffic.fences > 0
+        assert is_in_ns(Point("latency", name, 4096, 4096)) is waits, name
 
 
 def test_a_broken_or_foreign_table_is_refused(table: Path, tmp_path: Path) -> None:
