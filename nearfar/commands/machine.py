@@ -79,7 +79,7 @@ def _measure(found: MachineProfile, joint: list[str], quiet: bool) -> None:
     from nearfar.measure.show import progress
 
     pairs = [parse_pair(text) for text in joint]
-    with progress(quiet) as tell:
+    with progress(quiet, "machine") as tell:
         warnings = measure_machine(found, pairs, tell)
     if not quiet:
         for warning in warnings:

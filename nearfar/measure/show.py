@@ -28,7 +28,7 @@ PLAIN_STEP_S = 10.0
 
 
 @contextlib.contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[str, float], None]]:
+def progress(quiet: bool, verb: str = "measure") -> Iterator[Callable[[str, float], None]]:
     """Yield what `measure` tells its progress to: a bar on a terminal, else plain lines."""
     if quiet:
         yield lambda _what, _share: None
@@ -54,10 +54,10 @@ def progress(quiet: bool) -> Iterator[Callable[[str, float], None]]:
             task = bar.add_task("", total=1.0)
             yield lambda what, share: bar.update(task, description=what, completed=share)
     else:
-        yield _plain_lines()
+        yield _plain_lines(verb)
 
 
-def _plain_lines() -> Callable[[str, float], None]:
+def _plain_lines(verb: str) -> Callable[[str, float], None]:
     begin = time.monotonic()
     last = [-PLAIN_STEP_S]
 
@@ -68,7 +68,7 @@ def _plain_lines() -> Callable[[str, float], None]:
             left = ""
             if 0 < share < 1 and now > begin:
                 left = f", about {(now - begin) * (1 - share) / share:.0f} s left"
-            sys.stderr.write(f"nearfar measure: {share:4.0%} {what}{left}\n")
+            sys.stderr.write(f"nearfar {verb}: {share:4.0%} {what}{left}\n")
 
     return tell
 
