@@ -7,6 +7,7 @@ must be seen is: capacities, blocks, latencies, bandwidths and stalls.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from nearfar.measure.infer import infer
+from nearfar.measure.infer.probe import Probe
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE
 from nearfar.measure.subject import Point
 
@@ -39,8 +41,9 @@ PERIOD_WITHIN = 0.05
 LENGTH_WITHIN = 0.15
 """Lengths of one device's own stalls differ from each other by a tenth."""
 
-SAMPLES = 41
-"""Of a latency or bandwidth point: its median is then known to half a per cent."""
+SAMPLES = 401
+"""Of a latency or bandwidth point, in rounds: drift that lasts for a hundred samples averages
+out, and the median is known to a third of a per cent."""
 
 OPTIONAL = ("ways", "replacement", "write queue", "interleave", "wear block")
 """What a device may hide for good reason; wrong answers count all the same."""
@@ -92,7 +95,8 @@ def self_test(
         def tell(what: str, share: float, at: int = number, name: str = name) -> None:
             progress(f"{name}: {what}", (at + share) / len(devices))
 
-        findings = infer(subject, budget, tell)
+        # CPU time: what a busy machine takes longer for must not be judged otherwise.
+        findings = infer(subject, budget, tell, clock=time.process_time)
         found += judge(name, subject, findings)
     return found
 
@@ -111,14 +115,13 @@ def open_device(device: Device, noise: float = 1.0) -> tuple[str, ModelSubject]:
 def judge(name: str, subject: ModelSubject, findings: Findings) -> list[Verdict]:
     """Return a verdict for each quantity of the truth, and for each one found beside it."""
     truth = subject.truth()
-    verdicts = [
+    return [
         *_levels(name, truth, findings),
         _queue(name, truth, findings),
         _interleave(name, truth, findings),
         *_stalls(name, truth, findings),
         *_figures(name, subject),
     ]
-    return verdicts
 
 
 def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[Verdict]:
@@ -148,7 +151,7 @@ def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[Verdict]:
         if reads:
             yield _latency(name, what, level, reads[0])
             if own:
-                yield from _inner(name, what, level, model.devices, reads[0], why)
+                yield from _inner(name, level, reads[0], why)
     for one in left:
         yield Verdict(
             name, f"{one.name}, {one.operation}", "none", _size(one.capacity_bytes),
@@ -167,9 +170,9 @@ def _latency(name: str, what: str, level: Level, found: BufferFigure) -> Verdict
     )  # fmt: skip
 
 
-def _inner(
-    name: str, what: str, level: Level, devices: int, found: BufferFigure, why: dict[str, str]
-) -> Iterable[Verdict]:
+def _inner(name: str, level: Level, found: BufferFigure, why: dict[str, str]) -> Iterable[Verdict]:
+    what = level.name
+
     def one(quantity: str, truth: object, seen: object) -> Verdict:
         note = "" if seen is not None else why.get(f"{quantity} of {found.name}", "")
         judged: Judged = "not seen" if seen is None else "right" if seen == truth else "wrong"
@@ -254,9 +257,10 @@ def _figures(name: str, subject: ModelSubject) -> Iterable[Verdict]:
             "bandwidth", "nt-store", page, facts.buffer_bytes, threads=most
         ),
     }
-    for what, point in points.items():
-        samples = [subject.sample(point) for _ in range(SAMPLES)]
-        found = float(np.median([one.value for one in samples if not one.disturbed]))
+    probe = Probe(subject, BUDGET_S, SAMPLES, time.process_time)
+    gathered = probe.gather(list(points.values()))
+    for (what, point), samples in zip(points.items(), gathered, strict=True):
+        found = float(np.median(samples))
         # Idle latency's truth is the medium's own; buffers still hold a little of 1 GiB.
         true = quiet.sample(point).value
         yield Verdict(

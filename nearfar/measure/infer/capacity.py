@@ -34,6 +34,9 @@ LEAST_POINTS = 8
 SEEN_BEYOND = 3.0
 """Regions must go so many times beyond a capacity: else nothing says that the rise ends."""
 
+FINE_AROUND = 1.5
+"""Fine sizes from so many times below a coarse capacity to so many above: it is known to 1.4."""
+
 PER_OCTAVE_TRIED = 32
 """Capacities tried by the fit: a quarter of the distance of tested sizes."""
 
@@ -81,7 +84,9 @@ def refine(
     regions = set(curve.regions)
     largest = max(curve.regions)
     for level in curve.fit.levels:
-        around = sizes(level.capacity_bytes / 2, level.capacity_bytes * 2, FINE_PER_OCTAVE)
+        around = sizes(
+            level.capacity_bytes / FINE_AROUND, level.capacity_bytes * FINE_AROUND, FINE_PER_OCTAVE
+        )
         regions |= {size for size in around if size <= largest}
     ordered = sorted(regions)
     finer = _curve(ordered, probe.gather([point_at(region) for region in ordered]))

@@ -29,6 +29,9 @@ LEAST_CONTRAST = 1.3
 EXPLAINED = 0.85
 """Share of the variance of log bandwidth that devices touched must explain."""
 
+ALIKE = 6.0
+"""Chi-square from which one explanation is better than another: odds of 20 to 1."""
+
 CLEARLY = 3.0
 """Times that chi-square of the next best explanation must be larger."""
 
@@ -44,10 +47,15 @@ class Interleave:
 
 
 @cache
-def touched(stride_bytes: int, granularity_bytes: int, devices: int) -> int:
-    """Return how many devices accesses `stride_bytes` apart touch."""
-    at = (np.arange(devices * 64, dtype=np.int64) * stride_bytes) // granularity_bytes % devices
-    return len(np.unique(at))
+def touched(stride_bytes: int, granularity_bytes: int, devices: int) -> float:
+    """Return how many devices accesses `stride_bytes` apart keep busy.
+
+    One over the share of the busiest; N / gcd(N, stride/g) where the stride is a multiple of g.
+    """
+    step = np.gcd(stride_bytes, granularity_bytes * devices)
+    repeat = granularity_bytes * devices // step
+    at = (np.arange(repeat, dtype=np.int64) * stride_bytes) // granularity_bytes % devices
+    return float(repeat / np.bincount(at).max())
 
 
 def find_interleave(
@@ -59,21 +67,24 @@ def find_interleave(
     spread = float(((level - level.mean()) ** 2).sum())
     if gb_per_s.max() < LEAST_CONTRAST * gb_per_s.min():
         return Interleave(None, None, "bandwidth is the same at every stride")
-    best: tuple[float, int, int, NDArray[np.float64]] | None = None
+    explained: list[tuple[float, int, int, NDArray[np.float64]]] = []
     for granularity in GRANULARITIES:
         for devices in range(2, MOST_DEVICES + 1):
-            counts = np.array([touched(int(one), granularity, devices) for one in strides])
+            counts = np.array([touched(int(one), granularity, devices) for one in strides]).round(3)
             if len(set(counts.tolist())) < 2:
                 continue
             fitted = _by_count(level, counts)
             # A penalty for each mean, as of BIC.
             cost = float(((level - fitted) ** 2).sum()) / sigma**2
             cost += len(set(counts.tolist())) * np.log(len(strides))
-            if best is None or cost < best[0]:
-                best = (cost, granularity, devices, fitted)
-    if best is None:
+            explained.append((cost, granularity, devices, fitted))
+    if not explained:
         return Interleave(None, None, "too few strides were measured")
-    cost, granularity, devices, fitted = best
+    least = min(one[0] for one in explained)
+    # Twice as many devices of half the granularity look nearly alike: the fewest that explain.
+    cost, granularity, devices, fitted = min(
+        (one for one in explained if one[0] <= least + ALIKE), key=lambda one: (one[2], one[0])
+    )
     residual = float(((level - fitted) ** 2).sum())
     if residual > (1 - EXPLAINED) * spread:
         return Interleave(None, None, "no number of devices explains bandwidth over strides")
@@ -85,7 +96,7 @@ def find_interleave(
     return Interleave(granularity, devices, "", np.exp(fitted))
 
 
-def _by_count(level: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _by_count(level: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean of each count, made to rise with the count."""
     from scipy.optimize import isotonic_regression
 

@@ -38,7 +38,7 @@ def infer(
     probe = Probe(subject, budget, repetitions, clock)
     findings = Findings()
     progress("looking for caches and buffers, by reads", 0.0)
-    with probe.share(0.4):
+    with probe.share(0.5):
         reads = infer_reads(probe, findings)
     progress("looking for interleaved devices", 0.4)
     with probe.share(0.25):

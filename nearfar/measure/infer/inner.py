@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,31 +10,26 @@ import numpy as np
 from nearfar.measure.infer.block import ACCESSES, LINE_BYTES, find_block
 from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.found import Buffer
+from nearfar.measure.infer.probe import Probe, until_sure
 from nearfar.measure.infer.replacement import RATIOS, Replacement, decide_replacement
-from nearfar.measure.infer.resample import agreement, median_noise, medians
-from nearfar.measure.infer.sharpen import sharpen
-from nearfar.measure.infer.ways import FLATTENED, counts, lines_knee
+from nearfar.measure.infer.resample import medians
+from nearfar.measure.infer.sharpen import block_by_block, sharpen
+from nearfar.measure.infer.ways import LINES, MOST_WAYS, ODD, lines_knee
 from nearfar.measure.subject import Point
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.probe import Probe
 
-BEYOND = 8
-"""Regions so many times the capacity miss it nearly always."""
+BEYOND = 32
+"""Regions so many times the capacity, where the next level allows, miss it nearly always."""
 
-SURE = 0.95
-"""Share of resamples that agree from which no more samples are taken."""
+OVERFLOWS = 0.3
+"""Share of a miss that the most lines of a stride must cost beyond what the level serves in."""
 
 UNSURE = 0.8
 """Below it after all repetitions, there is no answer."""
-
-ROUNDS = 6
-"""Times that repetitions are doubled while an answer is unsure."""
 
 LEAST_ROOM = 2.2
 """The next level must be so many times larger for misses of this one alone to show."""
@@ -51,17 +44,15 @@ def infer_inner(probe: Probe, buffers: Sequence[Buffer], findings: Findings) -> 
             findings.not_seen[f"block of {name}"] = "the next level begins too near to it"
             continue
         block = _block(probe, buffer, nearer, findings)
-        seen = buffer
+        figure = buffer.figure
         if block is not None:
             nearer.append((block, buffer.step_ns))
-            hidden = _hidden(probe, name, findings)
-            if not hidden:
-                seen = sharpen(probe, buffer, block)
-        figure = msgspec.structs.replace(seen.figure, block_bytes=block)
-        if block is not None and not hidden:
-            ways = _ways(probe, seen, block, findings)
+            seen = sharpen(probe, buffer, block)
+            ways = None if _hidden(probe, name, findings) else _ways(probe, seen, findings)
             kind = _replacement(probe, seen, block, ways, findings)
-            figure = msgspec.structs.replace(figure, ways=ways, replacement=kind)
+            figure = msgspec.structs.replace(
+                seen.figure, block_bytes=block, ways=ways, replacement=kind
+            )
         place = next(i for i, one in enumerate(findings.buffers) if one.name == name)
         findings.buffers[place] = figure
 
@@ -70,9 +61,9 @@ def _hidden(probe: Probe, name: str, findings: Findings) -> bool:
     """Return whether a cache before the memory holds the few lines that would meet in a set."""
     if probe.facts.llc_bytes == 0:
         return False
-    why = "the last-level cache holds the lines that would meet in one set of it"
-    findings.not_seen[f"ways of {name}"] = why
-    findings.not_seen[f"replacement of {name}"] = why
+    findings.not_seen[f"ways of {name}"] = (
+        "the last-level cache holds the lines that would meet in one set of it"
+    )
     return True
 
 
@@ -87,26 +78,17 @@ def _block(
         if access <= region // 16
     ]
     accesses = [point.access_bytes for point in points]
-    share, answer = 0.0, None
-    samples: list[NDArray[np.float64]] = []
-    for doubling in range(ROUNDS):
-        samples = probe.gather(points, probe.repetitions << doubling)
-        if not all(map(len, samples)):
-            break
-        noise = median_noise(samples)
-
-        def decide(row: NDArray[np.float64], noise: float = noise) -> int | None:
-            return find_block(accesses, row, noise, buffer.step_ns, nearer).size_bytes
-
-        answer = decide(medians(samples))
-        share, _ = agreement(samples, decide, partial(operator.eq, answer))
-        if share >= SURE:
-            break
     what = f"block of {name}"
-    if not samples or not all(map(len, samples)):
+    answer = until_sure(
+        probe,
+        points,
+        lambda row, noise: find_block(accesses, row, noise, buffer.step_ns, nearer).size_bytes,
+    )
+    if answer is None:
         findings.not_seen[what] = "the time was up"
         return None
-    found = find_block(accesses, medians(samples), median_noise(samples), buffer.step_ns, nearer)
+    samples = answer.samples
+    found = find_block(accesses, medians(samples), answer.noise, buffer.step_ns, nearer)
     findings.evidence[f"amplification-{_slug(name)}"] = make_evidence(
         "amplification",
         f"Latency by piece, {name}",
@@ -116,66 +98,67 @@ def _block(
         knees=[found.size_bytes] if found.size_bytes else [],
         fitted=found.fitted,
     )
-    if answer is None:
+    if answer.value is None:
         findings.not_seen[what] = found.why_not
-    elif share < UNSURE:
-        findings.not_seen[what] = f"{answer} bytes in only {share:.0%} of resamples"
+    elif answer.share < UNSURE:
+        findings.not_seen[what] = f"{answer.value} bytes in only {answer.share:.0%} of resamples"
         return None
-    return answer
+    return answer.value
 
 
-def _ways(probe: Probe, buffer: Buffer, block: int, findings: Findings) -> int | None:
-    """Walk down the strides from the capacity until the lines of one set overflow."""
-    capacity, what = buffer.figure.capacity_bytes, f"ways of {buffer.figure.name}"
+def _ways(probe: Probe, buffer: Buffer, findings: Findings) -> int | None:
+    """Try odd multiples of a large power of two as strides; the fewest lines that fit are ways."""
+    what = f"ways of {buffer.figure.name}"
     unit = LINE_BYTES
     for found in findings.interleaves:
         # A stride over whole rounds of the devices stays on one of them.
         unit = max(unit, found.granularity_bytes * found.devices)
-    stride = unit
-    while stride < capacity:
-        stride *= 2
-    while stride >= max(block, unit):
-        most = min(probe.facts.largest_bytes // stride, 3 * capacity // stride + 24)
-        tested = counts(most)
-        if len(tested) >= 8:
-            lines = _lines_knee(probe, buffer, stride, tested)
-            if lines is not None and lines[1] >= UNSURE:
-                if lines[0] * stride >= FLATTENED * capacity or stride <= block:
-                    return lines[0]
-                findings.not_seen[what] = "the lines that show it do not fit the largest region"
-                return None
-            if lines is not None:
-                findings.not_seen[what] = f"{lines[0]} in only {lines[1]:.0%} of resamples"
-                return None
-        stride //= 2
-    findings.not_seen[what] = "lines a power of two apart show no set that overflows"
-    return None
-
-
-def _lines_knee(
-    probe: Probe, buffer: Buffer, stride: int, tested: Sequence[int]
-) -> tuple[int, float] | None:
-    points = [
-        Point("ways", "chase", probe.facts.page_sizes[0], count * stride, stride_bytes=stride)
-        for count in tested
-    ]
-    samples = probe.gather(points)
-    kept = [(n, one) for n, one in zip(tested, samples, strict=True) if len(one)]
-    if len(kept) < 8:
+    largest = probe.facts.largest_bytes // (LINES[-1] * ODD[-1])
+    stride = unit << max((largest // unit).bit_length() - 1, 0)
+    fits: list[int] = []
+    for odd in ODD:
+        points = _lines_points(probe, stride * odd)
+        if not points or not _overflows(probe, points[-1], buffer):
+            continue
+        answer = until_sure(
+            probe,
+            points,
+            lambda row, noise: (
+                lines_knee(
+                    np.array(LINES, dtype=float),
+                    row,
+                    noise,
+                    buffer.capacity.served_ns,
+                    buffer.step_ns,
+                ).lines
+            ),
+            doublings=3,
+        )
+        if answer is None or answer.value is None or answer.share < UNSURE:
+            findings.not_seen[what] = "lines far apart overflow it, but not at a clear number"
+            return None
+        fits.append(answer.value)
+    if not fits or min(fits) > MOST_WAYS:
+        findings.not_seen[what] = (
+            f"up to {LINES[-1]} lines at no stride overflow one set: fully associative, or more "
+            "ways, or a nearer buffer holds them"
+        )
         return None
-    lines = np.array([n for n, _ in kept], dtype=float)
-    values = [one for _, one in kept]
-    noise = median_noise(values)
+    return min(fits)
 
-    def decide(row: NDArray[np.float64]) -> int | None:
-        served = buffer.capacity.served_ns
-        return lines_knee(lines, row, noise, served, buffer.step_ns).lines
 
-    answer = decide(medians(values))
-    if answer is None:
-        return None
-    share, _ = agreement(values, decide, lambda one: one == answer)
-    return answer, share
+def _lines_points(probe: Probe, stride: int) -> list[Point]:
+    page, largest = probe.facts.page_sizes[0], probe.facts.largest_bytes
+    if LINES[-1] * stride > largest:
+        return []
+    return [Point("ways", "chase", page, count * stride, stride_bytes=stride) for count in LINES]
+
+
+def _overflows(probe: Probe, most: Point, buffer: Buffer) -> bool:
+    """Return whether the most lines of a stride are not all served."""
+    (values,) = probe.gather([most])
+    served = buffer.capacity.served_ns
+    return len(values) > 0 and float(np.median(values)) > served + OVERFLOWS * buffer.step_ns
 
 
 def _replacement(
@@ -184,33 +167,26 @@ def _replacement(
     capacity, what = buffer.figure.capacity_bytes, f"replacement of {buffer.figure.name}"
     ratios = [one for one in RATIOS if one * capacity * 1.1 <= buffer.beyond_bytes]
     regions = [round(capacity * ratio / block) * block for ratio in ratios]
-    points = [
-        Point("ways", "chase", probe.facts.page_sizes[0], region, stride_bytes=block)
-        for region in regions
-    ]
-    samples = probe.gather(points, 2 * probe.repetitions)
-    if not all(map(len, samples)):
+    points = [block_by_block(probe, region, block) for region in regions]
+    actual = np.array(regions) / capacity
+    answer = until_sure(
+        probe, points, lambda row, noise: decide_replacement(actual, row, noise, ways), doublings=3
+    )
+    if answer is None:
         findings.not_seen[what] = "the time was up"
         return None
-    noise, actual = median_noise(samples), np.array(regions) / capacity
-
-    def decide(row: NDArray[np.float64]) -> Replacement | None:
-        return decide_replacement(actual, row, noise, ways)
-
-    answer = decide(medians(samples))
-    share, _ = agreement(samples, decide, lambda one: one == answer)
     findings.evidence[f"replacement-{_slug(buffer.figure.name)}"] = make_evidence(
         "ways",
         f"Latency just beyond {buffer.figure.name}, one line a block",
         ("region (bytes)", "latency (ns)"),
         regions,
-        samples,
+        answer.samples,
         knees=[capacity],
     )
-    if answer is None or share < UNSURE:
+    if answer.value is None or answer.share < UNSURE:
         findings.not_seen[what] = "LRU and random replacement explain the samples alike"
         return None
-    return answer
+    return answer.value
 
 
 def _slug(name: str) -> str:

@@ -26,6 +26,12 @@ MISFIT = 0.01
 LEAST_GAIN = 12.0
 """How much chi-square a level's two parameters and its step must win, in units of log(points)."""
 
+BETWEEN = 4
+"""Capacities tried from one tested size to the next."""
+
+APART = 1.9
+"""Levels nearer than that are one: two knees cannot be told from one that is not quite its form."""
+
 MOST_LEVELS = 6
 """Three or four caches before the memory, two or three buffers in it."""
 
@@ -118,9 +124,15 @@ def best_single(curve: Medians, capacities: NDArray[np.float64]) -> Fit | None:
 
 
 def _places(regions: NDArray[np.float64], changes: list[int]) -> NDArray[np.float64]:
-    """Return capacities to try: from two sizes before each change to one after."""
-    indices = {index + shift for index in changes for shift in (-2, -1, 0, 1) if index + shift >= 0}
-    return np.array([regions[i] for i in sorted(indices) if 0 < i < len(regions) - 1], dtype=float)
+    """Return capacities to try: from two sizes before each change to one after, and between."""
+    inside = np.zeros(len(regions) - 1, dtype=bool)
+    for index in changes:
+        inside[max(index - 2, 0) : index + 1] = True
+    found: set[float] = set()
+    for index in np.nonzero(inside)[0]:
+        between = np.geomspace(regions[index], regions[index + 1], BETWEEN + 1)
+        found |= {float(size) for size in between if regions[0] < size < regions[-1]}
+    return np.array(sorted(found))
 
 
 def _add(
@@ -151,6 +163,9 @@ def _best_extra(
         return None
     regions, latency, sigma = curve.regions, curve.latency, curve.sigma()
     tries = [(capacity, power) for capacity in capacities for power in POWERS]
+    tries = [one for one in tries if _is_apart(one[0], levels)]
+    if not tries:
+        return None
     extra = np.stack([power_misses(regions / capacity, power) for capacity, power in tries])
     fixed = [np.ones(len(regions))]
     fixed += [power_misses(regions / one.capacity_bytes, one.power) for one in levels]
@@ -176,6 +191,12 @@ def _best_extra(
     ]
     moved.sort(key=lambda level: level.capacity_bytes)
     return Fit(tuple(moved), float(solved[best, 0]), float(errors[best]))
+
+
+def _is_apart(capacity: float, levels: list[Level]) -> bool:
+    return all(
+        max(capacity / one.capacity_bytes, one.capacity_bytes / capacity) >= APART for one in levels
+    )
 
 
 def _solve(

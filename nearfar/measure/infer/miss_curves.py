@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-POWERS = (0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 8.0, 16.0, 64.0)
+POWERS = (1.0, 1.4, 2.0, 2.8, 4.0, 8.0, 16.0, 64.0)
 """From blocks of many lines visited in random order (1: what is resident is hit) to LRU's cliff."""
 
 

@@ -35,6 +35,13 @@ COVERED = (0.6, 1.5)
 """Events over the periods that the whole time holds."""
 
 
+IN_PHASE = 0.9
+"""Length of the mean of all phases, as unit vectors: 1 for one phase, about 1/sqrt(n) by chance."""
+
+MOST_TRIED = 200_000
+"""Frequencies: more would take seconds, and only very many events need them."""
+
+
 @dataclass(frozen=True)
 class Period:
     """A period in the unit of the positions, and which events keep to it."""
@@ -74,6 +81,25 @@ def find_period(positions: NDArray[np.float64]) -> Period | None:
     if share < LEAST_SHARE or not _beyond_chance(positions, period, share, len(candidates)):
         return None
     return Period(period, share, kept, ahead[near])
+
+
+def find_comb(positions: NDArray[np.float64], low: float, high: float) -> float | None:
+    """Return the period from low to high at whose multiples events lie, however many are missing.
+
+    Events are looked at by their phase: at a period that is theirs all have the same.
+    """
+    if len(positions) < LEAST_EVENTS:
+        return None
+    span = float(positions[-1] - positions[0])
+    # An eighth of a turn over the whole span from one tried frequency to the next.
+    tried = np.arange(1 / high, 1 / low, 1 / (8 * span))
+    if not 0 < len(tried) <= MOST_TRIED:
+        return None
+    together = np.array(
+        [abs(np.exp(2j * np.pi * frequency * positions).mean()) for frequency in tried]
+    )
+    best = int(np.argmax(together))
+    return float(1 / tried[best]) if together[best] >= IN_PHASE else None
 
 
 def _ahead(positions: NDArray[np.float64]) -> NDArray[np.float64]:

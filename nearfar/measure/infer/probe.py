@@ -6,17 +6,24 @@ for all of them; disturbed samples are dropped.
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
+
+from nearfar.measure.infer.resample import agreement, median_noise, medians
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearfar.measure.subject import Facts, Point, Sample, Subject
+
+Kind = TypeVar("Kind")
 
 LEAST_SAMPLES = 2
 """Undisturbed samples of a point without which it is left out of its curve."""
@@ -89,3 +96,52 @@ class Probe:
     def _enough(self, points: Sequence[Point]) -> list[NDArray[np.float64]]:
         found = [self.values(point) for point in points]
         return [values if len(values) >= LEAST_SAMPLES else values[:0] for values in found]
+
+
+SURE = 0.95
+"""Share of resamples that agree from which no more samples are taken."""
+
+DOUBLINGS = 5
+"""Of repetitions, while an answer is unsure: 5 to 160."""
+
+
+@dataclass(frozen=True)
+class Answer(Generic[Kind]):
+    """A decision, the share of resamples that give the same, and what it was made from."""
+
+    value: Kind
+    share: float
+    samples: list[NDArray[np.float64]]
+    noise: float
+
+
+def until_sure(
+    probe: Probe,
+    points: Sequence[Point],
+    decide: Callable[[NDArray[np.float64], float], Kind],
+    doublings: int = DOUBLINGS,
+) -> Answer[Kind] | None:
+    """Sample `points` until resamples agree on what `decide` says of (medians, noise).
+
+    None where the time is up before every point has its samples.
+    """
+    answer: Answer[Kind] | None = None
+    for doubling in range(doublings + 1):
+        samples = probe.gather(points, probe.repetitions << doubling)
+        if not samples or not all(map(len, samples)):
+            return answer
+        noise = median_noise(samples)
+        value = decide(medians(samples), noise)
+        share, _ = agreement(
+            samples, partial(_with_noise, decide, noise), partial(operator.eq, value)
+        )
+        answer = Answer(value, share, samples, noise)
+        if share >= SURE or probe.seconds_left() <= 0:
+            break
+    return answer
+
+
+def _with_noise(
+    decide: Callable[[NDArray[np.float64], float], Kind], noise: float, row: NDArray[np.float64]
+) -> Kind:
+    return decide(row, noise)

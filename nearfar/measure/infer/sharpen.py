@@ -27,16 +27,24 @@ SAME = 1.3
 LEAST_CONFIDENCE = 0.8
 
 
+def block_by_block(probe: Probe, region_bytes: int, block_bytes: int) -> Point:
+    """Return the chase over the blocks of a region, each visited once a cycle.
+
+    One line of each; where a cache is before the memory, all lines in turn: it would hold so few.
+    """
+    page = probe.facts.page_sizes[0]
+    if probe.facts.llc_bytes:
+        return Point("ways", "chase", page, region_bytes, access_bytes=block_bytes)
+    return Point("ways", "chase", page, region_bytes, stride_bytes=block_bytes)
+
+
 def sharpen(probe: Probe, buffer: Buffer, block_bytes: int) -> Buffer:
     """Return `buffer` with its capacity, latency and step seen anew where that is surer."""
     before = buffer.capacity
     most = min(before.value_bytes * AROUND, buffer.beyond_bytes / 1.1)
     # Aligned as the coarse sizes are, so that both name the same sizes.
     tested = sizes(before.value_bytes / AROUND, most, FINE_PER_OCTAVE, block_bytes)
-    points = [
-        Point("ways", "chase", probe.facts.page_sizes[0], size, stride_bytes=block_bytes)
-        for size in tested
-    ]
+    points = [block_by_block(probe, size, block_bytes) for size in tested]
     seen = known_level(tested, probe.gather(points, 2 * probe.repetitions))
     if seen is None or seen.confidence < LEAST_CONFIDENCE:
         return buffer
@@ -47,7 +55,7 @@ def sharpen(probe: Probe, buffer: Buffer, block_bytes: int) -> Buffer:
         capacity_bytes=seen.value_bytes,
         capacity_low_bytes=seen.low_bytes,
         capacity_high_bytes=seen.high_bytes,
-        latency_ns=seen.served_ns,
+        latency_ns=before.served_ns if probe.facts.llc_bytes else seen.served_ns,
         confidence=seen.confidence,
     )
     # What lies beyond is all missed only far away: the wide curve knows the step better.
@@ -56,7 +64,7 @@ def sharpen(probe: Probe, buffer: Buffer, block_bytes: int) -> Buffer:
         seen.low_bytes,
         seen.high_bytes,
         seen.confidence,
-        seen.served_ns,
+        before.served_ns if probe.facts.llc_bytes else seen.served_ns,
         before.step_ns,
         seen.tested,
     )

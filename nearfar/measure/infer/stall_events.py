@@ -29,6 +29,10 @@ ALIKE = 1.4
 """Stalls of one cause are so many times as long as each other, at most: those published are."""
 
 
+MOST_KINDS = 3
+"""Wear, refresh, and one of the host's."""
+
+
 @dataclass(frozen=True)
 class Stalls:
     """Stalled accesses that recur."""
@@ -59,12 +63,28 @@ def thresholds(each_ns: NDArray[np.float64]) -> list[float]:
     ]
 
 
-def find_stalls(each_ns: NDArray[np.float64], between_ns: float) -> Stalls | None:
+def find_kinds(each_ns: NDArray[np.float64], rest_ns: float) -> list[Stalls]:
+    """Return every kind of stall that recurs, the one that recurs best first."""
+    found: list[Stalls] = []
+    left = each_ns.copy()
+    while len(found) < MOST_KINDS:
+        kind = find_stalls(left, rest_ns, each_ns)
+        if kind is None:
+            break
+        found.append(kind)
+        left[kind.indices] = np.median(each_ns)
+    return found
+
+
+def find_stalls(
+    each_ns: NDArray[np.float64], rest_ns: float, lasted_ns: NDArray[np.float64] | None = None
+) -> Stalls | None:
     """Return the stalls that recur among accesses in order; None: there are none.
 
-    `between_ns` passes between two accesses beside their own times: rest and timer.
+    `rest_ns` passes between two accesses; `lasted_ns` is what they lasted, where `each_ns` has
+    stalls of other kinds taken out.
     """
-    ends_ns = np.cumsum(each_ns + between_ns)
+    ends_ns = np.cumsum((each_ns if lasted_ns is None else lasted_ns) + rest_ns)
     usual = float(np.median(each_ns))
     best: Stalls | None = None
     for threshold in thresholds(each_ns):

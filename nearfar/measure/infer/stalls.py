@@ -7,13 +7,16 @@ shows as well is the host's (its timer, its neighbours), not the memory's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nearfar.documents.device import StallFigure
 from nearfar.measure.infer.findings import HAD, Evidence
-from nearfar.measure.infer.stall_events import Stalls, find_stalls
+from nearfar.measure.infer.periods import find_comb
+from nearfar.measure.infer.stall_events import Stalls, find_kinds
 from nearfar.measure.infer.wear import wear_granularity
 from nearfar.measure.subject import Point
 
@@ -21,12 +24,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.periods import Period
     from nearfar.measure.infer.probe import Probe
 
 KERNEL = "overwrite"
-ACCESS_BYTES = 256
-"""One write of the media known; published overwrites use it."""
+ACCESS_BYTES = 64
+"""A line: every store with its fence is one write then, whatever the medium's block."""
+
+PLACE_BYTES = 256
+"""Written over and over; published overwrites use it."""
 
 WRITES = (60_000, 240_000, 960_000)
 """Until enough stalls are seen: periods published run from 9.5 k to 18 k writes."""
@@ -40,8 +45,17 @@ RESTS = 1.5
 AGREES = 0.05
 """Periods of both runs, in the unit that counts, agree within so much."""
 
+UNSEEN_NS = 120.0
+"""Most that passes between two writes beside their times and the rest: timer and loop."""
+
 CONTROL_BYTES = 4096
 """In the first cache of any processor."""
+
+CONTROL_TIMES = 8
+"""Accesses to a cache take a fraction of a write."""
+
+LONGEST = 1.5
+"""Stalls of the rested run belong to a kind up to so many times its longest."""
 
 RESAMPLES = 200
 EVIDENCE = "overwrite"
@@ -61,58 +75,69 @@ def overwrite(probe: Probe, region_bytes: int, writes: int, rest_ns: float = 0.0
     )
 
 
+@dataclass(frozen=True)
+class Runs:
+    """Times of the same writes without and with rests between them."""
+
+    each: NDArray[np.float64]
+    rested: NDArray[np.float64]
+    rest_ns: float
+
+
 def infer_stalls(probe: Probe, findings: Findings) -> None:
     """Add the stalls."""
     if KERNEL not in probe.facts.kernels:
         findings.not_seen["stalls"] = "this processor has no stores that pass the caches"
         return
-    each, found = _enough(probe, 0.0)
+    each, kinds = _enough(probe)
     if each is None:
         findings.not_seen["stalls"] = "the time was up"
         return
-    findings.evidence[EVIDENCE] = stall_evidence(each, found)
-    if found is None:
+    findings.evidence[EVIDENCE] = stall_evidence(each, kinds)
+    if not kinds:
         findings.not_seen["stalls"] = (
             f"of {len(each)} writes to one place none, or none at a fixed distance, took far longer"
         )
         return
     rest = RESTS * float(np.median(each))
-    rested, again = _enough(probe, rest)
-    if rested is None or again is None:
-        findings.not_seen["stalls"] = "long writes at a fixed distance are gone with rests between"
+    sample = probe.sample(overwrite(probe, PLACE_BYTES, len(each), rest))
+    if sample.each_ns is None:
+        findings.not_seen["stalls"] = "single writes are not timed"
         return
-    if _is_hosts(probe, found, len(each)):
-        findings.not_seen["stalls"] = (
-            "long accesses at a fixed distance also come where no memory is reached: the host's"
-        )
-        return
-    _decide(probe, found, again, findings)
+    runs = Runs(each, sample.each_ns.astype(float), rest)
+    control = _control(probe, len(each))
+    for kind in kinds:
+        if _alike(kind, control):
+            findings.not_seen["stalls"] = (
+                "long accesses at a fixed distance also come where no memory is reached: the host's"
+            )
+        else:
+            _decide(probe, runs, kind, findings)
+    if findings.stalls:
+        findings.not_seen.pop("stalls", None)
 
 
-def _enough(probe: Probe, rest_ns: float) -> tuple[NDArray[np.float64] | None, Stalls | None]:
+def _enough(probe: Probe) -> tuple[NDArray[np.float64] | None, list[Stalls]]:
     """Write longer and longer until enough stalls are seen; return the last row and its stalls."""
-    each, found = None, None
+    each, kinds = None, list[Stalls]()
     for writes in WRITES:
         if probe.seconds_left() <= 0:
             break
-        sample = probe.sample(overwrite(probe, ACCESS_BYTES, writes, rest_ns))
+        sample = probe.sample(overwrite(probe, PLACE_BYTES, writes))
         if sample.each_ns is None:
             break
         each = sample.each_ns.astype(float)
-        found = find_stalls(each, _between(probe, rest_ns))
-        if found is not None and len(found.indices) >= ENOUGH:
+        kinds = find_kinds(each, 0.0)
+        # Of two kinds the rarer decides, and it may not have been met at all yet.
+        if kinds and min(len(kind.indices) for kind in kinds) >= ENOUGH and writes > WRITES[0]:
             break
-    return each, found
+    return each, kinds
 
 
-def _between(probe: Probe, rest_ns: float) -> float:
-    return rest_ns + probe.facts.timer_overhead_ns
-
-
-def _is_hosts(probe: Probe, found: Stalls, accesses: int) -> bool:
-    """Return whether a loop within the first cache is stalled alike."""
+def _control(probe: Probe, accesses: int) -> list[Stalls]:
+    """Return what stalls a loop within the first cache; none where there is no cache."""
     if probe.facts.llc_bytes == 0:
-        return False
+        return []
     # As long as the row of writes took, so that as many stalls would fall into it.
     point = Point(
         "overwrite",
@@ -120,72 +145,127 @@ def _is_hosts(probe: Probe, found: Stalls, accesses: int) -> bool:
         probe.facts.page_sizes[0],
         CONTROL_BYTES,
         each=True,
-        accesses=8 * accesses,
+        accesses=CONTROL_TIMES * accesses,
     )
     sample = probe.sample(point)
-    if sample.each_ns is None:
-        return True
-    control = find_stalls(sample.each_ns.astype(float), _between(probe, 0.0))
-    if control is None:
-        return False
-    length, here = float(np.median(found.lengths_ns)), float(np.median(control.lengths_ns))
-    return 0.5 <= here / length <= 2.0
+    return [] if sample.each_ns is None else find_kinds(sample.each_ns.astype(float), 0.0)
 
 
-def _decide(probe: Probe, found: Stalls, again: Stalls, findings: Findings) -> None:
-    """Say what stalls recur by: what both runs, with and without rests, agree on."""
-    wear = _agreed(found.by_writes, again.by_writes)
-    refresh = _agreed(found.by_time, again.by_time)
-    if (wear is None) == (refresh is None):
+def _alike(kind: Stalls, control: Sequence[Stalls]) -> bool:
+    length = float(np.median(kind.lengths_ns))
+    return any(0.5 <= float(np.median(one.lengths_ns)) / length <= 2.0 for one in control)
+
+
+def _decide(probe: Probe, runs: Runs, kind: Stalls, findings: Findings) -> None:
+    """Say what a kind of stall recurs by: what both runs, with and without rests, agree on."""
+    by_writes = _by_writes(runs, kind)
+    period_ns = _by_time(runs, kind)
+    if by_writes is not None:
+        _add_wear(probe, kind, by_writes, findings)
+    elif period_ns is not None:
+        _add_refresh(kind, period_ns, findings)
+    else:
         findings.not_seen["stalls"] = (
-            "long writes recur, but neither after as many writes nor after as much time"
-            if wear is None
-            else "long writes recur, and rests do not tell whether by writes or by time"
+            "long writes recur, but with rests neither after as many writes nor as much time"
         )
-        return
-    lengths = np.concatenate([found.lengths_ns, again.lengths_ns])
-    rng = np.random.default_rng(0)
-    # A write meets any part of a refresh: the longest ones met all of it.
-    quantile = 0.5 if wear is not None else 0.95
-    picked = lengths[rng.integers(0, len(lengths), (RESAMPLES, len(lengths)))]
-    length_low, length_high = np.percentile(np.quantile(picked, quantile, axis=1), (2.5, 97.5))
-    distances = np.concatenate(wear or refresh or ())
-    middles = np.median(
-        distances[rng.integers(0, len(distances), (RESAMPLES, len(distances)))], axis=1
-    )
-    middle = float(np.median(distances))
-    low, high = np.percentile(middles, (2.5, 97.5))
-    granularity = None
-    if wear is not None:
-        granularity, why = wear_granularity(probe, round(middle))
-        if why:
-            findings.not_seen["granularity of stalls"] = why
+
+
+def _by_writes(runs: Runs, kind: Stalls) -> Stalls | None:
+    """Return the stalls of the rested run that recur after as many writes."""
+    if kind.by_writes is None:
+        return None
+    for again in find_kinds(runs.rested, runs.rest_ns):
+        if again.by_writes is not None and (
+            abs(again.by_writes.value / kind.by_writes.value - 1) <= AGREES
+        ):
+            return again
+    return None
+
+
+def _by_time(runs: Runs, kind: Stalls) -> float | None:
+    """Return the period in ns that both runs keep to.
+
+    What passes between two writes unseen, u, is not known, but it is the same in both runs, and
+    both have the same period P = p1 + n1 u = p2 + n2 u with n writes a period.
+    """
+    if kind.by_time is None:
+        return None
+    each, rested, rest_ns = runs.each, runs.rested, runs.rest_ns
+    first = kind.by_time.value
+    writes_first = first / float(each.mean())
+    events = np.nonzero(rested > kind.threshold_ns)[0]
+    lengths = rested[events] - np.median(rested)
+    events = events[lengths <= LONGEST * np.max(kind.lengths_ns)]
+    ends = np.cumsum(rested + rest_ns)[events]
+    second = find_comb(ends, first * (1 - AGREES), first + writes_first * UNSEEN_NS)
+    if second is None:
+        return None
+    writes_second = second / (float(rested.mean()) + rest_ns)
+    unseen = (second - first) / (writes_first - writes_second)
+    if not -UNSEEN_NS / 4 <= unseen <= UNSEEN_NS:
+        return None
+    return second + writes_second * max(unseen, 0.0)
+
+
+def _add_wear(probe: Probe, kind: Stalls, again: Stalls, findings: Findings) -> None:
+    assert kind.by_writes is not None
+    assert again.by_writes is not None
+    distances = np.concatenate([kind.by_writes.distances, again.by_writes.distances])
+    lengths = np.concatenate([kind.lengths_ns, again.lengths_ns])
+    period, share = _middle(distances, 0.5)
+    length, _ = _middle(lengths, 0.5)
+    granularity, why = wear_granularity(probe, round(period[0]))
+    if why:
+        findings.not_seen["granularity of stalls"] = why
     findings.stalls.append(
         StallFigure(
-            length_ns=float(np.quantile(lengths, quantile)),
-            length_low_ns=float(length_low),
-            length_high_ns=float(length_high),
-            period_writes=round(middle) if wear is not None else None,
-            period_ns=middle if refresh is not None else None,
+            length_ns=length[0],
+            length_low_ns=length[1],
+            length_high_ns=length[2],
+            period_writes=round(period[0]),
             granularity_bytes=granularity,
-            low=float(low),
-            high=float(high),
-            confidence=float(np.mean(np.abs(middles / middle - 1) <= AGREES)),
+            low=period[1],
+            high=period[2],
+            confidence=share,
             evidence=EVIDENCE,
             **HAD,
         )
     )
 
 
-def _agreed(
-    first: Period | None, second: Period | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    if first is None or second is None or abs(first.value / second.value - 1) > AGREES:
-        return None
-    return first.distances, second.distances
+def _add_refresh(kind: Stalls, period_ns: float, findings: Findings) -> None:
+    assert kind.by_time is not None
+    # A write meets any part of a refresh: the longest ones met nearly all of it.
+    length, _ = _middle(kind.lengths_ns, 0.9)
+    spread, share = _middle(kind.by_time.distances, 0.5)
+    findings.stalls.append(
+        StallFigure(
+            length_ns=length[0],
+            length_low_ns=length[1],
+            length_high_ns=length[2],
+            period_ns=period_ns,
+            low=period_ns * spread[1] / spread[0],
+            high=period_ns * spread[2] / spread[0],
+            confidence=share,
+            evidence=EVIDENCE,
+            **HAD,
+        )
+    )
 
 
-def stall_evidence(each: NDArray[np.float64], found: Stalls | None) -> Evidence:
+def _middle(
+    values: NDArray[np.float64], quantile: float
+) -> tuple[tuple[float, float, float], float]:
+    """Return a quantile with its bootstrap interval, and the share of resamples that agree."""
+    rng = np.random.default_rng(0)
+    picked = values[rng.integers(0, len(values), (RESAMPLES, len(values)))]
+    found = np.quantile(picked, quantile, axis=1)
+    middle = float(np.quantile(values, quantile))
+    low, high = np.percentile(found, (2.5, 97.5))
+    return (middle, float(low), float(high)), float(np.mean(abs(found / middle - 1) <= AGREES))
+
+
+def stall_evidence(each: NDArray[np.float64], kinds: Sequence[Stalls]) -> Evidence:
     """Return the slowest write of each of some thousand stretches, with the stalls marked."""
     stretch = max(len(each) // 2000, 1)
     whole = each[: len(each) // stretch * stretch].reshape(-1, stretch)
@@ -198,6 +278,6 @@ def stall_evidence(each: NDArray[np.float64], found: Stalls | None) -> Evidence:
         y=whole.max(axis=1),
         y_low=np.median(whole, axis=1),
         y_high=whole.max(axis=1),
-        knees=tuple(float(one) for one in found.indices) if found else (),
+        knees=tuple(float(one) for kind in kinds for one in kind.indices),
         log_x=False,
     )

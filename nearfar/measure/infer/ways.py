@@ -1,7 +1,9 @@
-"""Ways of a buffer by stride: lines a power of two apart meet in few sets, and overflow them early.
+"""Ways of a buffer by stride: lines a large stride apart meet in few sets, and overflow them early.
 
-n lines at stride s fill C / s of a buffer of capacity C as long as s is below the size of a way
-(C / ways); from there on they all meet in one set, and `ways` of them fit whatever the stride.
+n lines at a stride that is a multiple of the distance of two places in one set all meet in one set,
+and `ways` of them fit, however large the buffer. Sets need not be a power of two of blocks: of odd
+multiples of one large power of two, the one under which the fewest lines fit is taken; it meets in
+one set if ways times the odd part of the sets are at most `MOST_WAYS`, and else nothing is said.
 """
 
 from __future__ import annotations
@@ -11,40 +13,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nearfar.measure.infer.levels import Medians, find_levels
+from nearfar.measure.infer.levels import MISFIT
+from nearfar.measure.infer.miss_curves import POWERS, power_misses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SAME_STEP = 0.4
+ODD = (1, 3, 5, 7, 9, 11, 13, 15)
+MOST_WAYS = 16
+"""Of sets in any cache or buffer described so far; up to here `ODD` leave no sets out."""
+
+LINES = tuple(range(2, 25))
+"""Numbers of lines tested: half as many again as the most ways, so that the misses show."""
+
+SAME_STEP = 0.35
 """The knee's step must be the level's own within so much, and the latency before it likewise."""
 
-FLATTENED = 1.35
-"""Lines x stride over capacity beyond which the lines do not spread over all sets any more."""
-
-EVERY_UP_TO = 20
-"""Every number of lines is tested up to here: ways are small numbers, and not always powers."""
+LEAST_GAIN = 30.0
+"""Chi-square that a knee must win over all lines being served."""
 
 
 @dataclass(frozen=True)
 class LinesKnee:
-    """How many lines of one stride a level serves; None: all that were tested."""
+    """How many lines of one stride a level serves; None: all that were tested, or it is unclear."""
 
     lines: int | None
-    ambiguous: bool = False
-    """There is a knee, and it is not this level's."""
-
-
-def counts(most: int) -> list[int]:
-    """Return numbers of lines to test: every one at first, then 8 an octave."""
-    found = set(range(2, min(most, EVERY_UP_TO) + 1))
-    octave = 16
-    while octave <= most:
-        found |= {round(octave * 2 ** (part / 8)) for part in range(8)}
-        # One more than a power of two is where a power of two of ways overflows.
-        found |= {octave, octave + 1}
-        octave *= 2
-    return sorted(count for count in found if count <= most)
 
 
 def lines_knee(
@@ -54,16 +47,31 @@ def lines_knee(
     served_ns: float,
     step_ns: float,
 ) -> LinesKnee:
-    """Return how many lines the level that serves in `served_ns` holds."""
-    fit = find_levels(Medians(lines, latency, noise))
-    for index, level in enumerate(fit.levels):
-        before = fit.served_ns(index)
-        if (
-            abs(before - served_ns) <= SAME_STEP * step_ns
-            and abs(level.step_ns - step_ns) <= SAME_STEP * step_ns
-        ):
-            return LinesKnee(int(np.floor(level.capacity_bytes + 1e-9)))
-    # No knee of this level: all served, if the last latency says so.
-    if latency[-1] <= served_ns + SAME_STEP * step_ns:
+    """Return how many lines the level that serves in `served_ns` holds.
+
+    Under LRU one line more makes all miss; under random replacement misses grow with the lines.
+    """
+    sigma = np.hypot(max(noise, MISFIT) * latency, SAME_STEP / 10 * step_ns)
+    flat = float((((latency - served_ns) / sigma) ** 2).sum())
+    best, errors = None, flat - LEAST_GAIN
+    for count in range(1, int(lines[-1])):
+        for power in POWERS:
+            misses = power_misses(lines / (count + KNEE_AT), power)
+            if misses[-1] < LEAST_MISSED:
+                continue
+            error = float((((latency - served_ns - step_ns * misses) / sigma) ** 2).sum())
+            if error < errors:
+                best, errors = count, error
+    if best is None or errors > BADLY_EXPLAINED * len(lines):
         return LinesKnee(None)
-    return LinesKnee(None, ambiguous=True)
+    return LinesKnee(best)
+
+
+KNEE_AT = 0.02
+"""Beyond the last number of lines that fit, so that it is served wholly and the next is not."""
+
+LEAST_MISSED = 0.4
+"""Of the most lines tested: less of a rise may be anything."""
+
+BADLY_EXPLAINED = 4.0
+"""Chi-square per number of lines beyond which no knee explains the curve."""

@@ -32,6 +32,11 @@ FENCE_EVERY = 256
 """Lines; as many as 16 KiB, more than any write queue known holds (64 to 96)."""
 
 SMALLEST_BYTES = 1024
+LARGEST_BYTES = 8 << 20
+"""Regions are written twice a sample, so that what buffers hold has settled: 260,000 lines."""
+
+PASSES = 2
+LEAST_WRITES = 20_000
 EVIDENCE = "write-capacity"
 
 QUEUE_UP_TO = 2.0
@@ -55,9 +60,13 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
 
     def at(region_bytes: int) -> Point:
         page = probe.facts.page_sizes[0]
-        return Point("persist", kernel, page, region_bytes, fence_every=FENCE_EVERY)
+        writes = max(PASSES * region_bytes // 64, LEAST_WRITES)
+        return Point(
+            "persist", kernel, page, region_bytes, fence_every=FENCE_EVERY, accesses=writes
+        )
 
-    curve = coarse_curve(probe, at, SMALLEST_BYTES, probe.facts.largest_bytes)
+    largest = min(LARGEST_BYTES, probe.facts.largest_bytes)
+    curve = coarse_curve(probe, at, SMALLEST_BYTES, largest)
     if curve is None:
         findings.not_seen["write buffers"] = "too few regions could be sampled in the time"
         return []
@@ -81,7 +90,7 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
         fitted=curve.fit.latency(regions),
     )
     if not sure:
-        findings.not_seen["write buffers"] = "no knee in persisted writes over regions"
+        findings.not_seen["write buffers"] = "no knee in persisted writes over regions up to 8 MiB"
     return sure
 
 
