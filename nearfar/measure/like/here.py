@@ -10,12 +10,14 @@ from pathlib import Path
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.machine.nodes import read_nodes
+from nearfar.machine.persistent_memory import read_persistent_memory
 from nearfar.machine.sysfs import Tree
 from nearfar.measure.like.bench import Chase, NodeFacts, Place, Worker
 from nearfar.measure.memory_mode import cache_bytes
 
-KEPT = 0.95
-"""Share of what is free that buffers may take: beyond it the kernel would swap or kill."""
+KEPT = 0.9
+"""Share of what is free that buffers may take: beyond it the kernel would swap or kill, and a chase
+keeps 4 bytes for each of its lines, a sixteenth, beside its buffer."""
 
 
 def nodes(root: Path = Path("/"), allowed: set[int] | None = None) -> list[NodeFacts]:
@@ -77,10 +79,27 @@ def home_node(place: Place, cpu: int, found: list[NodeFacts]) -> int:
     return next(node.id for node in found if node.memory_bytes)
 
 
+def app_direct_hint(root: Path = Path("/")) -> str:
+    """Say that persistent memory in App Direct mode is no part of a node, where there is some."""
+    modes = ("fsdax", "devdax", "raw", "sector")
+    if any(one.mode in modes for one in read_persistent_memory(Tree(root))):
+        return "; persistent memory here is in App Direct mode and not part of it: take -J FOLDER"
+    return ""
+
+
 def check_room(
-    chase: Chase | None, workers: list[Worker], found: list[NodeFacts], available_bytes: int
+    chase: Chase | None,
+    workers: list[Worker],
+    found: list[NodeFacts],
+    available_bytes: int,
+    hint: str = "",
 ) -> None:
-    """Refuse buffers beyond a node's memory, its free memory, or what can be had at all."""
+    """Refuse buffers beyond a node's memory, its free memory, or what can be had at all.
+
+    `hint` ends the refusal.
+    """
+    if len(found) > 1:
+        hint = f"; a thread has one node's memory, not that of all {len(found)}{hint}"
     wanted: dict[int, list[int]] = {}
     shared: set[tuple[Place, int]] = set()
     for one in (chase, *workers):
@@ -94,14 +113,14 @@ def check_room(
         wanted.setdefault(home_node(one.place, cpu, found), []).append(one.size_bytes)
     for number, sizes in wanted.items():
         node = next(node for node in found if node.id == number)
-        _check(sizes, f"node {number}", node.memory_bytes, node.free_bytes)
+        _check(sizes, f"node {number}", node.memory_bytes, node.free_bytes, hint)
     every = [size for sizes in wanted.values() for size in sizes]
     if every:
         total = sum(node.memory_bytes for node in found)
-        _check(every, "this machine", total, available_bytes)
+        _check(every, "this machine", total, available_bytes, hint)
 
 
-def _check(sizes: list[int], where: str, memory_bytes: int, free_bytes: int) -> None:
+def _check(sizes: list[int], where: str, memory_bytes: int, free_bytes: int, hint: str) -> None:
     usable = int(min(memory_bytes, free_bytes) * KEPT)
     if sum(sizes) <= usable:
         return
@@ -111,7 +130,7 @@ def _check(sizes: list[int], where: str, memory_bytes: int, free_bytes: int) -> 
         f"{each} of {format_bytes(max(sizes))} cannot be had on {where}: it has "
         f"{format_bytes(memory_bytes)}, of which {format_bytes(free_bytes)} are free; take "
         + (f"-b{most}m or less" if most else "another node, or free memory")
-        + " (with several sockets, one socket's memory is the limit of a thread, not all of it)",
+        + hint,
         ExitCode.MACHINE_LACKS,
     )
 

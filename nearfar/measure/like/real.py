@@ -84,7 +84,7 @@ class RealBench:
         found = self.nodes()
         held = sum(memory.size_bytes for memory in self._held.values())
         if not held:
-            here.check_room(chase, workers, found, room.available_bytes())
+            here.check_room(chase, workers, found, room.available_bytes(), here.app_direct_hint())
         notes = here.memory_mode_notes(chase, workers, found)
         folders: dict[Path, int] = {}
         for one in (chase, *workers):

@@ -30,9 +30,9 @@ def test_a_buffer_beyond_one_sockets_memory() -> None:
     with pytest.raises(NearfarError, match=r"on node 0: it has 1\.50 TiB") as caught:
         here.check_room(chase(6144 * GIB), [], FOUR, PLENTY)
     assert caught.value.exit_code == ExitCode.MACHINE_LACKS
-    assert "one socket's memory is the limit" in str(caught.value)
+    assert "a thread has one node's memory, not that of all 4" in str(caught.value)
     assert f"take -b{int(1500 * GIB * here.KEPT) >> 20}m or less" in str(caught.value)
-    here.check_room(chase(1400 * GIB), [], FOUR, PLENTY)
+    here.check_room(chase(1300 * GIB), [], FOUR, PLENTY)
 
 
 def test_buffers_of_all_threads_count_together() -> None:
@@ -96,3 +96,15 @@ def test_pages_and_cores(tmp_path: Path) -> None:
         write(tmp_path, path, f"{cpu % 2},{cpu % 2 + 2}\n")
     assert here.one_per_core((0, 1, 2, 3), tmp_path) == (0, 1)
     assert here.one_per_core((3, 2), tmp_path) == (3, 2)
+
+
+def test_app_direct_is_said_where_memory_is_short(tmp_path: Path) -> None:
+    assert here.app_direct_hint(tmp_path) == ""
+    write(tmp_path, "sys/bus/nd/devices/region0/size", str(128 * GIB))
+    write(tmp_path, "sys/bus/nd/devices/namespace0.0/size", str(126 * GIB))
+    write(tmp_path, "sys/bus/nd/devices/namespace0.0/mode", "memory\n")
+    hint = here.app_direct_hint(tmp_path)
+    # The guide's first error: 64 GB of DRAM, Optane in App Direct mode, a larger buffer.
+    nodes = [NodeFacts(0, (0,), 64 * GIB, 62 * GIB)]
+    with pytest.raises(NearfarError, match=r"App Direct mode .*: take -J FOLDER$"):
+        here.check_room(chase(70 * GIB), [], nodes, PLENTY, hint)

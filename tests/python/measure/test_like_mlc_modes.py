@@ -196,7 +196,7 @@ def test_a_file_that_asks_for_what_is_not_here(tmp_path: Path, line: str, says: 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("--idle_latency -c8", "-c: CPU 8 is not one that may be used here: 0, 1, 2, 3"),
+        ("--idle_latency -c8", "-c: CPU 8 is not one that may be used here: 0-7"),
         ("--idle_latency -j7", "-j: there is no node 7; there are: 0, 1, 2"),
         ("--loaded_latency -k1-64", "-k: CPU 8 is not one"),
         ("--loaded_latency -k0-3", "CPU 0 measures latency"),

@@ -182,7 +182,42 @@ def test_cores_pass_lines(like: Like) -> None:
 
 
 def test_lens_on_this_machine(like: Like) -> None:
-    words = ["--largest", "256KiB", "--writes", "1000", "--rounds", "2", "--no-infer"]
+    words = [
+        "buffer",
+        "policy",
+        "--largest",
+        "256KiB",
+        "--writes",
+        "1000",
+        "--rounds",
+        "2",
+        "--no-infer",
+    ]
     done = like("lens", "dram", *words)
     assert done.returncode == 0, done.stderr
     assert "Read amplification" in done.stdout
+
+
+def test_the_scan_holds_every_block(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nearfar.measure import room
+    from nearfar.measure.like.mlc import scan
+
+    monkeypatch.setattr(scan, "BLOCK_BYTES", 4 << 20)
+    monkeypatch.setattr(room, "available_bytes", lambda: 14 << 20)
+    done = like("mlc", "--memory_bandwidth_scan", "-t1", "--json")
+    assert done.returncode == 0, done.stderr
+    blocks = json.loads(done.stdout)["results"]["memory_bandwidth_scan"]["blocks"]
+    assert len(blocks) == 3
+    addresses = [block["physical_address"] for block in blocks]
+    assert len(set(addresses)) == (3 if any(addresses) else 1)
+    assert all(block["mb_per_s"] > 0 for block in blocks)
+
+
+def test_reserved_pages_that_are_not_there(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nearfar.measure import checks
+
+    monkeypatch.setattr(checks, "free_huge_pages", lambda _bytes: 3)
+    done = like("mlc", "--idle_latency", "-L", "-b200m")
+    assert done.returncode == 3
+    assert "-L: a buffer takes 100 reserved pages of 2.00 MiB, and 3 are free" in done.stderr
+    assert "leave out -L" in done.stderr

@@ -48,6 +48,7 @@ def _reads(probe: Probe, found: dict[str, Any]) -> None:
     last = [one for one in found["read"] if one["region_bytes"] == probe.largest_bytes]
     probe.say("")
     probe.say("Read amplification: ns of a line alone over ns of a line in a block, largest region")
+    probe.say("(lines of a block are read in turn: what the processor prefetches of it counts too)")
     probe.table("block", ["x"])
     for one in last:
         ratio = last[0]["value_ns"] / one["value_ns"]

@@ -21,7 +21,11 @@ def inferred(subject: Subject, say: Callable[[str], None]) -> dict[str, Any]:
     findings = infer(subject, BUDGET_S, lambda _what, _share: None)
     say("Inferred, each with its confidence:")
     for buffer in findings.buffers:
-        say(f"  {buffer.name}: {format_bytes(buffer.capacity_bytes)}, {_sure(buffer.confidence)}")
+        block = f", blocks of {buffer.block_bytes} B" if buffer.block_bytes else ""
+        say(
+            f"  {buffer.name} ({buffer.operation}): {format_bytes(buffer.capacity_bytes)}{block}, "
+            f"{_sure(buffer.confidence)}"
+        )
     for queue in findings.write_queues:
         say(f"  write queue: {format_bytes(queue.capacity_bytes)}, {_sure(queue.confidence)}")
     for interleave in findings.interleaves:

@@ -40,7 +40,7 @@ def _overwrite(probe: Probe, found: dict[str, Any]) -> None:
     probe.say(f"Policy prober: {probe.writes} stores of 256 B over the same region, ns each")
     columns = [*(f"p{one:g}" for one in PERCENTILES), "max", "stalls", "every"]
     probe.table("region", columns, 11)
-    for region in REGIONS:
+    for region in (one for one in REGIONS if one <= probe.largest_bytes):
         point = Point(
             "overwrite",
             "overwrite",

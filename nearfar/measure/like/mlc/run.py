@@ -10,7 +10,7 @@ from typing import Any
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.measure.like.bench import Bench, Chase, NodeFacts, Place, Values, Worker
 from nearfar.measure.like.mlc.arguments import Arguments
-from nearfar.measure.like.mlc.sizes import mib
+from nearfar.measure.like.mlc.sizes import cpu_text, mib
 from nearfar.measure.like.mlc.traffic import Traffic, kernel_of
 from nearfar.measure.like.repeat import summed
 
@@ -91,8 +91,7 @@ class Run:
         cpus = self.all_cpus()
         if cpu not in cpus:
             raise CommandError(
-                f"{where}: CPU {cpu} is not one that may be used here: "
-                + ", ".join(map(str, sorted(cpus))),
+                f"{where}: CPU {cpu} is not one that may be used here: {cpu_text(cpus)}",
                 ExitCode.MACHINE_LACKS,
             )
         return cpu
