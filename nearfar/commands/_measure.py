@@ -154,7 +154,7 @@ def self_test(settings: Settings, wanted: Wanted) -> ExitCode:
     return ExitCode.DONE if sound else ExitCode.FOUND
 
 
-def one_kernel(settings: Settings, kernel: str, chains: int, wanted: Wanted) -> None:
+def one_kernel(settings: Settings, kernel: str, choice: KernelChoice, wanted: Wanted) -> None:
     """Run one kernel alone, or list them all."""
     from nearfar.measure.one_kernel import kernel_list, measure_kernel
 
@@ -164,9 +164,10 @@ def one_kernel(settings: Settings, kernel: str, chains: int, wanted: Wanted) -> 
             print(json_module.dumps(kernels, indent=1))
         elif not wanted.quiet:
             for one in kernels:
-                print(f"{one['name']:28s} {one['summary']}")
+                lacks = f" (not here: this processor {one['missing']})" if one["missing"] else ""
+                print(f"{one['name']:29s} {one['summary']}{lacks}")
         return
-    result: dict[str, Any] = measure_kernel(settings, kernel, chains)
+    result: dict[str, Any] = measure_kernel(settings, kernel, choice)
     if wanted.json:
         print(json_module.dumps(result, indent=1))
     elif not wanted.quiet:
@@ -176,5 +177,13 @@ def one_kernel(settings: Settings, kernel: str, chains: int, wanted: Wanted) -> 
                 f"[{one['low']:.3f}, {one['high']:.3f}] in {one['repetitions']} repetitions, "
                 f"{result['memory']}, {one['page_bytes'] >> 10} KiB pages"
             )
+            if "percentiles_ns" in one:
+                cuts = ", ".join(f"{key} {ns:.1f}" for key, ns in one["percentiles_ns"].items())
+                timer = result["timer"]
+                print(
+                    f"  each of {one['accesses']} accesses, ns: {cuts}, most {one['most_ns']:.1f} "
+                    f"(the timer's {timer['overhead_ns']:.1f} taken off, in steps of "
+                    f"{timer['resolution_ns']:.2g})"
+                )
         for warning in result["warnings"]:
             print(f"warning: {warning}", file=sys.stderr)

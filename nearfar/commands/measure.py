@@ -34,6 +34,13 @@ def measure(
     self_test: Flag = False,
     kernel: str | None = None,
     chains: int = 1,
+    access: str = "64",
+    stride: str = "0",
+    window: str = "0",
+    read_share: str = "",
+    fence_every: int = 1,
+    each: Flag = False,
+    isa: str = "",
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
@@ -99,8 +106,23 @@ def measure(
         Run only this kernel, print ns per access or GB/s and write nothing; `list` lists them.
     chains
         Independent chains, 1 to 32; only for --kernel chains.
+    access
+        With --kernel: size of one access, such as 256 or 4KiB; of a chase, its blocks.
+    stride
+        With --kernel: distance of neighbouring accesses; 0: side by side.
+    window
+        With --kernel: random accesses stay in so much, which moves on; 0: the whole region.
+    read_share
+        With --kernel mixed and its like: loads among the lines touched, such as 75% or 0.75.
+    fence_every
+        With --kernel persist-...: accesses between two fences.
+    each
+        With --kernel: time every access by itself and print percentiles.
+    isa
+        With --kernel: sse2, avx2, avx512 or scalar instead of the widest this processor has.
     """
     from nearfar.commands import _measure as command
+    from nearfar.measure.one_kernel import KernelChoice
     from nearfar.measure.settings import Settings
     from nearfar.measure.spec import parse_spec
 
@@ -123,12 +145,25 @@ def measure(
     wanted = command.Wanted(plot=plot, samples=samples, json=json, quiet=quiet)
     if self_test:
         return command.self_test(settings, wanted)
+    choice = KernelChoice(
+        access=access,
+        stride=stride,
+        window=window,
+        read_share=read_share,
+        fence_every=fence_every,
+        chains=chains,
+        each=each,
+        isa=isa,
+    )
     if kernel is not None:
         if output is not None or plot is not None:
             raise CommandError("--kernel prints and writes nothing: leave out -o and --plot")
-        command.one_kernel(settings, kernel, chains, wanted)
+        command.one_kernel(settings, kernel, choice, wanted)
         return 0
-    if chains != 1:
-        raise CommandError("--chains is for --kernel chains; a whole measurement has them all")
+    if choice != KernelChoice():
+        raise CommandError(
+            "--chains, --access, --stride, --window, --read-share, --fence-every, --each and --isa "
+            "are for --kernel; a whole measurement has them all"
+        )
     command.whole(settings, output, wanted)
     return 0

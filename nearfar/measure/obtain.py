@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.measure.spec import MemorySpec, Pages
+from nearfar.measure.spec import PAGE_BYTES, MemorySpec, Pages
 from nearfar.measure.topology import Topology
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ def source_of(spec: MemorySpec, topology: Topology) -> Source:
                 ExitCode.MACHINE_LACKS,
             )
         return lambda size_bytes, _pages: _file(spec, size_bytes)
+    if spec.kind == "devdax":
+        assert spec.path is not None
+        return _DaxDevice(spec.path).take
     node = spec.node
     if node is not None and node not in topology.nodes:
         there = ", ".join(map(str, topology.nodes)) or "none (the kernel has no NUMA support)"
@@ -113,11 +116,17 @@ def _anonymous(size_bytes: int, pages: Pages, node: int | None) -> Memory:
 
 def _no_memory(size_bytes: int, pages: Pages, node: int | None, error: OSError) -> NearfarError:
     what = f"{format_bytes(size_bytes)} of memory" + ("" if node is None else f" on node {node}")
-    if pages == "2m" and error.errno in (errno.ENOMEM, errno.EFAULT):
-        count = -(-size_bytes // (2 << 20))
+    if pages in ("2m", "1g") and error.errno in (errno.ENOMEM, errno.EFAULT, errno.EINVAL):
+        count = -(-size_bytes // PAGE_BYTES[pages])
+        size = "2 MiB" if pages == "2m" else "1 GiB"
+        how = (
+            "sysctl vm.nr_hugepages=N"
+            if pages == "2m"
+            else "echo N > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"
+        )
         return NearfarError(
-            f"there are too few reserved 2 MiB pages for {what}: reserve at least {count} more "
-            "(sysctl vm.nr_hugepages=N), or use pages=thp",
+            f"there are too few reserved {size} pages for {what}: reserve at least {count} more "
+            f"({how}), or use pages=thp",
             ExitCode.MACHINE_LACKS,
         )
     if error.errno in (errno.EPERM, errno.ENOSYS):
@@ -127,6 +136,54 @@ def _no_memory(size_bytes: int, pages: Pages, node: int | None, error: OSError) 
             ExitCode.MACHINE_LACKS,
         )
     return NearfarError(f"cannot get {what}: {error.strerror}", ExitCode.MACHINE_LACKS)
+
+
+class _DaxDevice:
+    """Hands out parts of a DAX device, one behind the other; what is on it is lost."""
+
+    def __init__(self, path: Path) -> None:
+        from nearfar.measure.checks import check_devdax
+
+        self._path = path
+        self._size_bytes, self._align_bytes = check_devdax(path)
+        self._used_bytes = 0
+
+    def take(self, size_bytes: int, _pages: Pages) -> Memory:
+        """Map the next part; a part given back is not handed out again."""
+        from nearfar._measure import Memory
+
+        align = self._align_bytes
+        whole = -(-size_bytes // align) * align
+        if self._used_bytes + whole > self._size_bytes:
+            raise NearfarError(
+                f"{self._path} holds {format_bytes(self._size_bytes)}, of which "
+                f"{format_bytes(self._used_bytes)} are in use, and {format_bytes(whole)} more are "
+                "needed: choose a smaller --largest",
+                ExitCode.MACHINE_LACKS,
+            )
+        try:
+            descriptor = os.open(self._path, os.O_RDWR)
+        except OSError as error:
+            raise self._refused(error) from error
+        try:
+            memory = Memory.file(descriptor, size_bytes, False, self._used_bytes, align)
+        except OSError as error:
+            raise self._refused(error) from error
+        finally:
+            os.close(descriptor)
+        self._used_bytes += whole
+        return memory
+
+    def _refused(self, error: OSError) -> NearfarError:
+        hint = {
+            errno.EBUSY: "something else holds it: end that, or choose another device",
+            errno.EINVAL: f"a mapping must be a multiple of {format_bytes(self._align_bytes)}",
+            errno.EACCES: "run as root, or give yourself the right (setfacl)",
+            errno.EPERM: "run as root, or give yourself the right (setfacl)",
+        }.get(error.errno or 0, "see `daxctl list`")
+        return NearfarError(
+            f"cannot map {self._path}: {error.strerror}; {hint}", ExitCode.MACHINE_LACKS
+        )
 
 
 def _file(spec: MemorySpec, size_bytes: int) -> Memory:

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import re
 import time
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.base.statistics import median_estimate
+from nearfar.base.units import parse_size_bytes
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.rounds import Limits, run_rounds
 from nearfar.measure.settings import Settings, native
-from nearfar.measure.subject import Point
+from nearfar.measure.subject import Facts, Point, Sample
+
+if TYPE_CHECKING:
+    from nearfar.measure.opened import Opened
 
 KERNEL_S = 3.0
 """Some 100 samples: enough for an interval of 1 %."""
+
+PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9, "p99.99": 99.99}
+
+
+@dataclass(frozen=True)
+class KernelChoice:
+    """How a kernel goes over its lines, as typed; the defaults are what every kernel can do."""
+
+    access: str = "64"
+    stride: str = "0"
+    window: str = "0"
+    read_share: str = ""
+    """A share such as 0.75, or 75%; empty: even."""
+    fence_every: int = 1
+    chains: int = 1
+    each: bool = False
+    isa: str = ""
 
 
 def kernel_list() -> list[dict[str, Any]]:
@@ -25,72 +48,214 @@ def kernel_list() -> list[dict[str, Any]]:
         {
             "name": kernel.name,
             "summary": kernel.summary,
-            "read_bytes": kernel.read_bytes,
-            "written_bytes": kernel.written_bytes,
-            "non_temporal_bytes": kernel.non_temporal_bytes,
-            "owned_bytes": kernel.owned_bytes,
-            "dependent_loads": kernel.dependent_loads,
+            "read_bytes": traffic.read_bytes,
+            "written_bytes": traffic.written_bytes,
+            "non_temporal_bytes": traffic.non_temporal_bytes,
+            "owned_bytes": traffic.owned_bytes,
+            "flushed_bytes": traffic.flushed_bytes,
+            "fences": traffic.fences,
+            "dependent_loads": traffic.dependent_loads,
             "max_chains": kernel.max_chains,
+            "can_time_each": kernel.can_time_each,
+            "missing": kernel.missing(),
         }
         for kernel in _measure.kernels()
+        for traffic in [kernel.traffic()]
     ]
 
 
-def measure_kernel(settings: Settings, name: str, chains: int = 1) -> dict[str, Any]:
+def measure_kernel(settings: Settings, name: str, choice: KernelChoice | int = 1) -> dict[str, Any]:
     """Measure the kernel `name` on the largest region, once per page size.
 
-    Kernels of dependent loads give ns per access on one CPU, the others GB/s on
-    ``settings.threads`` CPUs (default 1).
+    Kernels whose accesses wait for each other give ns per access on one CPU (of a chase: per
+    line), the others, and all on several, GB/s on ``settings.threads`` CPUs (default 1). A bare
+    number as `choice` is one of chains.
     """
-    known = {kernel["name"]: kernel for kernel in kernel_list()}
-    if name not in known:
-        hint = nearest(name, list(known)) or f"; there are: {', '.join(known)}"
-        raise NearfarError(f"there is no kernel {name!r}{hint}")
-    kernel = known[name]
-    if not 1 <= chains <= kernel["max_chains"]:
-        most = kernel["max_chains"]
-        raise NearfarError(
-            f"kernel {name!r} takes 1 to {most} chains, not {chains}"
-            if most > 1
-            else f"kernel {name!r} has no chains: leave --chains out, or use --kernel chains"
-        )
+    if isinstance(choice, int):
+        choice = KernelChoice(chains=choice)
+    kernel = _kernel(name, choice, simulated=settings.spec.kind == "model")
+    shape = _shape(choice)
+    threads = settings.threads or 1
+    if choice.each and threads > 1:
+        raise NearfarError("--each times one thread's accesses: leave --threads out")
     ready = open_memory(settings)
     facts = ready.subject.facts()
-    latency = kernel["dependent_loads"] > 0
-    threads = 1 if latency else min(settings.threads or 1, facts.threads)
-    size = facts.largest_bytes if latency else facts.buffer_bytes
+    if name not in facts.kernels:
+        raise NearfarError(f"kernel {name!r} cannot run on {settings.spec}", ExitCode.MACHINE_LACKS)
+    if choice.isa:
+        _use_isa(ready, choice.isa)
+    waits = kernel["dependent_loads"] > 0 or kernel["fences"] > 0
+    latency = choice.each or (waits and threads == 1)
+    size = facts.largest_bytes if waits or choice.each else facts.buffer_bytes
+    _check_sizes(shape, size, threads)
     plan = [
         Point(
             "latency" if latency else "bandwidth",
             name,
             page_bytes,
             size,
-            chains=chains,
+            chains=choice.chains,
             threads=threads,
+            each=choice.each,
+            fence_every=choice.fence_every,
+            **shape,
         )
         for page_bytes in (facts.page_sizes if latency else facts.page_sizes[:1])
     ]
     limits = Limits(time.monotonic() + (settings.seconds or KERNEL_S), settings.repetitions)
     samples = run_rounds(plan, ready.subject.sample, limits).samples
-    results = []
-    for point, values in samples.items():
-        estimate = median_estimate([one.value for one in values])
-        results.append(
-            {
-                "page_bytes": point.page_bytes,
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-                "repetitions": len(values),
-            }
-        )
     return {
         "kernel": kernel,
         "memory": str(settings.spec),
         "region_bytes": size,
         "threads": threads,
-        "chains": chains,
+        "chains": choice.chains,
+        **shape,
+        "fence_every": choice.fence_every,
+        "isa": choice.isa or _widest(settings),
         "unit": "ns per access" if latency else "GB/s",
-        "results": results,
+        "timer": _timer(facts) if choice.each else None,
+        "results": [_result(point, taken) for point, taken in samples.items() if taken],
         "warnings": ready.warnings,
     }
+
+
+def _kernel(name: str, choice: KernelChoice, *, simulated: bool) -> dict[str, Any]:
+    known = {kernel["name"]: kernel for kernel in kernel_list()}
+    if name not in known:
+        hint = nearest(name, list(known)) or f"; there are: {', '.join(known)}"
+        raise NearfarError(f"there is no kernel {name!r}{hint}")
+    kernel = known[name]
+    most = kernel["max_chains"]
+    if not 1 <= choice.chains <= most:
+        raise NearfarError(
+            f"kernel {name!r} takes 1 to {most} chains, not {choice.chains}"
+            if most > 1
+            else f"kernel {name!r} has no chains: leave --chains out, or use --kernel chains"
+        )
+    if choice.each and not kernel["can_time_each"]:
+        can = ", ".join(one for one in known if known[one]["can_time_each"])
+        raise NearfarError(
+            f"kernel {name!r} cannot time each access: leave --each out, or use one of {can}"
+        )
+    if choice.read_share and not name.startswith("mixed"):
+        raise NearfarError(
+            f"kernel {name!r} has no read share: leave --read-share out, or use --kernel mixed"
+        )
+    if choice.fence_every < 1:
+        raise NearfarError(f"--fence-every must be at least 1, not {choice.fence_every}")
+    if not simulated:
+        _check_isa(name, choice.isa)
+    return kernel
+
+
+def _check_isa(name: str, isa: str) -> None:
+    from nearfar import _measure
+
+    if isa and isa not in _measure.isas():
+        raise NearfarError(
+            f"this processor cannot run {isa!r} kernels{nearest(isa, _measure.isas())}; "
+            f"--isa is one of {', '.join(_measure.isas())}",
+            ExitCode.MACHINE_LACKS,
+        )
+    kernel = next(one for one in _measure.kernels() if one.name == name)
+    if missing := kernel.missing(isa):
+        which = f"the instruction set {isa}" if isa else "this processor"
+        raise NearfarError(
+            f"kernel {name!r} is not available here: {which} {missing}",
+            ExitCode.MACHINE_LACKS,
+        )
+
+
+def _use_isa(ready: Opened, isa: str) -> None:
+    from nearfar.measure.sampler import Sampler
+
+    if not isinstance(ready.subject, Sampler):
+        raise NearfarError("--isa is for memory of this machine: a simulated one has no kernels")
+    ready.subject.use_isa(isa)
+
+
+def _widest(settings: Settings) -> str:
+    from nearfar import _measure
+
+    return "" if settings.spec.kind == "model" else str(_measure.vector_extension())
+
+
+def _shape(choice: KernelChoice) -> dict[str, Any]:
+    """Return access, stride, window and read share as a point has them, or refuse them."""
+    sizes = {}
+    for option, text in (
+        ("access", choice.access),
+        ("stride", choice.stride),
+        ("window", choice.window),
+    ):
+        size = int(text) if re.fullmatch("[0-9]+", text) else parse_size_bytes(text)
+        if size % 64 or (option == "access" and size == 0):
+            raise NearfarError(f"--{option} is a multiple of 64 bytes (whole lines), not {text}")
+        sizes[option] = size
+    if sizes["stride"] and sizes["stride"] < sizes["access"]:
+        raise NearfarError(
+            f"--stride {choice.stride} is less than --access {choice.access}: accesses would "
+            "overlap; take at least as much"
+        )
+    if sizes["window"] and sizes["window"] < max(sizes["stride"], sizes["access"]):
+        raise NearfarError(
+            f"--window {choice.window} is less than one access and its stride: take more"
+        )
+    return {
+        "access_bytes": sizes["access"],
+        "stride_bytes": sizes["stride"],
+        "window_bytes": sizes["window"],
+        "read_share": _share(choice.read_share) if choice.read_share else None,
+    }
+
+
+def _share(text: str) -> float:
+    percent = text.endswith("%")
+    try:
+        value = float(text.removesuffix("%")) / (100 if percent else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise NearfarError(f"--read-share is from 0% to 100% (or 0 to 1), not {text}")
+    return value
+
+
+FEWEST_ACCESSES = 8
+"""In each thread's part: kernels divide it into arrays, or groups of lines."""
+
+
+def _check_sizes(shape: dict[str, Any], size_bytes: int, threads: int) -> None:
+    step = max(shape["access_bytes"], shape["stride_bytes"], shape["window_bytes"])
+    if FEWEST_ACCESSES * shape["access_bytes"] * threads > size_bytes or step > size_bytes:
+        raise NearfarError(
+            f"a region of {size_bytes} bytes is too small for accesses of {shape['access_bytes']} "
+            f"bytes, stride {shape['stride_bytes']}, window {shape['window_bytes']} and {threads} "
+            "threads: choose a larger --largest or smaller ones"
+        )
+
+
+def _timer(facts: Facts) -> dict[str, float]:
+    return {"overhead_ns": facts.timer_overhead_ns, "resolution_ns": facts.timer_resolution_ns}
+
+
+def _result(point: Point, taken: list[Sample]) -> dict[str, Any]:
+    estimate = median_estimate([one.value for one in taken])
+    result: dict[str, Any] = {
+        "page_bytes": point.page_bytes,
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "repetitions": len(taken),
+        "disturbed": sum(one.disturbed for one in taken),
+    }
+    singles = [one.each_ns for one in taken if one.each_ns is not None]
+    if singles:
+        import numpy as np
+
+        every = np.concatenate(singles)
+        cuts = np.percentile(every, list(PERCENTILES.values()))
+        result["percentiles_ns"] = dict(zip(PERCENTILES, map(float, cuts), strict=True))
+        result["most_ns"] = float(every.max())
+        result["accesses"] = int(every.size)
+    return result

@@ -95,6 +95,11 @@ class Sampler:
 
         return {one.name: one for one in _measure.kernels() if not one.missing(self.isa)}
 
+    def use_isa(self, isa: str) -> None:
+        """Use the kernels of another instruction set from now on."""
+        self.isa = isa
+        self.__dict__.pop("_kernels", None)
+
     def facts(self) -> Facts:
         """Return what is known before measuring."""
         from nearfar import _measure
