@@ -100,7 +100,8 @@ class Likeness:
 
     def _beside(self, name: str) -> str:
         one, other, unit = self.shared[name]
-        return f"{name} ({one:.3g} against {other:.3g}{unit})"
+        digits = ".0f" if unit == " B" else ".3g"
+        return f"{name} ({one:{digits}} against {other:{digits}}{unit})"
 
 
 def closest(device: DeviceProfile, most: int = 3) -> list[Likeness]:

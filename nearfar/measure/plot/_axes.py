@@ -10,7 +10,7 @@ from nearfar.base.units import format_ns
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_TICKS = 8
+MOST_TICKS = 6
 """Labels of sizes that fit side by side under one panel."""
 
 SMALL = 7.5
@@ -42,7 +42,7 @@ def size_axis(axes: Axes, low: float, high: float) -> None:
     """Make x a logarithmic axis of bytes from `low` to `high`."""
     axes.set_xscale("log", base=2)
     ticks = size_ticks(low, high)
-    axes.set_xticks(ticks, [size_text(tick) for tick in ticks])
+    axes.set_xticks(ticks, [size_text(tick) for tick in ticks], fontsize=SMALL + 1)
     axes.set_xticks([], minor=True)
 
 

@@ -46,7 +46,7 @@ def draw(axes: Axes, one: Evidence) -> None:
         axes.plot(x, fitted, color="C1", lw=1.1, ls="--", label="as the answer predicts")
     in_bytes = "byte" in one.x_name.lower()
     for knee in one.knees:
-        _axes.mark_knee(axes, knee, _axes.size_text(knee) if in_bytes else f"{knee:g}")
+        _axes.mark_knee(axes, knee, _axes.size_text(knee) if in_bytes else f"{knee:.3g}")
     ends = [float(x[0]), float(x[-1]), *one.knees]
     if one.log_x and in_bytes and min(ends) > 0:
         _axes.size_axis(axes, min(ends), max(ends))
