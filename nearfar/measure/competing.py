@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.measure import room
-from nearfar.measure.checks import check_node
+from nearfar.measure.checks import check_devdax, check_node
 from nearfar.measure.joint import Run
 from nearfar.measure.obtain import file_system_bytes, is_direct, source_of
 from nearfar.measure.spec import MemorySpec, Pages
@@ -39,7 +39,10 @@ class CompetingCopies:
         self._cpus = machine.cpus
         self.threads = len(machine.cpus)
         size = _buffer_bytes(a, b, machine)
-        first, second = source_of(a, machine), source_of(b, machine)
+        first = source_of(a, machine)
+        # Parts of one DAX device are handed out by one source, so that none is handed out twice.
+        one_device = a.kind == b.kind == "devdax" and a.path == b.path
+        second = first if one_device else source_of(b, machine)
         self._a = [first(size, _pages(a)) for _ in range(BUFFERS_OF_A)]
         self._b = [second(size, _pages(b)) for _ in range(BUFFERS_OF_B)]
         self._idle = source_of(MemorySpec("dram"), machine)(CACHED_BYTES, "4k")
@@ -113,6 +116,8 @@ def _buffer_bytes(a: MemorySpec, b: MemorySpec, machine: Topology) -> int:
     for spec, buffers in ((a, BUFFERS_OF_A), (b, BUFFERS_OF_B)):
         if spec.kind == "node" and spec.node is not None:
             size = min(size, int(node_memory_bytes(spec.node)[1] * room.SHARE) // buffers)
+        if spec.kind == "devdax" and spec.path is not None:
+            size = min(size, check_devdax(spec.path)[0] // (count if a.path == b.path else buffers))
         if spec.kind == "file" and spec.path is not None and spec.path.exists():
             size = min(size, int(file_system_bytes(spec.path)[1] * room.SHARE) // buffers)
     size = size // (2 << 20) * (2 << 20)

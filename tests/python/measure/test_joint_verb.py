@@ -11,12 +11,12 @@ from nearfar.commands.machine import machine as verb
 from nearfar.documents.machine import CoreToCore, JointLimit, MatrixEntry, Node
 from nearfar.machine.read import read_machine
 from nearfar.machine.render import render
-from nearfar.measure import topology
+from nearfar.measure import competing, topology
 from nearfar.measure.competing import check_pair
 from nearfar.measure.core_to_core import chosen_pairs, measure_core_to_core
 from nearfar.measure.matrix import NodePair, measure_matrix, pairs
 from nearfar.measure.measure_machine import parse_pair
-from nearfar.measure.spec import parse_spec
+from nearfar.measure.spec import MemorySpec, parse_spec
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,39 @@ def test_joint_needs_measure_and_measure_this_machine(tmp_path: Path) -> None:
 def test_memories_that_cannot_compete_are_refused_at_once(a: str, b: str, why: str) -> None:
     with pytest.raises(NearfarError, match=why):
         check_pair(parse_spec(a), parse_spec(b), topology.detect())
+
+
+def test_each_memory_of_a_pair_is_obtained_by_its_own_spec(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two nodes differ in nothing but their number; a DAX device's parts come from one source."""
+    made: list[str] = []
+
+    def source_of(spec: MemorySpec, _machine: object) -> object:
+        made.append(str(spec))
+        return lambda _size, _pages: FakePages(str(spec))
+
+    monkeypatch.setattr(competing, "source_of", source_of)
+    monkeypatch.setattr(competing, "check_pair", lambda *_: None)
+    monkeypatch.setattr(competing, "_buffer_bytes", lambda *_: 1 << 20)
+    here = topology.detect()
+    copies = competing.CompetingCopies(parse_spec("node:0"), parse_spec("node:1"), here)
+    assert not copies.one_memory
+    assert {"node:0", "node:1"} <= set(made)
+    made.clear()
+    dax = parse_spec("devdax:/dev/dax0.0")
+    competing.CompetingCopies(dax, dax, here)
+    assert made.count("devdax:/dev/dax0.0") == 1
+
+
+class FakePages:
+    """Memory that knows the node of its pages from its spec."""
+
+    def __init__(self, spec: str) -> None:
+        self.spec = spec
+
+    def nodes(self, _samples: int) -> list[int]:
+        return [int(self.spec.rpartition(":")[2])]
 
 
 def node(number: int, cpus: list[int], memory: int = 1 << 30) -> Node:
