@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from nearfar.base.errors import NearfarError
 from nearfar.measure import model_bandwidth
 from nearfar.measure.model_noise import Noise
 from nearfar.measure.subject import Facts, Point, Sample
-from nearfar.measure.synthetic import synthetic
 from nearfar.sim.memory import make_memory
+from nearfar.sim.model_of import model_of
 from nearfar.sim.parameters import LINE_BYTES, DeviceModel
 from nearfar.sim.warm import scaled, warm_up_accesses
 
@@ -51,10 +50,6 @@ KERNELS = LATENCY | PERSIST | {"chains"} | model_bandwidth.KERNELS
 FLUSH_FACTOR = {"store": 1.0, "clwb": 1.0, "clflushopt": 1.05, "clflush": 1.6}
 """Time beyond the queue over that of clwb: clflush is ordered and waits for the one before (FAST
 2020, figure 12: 64 B latencies)."""
-
-
-RANDOM = "random:"
-"""Begins the name of a random memory, by its number."""
 
 
 @dataclass(frozen=True)
@@ -252,21 +247,11 @@ class ModelSubject:
         return self.model.fence_ns
 
 
-def _seed(text: str) -> int:
-    if not (text.isdecimal() and text.isascii()):
-        raise NearfarError(f"model:{RANDOM}N needs a number, not {text!r}: model:{RANDOM}7")
-    return int(text)
-
-
 def _model(spec: str | DeviceProfile | DeviceModel) -> DeviceModel:
     if isinstance(spec, DeviceModel):
         return spec
-    from nearfar.devices.library import load_device
+    if isinstance(spec, str):
+        return model_of(spec)
     from nearfar.sim.from_device import from_device
 
-    if isinstance(spec, str):
-        name = spec.removeprefix("model:")
-        if name.startswith(RANDOM):
-            return synthetic(_seed(name.removeprefix(RANDOM)))
-        return from_device(load_device(name))
     return from_device(spec)

@@ -26,7 +26,8 @@ struct Scalar {
     while (at < count && (row[at] & ~1U) != tag) ++at;
     return at;
   }
-  // The row's first `ways` words are in use. `tag` is the block's number shifted past the dirty bit.
+  // The row's first `ways` words are in use. `tag` is the block's number shifted past the dirty
+  // bit.
   static Looked lru(std::uint32_t* row, unsigned ways, unsigned /*width*/, std::uint32_t tag,
                     std::uint32_t write) {
     const unsigned found = find(row, ways, tag);

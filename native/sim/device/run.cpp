@@ -70,9 +70,8 @@ class Runner {
       ++ran_.walks;
     }
     const std::uint64_t at = visits_.frame(address);
-    const unsigned level = run_.operation == Operation::store
-                               ? memory_.template store<Vector>(at)
-                               : memory_.template load<Vector>(at);
+    const unsigned level = run_.operation == Operation::store ? memory_.template store<Vector>(at)
+                                                              : memory_.template load<Vector>(at);
     ++ran_.read[level];
   }
   void persist(std::uint64_t first, std::uint64_t line) {

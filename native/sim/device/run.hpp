@@ -10,9 +10,9 @@
 namespace nearfar::sim {
 
 enum class Operation {
-  load,     // each line waits for the one before
-  store,    // through the caches, likewise
-  persist,  // past the caches to the device, with a fence every so many accesses
+  load,              // each line waits for the one before
+  store,             // through the caches, likewise
+  persist,           // past the caches to the device, with a fence every so many accesses
   read_after_write,  // each access is persisted, then read
 };
 
@@ -22,8 +22,8 @@ struct Run {
   std::uint64_t warm_up = 0;   // accesses before the timed ones
   std::uint64_t accesses = 1;  // timed
   std::uint64_t fence_every = 1;
-  Nanoseconds fence;  // what a fence costs by itself
-  Nanoseconds rest;   // after each access, not timed
+  Nanoseconds fence{};   // what a fence costs by itself
+  Nanoseconds rest{};    // after each access, not timed
   Bytes wear_unit{256};  // one write of the device, as wear counts them
   bool each = false;     // keep the time of every access
 };
@@ -36,8 +36,8 @@ struct Ran {
   std::uint64_t media_writes = 0;
   std::uint64_t wear_stalls = 0;
   std::uint64_t refresh_stalls = 0;
-  Nanoseconds elapsed;  // without rests
-  std::vector<float> each_ns;
+  Nanoseconds elapsed{};  // without rests
+  std::vector<float> each_ns{};
 };
 
 Ran run(Memory& memory, const Pattern& pattern, const Run& run, Isa isa);

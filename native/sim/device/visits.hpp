@@ -11,12 +11,12 @@
 namespace nearfar::sim {
 
 struct Pattern {
-  Bytes region;
-  Bytes access;       // touched by one access, line after line
-  Bytes stride;       // from one access to its neighbour; at least `access`
-  Bytes window;       // random accesses stay within so much, then move on; 0: the region
+  Bytes region{};
+  Bytes access{};  // touched by one access, line after line
+  Bytes stride{};  // from one access to its neighbour; at least `access`
+  Bytes window{};  // random accesses stay within so much, then move on; 0: the region
   bool random = true;
-  Bytes page;         // frames of this size are scattered; 0: the region is contiguous
+  Bytes page{};  // frames of this size are scattered; 0: the region is contiguous
   std::uint64_t seed = 1;
 };
 

@@ -15,7 +15,8 @@ class Wear {
  public:
   explicit Wear(const WearParameters& parameters)
       : parameters_(parameters),
-        tracked_({.sets = 1, .ways = parameters.tracked_blocks != 0 ? parameters.tracked_blocks : 1,
+        tracked_({.sets = 1,
+                  .ways = parameters.tracked_blocks != 0 ? parameters.tracked_blocks : 1,
                   .replacement = Replacement::lru}) {}
 
   // A write to a line: how long it stalls.

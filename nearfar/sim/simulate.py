@@ -1,0 +1,196 @@
+"""`nearfar simulate`: one access pattern on one device, and where its lines are served."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.base.units import format_bytes
+from nearfar.sim.memory import make_memory
+from nearfar.sim.model_of import model_of
+from nearfar.sim.parameters import LINE_BYTES, DeviceModel, NearCache
+from nearfar.sim.throughput import amplified, busiest_share, by_threads
+from nearfar.sim.warm import scaled, warm_up_accesses
+
+NOT_VALIDATED = "Memory Mode is not validated on hardware: no raw measurement of it is published"
+NEAR_NS = 101.5
+"""Of a DRAM cache: random loads of DDR4-2666 beside Optane (FAST 2020, figure 2)."""
+
+LINES = 400_000
+"""Simulated after the warm-up: shares are known to 0.2 %."""
+
+LARGEST_BYTES = 1 << 37
+"""128 GiB: line numbers of the simulator are 31 bits."""
+
+DEFAULT_STRIDE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to simulate; sizes as parsed."""
+
+    device: str
+    pattern: Literal["chase", "random", "sequential", "strided"]
+    region_bytes: int
+    access_bytes: int = LINE_BYTES
+    stride_bytes: int | None = None
+    write: bool = False
+    memory_mode_bytes: int | None = None
+    isa: str = ""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came out."""
+
+    request: Request
+    ns_per_access: float
+    ns_per_line: float
+    shares: dict[str, float]
+    """Lines by where they were served: caches, buffers, medium; of writes, where they went."""
+    amplification: float
+    """Bytes the medium moves over bytes asked for."""
+    gb_per_s: float | None
+    """Of one thread, and not of `chase`."""
+    lines_simulated: int
+    caveats: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as printed by --json."""
+        return {
+            "device": self.request.device,
+            "pattern": self.request.pattern,
+            "operation": "persist" if self.request.write else "load",
+            "region_bytes": self.request.region_bytes,
+            "access_bytes": self.request.access_bytes,
+            "ns_per_access": self.ns_per_access,
+            "ns_per_line": self.ns_per_line,
+            "shares": self.shares,
+            "amplification": self.amplification,
+            "gb_per_s_of_one_thread": self.gb_per_s,
+            "lines_simulated": self.lines_simulated,
+            "caveats": list(self.caveats),
+        }
+
+    def lines(self) -> list[str]:
+        """Return it as people read it."""
+        request = self.request
+        what = "persisted writes" if request.write else "loads"
+        found = [
+            f"{request.pattern} {what} of {format_bytes(request.access_bytes)} over "
+            f"{format_bytes(request.region_bytes)} on {request.device}",
+            f"  {self.ns_per_access:.1f} ns per access, {self.ns_per_line:.1f} ns per line",
+        ]
+        found += [f"  {share:7.2%} {name}" for name, share in self.shares.items()]
+        found.append(f"  amplification {self.amplification:.2f} (bytes the medium moves per byte)")
+        if self.gb_per_s is not None:
+            found.append(f"  {self.gb_per_s:.2f} GB/s of one thread (closed form)")
+        return found + [f"  {sentence}" for sentence in self.caveats]
+
+
+def simulate_pattern(request: Request) -> Simulated:
+    """Run the simulator; raises NearfarError for what it cannot simulate."""
+    model, stride = _checked(request)
+    from nearfar import _sim
+
+    if request.isa and request.isa not in _sim.isas():
+        raise CommandError(
+            f"this processor cannot run {request.isa}: take one of {', '.join(_sim.isas())}",
+            ExitCode.MACHINE_LACKS,
+        )
+    access, region = request.access_bytes, request.region_bytes
+    run_model, run_region = model, region
+    if stride == access and not request.write and request.pattern != "sequential":
+        smaller = scaled(model, region, access)
+        run_model, run_region = smaller.model, smaller.region_bytes
+    warm = warm_up_accesses(run_model, run_region, access, stride)
+    ran = _sim.run(
+        memory=make_memory(run_model),
+        operation="persist" if request.write else "load",
+        region_bytes=run_region,
+        access_bytes=access,
+        stride_bytes=stride,
+        random=request.pattern != "sequential",
+        warm_up=warm,
+        accesses=max(LINES * LINE_BYTES // access, 1),
+        fence_ns=model.fence_ns,
+        wear_unit_bytes=max(model.granularity_bytes, LINE_BYTES),
+        isa=request.isa,
+    )
+    counts = ran.written if request.write else ran.read
+    names = _names(model, write=request.write)
+    shares = {name: count / ran.lines for name, count in zip(names, counts, strict=False)}
+    lines = access // LINE_BYTES
+    caveats = [NOT_VALIDATED] if model.near else []
+    if request.write and model.near:
+        caveats.append("writes go past the DRAM cache here, to the device itself")
+    return Simulated(
+        request=request,
+        ns_per_access=ran.elapsed_ns / ran.lines * lines,
+        ns_per_line=ran.elapsed_ns / ran.lines,
+        shares=shares,
+        amplification=_amplification(model, request, ran, shares),
+        gb_per_s=None if request.pattern == "chase" else _gb_per_s(model, request, stride),
+        lines_simulated=ran.lines,
+        caveats=tuple(caveats),
+    )
+
+
+def _checked(request: Request) -> tuple[DeviceModel, int]:
+    model = model_of(request.device)
+    if request.memory_mode_bytes is not None:
+        if request.memory_mode_bytes < LINE_BYTES:
+            raise CommandError("--memory-mode is the size of a DRAM cache, such as 16GiB")
+        whole = request.memory_mode_bytes // LINE_BYTES * LINE_BYTES
+        near_ns = min(NEAR_NS, model.media_ns)
+        model = replace(model, near=NearCache(whole, near_ns))
+    access = request.access_bytes
+    if not LINE_BYTES <= access <= 16384 or access % LINE_BYTES:
+        raise CommandError(f"--access is a multiple of 64 B up to 16 KiB, not {access} B")
+    if request.stride_bytes is not None and request.pattern != "strided":
+        raise CommandError("--stride goes with --pattern strided")
+    stride = access
+    if request.pattern == "strided":
+        stride = request.stride_bytes or max(DEFAULT_STRIDE_BYTES, access)
+    if stride < access or stride % LINE_BYTES:
+        raise CommandError(f"--stride is a multiple of 64 B and at least --access, not {stride} B")
+    if not stride <= request.region_bytes <= LARGEST_BYTES:
+        raise CommandError(
+            f"--region is at least one stride and at most 128 GiB, not {request.region_bytes} B"
+        )
+    return model, stride
+
+
+def _names(model: DeviceModel, *, write: bool) -> list[str]:
+    inside = [level.name for level in model.buffers] + ["medium"]
+    if write:
+        return ["write queue", *inside]
+    near = ["DRAM cache"] if model.near else []
+    return [level.name for level in model.caches] + near + inside
+
+
+def _amplification(
+    model: DeviceModel, request: Request, ran: Any, shares: dict[str, float]
+) -> float:
+    """Writes: what the medium wrote. Loads: a block of the first buffer for each line not in it."""
+    block = model.buffers[0].block_bytes if model.buffers else LINE_BYTES
+    if request.write:
+        return float(ran.media_writes * block / (ran.lines * LINE_BYTES))
+    if not model.buffers:
+        return amplified(LINE_BYTES, model.granularity_bytes) * shares["medium"]
+    beyond = sum(shares[level.name] for level in model.buffers[1:]) + shares["medium"]
+    return beyond * block / LINE_BYTES
+
+
+def _gb_per_s(model: DeviceModel, request: Request, stride: int) -> float:
+    kind = model.nt_store if request.write else model.read
+    value = by_threads(kind, 1)
+    if request.pattern == "sequential":
+        return value
+    value /= amplified(request.access_bytes, model.granularity_bytes)
+    if request.pattern == "strided" and model.interleave:
+        busiest = busiest_share(model.interleave, stride, request.access_bytes)
+        most = kind.most_gb_per_s / (model.devices * busiest)
+        value = min(value, most)
+    return value

@@ -1,0 +1,166 @@
+// Whole memories: where loads are served, write-backs, interleaving, stalls; replay and batches.
+#include "sim/device/memory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "sim/device/replay.hpp"
+#include "sim/device/run.hpp"
+
+using namespace nearfar;
+using namespace nearfar::sim;
+
+namespace {
+
+Level level(std::uint32_t sets, std::uint32_t ways, unsigned block_log2, double read_ns,
+            Replacement replacement = Replacement::lru) {
+  return {.shape = {sets, ways, replacement},
+          .block_log2 = block_log2,
+          .read = {read_ns},
+          .drain = {read_ns / 10}};
+}
+
+Parameters optane(std::uint32_t devices) {
+  Parameters p;
+  p.buffers = {level(1, 64, 8, 180, Replacement::random), level(256, 16, 12, 310)};
+  p.media_read = {380};
+  p.media_drain = {110};
+  p.queue = {64, {28}};
+  p.devices = devices;
+  return p;
+}
+
+Parameters with_caches(Parameters p) {
+  p.caches = {level(64, 8, 6, 1), level(512, 16, 6, 4), level(1000, 12, 6, 20)};
+  return p;
+}
+
+Ran chase(Memory& memory, Bytes region, Isa isa = Isa::scalar) {
+  const Pattern pattern{.region = region, .access = cache_line, .stride = cache_line};
+  const std::uint64_t lines = region / cache_line;
+  return run(memory, pattern, {.warm_up = 4 * lines, .accesses = lines}, isa);
+}
+
+std::vector<std::uint64_t> stream(std::size_t count, std::uint64_t lines, unsigned stores_in_8) {
+  std::mt19937_64 dice(3);
+  std::vector<std::uint64_t> words(count);
+  for (auto& word : words) word = (dice() % lines) << 7U | (dice() % 8 < stores_in_8 ? 1U : 0U);
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("a chase that fits a level is served there, at its latency") {
+  Memory memory(optane(1));
+  const Ran ran = chase(memory, Bytes{8 << 10});
+  CHECK(ran.read[0] == ran.lines);
+  CHECK(ran.elapsed.count == doctest::Approx(180.0 * static_cast<double>(ran.lines)));
+}
+
+TEST_CASE("the first line of a block pays for it, the others are served by the nearer buffer") {
+  Memory memory(optane(1));
+  const Pattern pattern{.region = {64 << 20}, .access = {256}, .stride = {256}};
+  const Ran ran = run(memory, pattern, {.accesses = 10'000}, Isa::scalar);
+  CHECK(ran.read[0] >= 30'000);
+  CHECK(ran.read[0] <= 30'050);  // a block of 256 B is seldom still there
+}
+
+TEST_CASE("six devices have six times the buffers, and each address its own place") {
+  Memory memory(optane(6));
+  const Ran ran = chase(memory, Bytes{6 * 8 << 10});
+  CHECK(ran.read[0] == ran.lines);
+  Memory one(optane(1));
+  CHECK(chase(one, Bytes{6 * 8 << 10}).read[0] < ran.lines / 2);
+}
+
+TEST_CASE("a batch finds what loads and stores one by one find, in every instruction set") {
+  const auto words = stream(50'000, 40'000, 2);
+  Memory one_by_one(with_caches(optane(6)));
+  std::vector<std::uint64_t> found(one_by_one.levels());
+  for (const std::uint64_t word : words) {
+    const std::uint64_t address = word >> 1U;
+    ++found[(word & 1U) != 0 ? one_by_one.store<Scalar>(address)
+                             : one_by_one.load<Scalar>(address)];
+  }
+  for (const Isa isa : usable_isas()) {
+    CAPTURE(name_of(isa));
+    Memory memory(with_caches(optane(6)));
+    const Replayed replayed = replay(memory, words, isa);
+    CHECK(replayed.found == found);
+    CHECK(replayed.written_back == one_by_one.written_back());
+    CHECK(replayed.written_back > 1000);
+  }
+}
+
+TEST_CASE("runs are equal in every instruction set") {
+  for (const Isa isa : usable_isas()) {
+    Memory ours(with_caches(optane(3)));
+    Memory reference(with_caches(optane(3)));
+    CHECK(chase(ours, Bytes{3 << 20}, isa).read == chase(reference, Bytes{3 << 20}).read);
+  }
+}
+
+TEST_CASE("every n-th write to a block stalls, wherever in the block") {
+  Parameters p = optane(1);
+  p.wear = {.period_writes = 100, .block_log2 = 12, .length = {50'000}};
+  Memory memory(p);
+  const Pattern pattern{.region = {1024}, .access = {256}, .stride = {256}, .random = false};
+  const Ran ran =
+      run(memory, pattern, {.operation = Operation::persist, .accesses = 1000, .each = true},
+          Isa::scalar);
+  CHECK(ran.wear_stalls == 10);
+  for (std::size_t i = 0; i < ran.each_ns.size(); ++i) {
+    CAPTURE(i);
+    CHECK((ran.each_ns[i] >= 50'000) == (i % 100 == 99));
+  }
+}
+
+TEST_CASE("writes spread over more blocks than are tracked never stall") {
+  for (const std::uint32_t blocks : {4U, 5U}) {
+    Parameters p = optane(1);
+    p.wear = {.period_writes = 50, .block_log2 = 12, .length = {50'000}, .tracked_blocks = 4};
+    Memory memory(p);
+    const Pattern pattern{
+        .region = {blocks * 4096}, .access = {256}, .stride = {256}, .random = false};
+    const Ran ran =
+        run(memory, pattern, {.operation = Operation::persist, .accesses = 8000}, Isa::scalar);
+    CHECK(ran.wear_stalls == (blocks == 4 ? 160 : 0));
+  }
+}
+
+TEST_CASE("a periodic stall costs its share of the time") {
+  Parameters p;
+  p.media_read = {100};
+  p.media_drain = {10};
+  p.refresh = {{10'000}, {500}};
+  Memory memory(p);
+  const Pattern pattern{.region = {1 << 20}, .access = cache_line, .stride = cache_line};
+  const Ran ran = run(memory, pattern, {.accesses = 100'000, .each = true}, Isa::scalar);
+  CHECK(static_cast<double>(ran.refresh_stalls) ==
+        doctest::Approx(ran.elapsed.count / 10'000).epsilon(0.01));
+  CHECK(ran.elapsed.count == doctest::Approx(100'000 * 100 / 0.95).epsilon(0.01));
+}
+
+TEST_CASE("half a block written twice costs the medium once while buffered, twice beyond") {
+  // First the first halves of all blocks, then the second ones, as LATTester does (FAST 2020).
+  for (const auto& [blocks, least, most] :
+       {std::tuple{32U, 0.999, 1.001}, std::tuple{4096U, 1.9, 2.0}}) {
+    Memory memory(optane(1));
+    for (int pass = 0; pass < 10; ++pass) {
+      for (const unsigned half : {0U, 128U}) {
+        for (std::uint64_t block = 0; block < blocks; ++block) {
+          memory.write_through<Scalar>(block * 256 + half);
+          memory.write_through<Scalar>(block * 256 + half + 64);
+        }
+      }
+    }
+    const double amplification =
+        static_cast<double>(memory.media_writes()) * 256 / (10.0 * blocks * 256);
+    CAPTURE(blocks);
+    CHECK(amplification >= least);
+    CHECK(amplification <= most);
+  }
+}
