@@ -86,7 +86,7 @@ def _generation_alone() -> ComparisonTable:
         "s",
         [
             row(
-                f"{int(t)} threads",
+                f"{int(t)} thread{'s' if t > 1 else ''}",
                 found["measured"][i],
                 in_situ.alone_s(in_situ.GENERATE_BYTES, law, t),
                 rivals={ITS_MODEL: found["its_prediction"][i]},
@@ -105,7 +105,7 @@ def _analysis_alone() -> ComparisonTable:
         "s",
         [
             row(
-                f"{int(t)} threads",
+                f"{int(t)} thread{'s' if t > 1 else ''}",
                 found["measured"][i],
                 in_situ.alone_s(in_situ.ANALYSE_BYTES, law, t),
                 rivals={ITS_MODEL: found["its_prediction"][i]},

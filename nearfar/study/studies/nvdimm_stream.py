@@ -113,7 +113,7 @@ def _held_out(memory: str, kernel: str) -> ComparisonTable:
         "GB/s",
         [
             row(
-                f"{int(t)} threads",
+                f"{int(t)} thread{'s' if t > 1 else ''}",
                 gb_per_s[i],
                 float(law.at(t)),
                 rivals={"min(T b, best)": least[i], "interpolated": line[i]},

@@ -52,6 +52,21 @@ def test_the_table_agrees_with_its_json(
         assert " ".join(sentence.split()) in flat
 
 
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_no_figure_is_cut_however_wide_the_terminal(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["reproduce", "thesis-hashmap"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line for line in lines if line.startswith("│") and line.count("│") > 4]
+    assert rows
+    assert not any("…" in row for row in rows)
+    assert all(len(row) <= width for row in rows)
+    # Its two models stand beside ours in every row, or the errors below name them.
+    assert sum("its code model" in " ".join(line.split()) for line in lines) >= 1
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_errors_follow_from_the_rows(name: str) -> None:
     for found in STUDIES.get(name)().run(Given()).tables:
