@@ -99,6 +99,7 @@ def test_pages_and_cores(tmp_path: Path) -> None:
 
 
 def test_app_direct_is_said_where_memory_is_short(tmp_path: Path) -> None:
+    (tmp_path / "sys").mkdir()
     assert here.app_direct_hint(tmp_path) == ""
     write(tmp_path, "sys/bus/nd/devices/region0/size", str(128 * GIB))
     write(tmp_path, "sys/bus/nd/devices/namespace0.0/size", str(126 * GIB))
