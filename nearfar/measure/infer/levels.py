@@ -26,10 +26,10 @@ MISFIT = 0.01
 LEAST_GAIN = 12.0
 """How much chi-square a level's two parameters and its step must win, in units of log(points)."""
 
-BETWEEN = 4
+BETWEEN = 8
 """Capacities tried from one tested size to the next."""
 
-APART = 1.9
+APART = 3.0
 """Levels nearer than that are one: two knees cannot be told from one that is not quite its form."""
 
 MOST_LEVELS = 6
@@ -129,8 +129,8 @@ def _places(regions: NDArray[np.float64], changes: list[int]) -> NDArray[np.floa
     for index in changes:
         inside[max(index - 2, 0) : index + 1] = True
     found: set[float] = set()
-    for index in np.nonzero(inside)[0]:
-        between = np.geomspace(regions[index], regions[index + 1], BETWEEN + 1)
+    for place in np.nonzero(inside)[0]:
+        between = np.geomspace(regions[place], regions[place + 1], BETWEEN + 1)
         found |= {float(size) for size in between if regions[0] < size < regions[-1]}
     return np.array(sorted(found))
 

@@ -32,11 +32,11 @@ LLC_TOLERANCE = 1.6
 """A knee up to so many times the claimed last-level cache is that cache: physical pages spread
 unevenly over its sets, and tested sizes are apart."""
 
-WINDOW_BYTES = 1 << 20
-"""Chases within windows that move on: pages are walked once a window, buffers still overflow."""
+PAGES_AGREE = 0.35
+"""A knee's step is the same on small and large pages within so much; else it is page walks'."""
 
-WINDOW_STEP = 0.5
-"""Share of a knee's step that must remain within windows; else it is of the page walks."""
+LEAST_OWN_STEP = 0.15
+"""Of the latency before it, that a buffer behind caches must add: page walks add up to a tenth."""
 
 LEAST_CONFIDENCE = 0.5
 """Answers that fewer resamples give are not answers."""
@@ -115,26 +115,32 @@ def _figure(one: Capacity, name: str) -> BufferFigure:
 
 
 def _is_page_walk(probe: Probe, one: Capacity, findings: Findings) -> bool:
-    """Return whether a knee goes away where pages are walked once a window; says so if it does."""
+    """Return whether a knee is none of the memory's, as page sizes tell; says so if it is not."""
     if probe.facts.llc_bytes == 0:
         # Nothing before the memory: what would walk pages is not there either.
         return False
+    what = f"buffer of {one.value_bytes} bytes"
+    if one.step_ns < LEAST_OWN_STEP * one.served_ns:
+        findings.not_seen[what] = (
+            f"latency rises by {one.step_ns / one.served_ns:.0%} only, as page walks make it rise"
+        )
+        return True
     below = one.value_bytes // 2 // LINE_BYTES * LINE_BYTES
     above = min(one.value_bytes * 3, probe.facts.largest_bytes) // LINE_BYTES * LINE_BYTES
-    points = [
-        Point("latency", "chase", probe.facts.page_sizes[0], size, window_bytes=WINDOW_BYTES)
-        for size in (below, above)
-    ]
-    samples = probe.gather(points, 2 * probe.repetitions)
-    if all(map(len, samples)):
-        low, high = medians(samples)
-        if high - low >= WINDOW_STEP * one.step_ns:
-            return False
-    findings.not_seen[f"buffer of {one.value_bytes} bytes"] = (
-        "latency rises there for accesses all over the region, but not for accesses within windows "
-        "of 1 MiB that move over it: page walks, not a buffer"
-    )
-    return True
+    steps = []
+    for page in (probe.facts.page_sizes[0], probe.facts.page_sizes[-1]):
+        points = [Point("latency", "chase", page, size) for size in (below, above)]
+        samples = probe.gather(points, 2 * probe.repetitions)
+        if all(map(len, samples)):
+            low, high = medians(samples)
+            steps.append(float(high - low))
+    if len(steps) == 2 and abs(steps[1] / steps[0] - 1) > PAGES_AGREE:
+        findings.not_seen[what] = (
+            f"latency rises by {steps[0]:.0f} ns on large pages and {steps[1]:.0f} ns on small "
+            "ones: page walks, not a buffer"
+        )
+        return True
+    return False
 
 
 def _why_none(probe: Probe) -> str:

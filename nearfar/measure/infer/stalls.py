@@ -193,9 +193,9 @@ def _by_time(runs: Runs, kind: Stalls) -> float | None:
     each, rested, rest_ns = runs.each, runs.rested, runs.rest_ns
     first = kind.by_time.value
     writes_first = first / float(each.mean())
-    events = np.nonzero(rested > kind.threshold_ns)[0]
-    lengths = rested[events] - np.median(rested)
-    events = events[lengths <= LONGEST * np.max(kind.lengths_ns)]
+    lengths = rested - np.median(rested)
+    longest = LONGEST * float(np.max(kind.lengths_ns))
+    events = np.nonzero((lengths >= np.min(kind.lengths_ns)) & (lengths <= longest))[0]
     ends = np.cumsum(rested + rest_ns)[events]
     second = find_comb(ends, first * (1 - AGREES), first + writes_first * UNSEEN_NS)
     if second is None:
@@ -214,7 +214,10 @@ def _add_wear(probe: Probe, kind: Stalls, again: Stalls, findings: Findings) -> 
     lengths = np.concatenate([kind.lengths_ns, again.lengths_ns])
     period, share = _middle(distances, 0.5)
     length, _ = _middle(lengths, 0.5)
-    granularity, why = wear_granularity(probe, round(period[0]))
+    if findings.interleaves:
+        granularity, why = None, "neighbouring places are on several devices, each with its counts"
+    else:
+        granularity, why = wear_granularity(probe, round(period[0]), length[0])
     if why:
         findings.not_seen["granularity of stalls"] = why
     findings.stalls.append(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nearfar.measure.infer.stall_events import find_kinds
+from nearfar.measure.infer.stall_events import recurring_at
 from nearfar.measure.subject import Point
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ NEAR = 0.12
 """A region's period counts as so many times the first if within so much of it."""
 
 
-def wear_granularity(probe: Probe, period_writes: int) -> tuple[int | None, str]:
+def wear_granularity(probe: Probe, period_writes: int, length_ns: float) -> tuple[int | None, str]:
     """Return the block whose writes are counted together, or why it is not known."""
     region = SMALLEST_BYTES
     while region <= LARGEST_BYTES:
         if probe.seconds_left() <= 0:
             return None, "the time was up"
-        found = [_times(probe, region, period_writes, lead) for lead in LEADS]
+        found = [_times(probe, region, (period_writes, length_ns), lead) for lead in LEADS]
         if any(times is not None and abs(times - 2) <= 2 * NEAR for times in found):
             return region // 2, ""
         if all(times is None for times in found):
@@ -51,22 +51,21 @@ def wear_granularity(probe: Probe, period_writes: int) -> tuple[int | None, str]
     return None, f"writes to all of {LARGEST_BYTES >> 10} KiB are counted together, or more"
 
 
-def _times(probe: Probe, region: int, period_writes: int, lead: float) -> float | None:
+def _times(probe: Probe, region: int, stall: tuple[int, float], lead: float) -> float | None:
     """Return a region's period in those of one place; None: it has none.
 
     Two blocks whose counts are half a period apart would stall as one does: `lead`, in periods,
     is written to the first of them before.
     """
+    period_writes, length_ns = stall
     if lead > 0:
         probe.sample(_overwrite(probe, SMALLEST_BYTES // 2, max(int(lead * period_writes), 1)))
     writes = min(2 * PERIODS * period_writes, MOST_WRITES)
     sample = probe.sample(_overwrite(probe, region, writes))
     if sample.each_ns is None:
         return None
-    kinds = find_kinds(sample.each_ns.astype(float), 0.0)
-    periods = [kind.by_writes.value for kind in kinds if kind.by_writes is not None]
-    times = [period / period_writes for period in periods]
-    return min(times, key=lambda one: min(abs(one - 1), abs(one - 2)), default=None)
+    period = recurring_at(sample.each_ns.astype(float), length_ns)
+    return None if period is None else period.value / period_writes
 
 
 def _overwrite(probe: Probe, region: int, writes: int) -> Point:
