@@ -54,7 +54,7 @@ def measure_core_to_core(
         for index, pair in enumerate(dice.sample(pairs, len(pairs))):
             times[pair].append(hand_over(*pair))
             done = (number + (index + 1) / len(pairs)) / rounds
-            progress(f"core to core, {len(pairs)} pairs", done)
+            progress(f"core to core, {len(pairs)} pair{'s' if len(pairs) > 1 else ''}", done)
     warnings = []
     every = len(cpus) * (len(cpus) - 1) // 2
     if len(pairs) < every:
