@@ -8,10 +8,13 @@ import re
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.measure.settings import Settings
+
+if TYPE_CHECKING:
+    from nearfar.measure.one_kernel import KernelChoice
 
 SAMPLES_ENDING = ".samples.parquet"
 
