@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-QUICK_S = 57.0
+QUICK_S = 55.0
 FULL_S = 870.0
 """Until the last sample; statistics and writing come after, within the minute and the 15."""
 

@@ -18,6 +18,9 @@ from nearfar.measure.topology import Topology
 if TYPE_CHECKING:
     from nearfar._measure import Memory
 
+MAPPINGS = 3
+"""Of whole pages each: what is chased, what is stored to, and the buffer of bandwidths."""
+
 HUGE_ENOUGH = 0.9
 """Share of 2 MiB pages from which a region counts as one of huge pages: the rest adds less than a
 tenth of the difference between the page sizes."""
@@ -155,8 +158,10 @@ def _check_place(spec: MemorySpec, wanted_bytes: int) -> None:
         size, align = checks.check_devdax(spec.path)
         checks.check_region(spec, wanted_bytes, size, str(spec.path))
         checks.check_aligned(spec.path, wanted_bytes, align)
-    elif spec.kind == "hugetlb" and spec.pages is not None:
-        checks.check_huge_pages(spec.pages, max(wanted_bytes, PAGE_BYTES[spec.pages]))
+    if spec.pages in ("2m", "1g"):
+        page_bytes = PAGE_BYTES[spec.pages]
+        each = -(-max(wanted_bytes, room.SMALLEST_USEFUL_BYTES) // page_bytes) * page_bytes
+        checks.check_huge_pages(spec.pages, MAPPINGS * each)
 
 
 def _usable_bytes(spec: MemorySpec, kinds: list[Pages]) -> int:

@@ -36,9 +36,10 @@ class Idle(Surface):
         for page_bytes in plan.facts.page_sizes:
             largest_pages = page_bytes == plan.page_bytes
             kernels = [name for name in PATTERNS if plan.has(name)]
+            step = 4 if plan.quick else 2
             if plan.quick and not largest_pages:
-                kernels = ["chase"]  # prefetchers hide pages from the other
-            for region in plan.regions(4 if plan.quick else 2):
+                kernels, step = ["chase"], 16  # prefetchers hide pages from the other
+            for region in plan.regions(step):
                 found += [Point("latency", kernel, page_bytes, region) for kernel in kernels]
         strides = QUICK_STRIDES_BYTES if plan.quick else STRIDES_BYTES
         region = plan.facts.largest_bytes

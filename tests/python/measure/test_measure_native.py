@@ -14,8 +14,8 @@ from nearfar.measure.measure import Settings, measure
 from nearfar.measure.obtain import huge_share, is_direct, source_of
 from nearfar.measure.one_kernel import kernel_list, measure_kernel
 from nearfar.measure.plot import plot
-from nearfar.measure.surfaces.chains import CHAINS
 from nearfar.measure.spec import parse_spec
+from nearfar.measure.surfaces.chains import CHAINS
 from nearfar.measure.topology import Topology, detect
 
 SEVERAL_CPUS = len(detect().cpus) > 1

@@ -28,13 +28,18 @@ def test_a_document_is_written_and_summed_up(tmp_path: Path) -> None:
     assert device.name == "dram"
     assert device.measured.repetitions == 2
     assert "A/A noise floor" in done.stdout
-    assert "wrote device.json and device.svg" in done.stdout
+    assert "wrote device.json and device.samples.parquet and device.svg" in done.stdout
     assert "nearfar measure:" in done.stderr, "progress, as plain lines"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["device.json", "device.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "device.json",
+        "device.samples.parquet",
+        "device.svg",
+    ]
+    assert device.measured.samples_file == "device.samples.parquet"
 
 
 def test_the_default_output_is_named_after_the_memory(tmp_path: Path) -> None:
-    done = nearfar("dram,pages=4k", *TINY, "--quiet", cwd=tmp_path)
+    done = nearfar("dram,pages=4k", *TINY, "--quiet", "--no-samples", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert [path.name for path in tmp_path.iterdir()] == ["dram-pages-4k.json"]
 
@@ -49,11 +54,13 @@ def test_json_prints_the_document_and_writes_none(tmp_path: Path) -> None:
 
 def test_seconds_bound_it_but_leave_the_fewest_rounds(tmp_path: Path) -> None:
     rounds = []
-    for seconds in ("0.001", "6"):
-        arguments = ("--quick", "--seconds", seconds, "--largest", "256KiB", "--json")
-        done = nearfar("dram", *arguments, cwd=tmp_path)
-        assert done.returncode == 0
-        rounds.append(json.loads(done.stdout)["measured"]["repetitions"])
+    for seconds in ("0.001", "3"):
+        arguments = ("--quick", "--seconds", seconds, "--only", "chains,bandwidth", "--json")
+        done = nearfar("model:optane-100-6dimm", *arguments, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        measured = json.loads(done.stdout)["measured"]
+        assert measured["ended"] in ("time", "narrow")
+        rounds.append(measured["repetitions"])
     assert rounds[0] == 3
     assert rounds[1] >= rounds[0]
 
@@ -68,6 +75,15 @@ def test_seconds_bound_it_but_leave_the_fewest_rounds(tmp_path: Path) -> None:
         (["--seconds", "nan"], 2, "--seconds must be a positive number"),
         (["--repetitions", "1"], 2, "at least 2"),
         (["--threads", "0"], 2, "--threads must be at least 1"),
+        (["--threads", "9999"], 3, "9999 threads need 9999 cores"),
+        (["--only", "bandwith"], 2, "did you mean 'bandwidth'"),
+        (["--resume"], 2, "there is nothing to resume"),
+        (["--resume", "--json"], 2, "--resume goes on with the samples beside the profile"),
+        (["--since", "nowhere.json"], 2, "cannot compare with nowhere.json"),
+        (["--self-test"], 2, "only simulated memories have"),
+        (["model:optane-100-7dimm"], 2, "did you mean 'optane-100-6dimm'"),
+        (["model:random:x"], 2, "needs a seed"),
+        (["devdax:/dev/dax99.0"], 3, "there is no DAX device /dev/dax99.0"),
         (["--largest", "2G"], 2, "cannot read the size '2G'"),
         (["--largest", "1KiB"], 2, "at least 64KiB"),
         (["--name", "My DRAM"], 2, "must be lower-case letters"),
@@ -111,21 +127,60 @@ def test_kernels_are_listed_and_run(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("after_s", [0.7, 3.0])
-def test_ctrl_c_leaves_nothing(tmp_path: Path, after_s: float) -> None:
-    command = [sys.executable, "-m", "nearfar", "measure", f"file:{tmp_path}", "--largest", "64MiB"]
+def interrupted(command: list[str], cwd: Path, until: str) -> tuple[int, str]:
+    """Run, send Ctrl-C once a line of progress holds `until`, return exit code and stderr."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nearfar", "measure", *command],
+        cwd=cwd,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if until in line:
+            process.send_signal(signal.SIGINT)
+            break
+    lines += list(process.stderr)
+    return process.wait(timeout=30), "".join(lines)
+
+
+def test_ctrl_c_before_the_first_sample_leaves_nothing(tmp_path: Path) -> None:
     before = b"kept as it was"
     (tmp_path / "device.json").write_bytes(before)
-    process = subprocess.Popen(
-        [*command, "-o", "device.json"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        process.wait(after_s)
-        raise AssertionError(f"it ended by itself: {process.communicate()}")
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
-    assert process.returncode == 130, stderr
+    command = [f"file:{tmp_path}", "--largest", "512MiB", "-o", "device.json"]
+    code, stderr = interrupted(command, tmp_path, "preparing memory")
+    assert code == 130, stderr
     assert "Traceback" not in stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["device.json"]
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert kept <= {"device.json", "device.json.samples"}, "no part of a profile, no measured file"
     assert (tmp_path / "device.json").read_bytes() == before
+
+
+def test_ctrl_c_keeps_the_samples_and_resume_goes_on(tmp_path: Path) -> None:
+    memory = ["model:optane-100-6dimm", "--only", "chains,bandwidth", "-o", "device.json"]
+    code, stderr = interrupted([*memory, "--seconds", "600"], tmp_path, "round")
+    assert code == 130, stderr
+    assert "Traceback" not in stderr
+    assert stderr.count("--resume") == 1
+    assert "samples are kept in device.json.samples" in stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["device.json.samples"]
+    before = (tmp_path / "device.json.samples").stat().st_size
+
+    other = nearfar("model:optane-200", *memory[1:], "--resume", cwd=tmp_path)
+    assert other.returncode == 2
+    assert "its samples are of another memory" in other.stderr
+    other = nearfar(*memory, "--quick", "--resume", cwd=tmp_path)
+    assert other.returncode == 2
+    assert "quick was False and is True" in other.stderr
+    assert (tmp_path / "device.json.samples").stat().st_size == before
+
+    done = nearfar(*memory, "--resume", "--seconds", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    device = load(tmp_path / "device.json", DeviceProfile)
+    assert device.measured.repetitions >= 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "device.json",
+        "device.samples.parquet",
+    ]

@@ -1,0 +1,190 @@
+"""A whole measurement on simulated memories: every part, in one profile, of known truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nearfar.base.errors import NearfarError
+from nearfar.devices import check, curves
+from nearfar.documents import DeviceProfile, load, save
+from nearfar.documents.device import LatencyFigure
+from nearfar.measure import measure as measuring
+from nearfar.measure.budget import SHARES, share_out
+from nearfar.measure.model import ModelSubject
+from nearfar.measure.open_subject import open_subject
+from nearfar.measure.recorder import Recorder
+from nearfar.measure.rounds import Limits, run_rounds
+from nearfar.measure.samples import SampleStore, header
+from nearfar.measure.settings import Settings
+from nearfar.measure.spec import parse_spec
+from nearfar.measure.subject import Point, Sample
+
+MODEL = "model:optane-100-6dimm"
+
+
+def settings(spec: str = MODEL, **changes) -> Settings:
+    return Settings(**({"spec": parse_spec(spec), "quick": True, "repetitions": 3} | changes))
+
+
+@pytest.fixture(scope="module")
+def measured() -> measuring.Measured:
+    return measuring.run(settings(seconds=25.0))
+
+
+def test_it_is_a_valid_device_with_every_part(measured: measuring.Measured, tmp_path: Path) -> None:
+    device = measured.device
+    assert check.check_device(device) is None
+    save(device, tmp_path / "device.json")
+    assert load(tmp_path / "device.json", DeviceProfile) == device
+    context = device.measured
+    assert context is not None
+    assert (context.ended, context.repetitions) == ("repetitions", 3)
+    assert context.memory_spec == MODEL
+    assert context.environment["simulated"] == "optane-100-6dimm"
+    assert "surfaces" in context.environment["time_shared_out"]
+    assert {one.name for one in context.protocols} >= {"plain-chase"}
+    assert device.technology == "pmem"
+    assert device.buffers or "buffers" in device.not_seen
+    assert measured.evidence
+
+
+def test_figures_are_the_truth_within_noise(measured: measuring.Measured) -> None:
+    truth = ModelSubject("optane-100-6dimm").truth()
+    device = measured.device
+    assert curves.idle_read_latency_ns(device).value_ns == pytest.approx(truth.idle_ns, rel=0.05)
+    assert curves.bandwidth(device, "read").value_gb_per_s == pytest.approx(
+        truth.read_gb_per_s, rel=0.15
+    )
+    assert curves.chains(device)[0].chains == 1
+
+
+def test_predict_can_use_it(measured: measuring.Measured) -> None:
+    device = measured.device
+    for operation in ("read", "write", "nt-store"):
+        assert curves.bandwidth(device, operation).how == "measured"
+    curve = curves.loaded_curve(device, 1.0)
+    assert curve is not None
+    assert curve.instruction == "load"
+    assert curve.read_share == 1.0
+    assert len(curve.tails) == len(curve.points)
+
+
+def test_only_some_parts_and_an_unknown_one() -> None:
+    device = measuring.measure(settings(only=("chains",)))
+    assert device.chains
+    assert not device.latency
+    assert not device.bandwidth
+    assert any("only chains was measured" in text for text in device.measured.warnings)
+    with pytest.raises(NearfarError, match="did you mean 'inference'"):
+        measuring.measure(settings(only=("inferense",)))
+
+
+def test_an_unknown_model_and_a_random_one() -> None:
+    with pytest.raises(NearfarError, match="did you mean 'optane-200'"):
+        open_subject("model:optane-20")
+    subject = open_subject("model:random:5", threads=2, largest_bytes=64 << 20)
+    facts = subject.facts()
+    assert (facts.threads, facts.largest_bytes) == (2, 64 << 20)
+    assert facts.page_sizes == (2 << 20, 4096)
+    assert open_subject("model:random:5,pages=4k").facts().page_sizes == (4096,)
+
+
+def test_time_is_shared_out_among_what_is_measured() -> None:
+    assert sum(SHARES.values()) == pytest.approx(1)
+    whole = share_out(60, set(SHARES))
+    assert whole.total == pytest.approx(60)
+    assert whole.surfaces > whole.inference > whole.protocols > whole.instrument > 0
+    part = share_out(60, {"inference"})
+    assert (part.inference, part.surfaces) == (pytest.approx(60), 0)
+    assert part.said() == "inference 60 s"
+
+
+def test_drift_against_the_run_before_at_the_same_output(tmp_path: Path) -> None:
+    output = tmp_path / "device.json"
+    asked = settings(only=("chains",), output=output, keep=False)
+    first = measuring.measure(asked)
+    assert first.measured.drift == []
+    first.chains = [
+        msgspec.structs.replace(
+            one, value_ns=one.value_ns / 2, low_ns=one.low_ns / 2, high_ns=one.high_ns / 2
+        )
+        for one in first.chains
+    ]
+    save(first, output)
+    again = measuring.measure(asked)
+    assert again.measured.drift
+    assert all(one.beyond_noise for one in again.measured.drift)
+    assert any("moved beyond noise" in text for text in again.measured.warnings)
+
+
+class Counting:
+    """A subject that counts how often it is really asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def facts(self):
+        raise AssertionError("not asked here")
+
+    def sample(self, _point: Point) -> Sample:
+        self.asked += 1
+        return Sample(float(self.asked))
+
+
+POINTS = [Point("latency", "chase", 4096, size) for size in (1 << 16, 1 << 20, 1 << 28)]
+
+
+def test_a_recorder_gives_back_what_was_kept_and_measures_only_the_rest(tmp_path: Path) -> None:
+    head = header("dram", {"quick": "True"})
+    with SampleStore.create(tmp_path / "x.samples", head) as store:
+        recorder = Recorder(Counting(), store)
+        for point in (*POINTS, POINTS[0]):
+            recorder.sample(point)
+    with SampleStore.resume(tmp_path / "x.samples", head) as store:
+        subject = Counting()
+        recorder = Recorder(subject, store)
+        earlier = recorder.earlier(POINTS[:2])
+        assert [[one.value for one in earlier[p]] for p in POINTS[:2]] == [[1.0, 4.0], [2.0]]
+        assert recorder.sample(POINTS[2]).value == 3.0
+        assert (subject.asked, recorder.replayed, recorder.taken) == (0, 4, 0)
+        assert recorder.sample(POINTS[2]).value == 1.0
+        assert (subject.asked, recorder.taken) == (1, 1)
+        assert sum(1 for _ in store.records()) == 5
+
+
+def test_rounds_go_on_after_earlier_samples_and_make_up_a_cut_one() -> None:
+    subject = Counting()
+    earlier = {POINTS[0]: [Sample(1.0)] * 3, POINTS[1]: [Sample(1.0)] * 2}
+    rounds = run_rounds(POINTS, subject.sample, Limits(0.0, repetitions=4), earlier=earlier)
+    assert {len(taken) for taken in rounds.samples.values()} == {4}
+    assert subject.asked == 3 * 4 - 5
+    assert (rounds.ended, rounds.count) == ("repetitions", 4)
+
+
+def test_a_resumed_run_measures_no_sample_twice(tmp_path: Path) -> None:
+    output = tmp_path / "device.json"
+    asked = settings(only=("chains",), output=output, repetitions=2)
+    first = measuring.run(asked)
+    assert first.store is not None
+    first.store.close()
+    again = measuring.run(settings(only=("chains",), output=output, repetitions=2, resume=True))
+    assert again.device.chains == first.device.chains
+    assert again.store is not None
+    again.store.close()
+    longer = measuring.run(settings(only=("chains",), output=output, repetitions=3, resume=True))
+    assert longer.device.measured.repetitions == 3
+
+
+def test_written_latency_depends_on_the_instruction(measured: measuring.Measured) -> None:
+    def largest(instruction: str) -> LatencyFigure:
+        return next(
+            one
+            for one in measured.device.latency
+            if one.instruction == instruction and one.region_bytes is None
+        )
+
+    assert largest("store+clwb").operation == "clwb"
+    assert largest("nt-store").value_ns > 0
