@@ -255,3 +255,17 @@ def test_a_bare_run_does_all_that_mlc_does() -> None:
         "Measuring cache-to-cache transfer latency",
     ):
         assert sum(title in line for line in said) == 1
+
+
+def test_nothing_is_said_within_a_table(tmp_path: Path) -> None:
+    class Says(KnownBench):
+        def check(self, chase: Any, workers: Any) -> list[str]:
+            return ["something is not as asked"]
+
+    path = tmp_path / "perthreadfile"
+    path.write_text("0-1 R seq 200m dram 0\n")
+    for line in ("--loaded_latency", f"--loaded_latency -d0 -o {path}"):
+        said, _ = mlc(line, Says())
+        table = said[said.index("==========================") + 1 :]
+        assert "*** something is not as asked" in said
+        assert all(re.fullmatch(r" [0-9]{5}\t *[0-9.]+\t *[0-9.]+", row) for row in table)

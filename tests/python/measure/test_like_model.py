@@ -35,6 +35,11 @@ def test_idle_latency() -> None:
     assert float(said[-1].split()[-1]) == pytest.approx((NEAR_NS + FAR_NS) / 2)
 
 
+def test_instruction_sets_are_no_models() -> None:
+    said, _ = mlc("--idle_latency -r -b16m -Z")
+    assert any("-Z changes nothing" in line for line in said)
+
+
 def test_bandwidth() -> None:
     said, _ = mlc("--peak_injection_bandwidth -b1m")
     rates = [float(line.split(":\t")[1]) for line in said[-5:]]

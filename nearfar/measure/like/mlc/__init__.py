@@ -58,6 +58,9 @@ def measure(parsed: Arguments, bench: Bench, say: Callable[[str], None]) -> dict
     say("")
     for note in parsed.notes:
         run.note(note)
+    for letter in "YZ":
+        if bench.name and parsed.has(letter):
+            run.note(f"-{letter} changes nothing: {bench.name} has no instructions")
     modes = (parsed.mode,) if parsed.mode else BARE
     for mode in modes:
         if mode == "c2c_latency" and bench.name:

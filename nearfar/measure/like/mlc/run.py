@@ -55,10 +55,14 @@ class Run:
             self.notes.append(text)
             self.say(f"*** {text}")
 
-    def measure(self, chase: Chase | None, workers: list[Worker]) -> Values:
-        """Check and measure; say what was obtained otherwise."""
+    def check(self, chase: Chase | None, workers: list[Worker]) -> None:
+        """Refuse what cannot be had, and say what is not as asked: before a table begins."""
         for text in self.bench.check(chase, workers):
             self.note(text)
+
+    def measure(self, chase: Chase | None, workers: list[Worker]) -> Values:
+        """Check and measure; say what was obtained otherwise."""
+        self.check(chase, workers)
         values = self.bench.measure(chase, workers, self.arguments.effort)
         for text in values.notes:
             self.note(text)

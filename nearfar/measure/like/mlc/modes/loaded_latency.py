@@ -21,7 +21,7 @@ def run(run: Run) -> dict[str, Any]:
     arguments = run.arguments
     path = arguments.path("o")
     lines = read_thread_file(path) if path is not None else []
-    latency_cpu = None if arguments.has("T") else _latency_cpu(run, lines)
+    latency_cpu = None if arguments.has("T") else _latency_cpu(run)
     cpus = () if lines else run.bandwidth_cpus(without=latency_cpu)
     if not lines and not cpus:
         raise CommandError(
@@ -38,18 +38,22 @@ def run(run: Run) -> dict[str, Any]:
     if latency_cpu is not None:
         chase = run.chase(latency_cpu, place, _latency_bytes(run, lines, size))
     run.head(chase.size_bytes if chase else None, None if lines else size)
-    run.say("")
-    run.say("Measuring Loaded Latencies for the system")
-    run.threads_line()
-    run.say(f"Using per-thread traffic of {path}" if lines else _using(arguments.traffic))
-    run.lines(tables.loaded_head())
-    rows = []
+    plans = []
     for delay in _delays(run):
         if lines:
             workers, kinds = _of_lines(run, lines, delay, latency_cpu)
         else:
             workers = run.workers(cpus, place, size, arguments.traffic, delay)
             kinds = [arguments.traffic] * len(workers)
+        run.check(chase, workers)
+        plans.append((delay, workers, kinds))
+    run.say("")
+    run.say("Measuring Loaded Latencies for the system")
+    run.threads_line()
+    run.say(f"Using per-thread traffic of {path}" if lines else _using(arguments.traffic))
+    run.lines(tables.loaded_head())
+    rows = []
+    for delay, workers, kinds in plans:
         values = run.measure(chase, workers)
         found = mb_per_s(values, kinds)
         latency = summed(values.ns, "ns") if chase else None
@@ -87,7 +91,7 @@ def _add(found: dict[str, Any], more: float) -> None:
         found[key] += more
 
 
-def _latency_cpu(run: Run, lines: list[Line]) -> int:
+def _latency_cpu(run: Run) -> int:
     chosen = run.arguments.number("c")
     return run.all_cpus()[0] if chosen is None else run.usable(chosen, "-c")
 

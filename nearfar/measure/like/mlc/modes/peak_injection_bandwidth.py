@@ -28,6 +28,7 @@ def peaks(run: Run, title: str, delays: tuple[int, ...], digits: int) -> dict[st
     cpus = run.bandwidth_cpus()
     size = run.bandwidth_bytes(len(cpus))
     run.head(None, size)
+    run.check(None, run.workers(cpus, Place(), size, TYPES["R"]))
     run.say(title)
     if len(delays) > 1:
         run.say(f"Trying {len(delays)} injection rates for each kind of traffic")
