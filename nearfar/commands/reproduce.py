@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -65,7 +66,12 @@ def reproduce(
     from nearfar.study.run import reproduce as run
 
     chosen = STUDIES.names() if all_ else list(dict.fromkeys(names))
-    found = run(chosen, Given(profile=profile, near=near), pictures=plot)
+    found = run(
+        chosen,
+        Given(profile=profile, near=near),
+        pictures=plot,
+        begin=_nothing if quiet or not sys.stderr.isatty() else _show,
+    )
     deliver(
         found,
         output,
@@ -73,6 +79,14 @@ def reproduce(
         quiet=quiet,
         show=lambda console: print_reproduction(found, console),
     )
+
+
+def _show(title: str) -> None:
+    print(f"reproducing: {title}", file=sys.stderr)
+
+
+def _nothing(title: str) -> None:
+    del title
 
 
 def _list(*, json: bool, quiet: bool) -> None:

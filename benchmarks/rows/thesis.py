@@ -1,0 +1,24 @@
+"""How near the performance thesis' Optane times are predicted without any of them."""
+
+from __future__ import annotations
+
+from benchmarks import Row, make_row
+from nearfar.study.studies.thesis_hashmap import CODE, COUNTERS, ThesisHashmap
+from nearfar.study.study import Given
+
+
+def rows() -> list[Row]:
+    """Predict table 6.1 and compare with both its models."""
+    found = ThesisHashmap().run(Given()).tables[0].errors
+    models = {name: found[name].mean * 100 for name in (COUNTERS, CODE)}
+    return [
+        make_row(
+            "performance thesis without times on Optane: mean error over all n "
+            f"(bias {found['ours'].bias:+.1%})",
+            found["ours"].mean * 100,
+            "%",
+            bar=round(min(models.values()), 1),
+            peer=", ".join(f"{name} {error:.1f}" for name, error in models.items()),
+            command="nearfar reproduce thesis-hashmap",
+        )
+    ]
