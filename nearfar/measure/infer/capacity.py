@@ -42,6 +42,18 @@ PER_OCTAVE_TRIED = 32
 
 INTERVAL = (2.5, 97.5)
 
+LINE_BYTES = 64
+
+IS_TESTED = 0.02
+"""A knee so near to a tested size is that size: the fit knows no better, and sizes are round."""
+
+SERVED = (0.5, 0.96)
+"""Regions from this to that share of a capacity are served by it, if the level before it is
+overflowed wholly."""
+
+OVERFLOWED = ((4.0, 1.6), (1.4, 6.0), (0.0, 16.0))
+"""(sharpness at least, times its capacity from which a level serves less than a tenth)."""
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -59,7 +71,7 @@ class Capacity:
     """One level's capacity with its interval."""
 
     value_bytes: int
-    """A tested size."""
+    """A tested size where the knee is at one."""
     low_bytes: int
     high_bytes: int
     confidence: float
@@ -142,17 +154,35 @@ def _move(curve: Curve, latency: NDArray[np.float64], fit: Fit, index: int) -> F
     return moved if len(moved.levels) == len(fit.levels) else fit
 
 
+def _served(curve: Curve, index: int) -> float:
+    """Return the latency of what level `index` serves: measured in it, or else what is fitted."""
+    level = curve.fit.levels[index]
+    low, high = (share * level.capacity_bytes for share in SERVED)
+    if index > 0:
+        before = curve.fit.levels[index - 1]
+        times = next(times for power, times in OVERFLOWED if before.power >= power)
+        low = max(low, before.capacity_bytes * times)
+    inside = [
+        values
+        for region, values in zip(curve.regions, curve.samples, strict=True)
+        if low <= region <= high
+    ]
+    return float(np.median(np.concatenate(inside))) if inside else curve.fit.served_ns(index)
+
+
 def _capacity(curve: Curve, index: int) -> Capacity:
     """Return level `index` with its bootstrap interval, at least the tested sizes around it."""
     level = curve.fit.levels[index]
-    value = min(curve.regions, key=lambda size: abs(np.log(size / level.capacity_bytes)))
-    place = curve.regions.index(value)
+    tested = min(curve.regions, key=lambda size: abs(np.log(size / level.capacity_bytes)))
+    place = curve.regions.index(tested)
     around = curve.regions[max(place - 1, 0) : place + 2]
     step = geometric_gaps(around)
     found = [
         _move(curve, row, curve.fit, index).levels[index].capacity_bytes
         for row in resampled_medians(curve.samples)
     ]
+    exact = round(level.capacity_bytes / LINE_BYTES) * LINE_BYTES
+    value = tested if abs(exact / tested - 1) <= IS_TESTED else max(exact, LINE_BYTES)
     same = [1 / step <= one / value <= step for one in found]
     low, high = (float(end) for end in np.percentile(found, INTERVAL))
     below, above = neighbours(curve.regions, level.capacity_bytes)
@@ -161,7 +191,7 @@ def _capacity(curve: Curve, index: int) -> Capacity:
         low_bytes=min(round(low), below),
         high_bytes=max(round(high), above),
         confidence=float(np.mean(same)),
-        served_ns=curve.fit.served_ns(index),
+        served_ns=_served(curve, index),
         step_ns=level.step_ns,
         tested=step,
     )

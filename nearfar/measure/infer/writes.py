@@ -42,8 +42,11 @@ EVIDENCE = "write-capacity"
 QUEUE_UP_TO = 2.0
 """A knee up to so many times the write queue is the queue: lines that wait are written in place."""
 
-SAME = 1.2
-"""Read and write capacities within so much are of one buffer: both are tested sizes."""
+MAY_BE_A_QUEUE = 16 << 10
+"""Twice the largest write queue known (96 lines), and some: without one seen, smaller is unclear."""
+
+SAME = 1.5
+"""Read and write capacities within so much are of one buffer: knees of writes are soft."""
 
 
 def write_kernel(probe: Probe) -> str | None:
@@ -72,13 +75,18 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
         return []
     curve, capacities = refine(probe, at, curve)
     queue_bytes = max((one.capacity_bytes for one in findings.write_queues), default=0)
+    least = QUEUE_UP_TO * queue_bytes if queue_bytes else MAY_BE_A_QUEUE
     sure = [
-        one
-        for one in capacities
-        if one.confidence >= LEAST_CONFIDENCE and one.value_bytes > QUEUE_UP_TO * queue_bytes
+        one for one in capacities if one.confidence >= LEAST_CONFIDENCE and one.value_bytes > least
     ]
-    for number, one in enumerate(sure, 1):
-        findings.buffers.append(_figure(one, _name(one, reads, number)))
+    if not queue_bytes and any(one.value_bytes <= least for one in capacities):
+        findings.not_seen["small write buffer"] = (
+            f"writes to a few lines over and over take another time than to more than "
+            f"{capacities[0].value_bytes} bytes: a queue or a buffer, the bursts do not say"
+        )
+    new = [one for one in sure if not _is_read(one, reads)]
+    for number, one in enumerate(new, 1):
+        findings.buffers.append(_figure(one, f"write buffer {number}"))
     regions = np.array(curve.regions, dtype=float)
     findings.evidence[EVIDENCE] = make_evidence(
         "persist",
@@ -94,11 +102,10 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
     return sure
 
 
-def _name(one: Capacity, reads: Sequence[Buffer], number: int) -> str:
-    for read in reads:
-        if 1 / SAME <= one.value_bytes / read.capacity.value_bytes <= SAME:
-            return read.figure.name
-    return f"write buffer {number}"
+def _is_read(one: Capacity, reads: Sequence[Buffer]) -> bool:
+    """Return whether reads show the buffer too; they show its capacity more sharply."""
+    ratios = [one.value_bytes / read.capacity.value_bytes for read in reads]
+    return any(1 / SAME <= ratio <= SAME for ratio in ratios)
 
 
 def _figure(one: Capacity, name: str) -> BufferFigure:

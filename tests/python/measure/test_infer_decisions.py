@@ -1,0 +1,138 @@
+"""Blocks, ways, replacement, queues and interleaves decided from made-up curves with noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nearfar.measure.infer.block import ACCESSES, find_block
+from nearfar.measure.infer.devices_touched import find_interleave, touched
+from nearfar.measure.infer.interleave import strides
+from nearfar.measure.infer.miss_curves import lru_misses, power_misses, random_misses
+from nearfar.measure.infer.queue_knee import find_queue
+from nearfar.measure.infer.replacement import RATIOS, decide_replacement
+from nearfar.measure.infer.ways import LINES, lines_knee
+
+SIZES = np.array(ACCESSES, dtype=float)
+LINES_OF_BURSTS = np.array([1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256.0])
+
+
+def noisy(values, spread, seed=1):
+    return values * np.exp(spread * np.random.default_rng(seed).standard_normal(len(values)))
+
+
+@pytest.mark.parametrize("block", ACCESSES)
+def test_ns_per_line_stops_falling_at_the_block(block):
+    curve = noisy(180 + 130 * 64 / np.minimum(SIZES, block), 0.003)
+    assert find_block(ACCESSES, curve, 0.003, 125.0).size_bytes == block
+
+
+@pytest.mark.parametrize("block", [64, 256, 1024, 4096])
+def test_the_block_of_a_second_buffer_behind_one_of_256(block):
+    curve = 180 + 130 * 64 / np.minimum(SIZES, 256) + 70 * 64 / np.minimum(SIZES, block)
+    found = find_block(ACCESSES, noisy(curve, 0.001), 0.001, 70.0, [(256, 130.0)])
+    assert found.size_bytes == block
+
+
+def test_a_prefetcher_is_no_block():
+    # A stream that is fetched ahead: nearly free, though a miss costs 80 ns.
+    curve = noisy(5 + 75 * (64 / SIZES) ** 1.5, 0.005)
+    found = find_block(ACCESSES, curve, 0.005, 30.0)
+    assert found.size_bytes is None
+    assert "no block size explains" in found.why_not
+
+
+@pytest.mark.parametrize(("kind", "ways"), [("lru", 4), ("lru", 16), ("random", None)])
+@pytest.mark.parametrize("known", [True, False])
+def test_replacement_is_told_by_the_misses_just_beyond(kind, ways, known):
+    ratios = np.array(RATIOS)
+    misses = random_misses(ratios * 1.03) if kind == "random" else lru_misses(ratios * 1.03, ways)
+    curve = noisy(180 + 130 * misses, 0.01)
+    assert decide_replacement(ratios, curve, 0.01, ways if known else None) == kind
+
+
+def test_a_replacement_that_is_neither_is_other():
+    ratios = np.array(RATIOS)
+    misses = np.where(ratios > 1, 0.5, 0.0)
+    misses[-1] = 1.0
+    assert decide_replacement(ratios, 180 + 130 * misses, 0.003, None) == "other"
+
+
+@pytest.mark.parametrize("ways", [1, 2, 3, 4, 8, 12, 16])
+@pytest.mark.parametrize("kind", ["lru", "random"])
+def test_lines_of_one_set_overflow_at_its_ways(ways, kind):
+    lines = np.array(LINES, dtype=float)
+    if kind == "lru":
+        misses = (lines > ways).astype(float)
+    else:
+        misses = random_misses(lines / ways)
+    curve = noisy(175 + 135 * misses, 0.003)
+    found = lines_knee(lines, curve, 0.003, 175.0, 135.0).lines
+    if ways == 1:
+        # Two lines already meet: nothing shows them served.
+        assert found in (1, None)
+    else:
+        assert found == ways
+
+
+def test_no_ways_where_all_lines_are_served():
+    lines = np.array(LINES, dtype=float)
+    assert lines_knee(lines, noisy(lines * 0 + 175, 0.01), 0.01, 175.0, 135.0).lines is None
+
+
+@pytest.mark.parametrize(("queue", "issue", "drain"), [(8, 10, 110), (64, 28, 110), (64, 10, 60)])
+def test_a_queue_bends_the_time_of_bursts(queue, issue, drain):
+    knee = queue / (1 - issue / drain)
+    burst = 60 + issue * LINES_OF_BURSTS + (drain - issue) * np.maximum(LINES_OF_BURSTS - knee, 0)
+    found = find_queue(LINES_OF_BURSTS, noisy(burst, 0.01), 0.01)
+    assert found.lines == pytest.approx(queue, rel=0.09)
+    assert found.drain_ns == pytest.approx(drain, rel=0.1)
+
+
+def test_fill_buffers_of_a_core_are_no_queue():
+    burst = 100 + 9 * np.maximum(LINES_OF_BURSTS - 10, 0)
+    found = find_queue(LINES_OF_BURSTS, noisy(burst, 0.01), 0.01)
+    assert found.lines is None
+    assert "processor's own buffers" in found.why_not
+
+
+def test_an_even_rise_is_no_queue():
+    found = find_queue(LINES_OF_BURSTS, noisy(60 + 30 * LINES_OF_BURSTS, 0.01), 0.01)
+    assert found.lines is None
+
+
+@pytest.mark.parametrize(("stride", "expected"), [(4096, 6), (8192, 3), (12288, 2), (24576, 1)])
+def test_a_stride_touches_devices_over_their_greatest_common_divisor(stride, expected):
+    assert touched(stride, 4096, 6) == expected
+
+
+@pytest.mark.parametrize("devices", [2, 3, 4, 6, 8])
+@pytest.mark.parametrize("granularity", [256, 1024, 4096])
+def test_interleave_is_told_by_strides(devices, granularity):
+    steps = np.array(strides())
+    busy = np.array([touched(int(step), granularity, devices) for step in steps])
+    bandwidth = noisy(np.minimum(3.0 * busy, 17.0), 0.015)
+    found = find_interleave(steps, bandwidth, 0.015)
+    assert (found.devices, found.granularity_bytes) == (devices, granularity)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        lambda step: step * 0 + 10.0,
+        lambda step: 10 / (1 + step / 20000),
+        lambda step: np.where(step < 4096, 10.0, 6.0),
+        # Sets and banks: powers of two are slow, whatever their size.
+        lambda step: np.where(np.log2(step) % 1 == 0, 7.0, 10.0),
+    ],
+    ids=["flat", "falling", "pages", "powers of two"],
+)
+def test_no_interleave_in_what_is_none(curve):
+    steps = np.array(strides())
+    found = find_interleave(steps, noisy(curve(steps.astype(float)), 0.02), 0.02)
+    assert found.devices is None
+    assert found.why_not
+
+
+def test_power_misses_are_none_within_the_capacity():
+    assert power_misses(np.array([0.5, 1.0, 2.0]), 1.0) == pytest.approx([0, 0, 0.5])

@@ -1,0 +1,88 @@
+"""Periods among events, and stalls among timed writes, with strays as on real machines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearfar.measure.infer.periods import find_comb, find_period
+from nearfar.measure.infer.stall_events import find_kinds, recurring_at
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=st.integers(0, 10**6), count=st.integers(5, 60))
+def test_random_events_have_no_period(seed, count):
+    positions = np.sort(np.random.default_rng(seed).uniform(0, 1e6, count))
+    assert find_period(positions) is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    period=st.floats(1000, 20_000),
+    jitter=st.floats(0, 0.005),
+    strays=st.integers(0, 3),
+)
+def test_a_period_is_found_among_strays(seed, period, jitter, strays):
+    rng = np.random.default_rng(seed)
+    events = np.arange(1, 16) * period + rng.normal(0, jitter * period, 15)
+    found = find_period(np.sort(np.concatenate([events, rng.uniform(0, 15 * period, strays)])))
+    assert found is not None
+    assert found.value == pytest.approx(period, rel=0.03)
+
+
+def test_a_comb_with_most_teeth_missing():
+    rng = np.random.default_rng(1)
+    teeth = np.sort(rng.choice(400, 60, replace=False)) * 7800.0 + rng.normal(0, 50, 60)
+    assert find_comb(teeth, 6000, 9000) == pytest.approx(7800, rel=0.001)
+    assert find_comb(np.sort(rng.uniform(0, 3e6, 60)), 6000, 9000) is None
+
+
+def quiet(count=200_000, seed=4):
+    """Writes of 100 ns with tails and interrupts at random, and nothing else."""
+    rng = np.random.default_rng(seed)
+    each = 100 * np.exp(0.03 * rng.standard_normal(count))
+    tail = rng.random(count) < 2e-3
+    each[tail] += 60 * (1 + rng.pareto(2.5, tail.sum()))
+    interrupts = rng.integers(0, count, 30)
+    each[interrupts] += 2000 * (1 + rng.pareto(2.5, 30))
+    return each
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tails_and_interrupts_are_no_stalls(seed):
+    assert find_kinds(quiet(seed=seed), 0.0) == []
+
+
+@pytest.mark.parametrize(("period", "length"), [(14_000, 60_000), (2500, 5000), (9490, 49_000)])
+def test_wear_recurs_by_writes(period, length):
+    each = quiet()
+    stalled = each[period - 1 :: period]
+    stalled += length * np.random.default_rng(2).uniform(0.9, 1.1, len(stalled))
+    (kind, *_) = find_kinds(each, 0.0)
+    assert kind.by_writes is not None
+    assert kind.by_writes.value == pytest.approx(period, rel=0.01)
+    assert np.median(kind.lengths_ns) == pytest.approx(length, rel=0.1)
+    again = recurring_at(each, length)
+    assert again is not None
+    assert again.value == pytest.approx(period, rel=0.01)
+
+
+def test_refresh_recurs_by_time_and_beside_wear():
+    each = quiet()
+    each[7999::8000] += 50_000
+    period, length, due = 200_000.0, 3000.0, 200_000.0
+    now = 0.0
+    for index, time in enumerate(each):
+        if now >= due:
+            each[index] += length
+            due += period * (1 + (now - due) // period)
+        now += each[index] if each[index] != time else time
+    kinds = find_kinds(each, 0.0)
+    lengths = sorted(float(np.median(kind.lengths_ns)) for kind in kinds)
+    assert lengths == pytest.approx([3000, 50_000], rel=0.1)
+    refresh = min(kinds, key=lambda kind: float(np.median(kind.lengths_ns)))
+    assert refresh.by_time is not None
+    assert refresh.by_time.value == pytest.approx(period, rel=0.03)
