@@ -87,9 +87,12 @@ def run(settings: Settings, progress: Progress = no_progress) -> Measured:
     start = time.monotonic()
     parts_of(settings.only)  # refuses before the memory is taken
     earlier = _earlier_run(settings)
-    opened = open_memory(settings, progress)
-    store = _store(settings)
+    # What cannot be resumed is refused before memory is taken, and what an earlier run kept is
+    # given up only after.
+    store = _resumed(settings)
     try:
+        opened = open_memory(settings, progress)
+        store = store or _begun(settings)
         device, evidence = _measure(settings, opened, store, progress=progress, start=start)
     except BaseException as error:
         _keep_what_is_done(store, error, time.monotonic() - start)
@@ -219,12 +222,18 @@ def _earlier_run(settings: Settings) -> DeviceProfile | None:
     return drift.earlier_run(settings.output) if settings.output is not None else None
 
 
-def _store(settings: Settings) -> SampleStore | None:
+def _resumed(settings: Settings) -> SampleStore | None:
+    if settings.output is None or not settings.resume:
+        return None
+    head = header(str(settings.spec), settings.decides())
+    return SampleStore.resume(store_path(settings.output), head)
+
+
+def _begun(settings: Settings) -> SampleStore | None:
     if settings.output is None or not settings.keep:
         return None
     head = header(str(settings.spec), settings.decides())
-    path = store_path(settings.output)
-    return SampleStore.resume(path, head) if settings.resume else SampleStore.create(path, head)
+    return SampleStore.create(store_path(settings.output), head)
 
 
 def _keep_what_is_done(store: SampleStore | None, error: BaseException, seconds: float) -> None:

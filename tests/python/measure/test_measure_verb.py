@@ -13,7 +13,7 @@ import pytest
 
 from nearfar.documents import DeviceProfile, load
 
-TINY = ["--quick", "--repetitions", "2", "--largest", "1MiB"]
+TINY = ["--quick", "--repetitions", "2", "--largest", "1MiB", "--only", "idle,chains,loaded"]
 
 
 def nearfar(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -87,7 +87,7 @@ def test_seconds_bound_it_but_leave_the_fewest_rounds(tmp_path: Path) -> None:
         (["--largest", "2G"], 2, "cannot read the size '2G'"),
         (["--largest", "1KiB"], 2, "at least 64KiB"),
         (["--name", "My DRAM"], 2, "must be lower-case letters"),
-        (["--chains", "4"], 2, "--chains is for --kernel chains"),
+        (["--chains", "4"], 2, "for --kernel"),
         (["--kernel", "chas"], 2, "did you mean 'chase'"),
         (["--kernel", "read", "-o", "x.json"], 2, "leave out -o"),
         (["--plot", "x.jpeg"], 2, "must end in .png"),
