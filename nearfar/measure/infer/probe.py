@@ -29,6 +29,10 @@ LEAST_SAMPLES = 2
 """Undisturbed samples of a point without which it is left out of its curve."""
 
 
+IN_A_ROW = 2
+"""Samples of a point each round: real memory is linked anew for each other region."""
+
+
 class Probe:
     """Samples points of one subject until its deadline."""
 
@@ -85,7 +89,8 @@ class Probe:
                 if self.seconds_left() <= 0:
                     self.out_of_time = True
                     return self._enough(points)
-                self.sample(missing[index])
+                for _ in range(IN_A_ROW):
+                    self.sample(missing[index])
         return self._enough(points)
 
     def values(self, point: Point) -> NDArray[np.float64]:

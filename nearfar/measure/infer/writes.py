@@ -7,6 +7,7 @@ the device's buffers hold their blocks.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from nearfar.documents.device import BufferFigure
 from nearfar.measure.infer.capacity import Capacity, coarse_curve, refine
 from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.findings import HAD
+from nearfar.measure.infer.queue_knee import SLOW
 from nearfar.measure.infer.reads import LEAST_CONFIDENCE
 from nearfar.measure.subject import Point
 
@@ -43,7 +45,7 @@ QUEUE_UP_TO = 2.0
 """A knee up to so many times the write queue is the queue: lines that wait are written in place."""
 
 MAY_BE_A_QUEUE = 16 << 10
-"""Twice the largest write queue known (96 lines), and some: without one seen, smaller is unclear."""
+"""Twice the largest write queue known (96 lines) and more: a smaller knee may be a queue's."""
 
 SAME = 1.5
 """Read and write capacities within so much are of one buffer: knees of writes are soft."""
@@ -84,7 +86,14 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
             f"writes to a few lines over and over take another time than to more than "
             f"{capacities[0].value_bytes} bytes: a queue or a buffer, the bursts do not say"
         )
-    new = [one for one in sure if not _is_read(one, reads)]
+    single_ns = _single_ns(probe, replace(at(largest), fence_every=1))
+    slow = [one for one in sure if one.served_ns + one.step_ns >= SLOW * single_ns]
+    if len(slow) < len(sure):
+        findings.not_seen["fast write buffer"] = (
+            f"lines written between fences go on faster than {SLOW:.0%} of a single write "
+            f"({single_ns:.0f} ns) at any region: the processor's own buffers and caches"
+        )
+    new = [one for one in slow if not _is_read(one, reads)]
     for number, one in enumerate(new, 1):
         findings.buffers.append(_figure(one, f"write buffer {number}"))
     regions = np.array(curve.regions, dtype=float)
@@ -94,12 +103,17 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
         ("region (bytes)", "time (ns per line)"),
         regions,
         curve.samples,
-        knees=[one.value_bytes for one in sure],
+        knees=[one.value_bytes for one in slow],
         fitted=curve.fit.latency(regions),
     )
-    if not sure:
+    if not slow:
         findings.not_seen["write buffers"] = "no knee in persisted writes over regions up to 8 MiB"
-    return sure
+    return slow
+
+
+def _single_ns(probe: Probe, point: Point) -> float:
+    (values,) = probe.gather([point])
+    return float(np.median(values)) if len(values) else float("inf")
 
 
 def _is_read(one: Capacity, reads: Sequence[Buffer]) -> bool:

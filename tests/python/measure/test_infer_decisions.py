@@ -62,10 +62,8 @@ def test_a_replacement_that_is_neither_is_other():
 @pytest.mark.parametrize("kind", ["lru", "random"])
 def test_lines_of_one_set_overflow_at_its_ways(ways, kind):
     lines = np.array(LINES, dtype=float)
-    if kind == "lru":
-        misses = (lines > ways).astype(float)
-    else:
-        misses = random_misses(lines / ways)
+    lru = (lines > ways).astype(float)
+    misses = lru if kind == "lru" else random_misses(lines / ways)
     curve = noisy(175 + 135 * misses, 0.003)
     found = lines_knee(lines, curve, 0.003, 175.0, 135.0).lines
     if ways == 1:

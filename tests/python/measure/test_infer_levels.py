@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -68,7 +70,7 @@ def test_three_levels_of_different_sharpness():
 def test_sizes_hold_powers_of_two_and_others_between():
     found = sizes(1024, 8192, 8)
     assert {1024, 2048, 4096, 8192} <= set(found)
-    assert max(b / a for a, b in zip(found, found[1:], strict=False)) < 1.15
+    assert max(b / a for a, b in pairwise(found)) < 1.15
     assert neighbours(found, 4096) == (4096, 4480)
     assert neighbours(found, 4097)[0] == 4096
 

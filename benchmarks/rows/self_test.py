@@ -1,0 +1,37 @@
+"""How long the self-test of one simulated device takes, and whether it says anything false."""
+
+from __future__ import annotations
+
+from benchmarks import Row, make_row, wall_seconds
+from nearfar.measure.self_test import Verdict, self_test, table
+
+DEVICE = "optane-100-1dimm"
+"""Two buffers, a queue and wear: of the library it has most to be found."""
+
+
+def rows() -> list[Row]:
+    """Infer and judge every quantity of one device."""
+    verdicts: list[Verdict] = []
+    seconds = wall_seconds(lambda: verdicts.extend(self_test([DEVICE])))
+    wrong = [one for one in verdicts if not one.sound]
+    if wrong:
+        print(table(verdicts, only_failures=True))
+    command = "ONLY=self_test python -m benchmarks"
+    return [
+        make_row(
+            f"full self-test of one device, model:{DEVICE}, {len(verdicts)} quantities",
+            seconds,
+            "s",
+            bar=60.0,
+            peer="none: the limit is the issue's",
+            command=command,
+        ),
+        make_row(
+            "quantities of it that are wrong or invented",
+            float(len(wrong)),
+            "quantities",
+            bar=0.0,
+            peer="the simulated device's own parameters",
+            command=command,
+        ),
+    ]
