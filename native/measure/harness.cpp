@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "base/os.hpp"
 #include "measure/lane.hpp"
@@ -170,7 +171,9 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, std::uint64_t 
   run_alone(worker, beside, [&](Lane& lane, const Companions& companions) {
     const Kernel& kernel = *worker.kernel;
     const Nanoseconds begin = os::wall_time();
+    const Nanoseconds warm_begin = os::thread_cpu_time();
     std::uint64_t sum = kernel.run(lane, warm_up);
+    const Nanoseconds warmed = os::thread_cpu_time() - warm_begin;
     Nanoseconds took;
     Nanoseconds wall_end;
     auto stretch = [&](std::uint64_t count) {
@@ -185,8 +188,12 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, std::uint64_t 
       timing.disturbed = watch.disturbed();
       timing.iterations = count;
     };
-    stretch(iterations);
-    // A cold first stretch may foretell too much; half of what was asked for will do.
+    // The warm-up tells how many iterations take so long.
+    const double wanted =
+        warm_up == 0 ? 0.0
+                     : least.count / std::max(warmed.count, 1.0) * static_cast<double>(warm_up);
+    stretch(std::max(iterations, static_cast<std::uint64_t>(wanted)));
+    // A cold warm-up foretells too much; half of what was asked for will do.
     for (int longer = 0; longer < 3 && took.count < least.count / 2; ++longer) {
       const double growth = std::min(least.count / std::max(took.count, 1.0), most_growth);
       stretch(
@@ -225,7 +232,7 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
     const double ns = ticks[i] * clock.per_tick.count - clock.overhead.count;
     result.ns[i] = static_cast<float>(std::max(ns, 0.0));
   }
-  const double middle = middle_mean(ticks) * clock.per_tick.count - clock.overhead.count;
+  const double middle = middle_mean(std::move(ticks)) * clock.per_tick.count - clock.overhead.count;
   result.timing.per_iteration = {std::max(middle, 0.0)};
   result.timing.iterations = accesses;
   return result;

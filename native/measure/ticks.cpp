@@ -50,7 +50,13 @@ const TickClock& tick_clock() {
   return clock;
 }
 
-double middle_mean(std::vector<std::uint32_t>& ticks) {
+double middle_mean(std::vector<std::uint32_t> ticks) {
+  // Of many, some thousands evenly among them say as much, in a tenth of the time.
+  constexpr std::size_t enough = 8192;
+  if (const std::size_t step = ticks.size() / enough; step > 1) {
+    for (std::size_t i = 0; i < enough; ++i) ticks[i] = ticks[i * step];
+    ticks.resize(enough);
+  }
   const auto quarter = static_cast<std::ptrdiff_t>(ticks.size() / 4);
   const auto low = ticks.begin() + quarter;
   const auto high = ticks.end() - quarter;

@@ -57,8 +57,8 @@ struct TickClock {
 // Measured at the first call, which takes some 20 ms.
 const TickClock& tick_clock();
 
-// Mean of the middle half, which has no outliers and is finer than the clock's step; reorders.
-double middle_mean(std::vector<std::uint32_t>& ticks);
+// Mean of the middle half, which has no outliers and is finer than the clock's step.
+double middle_mean(std::vector<std::uint32_t> ticks);
 
 // The loop of Kernel::each: times access(next()) for each of `ticks`.
 template <typename Next, typename Access>

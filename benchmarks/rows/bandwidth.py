@@ -1,0 +1,132 @@
+"""Peak bandwidth of our kernels beside likwid-bench's, on the same pages, width and threads.
+
+likwid-bench allocates by malloc and asks for no huge pages, so what it gets depends on the
+machine's setting. Both sides run on 4 KiB pages: it with huge pages disabled for its process
+(prctl), ours on memory that refuses them. Payload counts, reads for ownership do not, on both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import statistics
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+
+from benchmarks import Row, alternate, make_row, paired_ratio
+from nearfar.base.errors import ExitCode, NearfarError
+
+PAIRS = 7
+"""Neighbours in time; the median of their ratios moves by about 1 % between runs."""
+
+REGION_MB = 512
+"""Of all arrays together, 10^6 bytes: many times any last-level cache a core gets."""
+
+SECONDS = 0.5
+ITERATIONS = 30
+"""Of likwid-bench, over the region: 15 GB, about as long on a core that moves 20-30 GB/s."""
+
+TESTS = {
+    "read": "load",
+    "write": "store",
+    "nt-store": "store_mem",
+    "copy": "copy",
+    "copy-nt": "copy_mem",
+    "stream-triad": "stream",
+    "stream-triad-nt": "stream_mem",
+    "triad": "triad",
+    "triad-nt": "triad_mem",
+}
+"""Our kernel and likwid-bench's test of the same arrays."""
+
+SUFFIXES = {"avx512": "_avx512", "avx2": "_avx", "sse2": "_sse"}
+
+PR_SET_THP_DISABLE = 41
+"""prctl(2); inherited by what is executed."""
+
+
+def rows() -> Iterator[Row]:
+    """Yield a row for each kernel and number of threads."""
+    from nearfar import _measure
+    from nearfar.measure.topology import detect
+
+    if shutil.which("likwid-bench") is None:
+        raise NearfarError(
+            "likwid-bench is not installed: apt-get install likwid", ExitCode.MACHINE_LACKS
+        )
+    isa = _measure.isas()[0]
+    if isa not in SUFFIXES:
+        raise NearfarError(
+            f"likwid-bench has no {isa} kernels to compare with", ExitCode.MACHINE_LACKS
+        )
+    cpus = detect().cpus
+    for threads in (1, 2):
+        if threads > len(cpus):
+            continue
+        for kernel, test in TESTS.items():
+            yield _row(kernel, test + SUFFIXES[isa], cpus[:threads])
+
+
+def _row(kernel: str, test: str, cpus: tuple[int, ...]) -> Row:
+    ours, theirs = alternate(
+        [partial(our_gb_per_s, kernel, cpus), partial(likwid_gb_per_s, test, cpus)], PAIRS
+    )
+    ratio = paired_ratio(ours, theirs)
+    threads = f"{len(cpus)} thread{'s' if len(cpus) > 1 else ''}"
+    row = make_row(
+        f"bandwidth of {kernel}, {threads}: {statistics.median(ours):.2f} GB/s, "
+        f"likwid-bench {statistics.median(theirs):.2f}",
+        100 * abs(ratio - 1),
+        "% off",
+        bar=3,
+        peer=f"likwid-bench -t {test}",
+        command="make benchmarks ONLY=bandwidth",
+    )
+    row.ratio = ratio
+    return row
+
+
+def our_gb_per_s(kernel: str, cpus: tuple[int, ...]) -> float:
+    """Return GB/s of payload of our kernel, all threads together, by the clock."""
+    from nearfar import _measure
+
+    memory = _measure.Memory.anonymous(REGION_MB * 10**6, "4k")
+    workers = [
+        _measure.Worker(cpu, kernel, memory, part=part, parts=len(cpus))
+        for part, cpu in enumerate(cpus)
+    ]
+    return sum(one.gb_per_s for one in _measure.together(workers, SECONDS * 1e9, 1e8).each)
+
+
+def likwid_gb_per_s(test: str, cpus: tuple[int, ...]) -> float:
+    """Return GB/s of payload of a likwid-bench test on the same CPUs."""
+    places = ",".join(map(str, cpus))
+    command = ["likwid-bench", "-t", test, "-i", str(ITERATIONS * len(cpus))]
+    command += ["-w", f"N:{REGION_MB}MB:{len(cpus)}"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        preexec_fn=_no_huge_pages,
+        check=False,
+    )
+    found = re.search(r"MByte/s:\s+([0-9.]+)", done.stdout)
+    if done.returncode != 0 or found is None:
+        raise NearfarError(
+            f"{' '.join(command)} failed: {(done.stderr or done.stdout).strip()[-200:]}",
+            ExitCode.MACHINE_LACKS,
+        )
+    ran_on = sorted(map(int, re.findall(r"running on hwthread ([0-9]+) -", done.stdout)))
+    if ran_on != sorted(cpus):
+        raise NearfarError(
+            f"likwid-bench ran on {ran_on}, not on CPUs {places}: run under taskset -c {places}",
+            ExitCode.MACHINE_LACKS,
+        )
+    return float(found[1]) / 1000
+
+
+def _no_huge_pages() -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_THP_DISABLE)")

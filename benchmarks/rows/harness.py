@@ -1,0 +1,99 @@
+"""What measuring costs beside what is measured: time outside the kernels' loops.
+
+Of every call of `Sampler.sample`, from call to return, what does not go by in a kernel's loop
+(warm-up included): starting, pinning and joining threads, clocks, the way through Python, looking
+for stolen time, turning ticks into ns. Set-up is left out: mapping memory and linking it, which a
+measurement does once. The points are of every kind that a quick measurement has, each in the
+proportion of one.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+
+from benchmarks import Row, make_row
+from nearfar.measure.subject import Facts, Point
+
+ROUNDS = 7
+MOST_PERCENT = 1.0
+
+
+def rows() -> Iterator[Row]:
+    """Yield one row over all points, and one for each kind."""
+    from nearfar.measure.open_subject import open_subject
+    from nearfar.measure.sampler import Sampler
+
+    sampler = open_subject("dram", quick=True, largest_bytes=256 << 20)
+    assert isinstance(sampler, Sampler)
+    kinds = points(sampler.facts())
+    spent = {
+        kind: [_spent(sampler, chosen) for _ in range(ROUNDS)] for kind, chosen in kinds.items()
+    }
+    total = [
+        sum(outside for outside, _ in of_round) / sum(all_s for _, all_s in of_round)
+        for of_round in zip(*spent.values(), strict=True)
+    ]
+    yield _row("all points of a quick measurement", statistics.median(total), MOST_PERCENT)
+    for kind, of_kind in spent.items():
+        share = statistics.median(outside / all_s for outside, all_s in of_kind)
+        print(f"  {kind}: {100 * share:.2f} % outside the loops")
+
+
+def points(facts: Facts) -> dict[str, list[Point]]:
+    """Return points by kind."""
+    page, most, buffer = facts.page_sizes[0], facts.largest_bytes, facts.buffer_bytes
+    regions = [most >> shift for shift in range(0, 14, 2)]
+    found = {
+        "idle latency": [
+            Point("latency", kernel, page, region)
+            for kernel in ("chase", "chase-sequential")
+            for region in regions
+        ],
+        "chains": [Point("chains", "chains", page, most, chains=k) for k in (1, 2, 4, 8, 16)],
+        "bandwidth": [
+            Point("bandwidth", kernel, page, buffer, threads=threads)
+            for kernel in ("read", "write", "nt-store", "read-random", "mixed")
+            for threads in (1, facts.threads)
+        ],
+        "persist": [
+            Point("persist", kernel, page, most)
+            for kernel in ("persist-clwb", "persist-nt-store")
+            if kernel in facts.kernels
+        ],
+        "each": [Point("latency", "chase", page, most, each=True)],
+    }
+    if facts.threads > 1:
+        found["loaded latency"] = [
+            Point("loaded", "chase", page, most, generator="mixed", pause_ns=pause, read_share=1)
+            for pause in (2000.0, 200.0, 50.0, 0.0)
+        ]
+    return found
+
+
+def _spent(sampler: object, chosen: list[Point]) -> tuple[float, float]:
+    """Return (seconds outside the loops, all seconds) of sampling each point once."""
+    from nearfar.measure.sampler import Sampler
+
+    assert isinstance(sampler, Sampler)
+    outside = whole = 0.0
+    for point in chosen:
+        loops_s, set_up_s = sampler.loops_s, sampler.set_up_s
+        start = time.perf_counter()
+        sampler.sample(point)
+        took = time.perf_counter() - start - (sampler.set_up_s - set_up_s)
+        whole += took
+        outside += took - (sampler.loops_s - loops_s)
+    return outside, whole
+
+
+def _row(what: str, share: float, bar: float) -> Row:
+    return make_row(
+        f"harness: time outside the kernels' loops, {what}",
+        100 * share,
+        "%",
+        bar=bar,
+        peer="",
+        command="make benchmarks ONLY=harness",
+    )

@@ -1,0 +1,173 @@
+"""The real Subject: every kind of point, on small memory; relations only, never absolute times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nearfar import _measure
+from nearfar.measure.sampler import Sampler
+from nearfar.measure.stolen import StolenTime
+from nearfar.measure.subject import Point
+from nearfar.measure.topology import detect
+
+CPUS = detect().cpus[:2]
+LARGEST = 4 << 20
+PAGE = 4096
+
+
+@pytest.fixture(scope="module")
+def sampler() -> Sampler:
+    mapped: list[int] = []
+
+    def more(page_bytes: int, size_bytes: int) -> _measure.Memory:
+        mapped.append(size_bytes)
+        return _measure.Memory.anonymous(size_bytes, "4k")
+
+    made = Sampler(
+        chased={PAGE: more(PAGE, LARGEST)},
+        buffer=more(PAGE, LARGEST),
+        map_more=more,
+        cpus=CPUS,
+        llc_bytes=1 << 20,
+    )
+    made.mapped = mapped  # type: ignore[attr-defined]
+    return made
+
+
+def point(kernel: str, **changes: object) -> Point:
+    return replace(Point("latency", kernel, PAGE, LARGEST), **changes)
+
+
+def test_facts_are_of_what_it_was_given(sampler: Sampler) -> None:
+    facts = sampler.facts()
+    assert facts.page_sizes == (PAGE,)
+    assert (facts.largest_bytes, facts.buffer_bytes) == (LARGEST, LARGEST)
+    assert facts.threads == len(CPUS)
+    assert {"chase", "read", "mixed", "persist-store"} <= facts.kernels
+    assert facts.timer_overhead_ns >= 0
+    assert facts.timer_resolution_ns > 0
+
+
+@pytest.mark.parametrize("kernel", [one.name for one in _measure.kernels()])
+def test_every_kernel_that_runs_here_can_be_sampled(sampler: Sampler, kernel: str) -> None:
+    if kernel not in sampler.facts().kernels:
+        with pytest.raises(ValueError, match="cannot run here"):
+            sampler.sample(point(kernel))
+        return
+    sample = sampler.sample(point(kernel, accesses=500))
+    assert sample.value > 0
+    assert sample.drawn_gb_per_s == 0
+
+
+@pytest.mark.parametrize(
+    "kernel", [one.name for one in _measure.kernels() if one.can_time_each and not one.missing()]
+)
+def test_single_accesses_come_in_order_and_number(sampler: Sampler, kernel: str) -> None:
+    sample = sampler.sample(point(kernel, each=True, accesses=300, rest_ns=100.0))
+    assert sample.each_ns is not None
+    assert (sample.each_ns.dtype, sample.each_ns.shape) == (np.float32, (300,))
+    assert (sample.each_ns >= 0).all()
+    assert sample.each_ns.min() <= sample.value <= sample.each_ns.max()
+
+
+def test_a_kernel_whose_accesses_cannot_be_timed_says_so(sampler: Sampler) -> None:
+    with pytest.raises(ValueError, match="cannot be timed one by one"):
+        sampler.sample(point("read", each=True))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"access_bytes": 256},
+        {"access_bytes": 4096},
+        {"stride_bytes": 4096},
+        {"window_bytes": 64 << 10},
+        {"region_bytes": 16 << 10},
+    ],
+)
+@pytest.mark.parametrize("kernel", ["chase", "read-random", "persist-store"])
+def test_shapes_are_sampled(sampler: Sampler, kernel: str, shape: dict[str, int]) -> None:
+    assert sampler.sample(point(kernel, **shape)).value > 0
+
+
+def test_blocks_in_turn_are_faster_than_lines_at_random(sampler: Sampler) -> None:
+    lines = min(sampler.sample(point("chase")).value for _ in range(3))
+    blocks = min(sampler.sample(point("chase", access_bytes=4096)).value for _ in range(3))
+    assert blocks < lines
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="a generator takes a second CPU")
+@pytest.mark.parametrize("timed", ["chase", "persist-store"])
+def test_generators_of_any_share_draw_bandwidth(sampler: Sampler, timed: str) -> None:
+    loaded = point(timed, generator="mixed", pause_ns=0.0, each=True, accesses=20_000)
+    for share in (1.0, 0.5, 0.0):
+        assert sampler.sample(replace(loaded, read_share=share)).drawn_gb_per_s > 0
+    unloaded = replace(loaded, pause_ns=None)
+    assert sampler.sample(unloaded).drawn_gb_per_s == 0
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="two threads take two CPUs")
+def test_several_threads_give_gb_per_s_of_any_kernel(sampler: Sampler) -> None:
+    for kernel in ("read", "mixed", "chase", "persist-store"):
+        assert sampler.sample(point(kernel, threads=2)).value > 0
+    with pytest.raises(ValueError, match="there are 2 CPUs"):
+        sampler.sample(point("read", threads=3))
+
+
+def test_what_cannot_be_is_refused(sampler: Sampler) -> None:
+    with pytest.raises(ValueError, match="beyond the largest"):
+        sampler.sample(point("chase", region_bytes=2 * LARGEST))
+    with pytest.raises(ValueError, match="no pages of"):
+        sampler.sample(point("chase", page_bytes=1 << 30))
+    with pytest.raises(ValueError, match="does not exist"):
+        sampler.sample(point("chasse"))
+    with pytest.raises(ValueError, match="read share"):
+        sampler.sample(point("mixed", read_share=1.01))
+
+
+def test_memory_is_bounded_however_many_regions_are_sampled(sampler: Sampler) -> None:
+    for shift in range(6):
+        for kernel in ("persist-store", "chase", "read"):
+            sampler.sample(point(kernel, region_bytes=LARGEST >> shift, accesses=100))
+    held = [one.size_bytes for one in (*sampler.chased.values(), *sampler._stored.values())]
+    assert sum(held) + sampler.buffer.size_bytes <= 3 * LARGEST
+
+
+def test_regions_are_linked_once_while_they_are_kept(sampler: Sampler) -> None:
+    memory = next(iter(sampler.chased.values()))
+    sampler.sample(point("chase", region_bytes=1 << 20, accesses=100))
+    assert memory.link(1 << 20) is False
+    before = sampler.loops_s
+    sampler.sample(point("chase", region_bytes=1 << 20, accesses=100))
+    assert sampler.loops_s > before
+
+
+@pytest.mark.parametrize("isa", _measure.isas())
+def test_every_instruction_set_can_be_forced(sampler: Sampler, isa: str) -> None:
+    sampler.use_isa(isa)
+    try:
+        assert sampler.sample(point("read")).value > 0
+        assert ("nt-store" in sampler.facts().kernels) == (isa != "scalar")
+    finally:
+        sampler.use_isa("")
+
+
+def test_stolen_time_is_seen_where_the_machine_is_virtual(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "sys").mkdir()
+    stat = tmp_path / "proc/stat"
+    (tmp_path / "proc/cpuinfo").write_text("flags\t\t: fpu hypervisor\n")
+    stat.write_text("cpu  1 2 3 4 5 6 7 8 0 0\n")
+    watch = StolenTime(tmp_path)
+    assert not watch.grew()
+    stat.write_text("cpu  1 2 3 4 5 6 7 9 0 0\n")
+    assert watch.grew()
+    assert not watch.grew()
+    (tmp_path / "proc/cpuinfo").write_text("flags\t\t: fpu\n")
+    real = StolenTime(tmp_path)
+    stat.write_text("cpu  1 2 3 4 5 6 7 99 0 0\n")
+    assert not real.grew()
