@@ -142,6 +142,9 @@ def _buffers(
     """Return buffers of one device, and what the medium behind them takes to read and to drain."""
     # What caches hold whole is not seen by loads: buffers begin beyond the last of them.
     least = float(max(SMALLEST_BYTES, APART * caches[-1].capacity_bytes if caches else 0))
+    if devices > 1:
+        # A region of a few granules meets some devices more than others.
+        least = max(least, APART * devices * granularity_bytes)
     count = dice.choice((0, 1, 1, 2, 2, 3))
     capacities: list[float] = []
     while least < LARGEST_BYTES and len(capacities) < count:

@@ -1,0 +1,121 @@
+"""`model:NAME` as a subject: every kernel answers, noise is repeatable, stalls are found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nearfar.base.errors import NearfarError
+from nearfar.measure.model import KERNELS, ModelSubject
+from nearfar.measure.subject import Point
+from nearfar.measure.synthetic import synthetic, without_buffers
+from nearfar.sim.parameters import Refresh, WearStall, WriteQueue
+
+HUGE = 2 << 20
+
+
+def _value(
+    subject: ModelSubject, kernel: str, region_bytes: int = 1 << 26, **more: object
+) -> float:
+    return subject.sample(Point("latency", kernel, HUGE, region_bytes, **more)).value  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_every_kernel_answers(kernel: str) -> None:
+    subject = ModelSubject("random:1")
+    sample = subject.sample(Point("bandwidth", kernel, HUGE, 1 << 22, read_share=0.5))
+    assert sample.value > 0
+
+
+def test_noise_is_that_of_the_seed_and_can_be_none() -> None:
+    points = [Point("latency", "chase", HUGE, 1 << 20)] * 40
+    runs = [
+        ModelSubject("random:2", seed=seed, noise=noise)
+        for seed, noise in ((1, 1.0), (1, 1.0), (2, 1.0), (1, 0.0))
+    ]
+    same, again, other, none = ([run.sample(point).value for point in points] for run in runs)
+    assert same == again != other
+    assert len(set(none)) == 1
+    assert 0.005 < np.std(same) / np.mean(same) < 0.5
+
+
+def test_refuses_what_it_has_not() -> None:
+    subject = ModelSubject("random:1")
+    with pytest.raises(ValueError, match="no kernel"):
+        _value(subject, "chsae")
+    with pytest.raises(ValueError, match="outside"):
+        _value(subject, "chase", 2 << 30)
+    with pytest.raises(NearfarError, match="random:7"):
+        ModelSubject("random:x")
+
+
+def test_block_size_is_where_larger_accesses_stop_helping() -> None:
+    model = next(m for m in map(synthetic, range(500)) if _one_plain_buffer(m, 512))
+    subject = ModelSubject(model, noise=0)
+    at = {
+        size: _value(subject, "chase", 1 << 28, access_bytes=size) for size in (64, 256, 512, 2048)
+    }
+    assert at[64] > 1.1 * at[256] > 1.1 * at[512]
+    assert at[2048] == pytest.approx(at[512], rel=0.02)
+
+
+def _one_plain_buffer(model: object, block_bytes: int) -> bool:
+    buffers = model.buffers  # type: ignore[attr-defined]
+    return (
+        len(buffers) == 1
+        and buffers[0].block_bytes == block_bytes
+        and buffers[0].capacity_bytes < 1 << 22
+        and model.refresh is None  # type: ignore[attr-defined]
+    )
+
+
+def test_wear_stalls_come_every_period_of_writes() -> None:
+    model = replace(without_buffers(1), wear=WearStall(1000, 50_000.0))
+    point = Point("overwrite", "overwrite", HUGE, 256, access_bytes=256, each=True, accesses=20_000)
+    times = ModelSubject(model, noise=0).sample(point).each_ns
+    assert times is not None
+    stalls = np.flatnonzero(times > 25_000)
+    # An access of 256 B is four writes of a medium that takes 64 B.
+    assert set(np.diff(stalls)) == {250}
+
+
+def test_periodic_stalls_come_in_time() -> None:
+    model = replace(without_buffers(1), refresh=Refresh(100_000.0, 2000.0))
+    point = Point("latency", "chase", HUGE, 1 << 28, each=True, accesses=50_000)
+    times = ModelSubject(model, noise=0).sample(point).each_ns
+    assert times is not None
+    ends = np.cumsum(times.astype(float))
+    gaps = np.diff(ends[np.flatnonzero(times > np.median(times) + 500)])
+    assert np.median(gaps) == pytest.approx(100_000, rel=0.01)
+
+
+def test_a_burst_is_taken_until_the_queue_is_full() -> None:
+    model = replace(without_buffers(1), queue=WriteQueue(1024, 5.0), media_drain_ns=100.0)
+    subject = ModelSubject(model, noise=0)
+    times = [
+        subject.sample(
+            Point(
+                "queue",
+                "persist-nt-store",
+                HUGE,
+                1 << 26,
+                access_bytes=size,
+                rest_ns=1e6,
+                each=True,
+                accesses=50,
+            )
+        ).value
+        for size in (512, 1024, 2048)
+    ]
+    assert times[1] - times[0] == pytest.approx(8 * 5.0, abs=6)
+    assert times[2] - times[1] > 16 * 90
+
+
+def test_small_pages_cost_translations_beyond_the_tlb_only() -> None:
+    subject = ModelSubject(without_buffers(2), noise=0)
+    for region, dearer in ((1 << 20, False), (1 << 28, True)):
+        huge = subject.sample(Point("latency", "chase", HUGE, region)).value
+        small = subject.sample(Point("latency", "chase", 4096, region)).value
+        assert (small > huge * 1.02) == dearer
