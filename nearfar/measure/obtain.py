@@ -209,8 +209,7 @@ def _temporary_file(path: Path, size_bytes: int) -> Iterator[int]:
     Without a name it vanishes with its last mapping, however this process ends.
     """
     try:
-        descriptor, name = tempfile.mkstemp(prefix=".nearfar-measure-", dir=_folder(path))
-        Path(name).unlink()
+        descriptor = _nameless(_folder(path))
     except OSError as error:
         raise _no_file(path, error) from error
     try:
@@ -221,6 +220,19 @@ def _temporary_file(path: Path, size_bytes: int) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _nameless(folder: Path) -> int:
+    """Return a descriptor of an empty file that has no name, so that none can be left behind."""
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT):
+            raise
+    # File systems without nameless files: for a moment it has a name.
+    descriptor, name = tempfile.mkstemp(prefix=".nearfar-measure-", dir=folder)
+    Path(name).unlink()
+    return descriptor
 
 
 def _folder(path: Path) -> Path:
