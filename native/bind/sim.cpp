@@ -44,11 +44,9 @@ Operation operation_of(const std::string& name) {
 // The samples become numpy's, without a copy.
 nb::object array_of(std::vector<float>&& values) {
   auto* kept = new std::vector<float>(std::move(values));
-  const nb::capsule owner(kept, [](void* p) noexcept {
-    delete static_cast<std::vector<float>*>(p);
-  });
-  return nb::cast(
-      nb::ndarray<nb::numpy, float, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+  const nb::capsule owner(kept,
+                          [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, float, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+"""The verb `simulate`: what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nearfar.__main__ import main
+
+
+def _run(*arguments: str) -> int:
+    try:
+        return int(main(["simulate", "--device", "optane-100-1dimm", *arguments]) or 0)
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def test_shares_add_up_and_say_where(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--region", "64MiB", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert sum(answer["shares"].values()) == pytest.approx(1)
+    assert answer["shares"]["medium"] > 0.5
+    assert answer["amplification"] == pytest.approx(4, rel=0.02)
+
+
+def test_memory_mode_says_that_it_is_not_validated(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--region", "1GiB", "--memory-mode", "2GiB") == 0
+    text = capsys.readouterr().out
+    assert "not validated on hardware" in text
+    assert "100.00% DRAM cache" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--access", "100B"), "multiple of 64 B"),
+        (("--stride", "4KiB"), "goes with --pattern strided"),
+        (("--region", "1B"), "at least one stride"),
+        (("--region", "1TiB"), "at most 128 GiB"),
+    ],
+)
+def test_refuses_with_one_sentence(
+    arguments: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(*arguments) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert "Traceback" not in error
