@@ -35,7 +35,7 @@ Memory::Memory(const Parameters& parameters)
   for (const Level& level : parameters.buffers) read_.push_back(level.read);
   read_.push_back(parameters.media_read);
   for (std::uint32_t i = 0; i < parameters.devices; ++i) {
-    devices_.emplace_back(parameters, parameters.seed + 16 * (i + 1));
+    devices_.emplace_back(parameters, parameters.seed + 16 * (std::uint64_t{i} + 1));
   }
   // Each cache may ask for two lines where it was asked for one.
   const std::size_t most = (most_batch << parameters.caches.size()) + Blocks::ahead;
