@@ -226,11 +226,11 @@ NB_MODULE(_measure, m) {
       .def_ro("disturbed", &Together::disturbed);
   m.def(
       "together",
-      [](const std::vector<Worker>& workers, double duration_ns, double warm_up_ns) {
-        return together(workers, {duration_ns}, {warm_up_ns});
+      [](const std::vector<Worker>& workers, double duration_ns, double warm_up_ns, bool by_clock) {
+        return together(workers, {duration_ns}, {warm_up_ns}, by_clock);
       },
-      "workers"_a, "duration_ns"_a, "warm_up_ns"_a, nb::call_guard<nb::gil_scoped_release>(),
-      "What each of several threads moves, all at once.");
+      "workers"_a, "duration_ns"_a, "warm_up_ns"_a, "by_clock"_a = false,
+      nb::call_guard<nb::gil_scoped_release>(), "What each of several threads moves, all at once.");
 
   nb::class_<HandOff>(m, "HandOff")
       .def_prop_ro("line_ns", [](const HandOff& one) { return one.line.count; })

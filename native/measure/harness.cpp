@@ -238,7 +238,8 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
   return result;
 }
 
-Together together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up) {
+Together together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up,
+                  bool by_clock) {
   const auto working = static_cast<unsigned>(std::ranges::count_if(
       workers, [](const Worker& worker) { return worker.kernel != nullptr; }));
   if (working == 0) throw std::invalid_argument("there is no kernel to time");
@@ -285,7 +286,7 @@ Together together(std::span<const Worker> workers, Nanoseconds duration, Nanosec
         const Nanoseconds start = os::thread_cpu_time();
         const auto [done, wall] = run_for(duration, false);
         const Nanoseconds cpu = os::thread_cpu_time() - start - timer().overhead;
-        moved[i] = drawn(worker, done, working == 1 ? cpu : wall);
+        moved[i] = drawn(worker, done, working == 1 && !by_clock ? cpu : wall);
         if (watch.disturbed()) disturbed.store(true, std::memory_order_relaxed);
         const double looking = static_cast<double>(looks) * timer().overhead.count;
         in_loops[i] = {warmed.count + wall.count - looking};

@@ -66,8 +66,9 @@ struct Together {
   bool disturbed = false;
 };
 // All workers at once for about `duration` after `warm_up`, all starting together. One that works
-// alone is timed by its CPU time, several by the clock.
-Together together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up);
+// alone is timed by its CPU time unless `by_clock`, several by the clock.
+Together together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up,
+                  bool by_clock = false);
 
 struct Timer {
   Nanoseconds overhead{};    // median cost of reading thread CPU time; subtracted once a timing
