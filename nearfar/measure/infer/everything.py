@@ -54,12 +54,12 @@ def infer(
         infer_writes(probe, reads, findings)
     progress("looking for stalls", 0.9)
     infer_stalls(probe, findings)
-    blocks = [one for one in findings.buffers if one.block_bytes and one.name.startswith("buffer")]
-    if blocks:
-        findings.granularity_bytes = blocks[-1].block_bytes
-        findings.granularity_confidence = blocks[-1].confidence
+    first = next((one for one in findings.buffers if one.name == "buffer 1"), None)
+    if first is not None and first.block_bytes is not None:
+        findings.granularity_bytes = first.block_bytes
+        findings.granularity_confidence = first.confidence
     else:
-        findings.not_seen["granularity"] = "no block of a buffer before the medium was seen"
+        findings.not_seen["granularity"] = "no block of the device's first buffer was seen"
     findings.samples = sum(len(taken) for taken in probe.taken.values())
     findings.disturbed = probe.disturbed
     findings.seconds = clock() - start

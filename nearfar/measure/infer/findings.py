@@ -54,7 +54,7 @@ class Findings:
     interleaves: list[InterleaveFigure] = field(default_factory=list)
     stalls: list[StallFigure] = field(default_factory=list)
     granularity_bytes: int | None = None
-    """Block of the last buffer before the medium; None: not seen."""
+    """Block of the memory's first buffer: what it fetches at least; None: not seen."""
     granularity_confidence: float | None = None
     not_seen: dict[str, str] = field(default_factory=dict)
     """What was looked for and is not in the samples, to why."""

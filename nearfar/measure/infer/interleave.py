@@ -64,7 +64,7 @@ def _with(probe: Probe, kernel: str, findings: Findings) -> str:
     gathered = probe.gather(points)
     kept = [(stride, one) for stride, one in zip(tested, gathered, strict=True) if len(one)]
     if len(kept) < len(tested) // 2 or len(kept) < 8:
-        return "too few strides could be sampled in the time"
+        return probe.too_few("strides")
     steps = np.array([stride for stride, _ in kept], dtype=np.int64)
     samples = [one for _, one in kept]
     noise = median_noise(samples)

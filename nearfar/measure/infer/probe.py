@@ -98,6 +98,12 @@ class Probe:
         taken = self.taken.get(point, ())
         return np.array([one.value for one in taken if not one.disturbed], dtype=float)
 
+    def too_few(self, what: str) -> str:
+        """Return why there are too few of what was to be sampled."""
+        taken = sum(len(samples) for samples in self.taken.values())
+        disturbed = f"; {self.disturbed} of {taken} samples were disturbed" if taken else ""
+        return f"too few {what} could be sampled in the time{disturbed}"
+
     def _enough(self, points: Sequence[Point]) -> list[NDArray[np.float64]]:
         found = [self.values(point) for point in points]
         return [values if len(values) >= LEAST_SAMPLES else values[:0] for values in found]

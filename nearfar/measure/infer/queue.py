@@ -57,7 +57,7 @@ def infer_queue(probe: Probe, findings: Findings) -> None:
     gathered = probe.gather(points, 2 * probe.repetitions)
     kept = [(burst, one) for burst, one in zip(bursts, gathered, strict=True) if len(one)]
     if len(kept) < len(bursts) // 2:
-        findings.not_seen["write queue"] = "too few bursts could be sampled in the time"
+        findings.not_seen["write queue"] = probe.too_few("bursts")
         return
     lines = np.array([burst / LINE_BYTES for burst, _ in kept])
     samples = [one for _, one in kept]

@@ -55,7 +55,7 @@ def infer_reads(probe: Probe, findings: Findings) -> list[Buffer]:
     largest = probe.facts.largest_bytes
     curve = coarse_curve(probe, lambda size: chase_at(probe, size), SMALLEST_BYTES, largest)
     if curve is None:
-        findings.not_seen["buffers"] = "too few regions could be sampled in the time"
+        findings.not_seen["buffers"] = probe.too_few("regions")
         return []
     curve, capacities = refine(probe, lambda size: chase_at(probe, size), curve)
     caches, buffers = part(capacities, probe.facts.llc_bytes)

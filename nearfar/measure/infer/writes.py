@@ -73,7 +73,7 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
     largest = min(LARGEST_BYTES, probe.facts.largest_bytes)
     curve = coarse_curve(probe, at, SMALLEST_BYTES, largest)
     if curve is None:
-        findings.not_seen["write buffers"] = "too few regions could be sampled in the time"
+        findings.not_seen["write buffers"] = probe.too_few("regions")
         return []
     curve, capacities = refine(probe, at, curve)
     queue_bytes = max((one.capacity_bytes for one in findings.write_queues), default=0)
