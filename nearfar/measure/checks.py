@@ -179,7 +179,7 @@ def check_huge_pages(pages: Pages, size_bytes: int, root: Path = ROOT) -> None:
         )
     raise _lacks(
         f"{count} reserved pages of {format_bytes(page_bytes)} are needed, and {free} are free: "
-        f"{reserve}, or use pages=thp"
+        f"{reserve}, or measure dram,pages=thp"
     )
 
 
@@ -189,5 +189,9 @@ def check_region(spec: MemorySpec, wanted_bytes: int, total_bytes: int, what: st
         raise _lacks(
             f"a region of {format_bytes(wanted_bytes)} is larger than {what}, which has "
             f"{format_bytes(total_bytes)}: choose a smaller --largest"
-            + (" (it would reach into another socket's memory)" if spec.kind == "dram" else "")
+            + (
+                " (it would reach into another socket's memory)"
+                if spec.kind == "dram" and what.startswith("node")
+                else ""
+            )
         )

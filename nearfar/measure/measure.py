@@ -131,7 +131,7 @@ def _measure(
         # Time is not the limit then: the other parts keep their proportion to the surfaces.
         spent = time.monotonic() - began
         budget = share_out(min(spent / SHARES["surfaces"], seconds), parts)
-    found = run_parts(subject, budget, settings.quick, watch, _later(progress, budget))
+    found = run_parts(subject, budget, watch, _later(progress, budget))
     progress("computing intervals", 1.0)
     made = Assembly(
         settings=settings,

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from nearfar.measure.instrument import Instrument, Watch
     from nearfar.measure.subject import Subject
 
-INSTRUMENT_ROUNDS = (5, 15)
-"""With --quick and without: an interval of a median needs five to be narrower than the extremes."""
-PROTOCOL_ROUNDS = (5, 15)
+INSTRUMENT_ROUND_S = 0.8
+PROTOCOL_ROUND_S = 1.1
+"""Of one round of all their points on an idle machine; some 30 points of 30 ms each."""
+
+FEWEST_ROUNDS, MOST_ROUNDS = 2, 15
+"""Two give an interval at all; beyond 15 the median of a protocol moves less than memory does."""
 
 
 @dataclass
@@ -31,15 +34,12 @@ class Found:
     protocols: list[ProtocolResult] = field(default_factory=list)
 
 
-def run_parts(
-    subject: Subject, budget: Budget, quick: bool, watch: Watch | None, progress: Progress
-) -> Found:
+def run_parts(subject: Subject, budget: Budget, watch: Watch | None, progress: Progress) -> Found:
     """Run the parts that `budget` has time for, one after the other.
 
     `watch` has looked on since the start, where the subject has CPUs.
     """
     found = Found()
-    which = 0 if quick else 1
     if budget.has("inference"):
         from nearfar.measure.infer import infer
 
@@ -47,12 +47,21 @@ def run_parts(
     if budget.has("protocols"):
         from nearfar.measure.protocols import run_protocols
 
-        found.protocols = run_protocols(subject, rounds=PROTOCOL_ROUNDS[which], progress=progress)
+        found.protocols = run_protocols(
+            subject, rounds=_rounds(budget.protocols, PROTOCOL_ROUND_S), progress=progress
+        )
     if budget.has("instrument"):
         from nearfar.measure.instrument import examine
 
         # Last: its watch has then seen everything.
         found.instrument = examine(
-            subject, rounds=INSTRUMENT_ROUNDS[which], watch=watch, progress=progress
+            subject,
+            rounds=_rounds(budget.instrument, INSTRUMENT_ROUND_S),
+            watch=watch,
+            progress=progress,
         )
     return found
+
+
+def _rounds(seconds: float, round_s: float) -> int:
+    return max(FEWEST_ROUNDS, min(MOST_ROUNDS, int(seconds / round_s)))

@@ -150,8 +150,10 @@ def _check_place(spec: MemorySpec, wanted_bytes: int) -> None:
         checks.check_region(spec, wanted_bytes, total, f"node {spec.node}")
     elif spec.kind == "dram":
         machine = topology.detect()
-        if machine.node is not None and (total := topology.node_memory_bytes(machine.node)[0]):
-            checks.check_region(spec, wanted_bytes, total, f"node {machine.node}")
+        total, what = room.total_bytes(), "this machine"
+        if machine.node is not None and len(machine.nodes) > 1:
+            total, what = topology.node_memory_bytes(machine.node)[0], f"node {machine.node}"
+        checks.check_region(spec, wanted_bytes, total, what)
     elif spec.kind == "file" and spec.path is not None:
         checks.check_folder(spec.path, wanted_bytes)
     elif spec.kind == "devdax" and spec.path is not None:
@@ -167,9 +169,12 @@ def _check_place(spec: MemorySpec, wanted_bytes: int) -> None:
 def _usable_bytes(spec: MemorySpec, kinds: list[Pages]) -> int:
     """Return what may be taken of the place without pushing anybody out."""
     usable = room.available_bytes()
-    if spec.kind == "node" and spec.node is not None:
-        free = topology.node_memory_bytes(spec.node)[1]
-        usable = min(usable, free) if topology.node_cpus(spec.node) else free
+    node = spec.node
+    if spec.kind == "dram" and len((machine := topology.detect()).nodes) > 1:
+        node = machine.node  # near memory is that of the node whose CPUs measure
+    if node is not None:
+        free = topology.node_memory_bytes(node)[1]
+        usable = min(usable, free) if topology.node_cpus(node) else free
     if spec.kind == "file" and spec.path is not None:
         usable = min(usable, file_system_bytes(spec.path)[1])
     if spec.kind == "devdax" and spec.path is not None:

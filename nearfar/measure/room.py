@@ -80,6 +80,11 @@ def available_bytes(proc: Path = Path("/proc"), sysfs: Path = Path("/sys")) -> i
     return available
 
 
+def total_bytes(proc: Path = Path("/proc")) -> int:
+    """Return all memory of the machine."""
+    return _meminfo_bytes(proc, "MemTotal")
+
+
 def refuse_to_swap(proc: Path = Path("/proc"), sysfs: Path = Path("/sys")) -> None:
     """Stop where others came to need the memory that we hold, before the machine swaps."""
     left = available_bytes(proc, sysfs)
@@ -110,11 +115,11 @@ def _group_limits(proc: Path, sysfs: Path) -> Iterator[tuple[int, int]]:
                 groups[controller] = Path(path)
     except (OSError, ValueError):
         pass  # a kernel without control groups; the root is looked at all the same
-    for base, path, limit_name, used_name in (
+    for base, own, limit_name, used_name in (
         (root, groups[""], "memory.max", "memory.current"),
         (root / "memory", groups["memory"], "memory.limit_in_bytes", "memory.usage_in_bytes"),
     ):
-        for group in (path, *path.parents):
+        for group in (own, *own.parents):
             folder = base / str(group).lstrip("/")
             try:
                 limit = (folder / limit_name).read_text().strip()
