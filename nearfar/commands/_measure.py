@@ -74,14 +74,16 @@ def whole(settings: Settings, output: Path | None, wanted: Wanted) -> None:
             "--no-samples out"
         )
     samples: Path | None = None
+    # Beside a device or pipe (/dev/stdout) nothing can be kept.
+    keep = wanted.samples and not (output is not None and output.exists() and not output.is_file())
     if output is not None:
         check_writable(output)
-        if wanted.samples:
+        if keep:
             samples = output.with_suffix(SAMPLES_ENDING)
             check_writable(samples)
     check_plot(wanted.plot)
     # Samples are kept beside the profile; without one there is nowhere to go on from.
-    settings = replace(settings, output=output, keep=wanted.samples)
+    settings = replace(settings, output=output, keep=keep)
     with show.progress(wanted.quiet) as progress:
         measured = run(settings, progress)
         progress("writing", 1.0)

@@ -184,3 +184,15 @@ def test_ctrl_c_keeps_the_samples_and_resume_goes_on(tmp_path: Path) -> None:
         "device.json",
         "device.samples.parquet",
     ]
+
+
+def test_nothing_is_kept_beside_a_device_or_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    arguments = ["model:optane-200", "--quick", "--only", "chains", "--seconds", "1", "-q"]
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        done = nearfar(*arguments, "-o", str(pipe))
+        out, _ = reader.communicate(timeout=30)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(out)["kind"] == "device-profile"
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
