@@ -100,6 +100,12 @@ class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Bytes alive when the program's total was greatest: these add up to its memory."""
     size_bytes: int
     """What a plan must find room for (peak of what was alive)."""
+    told_by: int = 1
+    """How many of `frames` tell it from other objects: these identify it in another run."""
+    via: str = ""
+    """The container's function that the first frame called, such as ``vector::emplace_back``."""
+    split: str = ""
+    """The part of its site that it is: sizes such as ``64-127 B``, the program's own tag, both."""
 
 
 class MissCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -182,6 +188,34 @@ class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The build that near time was taken from."""
 
 
+class Extrapolated(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One number of a profile of a size that was never run."""
+
+    quantity: Literal["near time", "operations", "size", "accesses", "misses", "write-backs"]
+    """Near time in ns of CPU, size in bytes, the rest counts."""
+    phase: str = ""
+    """Empty for sizes of objects."""
+    object: int | None = None
+    """None: of the whole phase."""
+    law: str
+    """How it grows: ``n log n``, ``n^1.5``, or what it was computed from."""
+    held_out_error: float
+    """Largest |ln(predicted / profiled)| of the larger profiled sizes from the smaller ones."""
+    estimate: Estimate
+
+
+class Extrapolation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How a profile was worked out from those of other sizes."""
+
+    parameter: str
+    target: float
+    sizes: list[float]
+    """Sizes that were profiled, ascending."""
+    profiles: list[str]
+    """Their files."""
+    quantities: list[Extrapolated]
+
+
 class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """One program's run."""
 
@@ -203,3 +237,5 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     live: list[LiveSample]
     warnings: list[str] = []
     """What was not seen and why: functions not instrumented, tables that were full."""
+    extrapolation: Extrapolation | None = None
+    """Set: nobody ran this size, `nearfar scale` worked it out."""

@@ -43,6 +43,8 @@ class _Group:
     sites: list[Site] = field(default_factory=list)
     via: str = ""
     """The container's function that the innermost frame called: one line may call several."""
+    told_by: int = 1
+    """Frames that the sites have in common and other groups have not."""
 
 
 def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict[Site, int]]:
@@ -75,6 +77,8 @@ def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict
                 peak_live_bytes=max(peak, at_peak),
                 live_bytes_at_peak=at_peak,
                 size_bytes=max(peak, at_peak),
+                told_by=group.told_by,
+                via=group.via,
             )
         )
     return objects, object_of
@@ -152,7 +156,8 @@ def _merged(
             first = groups[0]
             sites = [site for group in groups for site in group.sites]
             via = f" ({first.via})" if first.via else ""
-            yield _Group(first.kind, first.frames, _name_of(first.frames[0]) + via, sites)
+            name = _name_of(first.frames[0]) + via
+            yield _Group(first.kind, first.frames, name, sites, first.via, depth)
 
 
 def _identity(frame: Frame) -> tuple[object, ...]:
