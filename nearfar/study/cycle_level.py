@@ -1,23 +1,24 @@
 """Predictions against the cycle-level core: slowdowns that no ordinary machine can make.
 
 The runs (ChampSim; the same instruction window at slower and slower memory) are shared beside
-the repository and may be absent. A prediction uses the base level only: its cycles as near time,
-its miss counts, and the device curves of base and of the slower level. What a profile would add,
-access classes and accesses, is read off the kernels' source here, per kernel with its reason.
+the repository and may be absent. A prediction uses nearfar's own profile of each kernel, the base
+level's cycles as near time, and the device curves of base and of the slower level. The kernels
+judged are those of the runs, whichever they are; the profile counts a whole region, of which the
+runs simulate a window: counts are scaled by the misses without prefetchers.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.statistics import Estimate
-from nearfar.documents import DeviceProfile, producer
+from nearfar.documents import DeviceProfile, WorkloadProfile, producer
 from nearfar.documents.device import (
     BandwidthFigure,
     ChainsFigure,
@@ -26,19 +27,9 @@ from nearfar.documents.device import (
 )
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import outcome
-from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS
-from nearfar.predict.traffic import (
-    CHASE,
-    COLUMNS,
-    HITS,
-    INDEPENDENT,
-    STORE,
-    STORE_STREAM,
-    STREAM,
-    WRITE_BACK,
-    WRITE_BACK_STREAM,
-    PhaseTraffic,
-)
+from nearfar.predict.model import DEFAULT_MODEL, MODELS
+from nearfar.predict.traffic import PhaseTraffic, misses, phases_of
+from nearfar.study.cycle_profiles import REGION
 from nearfar.study.study import SHARED
 
 REFERENCE = SHARED / "reference/cycle-level/cycle-level.json"
@@ -53,47 +44,8 @@ MIXED_GB_PER_S = {"bw4": 4.7}
 """What one core draws, reading and with half writes, as the reference's README states it; at all
 other levels 10.5 (of 10-11.5) and 9.3."""
 
-STREAM_LINES_IN_FLIGHT = 48
-"""The second-level cache's miss registers, with prefetchers: bounds a stream's bandwidth."""
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """What a profile would say of a kernel beside its miss counts."""
-
-    chase: float
-    independent: float
-    """Shares of the load misses; the rest are streams."""
-    accesses: int
-    """In the simulated window, counted from the source."""
-    stores_stream: bool = False
-
-
-KERNELS = {
-    # One list walk; loads of value and next.
-    "chase_arith": Kernel(1.0, 0.0, 3000 * 2),
-    # A walk that also loads an object each: two misses a step, of which one is serial.
-    "list_obj": Kernel(0.5, 0.5, 3333 * 3),
-    # a[ix[i]]: 40,000 gathers and 2,500 lines of the index.
-    "gather": Kernel(0.0, 0.93, 40_000 * 2),
-    # a[random] ^= r: loads that miss, and the stores that hit behind them.
-    "gups": Kernel(0.0, 1.0, 20_000 * 2),
-    # Query, two probes on average, value on half: addresses computed from the query.
-    "hash_open": Kernel(0.0, 1.0, 52_500),
-    # Five nodes a lookup, 8.5 keys and a child in each.
-    "btree": Kernel(1.0, 0.0, 126_000),
-    # 22 steps a lookup; the address follows from compares, not from a load.
-    "bsearch_br": Kernel(0.0, 1.0, 38_300),
-    # Two loads, one store.
-    "triad": Kernel(0.0, 0.0, 140_000 * 3, stores_stream=True),
-    # Which of two streams advances depends on data: no constant stride to see.
-    "merge": Kernel(0.0, 1.0, 66_667 * 3, stores_stream=True),
-    # x[column] gathered; columns and values streamed.
-    "spmv": Kernel(0.0, 0.8, 108_000, stores_stream=True),
-}
-FITTED = tuple(list(KERNELS)[::2])
-"""Every second kernel in the file's order: what constants may be chosen on. The rest is held out.
-The chains are the device's curve and `wchain*` its read-write probe: neither is judged."""
+DEVICE_KERNELS = re.compile(r"w?chain\d+")
+"""The runs that are the devices' curves and their read-write probe: they are not judged."""
 
 
 @dataclass(frozen=True)
@@ -130,20 +82,32 @@ def load(reference: Path = REFERENCE) -> dict[str, Any]:
     return found
 
 
-def cases(reference: dict[str, Any], config: str, level: str) -> list[Case]:
-    """Predict every judged kernel at one level."""
+def kernels(reference: dict[str, Any]) -> list[str]:
+    """Return the judged kernels, in the file's order."""
+    return [name for name in reference["runs"]["nopf"] if not DEVICE_KERNELS.fullmatch(name)]
+
+
+def fitted(reference: dict[str, Any]) -> list[str]:
+    """Return every second kernel: what constants may be chosen on. The rest is held out."""
+    return kernels(reference)[::2]
+
+
+def cases(
+    reference: dict[str, Any], profiled: Mapping[str, WorkloadProfile], config: str, level: str
+) -> list[Case]:
+    """Predict every judged kernel at one level, with every model that can."""
     near = near_memory(device(reference, config, "base"))
     far = far_memory(device(reference, config, level), near)
     kind = MODELS.get(DEFAULT_MODEL)
     found = []
-    for name in KERNELS:
-        phase = traffic(reference, config, name)
+    for name in kernels(reference):
+        phase = traffic(reference, profiled[name], config, name)
         runs = reference["runs"][config][name]
         truth = runs[level][0] / runs["base"][0]
         predicted = {
             model: float(MODELS.get(model)(phase, near, far).times_ns(phase.total))
             / phase.near_time_ns.value
-            for model in (DEFAULT_MODEL, *NAIVE_MODELS)
+            for model in MODELS.names()
         }
         interval = outcome(kind, phase, near, far, kind(phase, near, far)).slowdown
         found.append(Case(name, level, truth, predicted, interval))
@@ -156,11 +120,7 @@ def device(reference: dict[str, Any], config: str, level: str) -> DeviceProfile:
     had: dict[str, Any] = {"how": "measured", "source": "runs"}
     latency_ns = curve["1"]["ns_per_miss"]
     read = READ_GB_PER_S.get(level, 10.5)
-    stream = (
-        64.0 / curve["32"]["ns_per_miss"]
-        if config == "nopf"
-        else min(read, STREAM_LINES_IN_FLIGHT * 64.0 / latency_ns)
-    )
+    stream = reference["bandwidth_read_write_GBps"][config][level]["sum"][0]
     return DeviceProfile(
         producer=producer(),
         name=f"cycle-level-{level}",
@@ -188,21 +148,21 @@ def device(reference: dict[str, Any], config: str, level: str) -> DeviceProfile:
     )
 
 
-def traffic(reference: dict[str, Any], config: str, name: str) -> PhaseTraffic:
-    """Return a kernel's traffic: counts of the run without prefetchers, time of `config`'s."""
+def traffic(
+    reference: dict[str, Any], profiled: WorkloadProfile, config: str, name: str
+) -> PhaseTraffic:
+    """Return a kernel's traffic: its profile's, scaled to the window; the time of `config`'s."""
     fields = {field: i for i, field in enumerate(reference["run_fields"])}
     counted = reference["runs"]["nopf"][name]["base"]
     timed = reference["runs"][config][name]["base"]
-    kernel = KERNELS[name]
-    loads, stores = counted[fields["llc_load_miss"]], counted[fields["llc_rfo_miss"]]
-    row = np.zeros((1, COLUMNS))
-    row[0, CHASE] = loads * kernel.chase
-    row[0, INDEPENDENT] = loads * kernel.independent
-    row[0, STREAM] = loads - row[0, CHASE] - row[0, INDEPENDENT]
-    row[0, STORE_STREAM if kernel.stores_stream else STORE] = stores
-    written = WRITE_BACK_STREAM if kernel.stores_stream else WRITE_BACK
-    row[0, written] = counted[fields["dram_wr"]]
-    latency_bound = (row[0, CHASE] + row[0, INDEPENDENT]) / max(loads, 1)
-    row[0, HITS] = max(0.0, kernel.accesses - loads - stores) * latency_bound
+    (region,) = phases_of(profiled, [REGION])
+    window = counted[fields["llc_load_miss"]] + counted[fields["llc_rfo_miss"]]
+    whole = float(misses(region.total))
     near_ns = timed[fields["cycles"]] / CYCLES_PER_NS
-    return PhaseTraffic(name, Estimate(near_ns, near_ns, near_ns), 1.0, None, row, 0.0)
+    return replace(
+        region,
+        name=name,
+        near_time_ns=Estimate(near_ns, near_ns, near_ns),
+        concurrency=1.0,
+        objects=region.objects * (window / whole if whole else 0.0),
+    )

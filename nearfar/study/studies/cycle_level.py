@@ -6,9 +6,10 @@ import statistics
 from typing import TYPE_CHECKING
 
 from nearfar.documents.study import StudyResult, TextTable
-from nearfar.predict.model import DEFAULT_MODEL, NAIVE_MODELS
+from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS
 from nearfar.study import cycle_level
 from nearfar.study.compare import column, covered, mean_max, row, table
+from nearfar.study.cycle_profiles import profiles
 from nearfar.study.study import STUDIES, Given, Study
 
 if TYPE_CHECKING:
@@ -26,11 +27,16 @@ class CycleLevel(Study):
 
     def run(self, given: Given) -> StudyResult:
         """Predict every kernel at every level from its run at base level."""
-        reference = cycle_level.load(given.shared / "reference/cycle-level/cycle-level.json")
+        folder = given.shared / "reference/cycle-level"
+        reference = cycle_level.load(folder / "cycle-level.json")
+        names = cycle_level.kernels(reference)
+        profiled = profiles(folder / "kernels.c", tuple(names))
+        fitted = cycle_level.fitted(reference)
         tables, halves = [], []
+        models: dict[str, dict[str, list[str]]] = {}
         for config, words in CONFIGS.items():
             for level in cycle_level.LEVELS:
-                found = cycle_level.cases(reference, config, level)
+                found = cycle_level.cases(reference, profiled, config, level)
                 tables.append(
                     table(
                         f"{words}, {_level(level)}",
@@ -43,13 +49,15 @@ class CycleLevel(Study):
                                 case.predicted[DEFAULT_MODEL],
                                 interval=(case.interval.low, case.interval.high),
                                 rivals={name: case.predicted[name] for name in NAIVE_MODELS},
-                                note="" if case.kernel in cycle_level.FITTED else "held out",
+                                note="" if case.kernel in fitted else "held out",
                             )
                             for case in found
                         ],
                     )
                 )
-                halves.append([words, _level(level), *_halves(found), _coverage(found)])
+                halves.append([words, _level(level), *_halves(found, fitted), _coverage(found)])
+                for name in MODELS.names():
+                    models.setdefault(words, {}).setdefault(name, []).append(_mean_max(found, name))
         verdict = [
             f"{t.title}: {mean_max(t.errors['ours'])}; no slowdown at all is "
             f"{mean_max(t.errors['null'])}"
@@ -65,15 +73,24 @@ class CycleLevel(Study):
             name=self.name,
             title=self.title,
             source=self.source,
-            inputs="each kernel's run at base level: its cycles as near time, its misses; access "
-            "classes read off its source; the device curves of base and of the slower level",
+            inputs="nearfar's profile of each kernel's region, scaled to the misses of the "
+            "simulated window; its cycles at base level as near time; the device curves of base "
+            "and of the slower level",
             tables=tables,
             texts=[
                 TextTable(
                     title="mean / max error by half",
                     columns=["core", "level", "fitted", "held out", "covered, mean half-width"],
                     rows=halves,
-                )
+                ),
+                *(
+                    TextTable(
+                        title=f"mean / max error of every model, {words}",
+                        columns=["model", *cycle_level.LEVELS],
+                        rows=[[name, *cells] for name, cells in by_name.items()],
+                    )
+                    for words, by_name in models.items()
+                ),
             ],
             verdict=verdict,
         )
@@ -101,16 +118,16 @@ def _level(level: str) -> str:
     return "a quarter of the bandwidth" if level == "bw4" else f"{level[1:]} times the latency"
 
 
-def _halves(found: list[cycle_level.Case]) -> list[str]:
-    cells = []
-    for fitted in (True, False):
-        errors = [
-            abs(case.error(DEFAULT_MODEL)) * 100
-            for case in found
-            if (case.kernel in cycle_level.FITTED) == fitted
-        ]
-        cells.append(f"{statistics.mean(errors):.1f} / {max(errors):.0f}")
-    return cells
+def _halves(found: list[cycle_level.Case], fitted: list[str]) -> list[str]:
+    return [
+        _mean_max([case for case in found if (case.kernel in fitted) == half], DEFAULT_MODEL)
+        for half in (True, False)
+    ]
+
+
+def _mean_max(found: list[cycle_level.Case], model: str) -> str:
+    errors = [abs(case.error(model)) * 100 for case in found if model in case.predicted]
+    return f"{statistics.mean(errors):.1f} / {max(errors):.0f}" if errors else "-"
 
 
 def _coverage(found: list[cycle_level.Case]) -> str:

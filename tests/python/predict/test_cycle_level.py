@@ -7,6 +7,7 @@ import statistics
 import pytest
 
 from nearfar.study import cycle_level
+from nearfar.study.cycle_profiles import profiles
 
 pytestmark = pytest.mark.skipif(
     not cycle_level.REFERENCE.is_file(),
@@ -14,9 +15,17 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def judged(config: str, level: str) -> list[cycle_level.Case]:
+    """Predict from profiles that are made once, here and now."""
+    reference = cycle_level.load()
+    source = cycle_level.REFERENCE.with_name("kernels.c")
+    profiled = profiles(source, tuple(cycle_level.kernels(reference)))
+    return cycle_level.cases(reference, profiled, config, level)
+
+
 def held_out(config: str, level: str) -> list[cycle_level.Case]:
-    found = cycle_level.cases(cycle_level.load(), config, level)
-    return [case for case in found if case.kernel not in cycle_level.FITTED]
+    fitted = cycle_level.fitted(cycle_level.load())
+    return [case for case in judged(config, level) if case.kernel not in fitted]
 
 
 def mean_error(cases: list[cycle_level.Case], model: str) -> float:
