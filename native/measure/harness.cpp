@@ -250,6 +250,7 @@ Together together(std::span<const Worker> workers, Nanoseconds duration, Nanosec
     (worker.kernel == nullptr ? spinning : timed).push_back(worker);
   }
   std::vector<Lane> lanes;
+  lanes.reserve(timed.size());
   for (const Worker& worker : timed) lanes.push_back(lane_of(worker));
   std::vector<Drawn> moved(working);
   std::vector<Nanoseconds> in_loops(working);
