@@ -15,10 +15,10 @@ from nearfar.predict.overlap import (
     LEAST_FACTOR,
     MOST_FACTOR,
     Overlap,
-    as_fetched,
     core_time_ns,
     overlap,
     part,
+    streams_of,
 )
 from nearfar.predict.traffic import (
     HITS,
@@ -68,14 +68,15 @@ def explain(
 
     Kept (by identity of phase and memory) because 50 far memories ask the same.
     """
-    total = as_fetched(phase.total, near) * lines
+    total = phase.total * lines
+    streams = streams_of(phase, near)
     time_ns = phase.near_time_ns.value * near_time
     if float(misses(total) + write_backs(total)) == 0.0 or time_ns <= 0.0:
         return Explanation(BY_CLASSES, 1.0, 1.0, time_ns)
     factor = near_load_factor(phase, near, total, time_ns)
 
     def spent(overlapped: Overlap, other_ns: float) -> float:
-        near_part = part(total, near, overlapped, phase.concurrency)
+        near_part = part(total, near, overlapped, streams, phase.concurrency)
         return float(core_time_ns(other_ns, [near_part], [factor]))
 
     def rest(overlapped: Overlap) -> float:

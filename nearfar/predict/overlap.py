@@ -17,6 +17,7 @@ from nearfar.predict.traffic import (
     WRITE_BACK,
     WRITE_BACK_STREAM,
     Array,
+    PhaseTraffic,
 )
 
 INDEPENDENT_PRIOR = 11.0
@@ -30,6 +31,11 @@ read-write probes of the cycle-level core, which are no test kernels; 2 and 4 fi
 HIDING = 3.0
 """How well a prefetched stream hides behind the rest: exponent p of (a^p + b^p)^(1/p)."""
 
+STREAMS_SHARE = 0.5
+"""Streams that advance together have more lines in flight than one: between none more (they share
+the core's buffers) and as many times more (each has a prefetcher's depth of its own) the geometric
+middle: exponent of the streams' number."""
+
 FAR_ABOVE = 1e6
 """Bandwidth over waiting time beyond which waiting does not matter; keeps powers finite."""
 
@@ -40,6 +46,16 @@ class Overlap:
 
     chase: float
     independent: float
+
+
+@dataclass(frozen=True)
+class Streams:
+    """How a core fetches what it reads in sequence."""
+
+    prefetched: bool = True
+    """False: on demand, as independent misses, but from rows of memory that are open."""
+    at_once: float = 1.0
+    """Streams that advance together, read and written."""
 
 
 def overlap(factor: float) -> Overlap:
@@ -59,15 +75,9 @@ def prefetched(near: Memory) -> bool:
     return near.core_stream_ns < AHEAD * near.cost_ns(MOST_CHAINS)
 
 
-def as_fetched(lines: Array, near: Memory) -> Array:
-    """Return lines (..., COLUMNS) by how they are fetched: without a prefetcher, all on demand."""
-    if prefetched(near):
-        return lines
-    demanded = lines.copy()
-    for stream, demand in ((STREAM, INDEPENDENT), (STORE_STREAM, STORE)):
-        demanded[..., demand] += demanded[..., stream]
-        demanded[..., stream] = 0.0
-    return demanded
+def streams_of(phase: PhaseTraffic, near: Memory) -> Streams:
+    """Return how the core that `near` was measured on fetches the phase's streams."""
+    return Streams(prefetched(near), phase.streams)
 
 
 LEAST_FACTOR, MOST_FACTOR = 1.0 / INDEPENDENT_PRIOR, float(MOST_CHAINS)
@@ -98,7 +108,9 @@ class Part:
         return np.asarray(self.loads + self.stream)
 
 
-def part(lines: Array, memory: Memory, overlapped: Overlap, concurrency: float) -> Part:
+def part(
+    lines: Array, memory: Memory, overlapped: Overlap, streams: Streams, concurrency: float
+) -> Part:
     """Return what `lines` (..., COLUMNS) cost in `memory`.
 
     `concurrency` threads share the memory's bandwidth, so that a line takes so many times its
@@ -108,16 +120,22 @@ def part(lines: Array, memory: Memory, overlapped: Overlap, concurrency: float) 
         memory.cost_ns(overlapped.chase),
         memory.cost_ns(overlapped.independent),
     )
-    best_ns, stream_ns = memory.cost_ns(MOST_CHAINS), memory.core_stream_ns
+    best_ns = memory.cost_ns(MOST_CHAINS)
     read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
     costs = np.zeros((COLUMNS, 5))
     #                         loads           stream     buffers    reads           all_lines
     costs[CHASE] = (chase_ns, 0, best_ns, read_ns, read_ns)
     costs[INDEPENDENT] = (independent_ns, 0, best_ns, read_ns, read_ns)
-    costs[STREAM] = (0, stream_ns, stream_ns, read_stream_ns, read_stream_ns)
+    if streams.prefetched:
+        stream_ns = memory.core_stream_ns / streams.at_once**STREAMS_SHARE
+        costs[STREAM] = (0, stream_ns, stream_ns, read_stream_ns, read_stream_ns)
+        costs[STORE_STREAM] = (0, 0, min(best_ns, stream_ns), 0, read_stream_ns)
+    else:
+        open_ns = memory.latency_ns / overlapped.independent
+        costs[STREAM] = (open_ns, 0, best_ns, read_stream_ns, read_stream_ns)
+        costs[STORE_STREAM] = (0, 0, best_ns, 0, read_stream_ns)
     costs[STORE] = (0, 0, best_ns, 0, read_ns)
-    costs[STORE_STREAM] = (0, 0, best_ns, 0, read_stream_ns)
     costs[WRITE_BACK] = (0, 0, 0, 0, write_ns)
     costs[WRITE_BACK_STREAM] = (0, 0, 0, 0, write_stream_ns)
     times = lines @ costs

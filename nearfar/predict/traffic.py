@@ -32,6 +32,9 @@ TRAINING_LINES = 2.0
 """Lines of a stream before a prefetcher follows it: it must see two misses to know a direction.
 A stream within an allocation of few lines is hardly one: its lines are fetched on demand."""
 
+MOSTLY = 0.5
+"""More than half of an object's misses in sequence make its instructions streams."""
+
 
 @dataclass(frozen=True, eq=False)
 class PhaseTraffic:
@@ -47,6 +50,8 @@ class PhaseTraffic:
     """Shape (objects, COLUMNS)."""
     sampling_error: float
     """Relative 95 % half-width of the counts."""
+    streams: float = 1.0
+    """Streams that advance together, see `streams_at_once`."""
 
     @cached_property
     def total(self) -> Array:
@@ -107,7 +112,31 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         operations=phase.operations,
         objects=lines,
         sampling_error=workload.sampling.relative_error,
+        streams=streams_at_once(workload, phase),
     )
+
+
+def streams_at_once(workload: WorkloadProfile, phase: Phase) -> float:
+    """Return how many streams advance together: stream instructions, by their misses.
+
+    The inverse of the sum of squared shares: three that miss alike are three, and one beside which
+    two hardly miss is one. Instructions of another class count where most misses of their object
+    were seen in sequence. 1 where the profile does not say.
+    """
+    sequential = {
+        row.object
+        for row in phase.objects
+        if row.traffic.read_sequential.total() + row.traffic.write_sequential.total()
+        > MOSTLY * row.traffic.misses()
+    }
+    lines: dict[tuple[int, int], float] = {}
+    for row in phase.instructions:
+        streams = workload.instructions[row.instruction].access_class == "stream"
+        if streams or row.object in sequential:
+            key = (row.instruction, row.object)
+            lines[key] = lines.get(key, 0.0) + max(row.misses, 0.0)
+    every = sum(lines.values())
+    return every**2 / sum(n**2 for n in lines.values()) if every > 0.0 else 1.0
 
 
 def _demand_share(thing: MemoryObject) -> float:

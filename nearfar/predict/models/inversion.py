@@ -8,7 +8,9 @@ curve at that k gives what a miss will cost. Beside it:
   a chase stays more sensitive than a gather as far as near time allows.
 - Cache hits between misses take time that does not grow; the inversion is of what they leave.
 - Stores wait in the store buffer, so they cost only what line-fill buffers and bandwidth cost.
-- Streams cost what one core reads in sequence.
+- Streams cost what one core reads in sequence; several at once have more lines in flight than
+  one, but share the core's buffers. Where the core has no prefetcher, streams are independent
+  misses that queue for no row of memory: latency over parallelism.
 - Bandwidth is counted by the line, write-backs included. Memory time comes near the bandwidth
   bound gradually, and never goes below it.
 - Near time that memory does not explain stays as it is.
@@ -24,7 +26,7 @@ from nearfar.documents.prediction import Bound
 from nearfar.predict.explain import drawn_gb_per_s, explain, load_curve
 from nearfar.predict.memory import LoadedFactor, Memory
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
-from nearfar.predict.overlap import Part, as_fetched, core_time_ns, part
+from nearfar.predict.overlap import Part, core_time_ns, part, streams_of
 from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array, PhaseTraffic
 
 LOAD_STEPS = 12
@@ -42,7 +44,7 @@ class Inversion(Model):
         self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
     ) -> None:
         super().__init__(phase, near, far, doubt)
-        self.total = as_fetched(self.total, self.near)
+        self._streams = streams_of(phase, self.near)
         self._why = explain(
             phase,
             self.near,
@@ -57,7 +59,7 @@ class Inversion(Model):
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
         # Data moved within one memory has not moved: its bandwidth is not there twice.
-        moved = as_fetched(moved, self.near) * (0.0 if self.far.is_near else self.doubt.lines)
+        moved = moved * (0.0 if self.far.is_near else self.doubt.lines)
         parts = self._parts(moved)
         if self._far_load is None:
             return self._time(parts, 1.0)
@@ -69,14 +71,13 @@ class Inversion(Model):
         For another machine: its cache makes other lines, its near memory is `far` here.
         """
         why = self._why
-        lines = as_fetched(lines, self.near)
-        there = part(lines, self.far, why.overlap, self.phase.concurrency)
+        there = self._part(lines, self.far)
         time_ns = core_time_ns(why.other_ns / frequency_ratio, [there], [1.0])
         return float(why.scale * time_ns)
 
     def bound(self) -> Bound:
         """Compare what memory does not explain, bandwidth alone, and all of memory."""
-        far = part(self.total, self.far, self._why.overlap, self.phase.concurrency)
+        far = self._part(self.total, self.far)
         memory_ns = float(core_time_ns(0.0, [far], [1.0]))
         if self._why.other_ns >= memory_ns * self._why.scale:
             return "compute"
@@ -99,8 +100,10 @@ class Inversion(Model):
 
     def _parts(self, moved: Array) -> list[Part]:
         rest = np.maximum(self.total - moved, 0.0)
-        found, threads = self._why.overlap, self.phase.concurrency
-        return [part(rest, self.near, found, threads), part(moved, self.far, found, threads)]
+        return [self._part(rest, self.near), self._part(moved, self.far)]
+
+    def _part(self, lines: Array, memory: Memory) -> Part:
+        return part(lines, memory, self._why.overlap, self._streams, self.phase.concurrency)
 
     def _time(self, parts: list[Part], far_factor: Array | float) -> Array:
         why = self._why
@@ -114,8 +117,8 @@ class Inversion(Model):
         `scale`. The far figure is off alike only as far as both memories are: the slower the
         far memory, the less its limit has to do with what held near memory back when measured.
         """
-        near = part(self.total, self.near, self._why.overlap, self.phase.concurrency)
-        far = part(self.total, self.far, self._why.overlap, self.phase.concurrency)
+        near = self._part(self.total, self.near)
+        far = self._part(self.total, self.far)
         slower = max(1.0, float(far.all_lines) / max(float(near.all_lines), 1e-9))
         return np.asarray(moved.all_lines * self._why.scale ** (1.0 / slower))
 
