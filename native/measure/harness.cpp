@@ -126,18 +126,24 @@ class Companions {
   Threads threads_;
 };
 
-Timer measure_timer() {
+Timer measure_timer(Nanoseconds (*now)()) {
   constexpr std::size_t readings = 1001;
   std::array<double, readings> steps{};
   double smallest = 1e9;
   for (double& step : steps) {
-    const Nanoseconds first = os::thread_cpu_time();
-    const Nanoseconds second = os::thread_cpu_time();
+    const Nanoseconds first = now();
+    const Nanoseconds second = now();
     step = (second - first).count;
     if (step > 0) smallest = std::min(smallest, step);
   }
   std::nth_element(steps.begin(), steps.begin() + readings / 2, steps.end());
   return {.overhead = {steps[readings / 2]}, .resolution = {smallest}};
+}
+
+// Of one look at the system's clock.
+Nanoseconds look_cost() {
+  static const Timer measured = measure_timer([] { return os::wall_time(); });
+  return measured.overhead;
 }
 
 // Runs `body(lane)` on the worker's CPU beside `beside`.
@@ -160,7 +166,7 @@ void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) 
 }  // namespace
 
 const Timer& timer() {
-  static const Timer measured = measure_timer();
+  static const Timer measured = measure_timer([] { return os::thread_cpu_time(); });
   return measured;
 }
 
@@ -289,7 +295,7 @@ Together together(std::span<const Worker> workers, Nanoseconds duration, Nanosec
         const Nanoseconds cpu = os::thread_cpu_time() - start - timer().overhead;
         moved[i] = drawn(worker, done, working == 1 && !by_clock ? cpu : wall);
         if (watch.disturbed()) disturbed.store(true, std::memory_order_relaxed);
-        const double looking = static_cast<double>(looks) * timer().overhead.count;
+        const double looking = static_cast<double>(looks) * look_cost().count;
         in_loops[i] = {warmed.count + wall.count - looking};
         sink.store(sum, std::memory_order_relaxed);
       });

@@ -40,9 +40,9 @@ STORED_NS = 15e6
 EACH_ACCESSES = 50_000
 """Timed one by one where the point does not say: p99.9 is then known from 50 of them."""
 
-BANDWIDTH_NS = 15e6
+BANDWIDTH_NS = 20e6
 BANDWIDTH_WARM_UP_NS = 3e6
-"""15 ms move some 150 MB in one core: far more than caches hold back or absorb at the ends."""
+"""20 ms move some 200 MB in one core: far more than caches hold back or absorb at the ends."""
 
 WARM_UP_PASSES = 12
 """Over a region that fits in the last level, which the points before may have emptied: caches that
