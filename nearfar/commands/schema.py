@@ -17,6 +17,7 @@ KINDS = {
         documents.Prediction,
         documents.Plan,
         documents.Reproduction,
+        documents.ValidationReport,
     )
 }
 
@@ -27,7 +28,8 @@ def schema(kind: str) -> None:
     Parameters
     ----------
     kind
-        device-profile, machine-profile, workload-profile, prediction, plan or reproduction.
+        device-profile, machine-profile, workload-profile, prediction, plan,
+        reproduction or validation-report.
     """
     if kind not in KINDS:
         raise CommandError(

@@ -11,6 +11,7 @@ from nearfar.documents.machine import MachineProfile
 from nearfar.documents.plan import Plan
 from nearfar.documents.prediction import Prediction
 from nearfar.documents.study import Reproduction
+from nearfar.documents.validation import ValidationReport
 from nearfar.documents.workload import WorkloadProfile
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Prediction",
     "Producer",
     "Reproduction",
+    "ValidationReport",
     "WorkloadProfile",
     "load",
     "producer",

@@ -1,0 +1,147 @@
+"""ValidationReport: predictions beside what was measured in a physically slower memory."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents.device import DeviceProfile
+from nearfar.documents.header import Document
+from nearfar.documents.workload import WorkloadProfile
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run of `nearfar validate` on one machine."""
+
+    id: str
+    """Unique: when it began, and where."""
+    time_utc: str
+    host: str
+    cpu_model: str
+    near: str
+    """Memory spec of near data."""
+    far: str
+    tier: str
+    """Kind of far memory, see `nearfar.predict.calibration.tier_of`: intervals calibrated on one
+    kind say nothing of another."""
+    llc_bytes: int
+    """Of the last-level cache, what one core got; profiles simulate that one."""
+    region_bytes: int
+    """Data of each kernel, and the region that device curves are of."""
+    rounds: int
+    """Of each kernel; each has two samples of both memories."""
+
+
+class ModelSlowdown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one model predicted: far over near time."""
+
+    slowdown: float
+    low: float
+    high: float
+    """The model's own interval, not calibrated."""
+
+
+class Inputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a prediction was made from; kept so that other models can be judged by the same runs."""
+
+    workload: WorkloadProfile
+    """With near time as measured in the loop."""
+    near: DeviceProfile
+    far: DeviceProfile
+    page_bytes: int
+    """Of near data."""
+    phases: list[str]
+    """Those predicted; empty: all."""
+
+
+class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One kernel or program: measured in both memories, and predicted from near alone."""
+
+    session: str
+    """`Session.id`."""
+    name: str
+    what: Literal["kernel", "program"] = "kernel"
+    near_ns: Estimate
+    """CPU time of a run, median with 95 % interval."""
+    far_ns: Estimate
+    slowdown: Estimate
+    """Median of far over near, each divided by its neighbour in time."""
+    a_a: float
+    """Slowdown of the first half of every round over that of the second, minus 1."""
+    misses: float
+    """Of a run, in the simulated last-level cache."""
+    huge_share_near: float
+    """Of the memory it had near, what lay in 2 MiB pages."""
+    huge_share_far: float
+    near_samples_ns: list[float]
+    far_samples_ns: list[float]
+    models: dict[str, ModelSlowdown]
+    lacking: dict[str, str] = {}
+    """Models that could not predict it, and why."""
+    bound: str = ""
+    """What the default model says bounds it there."""
+    inputs: Inputs | None = None
+
+
+class ModelScore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How right one model was; errors are (predicted / measured - 1) of time, as fractions."""
+
+    mean_error: float
+    """Of absolute values."""
+    max_error: float
+    bias: float
+    """Mean with sign: above zero, too slow."""
+    rank: float | None
+    """Spearman's rank correlation of slowdowns; None: all predictions are alike."""
+    skill: float
+    """1 - mean_error / the null model's: 1 is perfect, 0 as good as predicting no slowdown."""
+    coverage: float | None
+    """Share of measurements inside 90 % intervals that were calibrated on the other kernels; None:
+    too few kernels for such intervals."""
+    width: float | None
+    """Mean width of those intervals of the slowdown."""
+    interval_score: float | None
+    """Width and what misses cost together (Winkler's score, mean): smaller is better."""
+    own_coverage: float
+    """Share inside the model's own intervals (95 %, not calibrated)."""
+    own_width: float
+    results: int
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What widens one model's interval to a known coverage, for one kind of far memory."""
+
+    model: str
+    tier: str
+    level: float
+    """Coverage aimed at: 0.9."""
+    factor: float
+    """Over the scale of `nearfar.predict.calibration.scale_of`."""
+    kernels: int
+    sessions: int
+    cpu_models: list[str]
+
+
+class ValidationReport(Document, kw_only=True, forbid_unknown_fields=True):
+    """Everything of one session, or of several joined."""
+
+    KIND: ClassVar[str] = "validation-report"
+    VERSION: ClassVar[int] = 1
+
+    sessions: list[Session]
+    results: list[KernelResult]
+    models: dict[str, ModelScore]
+    floor: float
+    """Mean of |A/A| over results: no mean error below it can be claimed."""
+    between_sessions: float | None = None
+    """Mean of |a session's slowdown over the median of all sessions' - 1|; None: one session."""
+    calibrations: list[Calibration] = []
+    lacking: dict[str, str] = {}
+    """Models that predicted nothing, and why."""
+    near_device: DeviceProfile | None = None
+    """As measured last, in the same loop; None: joined sessions."""
+    far_device: DeviceProfile | None = None
+    ended: Literal["done", "interrupted"] = "done"
+    warnings: list[str] = []

@@ -1,0 +1,135 @@
+"""Validating from Python: memories and programs in, a ValidationReport out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.units import format_bytes
+from nearfar.documents.validation import KernelResult, Session, ValidationReport
+from nearfar.measure import room, topology
+from nearfar.measure.checks import check_devdax
+from nearfar.measure.settings import Progress, native, no_progress
+from nearfar.validate import store
+from nearfar.validate.kernel import chosen_kernels
+from nearfar.validate.place import (
+    STAND_IN,
+    Place,
+    check_apart,
+    check_cpus,
+    place_of,
+    slower_memories,
+)
+from nearfar.validate.predicting import again as predicted_again
+from nearfar.validate.report import pooled, report_of
+from nearfar.validate.session import FULL, QUICK, Wanted, run
+
+NEAR = "dram,pages=thp"
+
+CACHES_PER_REGION = {False: 8, True: 4}
+"""Data over the last-level cache, full and quick: hits are an eighth or a quarter at most."""
+
+REGIONS_HELD = 13
+"""Regions of memory that a session holds at once: both curves' (four each, and a buffer for the
+contending core, twice), and two kernels whose structures are up to 1.5 times what was asked."""
+
+LEAST_REGION_BYTES = 4 << 20
+
+DEVICE_PARTS = 8
+"""Of a DAX device, regions are an eighth: the curves use the first half, kernels the second."""
+
+
+def validate(
+    near: str = "",
+    far: str = "",
+    *,
+    kernels: Sequence[str] = (),
+    programs: Sequence[Sequence[str]] = (),
+    quick: bool = False,
+    region_bytes: int = 0,
+    rounds: int = 0,
+    keep_in: Path | None = None,
+    progress: Progress = no_progress,
+) -> tuple[ValidationReport, list[str]]:
+    """Predict and measure; return the report, and slower memories of this machine not used.
+
+    Empty `far`: the slowest kind of memory found, else a stand-in. `region_bytes` and `rounds` of 0
+    are by the caches and `quick`. Results are appended to `keep_in` as they come. Raises
+    NearfarError for what cannot be had or fails.
+    """
+    native()
+    machine = topology.detect()
+    there = slower_memories(machine)
+    far = far or (there[0] if there else STAND_IN)
+    far_place = place_of(far, machine)
+    near_place = place_of(near or NEAR, machine)
+    check_apart(near_place, far_place)
+    check_cpus(far_place, machine)
+    names = chosen_kernels(kernels)
+    region = region_bytes or default_region_bytes(machine, quick)
+    far_place, region = _on_device(far_place, region)
+    check_region(region)
+    effort = QUICK if quick else FULL
+    if rounds:
+        effort = dataclasses.replace(effort, rounds=rounds, program_rounds=min(rounds, 5))
+    if keep_in is not None:
+        store.prepare_store(keep_in)
+
+    def keep(session: Session, result: KernelResult) -> None:
+        if keep_in is not None:
+            store.append(keep_in, session, result)
+
+    wanted = Wanted(
+        near=near_place,
+        far=far_place,
+        kernels=tuple(names),
+        programs=tuple(tuple(command) for command in programs),
+        region_bytes=region,
+        effort=effort,
+    )
+    report = report_of(run(wanted, machine, keep, progress))
+    return report, [spec for spec in there if spec != far]
+
+
+def pool(paths: Sequence[Path], *, again: bool = False) -> ValidationReport:
+    """Return the report of all sessions in stores and reports; `again`: predicted anew."""
+    sessions, results = store.read_results(paths)
+    if again:
+        results = [predicted_again(result) for result in results]
+    return pooled(sessions, results)
+
+
+def default_region_bytes(machine: topology.Topology, quick: bool) -> int:
+    """Return how large kernels' data are: by the caches, less where memory is short."""
+    wanted = CACHES_PER_REGION[quick] * machine.llc_bytes
+    usable = int(room.available_bytes() * room.SHARE) // REGIONS_HELD
+    return min(wanted, usable) >> 21 << 21
+
+
+def check_region(region_bytes: int) -> None:
+    """Refuse data too small to miss or too large for the memory there is."""
+    if region_bytes < LEAST_REGION_BYTES:
+        raise NearfarError(
+            f"kernels' data would be {format_bytes(region_bytes)}, and at least "
+            f"{format_bytes(LEAST_REGION_BYTES)} are needed: free memory, or ask for more",
+            ExitCode.MACHINE_LACKS,
+        )
+    needed, usable = REGIONS_HELD * region_bytes, room.available_bytes()
+    if needed > usable:
+        raise NearfarError(
+            f"data of {format_bytes(region_bytes)} take {format_bytes(needed)} for all that is "
+            f"held at once, and {format_bytes(usable)} are available: choose a smaller --size",
+            ExitCode.MACHINE_LACKS,
+        )
+
+
+def _on_device(far: Place, region_bytes: int) -> tuple[Place, int]:
+    """Share a DAX device between the curves and the kernels."""
+    if far.spec.kind != "devdax" or far.spec.path is None:
+        return far, region_bytes
+    size_bytes, align_bytes = check_devdax(far.spec.path)
+    offset = size_bytes // 2 // align_bytes * align_bytes
+    region = min(region_bytes, size_bytes // DEVICE_PARTS // align_bytes * align_bytes)
+    return dataclasses.replace(far, offset_bytes=offset), region

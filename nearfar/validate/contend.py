@@ -1,0 +1,31 @@
+"""The contending core, as a process of its own: ``python -m nearfar.validate.contend CPU KERNEL
+BYTES SPEC`` runs a kernel of `nearfar measure` over its own memory until it is killed.
+"""
+
+from __future__ import annotations
+
+import sys
+
+SLICE_NS = 2e9
+"""Of one call into the native module; the next begins some 100 us later."""
+
+
+def main(arguments: list[str]) -> None:
+    """Contend; says ``ready`` once its memory is there."""
+    from nearfar._measure import Worker, together
+    from nearfar.measure.obtain import source_of
+    from nearfar.measure.spec import parse_spec
+    from nearfar.measure.topology import detect
+
+    cpu, kernel, size_bytes, text = arguments
+    spec = parse_spec(text)
+    memory = source_of(spec, detect())(int(size_bytes), spec.pages or "4k")
+    worker = Worker(int(cpu), kernel, memory, region_bytes=int(size_bytes))
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    while True:
+        together([worker], SLICE_NS, 0.0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,106 @@
+"""A report for people: results, then models, then what may be claimed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.base.units import format_bytes, format_ns
+from nearfar.documents.validation import KernelResult, ModelScore, ValidationReport
+from nearfar.predict.model import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_report(report: ValidationReport, console: Console) -> None:
+    """Print tables of results and of models, then sentences."""
+    from rich.table import Table
+
+    console.print(_head(report), markup=False, highlight=False)
+    shown = DEFAULT_MODEL if DEFAULT_MODEL in report.models else next(iter(report.models), "")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("kernel or program", no_wrap=True)
+    for heading in ("near", "slowdown", "A/A", shown, "interval", "error", "bound"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for result in sorted(report.results, key=lambda one: (one.what, one.name, one.session)):
+        table.add_row(*_row(result, shown))
+    console.print(table)
+    console.print()
+    table = Table(box=None, pad_edge=False)
+    table.add_column("model", no_wrap=True)
+    for heading in ("mean error", "max", "bias", "rank", "skill", "coverage", "width", "score"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, one in report.models.items():
+        table.add_row(name, *_scores(one))
+    console.print(table)
+    for sentence in sentences(report):
+        console.print(sentence, markup=False, highlight=False)
+
+
+def sentences(report: ValidationReport) -> list[str]:
+    """Return what has to be said beside the tables."""
+    said = [
+        f"A/A floor: the same measured twice differs by {report.floor:.1%} on average; no mean "
+        "error below that can be claimed."
+    ]
+    if report.between_sessions is not None:
+        said.append(
+            f"Between sessions, measured slowdowns differ from their median by "
+            f"{report.between_sessions:.1%} on average."
+        )
+    best = next(iter(report.models.items()), None)
+    if best is not None and best[1].mean_error <= report.floor:
+        said.append(f"{best[0]} is within the floor: its error may be all noise.")
+    if any(one.coverage is not None for one in report.models.values()):
+        said.append(
+            "Coverage, width and score (Winkler's: width and misses, less is better) are of 90 % "
+            "intervals of the slowdown, each calibrated on the other kernels."
+        )
+    said += [f"{name} predicted nothing: {why}" for name, why in report.lacking.items()]
+    said += [f"warning: {text}" for text in report.warnings]
+    if report.ended == "interrupted":
+        said.append("Interrupted: this is of what was measured until then.")
+    return said
+
+
+def _head(report: ValidationReport) -> str:
+    first = report.sessions[0]
+    count = len(report.sessions)
+    several = f"{count} sessions, " if count > 1 else ""
+    return (
+        f"{several}{first.near} -> {first.far}, {format_bytes(first.region_bytes)} of data, "
+        f"last-level cache {format_bytes(first.llc_bytes)}, {first.cpu_model}"
+    )
+
+
+def _row(result: KernelResult, shown: str) -> list[str]:
+    cells = [
+        result.name if len(result.name) <= 40 else f"{result.name[:37]}...",
+        format_ns(result.near_ns.value),
+        f"{result.slowdown.value:.3f}",
+        f"{result.a_a:+.1%}",
+    ]
+    model = result.models.get(shown)
+    if model is None:
+        return [*cells, "-", "-", "-", "-"]
+    error = model.slowdown / result.slowdown.value - 1.0
+    return [
+        *cells,
+        f"{model.slowdown:.3f}",
+        f"{model.low:.2f} - {model.high:.2f}",
+        f"{error:+.1%}",
+        result.bound,
+    ]
+
+
+def _scores(one: ModelScore) -> list[str]:
+    return [
+        f"{one.mean_error:.1%}",
+        f"{one.max_error:.1%}",
+        f"{one.bias:+.1%}",
+        "-" if one.rank is None else f"{one.rank:.2f}",
+        f"{one.skill:.2f}",
+        "-" if one.coverage is None else f"{one.coverage:.0%}",
+        "-" if one.width is None else f"{one.width:.3f}",
+        "-" if one.interval_score is None else f"{one.interval_score:.3f}",
+    ]
