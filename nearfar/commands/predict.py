@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -24,6 +25,7 @@ def predict(
     near: NearOption,
     far: FarsOption,
     model: str = "inversion",
+    models: Annotated[list[str] | None, Parameter(negative="")] = None,
     phase: Annotated[list[str] | None, Parameter(negative="")] = None,
     host: HostOption = "added",
     pages: PagesOption = None,
@@ -31,6 +33,8 @@ def predict(
     near_time: Annotated[list[str] | None, Parameter(negative="")] = None,
     here: str | None = None,
     frequency: float = 1.0,
+    near_size: str | None = None,
+    machine: Path | None = None,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -40,8 +44,12 @@ def predict(
     Parameters
     ----------
     model
-        inversion; traffic (bytes over bandwidth), xmem (effective latency of each pattern); or
+        inversion; chains (the same without classes); traffic (bytes over bandwidth); xmem
+        (effective latency of each pattern); counters (totals alone); persist (flushes and fences);
+        interleave (pages dealt out); memory-mode (near memory as a cache of the far one); or
         misses, latency-ratio, null, which are shown beside any other.
+    models
+        More models to show beside, ``all`` for every one; one that lacks what it needs says so.
     phase
         Only this phase of the profile; repeat for several. Default: all.
     llc
@@ -55,15 +63,23 @@ def predict(
         --near is then the other machine's, and near times are predicted.
     frequency
         Of --here: the other machine's clock over this one's.
+    near_size
+        For memory-mode: how much near memory caches the far one, such as 16GiB. Default: what the
+        near memory's file says.
+    machine
+        What `nearfar machine --measure` wrote: memories that hold each other back there do so here.
     """
+    from msgspec.structs import replace
+
     from nearfar.base.errors import CommandError
     from nearfar.base.files import check_writable
     from nearfar.base.units import parse_size_bytes
     from nearfar.commands._deliver import deliver
     from nearfar.devices.library import device_names, load_device, load_near
-    from nearfar.documents import WorkloadProfile, load
+    from nearfar.documents import MachineProfile, WorkloadProfile, load
     from nearfar.predict.api import predict as run
     from nearfar.predict.elsewhere import elsewhere, parse_near_times
+    from nearfar.predict.model import MODELS
     from nearfar.predict.pages import parse_page_bytes
     from nearfar.predict.table import print_prediction
 
@@ -71,6 +87,8 @@ def predict(
         check_writable(output)
     workload = load(profile, WorkloadProfile)
     near_device = load_near(near)
+    if near_size is not None:
+        near_device = replace(near_device, capacity_bytes=parse_size_bytes(near_size))
     if here is None and frequency != 1.0:
         raise CommandError("--frequency goes with --here: near times measured there hold its clock")
     if llc is not None or near_time or here is not None:
@@ -92,6 +110,8 @@ def predict(
         host=host,
         page_bytes=None if pages is None else parse_page_bytes(pages),
         profile_path=str(profile),
+        beside=MODELS.names() if models == ["all"] else models or [],
+        machine=None if machine is None else load(machine, MachineProfile),
     )
     deliver(
         prediction,

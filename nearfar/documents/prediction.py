@@ -26,6 +26,15 @@ class ModelTime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Far time over near time."""
 
 
+class PagesRatio(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Time with all pages dealt out between both memories."""
+
+    near_pages: int
+    far_pages: int
+    time_ns: float
+    slowdown: float
+
+
 class ObjectEffect(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What moving one object alone to far memory adds."""
 
@@ -54,7 +63,9 @@ class PhasePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Bandwidth it would draw from the far memory at the predicted time."""
     far_write_gb_per_s: float = 0.0
     models: list[ModelTime]
-    """The null and the naive models beside it."""
+    """The null and the naive models beside it, and those asked for."""
+    ratios: list[PagesRatio] = []
+    """Of models that deal pages out, by rising share of far pages."""
     objects: list[ObjectEffect]
 
 

@@ -46,6 +46,13 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Likewise of `write_misses`."""
     write_backs: float = 0.0
     """Dirty lines evicted to memory."""
+    flushes: float = 0.0
+    """Lines written to memory on purpose (clwb, clflushopt, clflush). 0 where nothing counts
+    them."""
+    fences: float = 0.0
+    """Fences that waited for flushes or non-temporal stores of this object."""
+    nt_store_bytes: float = 0.0
+    """Bytes of non-temporal stores."""
 
     def misses(self) -> float:
         """Return lines fetched from memory."""

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from nearfar.base.statistics import Estimate
-from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile, producer
+from nearfar.documents import (
+    DeviceProfile,
+    MachineProfile,
+    Prediction,
+    WorkloadProfile,
+    producer,
+)
 from nearfar.documents.prediction import (
     DevicePrediction,
     HostRule,
     ModelTime,
     ObjectEffect,
+    PagesRatio,
     PhasePrediction,
 )
 from nearfar.predict.attribute import added_by_object_ns
@@ -20,13 +28,12 @@ from nearfar.predict.caveats import caveats, common_caveats
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.interval import outcome
-from nearfar.predict.memory import Memory
-from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS, Model
+from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS, Model, usable
+from nearfar.predict.together import together
 from nearfar.predict.total import total_of
 from nearfar.predict.traffic import (
     LINE_BYTES,
     Array,
-    PhaseTraffic,
     misses,
     phases_of,
     write_backs,
@@ -47,6 +54,8 @@ def predict(
     page_bytes: int | None = None,
     host: HostRule = DEFAULT_HOST,
     most_objects: int = MOST_OBJECTS,
+    beside: Sequence[str] = (),
+    machine: MachineProfile | None = None,
 ) -> Prediction:
     """Predict CPU time of every phase with everything in each far memory.
 
@@ -54,21 +63,33 @@ def predict(
     predicted, and the total, to those named. `page_bytes` is the size of the program's pages, by
     default what programs get where `near` was measured. `host` says how a latency published on
     another machine is taken to this one: ``added`` to local DRAM's, in ``ratio`` to it, or as
-    ``published``. Raises NearfarError for an unknown model
-    or phase and for a device without the figures that the model needs.
+    ``published``. `beside` names models shown beside `model` and the naive ones; one that lacks
+    what it needs is named in the caveats. `machine` says which memories hold each other back.
+    Raises NearfarError for an unknown model or phase and for a device without the figures that the
+    model needs.
     """
     kind = MODELS.get(model)
     traffic = phases_of(workload, phases)
     near_side = near_memory(near, page_bytes)
     of_every = common_caveats(workload, traffic, near_side)
+    names = [*NAIVE_MODELS, *(name for name in beside if name not in (*NAIVE_MODELS, model))]
     devices = []
     for device in fars:
-        far_side = far_memory(device, near_side, host)
+        far_side = replace(
+            far_memory(device, near_side, host), together=together(machine, near, device)
+        )
+        said: list[str] = []
         predicted = [
-            _phase(workload, kind, phase, near_side, far_side, most_objects=most_objects)
+            _phase(
+                workload,
+                kind(phase, near_side, far_side),
+                names,
+                said=said,
+                most_objects=most_objects,
+            )
             for phase in traffic
         ]
-        sentences = caveats(near_side, far_side, of_every)
+        sentences = [*caveats(near_side, far_side, of_every), *dict.fromkeys(said)]
         if any(np.count_nonzero(misses(phase.objects)) > most_objects for phase in traffic):
             sentences.append(f"only the {most_objects} objects that add most are listed per phase")
         devices.append(
@@ -95,15 +116,22 @@ def predict(
 
 def _phase(
     workload: WorkloadProfile,
-    kind: type[Model],
-    phase: PhaseTraffic,
-    near: Memory,
-    far: Memory,
+    central: Model,
+    beside: Sequence[str],
     *,
+    said: list[str],
     most_objects: int,
 ) -> PhasePrediction:
-    central = kind(phase, near, far)
-    found = outcome(kind, phase, near, far, central)
+    """Predict one phase; what its models say of themselves is added to `said`."""
+    phase, near, far = central.phase, central.given_near, central.given_far
+    others, lacking = usable(beside, phase, near, far)
+    said += [*central.remarks(), *lacking]
+    if (beyond := central.extrapolated()) > 0.0:
+        said.append(
+            f"phase {phase.name!r} would draw {beyond:.0%} more from {far.device.name} than its "
+            "loaded-latency curve was measured to: extrapolated, and the interval is wider"
+        )
+    found = outcome(type(central), phase, near, far, central)
     near_ns, far_ns = phase.near_time_ns.value, found.far_time_ns.value
     operations = phase.operations or None
     seconds_per_byte = phase.concurrency / far_ns if far_ns > 0 else 0.0
@@ -119,15 +147,26 @@ def _phase(
         effective_parallelism=central.effective_parallelism(),
         far_read_gb_per_s=float(misses(phase.total)) * LINE_BYTES * seconds_per_byte,
         far_write_gb_per_s=float(write_backs(phase.total)) * LINE_BYTES * seconds_per_byte,
-        models=[_beside(name, phase, near, far) for name in NAIVE_MODELS],
+        models=[_beside(model) for model in others],
+        ratios=[
+            PagesRatio(
+                near_pages=ratio.near_pages,
+                far_pages=ratio.far_pages,
+                time_ns=ratio.time_ns,
+                slowdown=ratio.time_ns / near_ns if near_ns > 0 else 1.0,
+            )
+            for ratio in central.ratios()
+        ],
         objects=_effects(workload, central, found.far_time_ns, most_objects),
     )
 
 
-def _beside(name: str, phase: PhaseTraffic, near: Memory, far: Memory) -> ModelTime:
-    near_ns = phase.near_time_ns.value
-    far_ns = float(MODELS.get(name)(phase, near, far).times_ns(phase.total))
-    return ModelTime(model=name, time_ns=far_ns, slowdown=far_ns / near_ns if near_ns > 0 else 1.0)
+def _beside(model: Model) -> ModelTime:
+    near_ns = model.phase.near_time_ns.value
+    far_ns = float(model.times_ns(model.phase.total))
+    return ModelTime(
+        model=model.name, time_ns=far_ns, slowdown=far_ns / near_ns if near_ns > 0 else 1.0
+    )
 
 
 def _effects(

@@ -51,7 +51,8 @@ def outcome(
         varied_time = float(varied.times_ns(phase.total))
         times.append(varied_time)
         slowdowns.append(varied_time / varied.near_time_ns)
-    added = MODEL_ERROR * abs(time - near_ns)
+    # What a curve says beyond its end is a guess, the more so the farther.
+    added = (MODEL_ERROR + central.extrapolated()) * abs(time - near_ns)
     return Outcome(_joined(np.array(times), added), _joined(np.array(slowdowns), added / near_ns))
 
 

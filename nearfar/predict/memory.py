@@ -55,6 +55,8 @@ class Memory:
     """Of the latency, what moves with near memory's because it was taken from it."""
     taken: Literal["measured", "added", "published", "ratio"] = "measured"
     """How its latency was taken to this machine."""
+    together: Together | None = None
+    """What near and this memory give at once, where they share channels; None: independent."""
     is_near: bool = False
     """A far memory whose figures are near memory's own: what is uncertain of one is alike of the
     other, and moving data there changes nothing."""
@@ -82,12 +84,24 @@ class Memory:
 
     def loaded_latency(self, share: float) -> LoadedFactor | None:
         """Return how latency grows with drawn bandwidth at a read share; None if unknown."""
-        from nearfar.devices.curves import loaded_curve
-
-        curve = loaded_curve(self.device, share)
-        if curve is None or len(curve.points) < 2:
+        curves = [
+            curve
+            for curve in self.device.loaded_latency
+            if curve.instruction == "load" and len(curve.points) > 1
+        ]
+        if not curves:
             return None
-        return LoadedFactor.of(curve, self.load_share)
+        less = [curve for curve in curves if curve.read_share <= share]
+        more = [curve for curve in curves if curve.read_share >= share]
+        below = max(less or curves, key=lambda curve: (bool(less), -abs(curve.read_share - share)))
+        above = max(more or curves, key=lambda curve: (bool(more), -abs(curve.read_share - share)))
+        found = LoadedFactor.of(below, self.load_share)
+        if below.read_share == above.read_share:
+            return found
+        way = (share - below.read_share) / (above.read_share - below.read_share)
+        if not 0.0 < way < 1.0:
+            return found if way <= 0.0 else LoadedFactor.of(above, self.load_share)
+        return between(found, LoadedFactor.of(above, self.load_share), way)
 
 
 @lru_cache(maxsize=1024)
@@ -118,6 +132,19 @@ def bounded(waiting_ns: Array, line_ns: float) -> Array:
 
 
 @dataclass(frozen=True)
+class Together:
+    """How far two memories hold each other back, by the share of bytes the far one moves."""
+
+    far_shares: Array
+    given: Array
+    """Of what both would give were they independent, 0..1."""
+
+    def at(self, far_share: Array) -> Array:
+        """Return what is given."""
+        return np.asarray(np.interp(far_share, self.far_shares, self.given))
+
+
+@dataclass(frozen=True)
 class LoadedFactor:
     """Loaded over idle latency by drawn bandwidth; never falling."""
 
@@ -144,6 +171,26 @@ class LoadedFactor:
         return np.asarray(np.interp(bandwidth_gb_per_s, self.bandwidths_gb_per_s, self.factors))
 
     @property
+    def end_gb_per_s(self) -> float:
+        """Bandwidth at the curve's end."""
+        return float(self.bandwidths_gb_per_s[-1])
+
+    @property
     def greatest(self) -> float:
         """The factor at saturation."""
         return float(self.factors[-1])
+
+
+SURFACE_POINTS = 65
+"""Of a curve between two: more than any measured curve has."""
+
+
+def between(one: LoadedFactor, other: LoadedFactor, way: float) -> LoadedFactor:
+    """Return the curve a share `way` (0..1) from one read share's to another's.
+
+    Curves of more writes end earlier: the ends are joined, and factors at the same share of each.
+    """
+    shares = np.linspace(0.0, 1.0, SURFACE_POINTS)
+    factors = [curve.at(shares * curve.end_gb_per_s) for curve in (one, other)]
+    end = (1.0 - way) * one.end_gb_per_s + way * other.end_gb_per_s
+    return LoadedFactor(shares * end, (1.0 - way) * factors[0] + way * factors[1])

@@ -1,10 +1,15 @@
-"""What a model is. Each is one file in `models/` and is found by the registry."""
+"""What a model is. Each is one file in `models/` and is found by the registry.
+
+A model that lacks what it needs raises `ModelLacksError` as it is made.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from nearfar.base.errors import NearfarError
 from nearfar.base.registry import Registry
 from nearfar.documents.prediction import Bound
 from nearfar.predict.memory import Memory, scaled
@@ -32,15 +37,31 @@ class Doubt:
 NO_DOUBT = Doubt()
 
 
+class ModelLacksError(NearfarError):
+    """The profile or a device has not what a model needs: one sentence. Other models go on."""
+
+
+@dataclass(frozen=True)
+class RatioTime:
+    """Time with pages dealt out between both memories."""
+
+    near_pages: int
+    far_pages: int
+    time_ns: float
+
+
 class Model:
     """Predicts one phase's time from the traffic moved to far memory; defaults say "unknown"."""
 
     name: ClassVar[str]
+    everything_far: ClassVar[bool] = True
+    """False: with all traffic moved it answers another question than "all in far memory"."""
 
     def __init__(
         self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
     ) -> None:
         self.phase = phase
+        self.given_near, self.given_far = near, far
         self.near = scaled(near, doubt.near_latency)
         # What of far latency was taken from near's is in doubt with it, not apart from it.
         with_near = 1.0 + (doubt.near_latency - 1.0) * far.near_share
@@ -60,6 +81,18 @@ class Model:
         """Say what bounds the phase with everything far."""
         return "latency"
 
+    def ratios(self) -> list[RatioTime]:
+        """Return times with pages dealt out in ratios; of models that deal them out."""
+        return []
+
+    def remarks(self) -> list[str]:
+        """Return what this model cannot know beside what no model knows, in sentences."""
+        return []
+
+    def extrapolated(self) -> float:
+        """Return how far, relative to its end, the load lies beyond the far memory's curve."""
+        return 0.0
+
     def effective_parallelism(self) -> float | None:
         """Return the misses in flight that near time implies; None where the model has none."""
         return None
@@ -70,3 +103,16 @@ MODELS: Registry[type[Model]] = Registry("nearfar.predict.models", "model")
 DEFAULT_MODEL = "inversion"
 NAIVE_MODELS = ("null", "latency-ratio", "misses")
 """Shown beside every prediction: at small slowdowns a tiny error is no skill."""
+
+
+def usable(
+    names: Iterable[str], phase: PhaseTraffic, near: Memory, far: Memory
+) -> tuple[list[Model], list[str]]:
+    """Return the models that have what they need, and what the others lack, in sentences."""
+    found, lacking = [], []
+    for name in names:
+        try:
+            found.append(MODELS.get(name)(phase, near, far))
+        except ModelLacksError as lack:
+            lacking.append(str(lack))
+    return found, lacking

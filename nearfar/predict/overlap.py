@@ -101,6 +101,8 @@ class Part:
     """Bandwidth time of what `loads` and `stream` already hold."""
     all_lines: Array
     """Bandwidth time of everything."""
+    lines: Array
+    """Lines moved."""
 
     @property
     def latency(self) -> Array:
@@ -138,15 +140,22 @@ def part(
     costs[STORE] = (0, 0, best_ns, 0, read_ns)
     costs[WRITE_BACK] = (0, 0, 0, 0, write_ns)
     costs[WRITE_BACK_STREAM] = (0, 0, 0, 0, write_stream_ns)
-    times = lines @ costs
-    return Part(*(times[..., column] for column in range(5)))
+    loads, stream, buffers, reads, all_lines = np.moveaxis(lines @ costs, -1, 0)
+    moved = np.asarray(lines[..., CHASE : WRITE_BACK_STREAM + 1].sum(axis=-1))
+    return Part(loads, stream, buffers, reads, all_lines, moved)
 
 
-def core_time_ns(other_ns: Array | float, parts: list[Part], factors: list[Array | float]) -> Array:
+def core_time_ns(
+    other_ns: Array | float,
+    parts: list[Part],
+    factors: list[Array | float],
+    given: Array | float = 1.0,
+) -> Array:
     """Return CPU time: a core waits for loads of both memories, each has bandwidth of its own.
 
     `other_ns` is what the core does beside waiting; `factors` are loaded over idle latency, one
-    per part. A prefetcher fetches streams meanwhile, so the longer of the two counts.
+    per part; `given` is what memories on shared channels give of their bandwidths, 0..1. A
+    prefetcher fetches streams meanwhile, so the longer of the two counts.
     """
     first = parts[0]
     loads, stream, buffers = first.loads * factors[0], first.stream, first.buffers
@@ -157,6 +166,7 @@ def core_time_ns(other_ns: Array | float, parts: list[Part], factors: list[Array
         buffers = buffers + other.buffers
         reads = np.maximum(reads, other.reads)
         all_lines = np.maximum(all_lines, other.all_lines)
+    reads, all_lines = reads / given, all_lines / given
     waiting = np.maximum(_longer(other_ns + loads, stream), buffers)
     # The chains curve already holds the bandwidth bound of its own reads: only what comes on top
     # (stores, write-backs) slows it further.

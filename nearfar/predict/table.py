@@ -11,6 +11,7 @@ from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Prediction
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.predict.derive import FASTER
+from nearfar.predict.model import NAIVE_MODELS
 
 TOP_OBJECTS = 8
 """Objects shown per device; the document lists more."""
@@ -44,6 +45,10 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
         if number:
             console.print()
         console.print(_phases(prediction, device))
+        if len(device.total.models) > len(NAIVE_MODELS):
+            console.print(_models(prediction, device))
+        if device.total.ratios:
+            console.print(_ratios(device.total))
         if device.total.objects:
             console.print(_objects(device.total))
         console.print("It cannot know:", style="bold")
@@ -54,12 +59,12 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
 def _overview(prediction: Prediction) -> Table:
     near_ns = prediction.near_latency_ns
     near = escape(prediction.near) + (f" ({near_ns:.0f} ns)" if near_ns else "")
-    naive = [model for model in prediction.devices[0].total.models if model.model != "null"]
+    shown = [name for name in NAIVE_MODELS if name != "null"]
     table = Table(
         "far memory",
         "ns",
         "slowdown (95 %)",
-        *(model.model.removeprefix("latency-") for model in naive),
+        *(name.removeprefix("latency-") for name in shown),
         "bound",
         title=f"Whole run: everything far instead of in {near}, model {prediction.model}",
         title_justify="left",
@@ -90,7 +95,7 @@ def _overview(prediction: Prediction) -> Table:
                 escape(device.far),
                 _latency(device, near_ns),
                 _slowdown(total),
-                *(f"{m.slowdown:.2f}" for m in total.models if m.model != "null"),
+                *(f"{m.slowdown:.2f}" for m in total.models if m.model in shown),
                 total.bound,
             )
     return table
@@ -118,7 +123,7 @@ def _slowdown(phase: PhasePrediction) -> str:
 
 
 def _phases(prediction: Prediction, device: DevicePrediction) -> Table:
-    naive = [model.model.replace("-", "\n") for model in device.total.models]
+    naive = [name.replace("-", "\n") for name in NAIVE_MODELS]
     table = Table(
         "phase",
         "near",
@@ -143,8 +148,38 @@ def _phases(prediction: Prediction, device: DevicePrediction) -> Table:
             format_ns(phase.near_time_ns.value / operations) + suffix,
             format_ns(phase.far_time_ns.value / operations),
             _slowdown(phase),
-            *(f"{model.slowdown:.2f}" for model in phase.models),
+            *(f"{model.slowdown:.2f}" for model in phase.models if model.model in NAIVE_MODELS),
             phase.bound,
+        )
+    return table
+
+
+def _models(prediction: Prediction, device: DevicePrediction) -> Table:
+    """Show every model's slowdown, the one predicted with first."""
+    shown = device.phases if len(device.phases) == 1 else [*device.phases, device.total]
+    table = Table(
+        "model",
+        *(escape(phase.phase) for phase in shown),
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    table.add_row(prediction.model, *(f"{phase.slowdown.value:.2f}" for phase in shown))
+    for name in dict.fromkeys(one.model for phase in device.phases for one in phase.models):
+        found = [{one.model: one.slowdown for one in phase.models} for phase in shown]
+        table.add_row(name, *(f"{row[name]:.2f}" if name in row else "-" for row in found))
+    table.caption = "slowdown by model; -: it lacks what it needs, see below"
+    return table
+
+
+def _ratios(total: PhasePrediction) -> Table:
+    table = Table("pages near:far", "time", "slowdown", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for ratio in total.ratios:
+        table.add_row(
+            f"{ratio.near_pages}:{ratio.far_pages}",
+            format_ns(ratio.time_ns),
+            f"{ratio.slowdown:.2f}",
         )
     return table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.base.statistics import Estimate
-from nearfar.documents.prediction import ModelTime, ObjectEffect, PhasePrediction
+from nearfar.documents.prediction import ModelTime, ObjectEffect, PagesRatio, PhasePrediction
 
 TOTAL = "total"
 
@@ -33,6 +33,7 @@ def total_of(phases: list[PhasePrediction], most_objects: int) -> PhasePredictio
         far_read_gb_per_s=_mean_rate(phases, [phase.far_read_gb_per_s for phase in phases]),
         far_write_gb_per_s=_mean_rate(phases, [phase.far_write_gb_per_s for phase in phases]),
         models=_models(phases, near.value),
+        ratios=_ratios(phases, near.value),
         objects=_objects(phases, most_objects),
     )
 
@@ -53,11 +54,32 @@ def _mean_rate(phases: list[PhasePrediction], rates: list[float]) -> float:
     return moved / whole if whole > 0 else 0.0
 
 
+def _ratios(phases: list[PhasePrediction], near_ns: float) -> list[PagesRatio]:
+    times: dict[tuple[int, int], float] = {}
+    for phase in phases:
+        for one in phase.ratios:
+            pages = (one.near_pages, one.far_pages)
+            times[pages] = times.get(pages, 0.0) + one.time_ns
+    return [
+        PagesRatio(
+            near_pages=near,
+            far_pages=far,
+            time_ns=time,
+            slowdown=time / near_ns if near_ns > 0 else 1.0,
+        )
+        for (near, far), time in times.items()
+    ]
+
+
 def _models(phases: list[PhasePrediction], near_ns: float) -> list[ModelTime]:
     times: dict[str, float] = {}
+    counted: dict[str, int] = {}
     for phase in phases:
         for model in phase.models:
             times[model.model] = times.get(model.model, 0.0) + model.time_ns
+            counted[model.model] = counted.get(model.model, 0) + 1
+    # A model that lacked something for one phase has no whole.
+    times = {name: time for name, time in times.items() if counted[name] == len(phases)}
     return [
         ModelTime(model=name, time_ns=time, slowdown=time / near_ns if near_ns > 0 else 1.0)
         for name, time in times.items()

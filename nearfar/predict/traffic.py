@@ -19,11 +19,14 @@ from nearfar.documents.workload import AccessClasses, MemoryObject, Phase, Traff
 Array = NDArray[np.float64]
 
 CHASE, INDEPENDENT, STREAM, STORE, STORE_STREAM, WRITE_BACK, WRITE_BACK_STREAM, HITS = range(8)
-COLUMNS = 8
-"""Columns of a traffic array. Lines, but for `HITS`: accesses that some cache answered.
+FLUSH, FENCE, NT_LINE = range(8, 11)
+COLUMNS = 11
+"""Columns of a traffic array. Lines, but for `HITS`: accesses that some cache answered, and
+`FENCE`: fences.
 
 chase: the address was loaded by the access before. independent: indirect, opaque. store: lines
-fetched because a store missed. `*_STREAM`: addresses that advance by a constant.
+fetched because a store missed. `*_STREAM`: addresses that advance by a constant. flush, nt_line:
+lines written to memory on purpose, through the caches and past them.
 """
 
 LINE_BYTES = 64.0
@@ -34,6 +37,21 @@ A stream within an allocation of few lines is hardly one: its lines are fetched 
 
 MOSTLY = 0.5
 """More than half of an object's misses in sequence make its instructions streams."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Misses of a phase by size of the cache, of fully associative caches."""
+
+    sizes_bytes: Array
+    misses: Array
+    """Never rising."""
+    here_bytes: int
+    """The cache that was simulated."""
+
+    def at(self, size_bytes: float) -> float:
+        """Return the misses of a cache of this size, straight over its logarithm."""
+        return float(np.interp(np.log2(size_bytes), np.log2(self.sizes_bytes), self.misses))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +70,8 @@ class PhaseTraffic:
     """Relative 95 % half-width of the counts."""
     streams: float = 1.0
     """Streams that advance together, see `streams_at_once`."""
+    curve: Curve | None = None
+    """Misses that other caches would have; None where the profile does not say."""
 
     @cached_property
     def total(self) -> Array:
@@ -113,6 +133,19 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         objects=lines,
         sampling_error=workload.sampling.relative_error,
         streams=streams_at_once(workload, phase),
+        curve=_curve(workload, phase),
+    )
+
+
+def _curve(workload: WorkloadProfile, phase: Phase) -> Curve | None:
+    rows = [row.curve for row in phase.objects if row.curve is not None]
+    if not rows or not workload.curve_bytes:
+        return None
+    return Curve(
+        np.asarray(workload.curve_bytes),
+        np.asarray([[*row.read] for row in rows]).sum(axis=0)
+        + np.asarray([[*row.write] for row in rows]).sum(axis=0),
+        workload.cache.size_bytes,
     )
 
 
@@ -186,4 +219,7 @@ def _row(traffic: Traffic, demand_share: float) -> list[float]:
         traffic.write_backs * (1.0 - streamed),
         traffic.write_backs * streamed,
         hits,
+        traffic.flushes,
+        traffic.fences,
+        traffic.nt_store_bytes / LINE_BYTES,
     ]

@@ -27,7 +27,7 @@ from nearfar.documents.device import (
 )
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import outcome
-from nearfar.predict.model import DEFAULT_MODEL, MODELS
+from nearfar.predict.model import DEFAULT_MODEL, MODELS, usable
 from nearfar.predict.traffic import PhaseTraffic, misses, phases_of
 from nearfar.study.cycle_profiles import REGION
 from nearfar.study.study import SHARED
@@ -95,7 +95,7 @@ def fitted(reference: dict[str, Any]) -> list[str]:
 def cases(
     reference: dict[str, Any], profiled: Mapping[str, WorkloadProfile], config: str, level: str
 ) -> list[Case]:
-    """Predict every judged kernel at one level, with every model that can."""
+    """Predict every judged kernel at one level, with every model that can and moves all."""
     near = near_memory(device(reference, config, "base"))
     far = far_memory(device(reference, config, level), near)
     kind = MODELS.get(DEFAULT_MODEL)
@@ -105,9 +105,9 @@ def cases(
         runs = reference["runs"][config][name]
         truth = runs[level][0] / runs["base"][0]
         predicted = {
-            model: float(MODELS.get(model)(phase, near, far).times_ns(phase.total))
-            / phase.near_time_ns.value
-            for model in MODELS.names()
+            model.name: float(model.times_ns(phase.total)) / phase.near_time_ns.value
+            for model in usable(MODELS.names(), phase, near, far)[0]
+            if model.everything_far
         }
         interval = outcome(kind, phase, near, far, kind(phase, near, far)).slowdown
         found.append(Case(name, level, truth, predicted, interval))

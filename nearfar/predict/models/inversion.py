@@ -88,6 +88,14 @@ class Inversion(Model):
             return "bandwidth"
         return "latency"
 
+    def extrapolated(self) -> float:
+        """Return how far the drawn bandwidth lies beyond the far curve's end, relative to it."""
+        if self._far_load is None or self.far.is_near:
+            return 0.0
+        time_ns = float(self.times_ns(self.phase.total))
+        drawn = float(drawn_gb_per_s(self.phase, self.far, self.total, time_ns))
+        return max(0.0, drawn / self._far_load.end_gb_per_s - 1.0)
+
     def effective_parallelism(self) -> float | None:
         """Return the loads' mean parallelism, a lower bound where compute overlaps."""
         chase, independent = float(self.total[CHASE]), float(self.total[INDEPENDENT])
@@ -107,8 +115,17 @@ class Inversion(Model):
 
     def _time(self, parts: list[Part], far_factor: Array | float) -> Array:
         why = self._why
-        time_ns = why.scale * core_time_ns(why.other_ns, parts, [why.near_factor, far_factor])
+        time_ns = why.scale * core_time_ns(
+            why.other_ns, parts, [why.near_factor, far_factor], self._given(parts)
+        )
         return np.asarray(np.maximum(time_ns, self._least_ns(parts[1])))
+
+    def _given(self, parts: list[Part]) -> Array | float:
+        """Return what both memories give of their bandwidths where they share channels."""
+        if self.far.together is None:
+            return 1.0
+        near_lines, far_lines = (one.lines for one in parts)
+        return self.far.together.at(far_lines / np.maximum(near_lines + far_lines, 1e-9))
 
     def _least_ns(self, moved: Part) -> Array:
         """Return what far bandwidth allows at best.

@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from nearfar.documents.study import StudyResult, TextTable
-from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS
+from nearfar.predict.model import DEFAULT_MODEL, NAIVE_MODELS
 from nearfar.study import cycle_level
 from nearfar.study.compare import column, covered, mean_max, row, table
 from nearfar.study.cycle_profiles import profiles
@@ -56,7 +56,7 @@ class CycleLevel(Study):
                     )
                 )
                 halves.append([words, _level(level), *_halves(found, fitted), _coverage(found)])
-                for name in MODELS.names():
+                for name in found[0].predicted:
                     models.setdefault(words, {}).setdefault(name, []).append(_mean_max(found, name))
         verdict = [
             f"{t.title}: {mean_max(t.errors['ours'])}; no slowdown at all is "
@@ -126,7 +126,7 @@ def _halves(found: list[cycle_level.Case], fitted: list[str]) -> list[str]:
 
 
 def _mean_max(found: list[cycle_level.Case], model: str) -> str:
-    errors = [abs(case.error(model)) * 100 for case in found if model in case.predicted]
+    errors = [abs(case.error(model)) * 100 for case in found]
     return f"{statistics.mean(errors):.1f} / {max(errors):.0f}" if errors else "-"
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import samples
+from able_models import ABLE_MODELS
 
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Traffic
 from nearfar.place.api import place
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.predict.api import predict
-from nearfar.predict.model import MODELS
 from nearfar.report.api import report
 from nearfar.report.render import render
 
@@ -51,7 +51,7 @@ def strict():
         yield
 
 
-@pytest.mark.parametrize("model", MODELS.names())
+@pytest.mark.parametrize("model", ABLE_MODELS)
 def test_every_memory_is_as_fast(profile: WorkloadProfile, model: str):
     far = samples.device("far", 500.0, 1.0, 0.5)
     (found,) = predict(profile, samples.device(), [far], model).devices

@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import pytest
 import samples
+from able_models import ABLE_MODELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,10 +16,10 @@ from nearfar.documents import WorkloadProfile
 from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
-from nearfar.predict.traffic import phases_of
+from nearfar.predict.traffic import COLUMNS, phases_of
 
 SEEDS = st.integers(0, 10**6)
-MODEL_NAMES = MODELS.names()
+MODEL_NAMES = ABLE_MODELS
 
 
 @given(seed=SEEDS, model=st.sampled_from(MODEL_NAMES))
@@ -126,7 +127,7 @@ def test_many_placements_at_once_equal_each_alone(seed: int):
     together = model.times_ns(moved)
     assert together == pytest.approx([float(model.times_ns(row)) for row in moved])
     # The empty placement is the measured near time, exactly.
-    assert float(model.times_ns(np.zeros(8))) == pytest.approx(traffic.near_time_ns.value)
+    assert float(model.times_ns(np.zeros(COLUMNS))) == pytest.approx(traffic.near_time_ns.value)
 
 
 def test_wider_near_time_gives_a_wider_interval():

@@ -9,6 +9,7 @@ import samples
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import AccessClasses, Traffic
 from nearfar.predict.traffic import (
+    COLUMNS,
     HITS,
     INDEPENDENT,
     STORE,
@@ -77,7 +78,7 @@ def test_write_backs_are_streams_as_their_stores_were():
 def test_read_share_of_reads_and_write_backs():
     traffic = Traffic(read_misses=AccessClasses(opaque=3e5), write_backs=1e5)
     assert read_share(phases_of(one_object(traffic))[0].total) == pytest.approx(0.75)
-    assert read_share(np.zeros(8)) == 1.0
+    assert read_share(np.zeros(COLUMNS)) == 1.0
 
 
 def test_concurrency_is_cpu_over_wall_time_within_the_threads_seen():

@@ -1,0 +1,73 @@
+"""The plain inversion: all misses alike, read off the chains curves. What classes add is beside it.
+
+cost(k) is what a miss costs with k chains going. Near time per miss, read backwards through the
+near curve, gives k; a moved miss adds the difference of both curves at that k. Write-backs add the
+difference of bandwidth times; no less than bandwidth allows. Loads, stores, streams and
+computation are not told apart: `inversion` minus this is what telling them apart is worth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.documents.prediction import Bound
+from nearfar.predict.memory import MOST_CHAINS, Memory
+from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
+from nearfar.predict.traffic import (
+    WRITE_BACK,
+    WRITE_BACK_STREAM,
+    Array,
+    PhaseTraffic,
+    misses,
+)
+
+
+@MODELS.register("chains")
+class Chains(Model):
+    """Near time and each moved miss's difference of chains costs."""
+
+    name = "chains"
+
+    def __init__(
+        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+    ) -> None:
+        super().__init__(phase, near, far, doubt)
+        lines = float(misses(self.total))
+        per_miss_ns = self.near_time_ns / lines if lines else self.near.latency_ns
+        self.chains = parallelism(self.near, per_miss_ns)
+
+    def times_ns(self, moved: Array) -> Array:
+        """Return near time and what moved lines add, no less than bandwidth allows, ns."""
+        if self.far.is_near:
+            return np.full(moved.shape[:-1], self.near_time_ns)
+        moved = moved * self.doubt.lines
+        added = misses(moved) * (self.far.cost_ns(self.chains) - self.near.cost_ns(self.chains))
+        threads = self.phase.concurrency
+        for column, kind in ((WRITE_BACK, 0), (WRITE_BACK_STREAM, 1)):
+            slower_ns = self.far.write_ns[kind] - self.near.write_ns[kind]
+            added = added + moved[..., column] * slower_ns * threads
+        return np.asarray(np.maximum(self.near_time_ns + added, self._least_ns(moved)))
+
+    def bound(self) -> Bound:
+        """Bandwidth, where nothing but the floor is left."""
+        floor = float(self._least_ns(self.total))
+        return "bandwidth" if floor >= float(self.times_ns(self.total)) else "latency"
+
+    def effective_parallelism(self) -> float | None:
+        """Return the chains that near time implies."""
+        return self.chains
+
+    def _least_ns(self, moved: Array) -> Array:
+        lines_ns = misses(moved) * self.far.read_ns[1]
+        return np.asarray(lines_ns * self.phase.concurrency)
+
+
+def parallelism(memory: Memory, per_miss_ns: float) -> float:
+    """Return the chains at which a miss costs so much: 1 if it costs more, 32 if less."""
+    if per_miss_ns >= memory.cost_ns(1.0):
+        return 1.0
+    if per_miss_ns <= memory.cost_ns(MOST_CHAINS):
+        return float(MOST_CHAINS)
+    # Costs never rise with the count; where they stand still, the least count is meant.
+    costs, counts = memory.chain_costs_ns[::-1], memory.chain_counts[::-1]
+    return float(2.0 ** np.interp(np.log2(per_miss_ns), np.log2(costs), np.log2(counts)))

@@ -1,0 +1,119 @@
+"""Whole programs from counters: a point on the near memory's curve, moved to the far one's.
+
+As PROFET does (Radulovic et al., SIGMETRICS 2019): bytes over time is the bandwidth that the
+program draws, the near loaded-latency curve says what a miss waits there, and misses times that
+latency over time is how many it has in flight. On the far memory, latency follows from the far
+curve at the bandwidth drawn in the predicted time: a fixed point. Only totals enter (near time,
+last-level misses, bytes), so counters of any machine will do; no classes, no objects' ways.
+
+Where misses could not fill near time even one by one, the rest is computation and stays. Where a
+memory has no loaded-latency curve, its idle latency holds until its bandwidth ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents.prediction import Bound
+from nearfar.predict.memory import Memory
+from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
+from nearfar.predict.traffic import (
+    COLUMNS,
+    INDEPENDENT,
+    LINE_BYTES,
+    WRITE_BACK,
+    Array,
+    PhaseTraffic,
+    misses,
+    read_share,
+    write_backs,
+)
+
+FIXED_POINT_STEPS = 40
+"""Halvings: to 1e-12 of the range, past any figure's error."""
+
+
+@MODELS.register("counters")
+class Counters(Model):
+    """Near time, its waiting part grown as the loaded latency."""
+
+    name = "counters"
+
+    def __init__(
+        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+    ) -> None:
+        super().__init__(phase, near, far, doubt)
+        share = read_share(phase.total)
+        self._near_curve = self.near.loaded_latency(share)
+        self._far_curve = self.far.loaded_latency(share)
+        lines = float(misses(self.total))
+        drawn = self._drawn(self.total, self.near_time_ns)
+        factor = 1.0 if self._near_curve is None else float(self._near_curve.at(drawn))
+        waiting_ns = lines * self.near.latency_ns * factor
+        self.in_flight = max(1.0, waiting_ns / self.near_time_ns) if self.near_time_ns > 0 else 1.0
+        self._near_wait_ns = self.near.latency_ns * factor / self.in_flight
+
+    def times_ns(self, moved: Array) -> Array:
+        """Return near time and what moved misses wait longer, as a fixed point, ns."""
+        if self.far.is_near:
+            return np.full(moved.shape[:-1], self.near_time_ns)
+        moved = moved * self.doubt.lines
+        lines = misses(moved)
+        floor = lines * self.far.read_ns[1] + write_backs(moved) * self.far.write_ns[1]
+        floor = floor * self.phase.concurrency
+
+        def time(factor: Array) -> Array:
+            wait_ns = self.far.latency_ns * factor / self.in_flight
+            added = lines * (wait_ns - self._near_wait_ns)
+            return np.maximum(np.maximum(self.near_time_ns + added, floor), 0.0)
+
+        low = np.ones(moved.shape[:-1])
+        if self._far_curve is None:
+            return np.asarray(time(low))
+        high = np.full(moved.shape[:-1], self._far_curve.greatest)
+        for _ in range(FIXED_POINT_STEPS):
+            middle = (low + high) / 2
+            above = self._far_curve.at(self._drawn(moved, time(middle))) > middle
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return np.asarray(time((low + high) / 2))
+
+    def extrapolated(self) -> float:
+        """Return how far the drawn bandwidth lies beyond the far curve's end, relative to it."""
+        if self._far_curve is None or self.far.is_near:
+            return 0.0
+        drawn = float(self._drawn(self.total, self.times_ns(self.phase.total)))
+        return max(0.0, drawn / self._far_curve.end_gb_per_s - 1.0)
+
+    def bound(self) -> Bound:
+        """Compute, where less than half of near time could be waiting."""
+        waiting_ns = float(misses(self.total)) * self._near_wait_ns
+        return "latency" if waiting_ns > 0.5 * self.near_time_ns else "compute"
+
+    def effective_parallelism(self) -> float | None:
+        """Return misses in flight by Little's law."""
+        return self.in_flight
+
+    def _drawn(self, lines: Array, time_ns: Array | float) -> Array:
+        moved_bytes = (misses(lines) + write_backs(lines)) * LINE_BYTES
+        return np.asarray(moved_bytes * self.phase.concurrency / np.maximum(time_ns, 1.0))
+
+
+def counters_phase(
+    name: str,
+    near_time_ns: float,
+    llc_misses: float,
+    written_bytes: float = 0.0,
+    concurrency: float = 1.0,
+) -> PhaseTraffic:
+    """Return the phase that totals describe: for programs of which only counters are known.
+
+    `near_time_ns` is CPU time of all threads, `llc_misses` lines read. Raises ValueError for times
+    or counts that cannot be.
+    """
+    if not (near_time_ns > 0 and llc_misses >= 0 and written_bytes >= 0 and concurrency >= 1):
+        raise ValueError("near time must be above 0, counts at least 0, threads at least 1")
+    lines = np.zeros((1, COLUMNS))
+    lines[0, INDEPENDENT], lines[0, WRITE_BACK] = llc_misses, written_bytes / LINE_BYTES
+    time = Estimate(near_time_ns, near_time_ns, near_time_ns)
+    return PhaseTraffic(name, time, concurrency, None, lines, 0.0)

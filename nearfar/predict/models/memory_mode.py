@@ -1,0 +1,96 @@
+"""Near memory as a direct-mapped cache before the far one, as Optane's Memory Mode has it.
+
+The miss curve says how many lines were touched between two uses of one; a direct-mapped cache of
+N lines keeps a line through d others with the chance (1 - 1/N)^d, because addresses are scattered
+over physical pages. So its misses are the sum over reuse distances of what is lost, and lines used
+for the first time. A miss there waits for near memory (the tag lies with the data), then for far,
+and its line is written into near memory. What hits waits as before.
+
+No public raw measurements of Memory Mode were found to hold this against.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.base.units import format_bytes
+from nearfar.predict.memory import Memory, scaled
+from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, ModelLacksError
+from nearfar.predict.models.inversion import Inversion
+from nearfar.predict.overlap import Part
+from nearfar.predict.traffic import (
+    COLUMNS,
+    FENCE,
+    FLUSH,
+    HITS,
+    LINE_BYTES,
+    NT_LINE,
+    WRITE_BACK,
+    Array,
+    Curve,
+    PhaseTraffic,
+    misses,
+)
+
+STEPS = 8
+"""Points between two sizes of the curve, a factor of 2 apart: errors below 0.1 % of the misses."""
+
+
+@MODELS.register("memory-mode")
+class MemoryMode(Inversion):
+    """The inversion with only what misses in near memory going far."""
+
+    name = "memory-mode"
+    everything_far = False
+
+    def __init__(
+        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+    ) -> None:
+        self.cache_bytes = near.device.capacity_bytes
+        if not self.cache_bytes:
+            raise ModelLacksError(
+                f"memory-mode needs the size of {near.device.name} as a cache: name it with "
+                "--near-size, such as 16GiB"
+            )
+        if phase.curve is None and float(misses(phase.total)) > 0:
+            raise ModelLacksError(
+                "memory-mode needs miss curves, and the profile, or a phase of it, has none: "
+                "profile the program again, a longer run"
+            )
+        # A miss waits for both, one after the other.
+        both = scaled(far, (near.latency_ns + far.latency_ns) / far.latency_ns)
+        super().__init__(phase, near, far if far.is_near else both, doubt)
+        self.given_far = far
+        self.miss_share = direct_mapped_share(phase.curve, self.cache_bytes) if phase.curve else 0.0
+
+    def remarks(self) -> list[str]:
+        """Say how much misses, and that this was never held against hardware."""
+        return [
+            f"memory-mode: {self.miss_share:.1%} of last-level misses of phase "
+            f"{self.phase.name!r} miss in {format_bytes(self.cache_bytes or 0)} of near memory too",
+            "memory-mode was not validated on hardware",
+        ]
+
+    def _parts(self, moved: Array) -> list[Part]:
+        lost = np.full(COLUMNS, self.miss_share)
+        lost[[HITS, FLUSH, FENCE, NT_LINE]] = 0.0
+        far_lines = moved * lost
+        near_lines = np.maximum(self.total - far_lines, 0.0)
+        near_lines[..., WRITE_BACK] += misses(far_lines)
+        return [self._part(near_lines, self.near), self._part(far_lines, self.far)]
+
+
+def direct_mapped_share(curve: Curve, cache_bytes: int) -> float:
+    """Return misses of a direct-mapped cache over those of the cache that was simulated."""
+    here = curve.at(curve.here_bytes)
+    if here <= 0.0:
+        return 0.0
+    smallest, largest = float(curve.here_bytes), float(curve.sizes_bytes[-1])
+    count = max(2, STEPS * int(np.ceil(np.log2(largest / smallest))) + 1)
+    sizes = np.geomspace(smallest, largest, count)
+    left = np.interp(np.log2(sizes), np.log2(curve.sizes_bytes), curve.misses)
+    # Uses whose reuse distance lies between two sizes, and the chance that they are lost.
+    uses = left[:-1] - left[1:]
+    distances = np.sqrt(sizes[:-1] * sizes[1:]) / LINE_BYTES
+    lost = 1.0 - np.exp(-distances / (cache_bytes / LINE_BYTES))
+    return min(1.0, float((uses @ lost + left[-1]) / here))

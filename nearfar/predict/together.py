@@ -1,0 +1,46 @@
+"""Joint limits of a machine: near and far memory that hold each other back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.documents import DeviceProfile, MachineProfile
+from nearfar.documents.machine import JointLimit
+from nearfar.measure.joint import joint_bandwidth
+from nearfar.predict.memory import Together
+
+SHARES = np.linspace(0.0, 1.0, 65)
+"""Fine beside the splits of 16 threads, which are what limits are measured at."""
+
+
+def together(
+    machine: MachineProfile | None, near: DeviceProfile, far: DeviceProfile
+) -> Together | None:
+    """Return what both give at once, by the machine's joint limits; None where they are apart."""
+    if machine is None:
+        return None
+    for limit in machine.joint_limits:
+        for first, second, turned in ((near, far, False), (far, near, True)):
+            if _is(first, limit.memories[0]) and _is(second, limit.memories[1]):
+                return _of(limit, turned=turned) if limit.shared else None
+    return None
+
+
+def _is(device: DeviceProfile, named: str) -> bool:
+    spec = device.measured.memory_spec if device.measured is not None else None
+    return named in (device.name, spec)
+
+
+def _of(limit: JointLimit, *, turned: bool) -> Together:
+    """Compare the limit with two memories that each give what they give alone."""
+    given = []
+    for share in SHARES:
+        parts = (share, 1.0 - share) if turned else (1.0 - share, share)
+        free = min(
+            alone / part
+            for alone, part in zip(limit.alone_gb_per_s, parts, strict=True)
+            if part > 0
+        )
+        both = sum(joint_bandwidth(limit, free * parts[0], free * parts[1]))
+        given.append(min(1.0, both / free))
+    return Together(SHARES, np.array(given))
