@@ -6,12 +6,18 @@ models' disagreement is what is known of their error, and the interval spans it,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import exp, hypot, log
+from pathlib import Path
 
+import msgspec
+
+from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import Estimate
-from nearfar.documents.device import DeviceProfile
+from nearfar.documents import DeviceProfile, Prediction, ValidationReport, load
+from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.validation import Calibration
+from nearfar.predict.model import NAIVE_MODELS
 
 LEAST_SCALE = 0.03
 """Least relative half-width an interval is scaled from: medians of idle runs minutes apart moved
@@ -70,3 +76,72 @@ def calibration_for(
         if (one.model, one.tier) == (model, tier) and cpu_model in one.cpu_models:
             return one
     return None
+
+
+def load_calibrations(path: Path) -> list[Calibration]:
+    """Return what a report of `nearfar validate` calibrates; refuses one of too few kernels."""
+    found = load(path, ValidationReport).calibrations
+    if not found:
+        raise NearfarError(
+            f"{path} calibrates nothing: too few kernels were validated; validate all of them"
+        )
+    return found
+
+
+def with_calibrations(
+    prediction: Prediction, fars: Sequence[DeviceProfile], calibrations: Sequence[Calibration]
+) -> Prediction:
+    """Return a prediction with calibrated intervals, where its far memories are of that kind.
+
+    Elsewhere intervals are widened to hold what the other models shown say, and stay uncalibrated.
+    `fars` are the devices predicted, in their order.
+    """
+    devices = []
+    for device, far in zip(prediction.devices, fars, strict=True):
+        one = calibration_for(calibrations, prediction.model, far, prediction.producer.cpu_model)
+        devices.append(_calibrated(device, one) if one is not None else _widened(device, far))
+    return msgspec.structs.replace(prediction, devices=devices)
+
+
+def _calibrated(device: DevicePrediction, one: Calibration) -> DevicePrediction:
+    return msgspec.structs.replace(
+        device,
+        phases=[_with_interval(phase, calibrated(phase.slowdown, one)) for phase in device.phases],
+        total=_with_interval(device.total, calibrated(device.total.slowdown, one)),
+        interval_calibrated=True,
+        caveats=[
+            *device.caveats,
+            f"intervals are of {one.level:.0%}, calibrated on {one.kernels} kernels in "
+            f"{one.sessions} session{'s' if one.sessions > 1 else ''} with far memory of this "
+            f"kind ({one.tier})",
+        ],
+    )
+
+
+def _widened(device: DevicePrediction, far: DeviceProfile) -> DevicePrediction:
+    def wider(phase: PhasePrediction) -> PhasePrediction:
+        others = [other.slowdown for other in phase.models if other.model not in NAIVE_MODELS]
+        return _with_interval(phase, widened(phase.slowdown, others))
+
+    return msgspec.structs.replace(
+        device,
+        phases=[wider(phase) for phase in device.phases],
+        total=wider(device.total),
+        caveats=[
+            *device.caveats,
+            f"intervals are not calibrated for this kind of memory ({tier_of(far)}) on this "
+            "processor: they span what the models shown say",
+        ],
+    )
+
+
+def _with_interval(phase: PhasePrediction, slowdown: Estimate) -> PhasePrediction:
+    near_ns = phase.near_time_ns.value
+    operations = phase.operations
+    time = Estimate(phase.far_time_ns.value, slowdown.low * near_ns, slowdown.high * near_ns)
+    per_operation = phase.far_ns_per_operation
+    if per_operation is not None and operations:
+        per_operation = Estimate(per_operation.value, time.low / operations, time.high / operations)
+    return msgspec.structs.replace(
+        phase, slowdown=slowdown, far_time_ns=time, far_ns_per_operation=per_operation
+    )

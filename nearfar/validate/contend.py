@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import sys
 
+GROW_NS = 3e6
+"""At the beginning of a slice: looks at the clock become rare, as beside a device curve."""
+
 SLICE_NS = 2e9
 """Of one call into the native module; the next begins some 100 us later."""
 
@@ -24,7 +27,7 @@ def main(arguments: list[str]) -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while True:
-        together([worker], SLICE_NS, 0.0)
+        together([worker], SLICE_NS, GROW_NS)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,9 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
     lacking: dict[str, str] = {}
     bound = ""
     for name in MODELS.names():
+        if not MODELS.get(name).everything_far:
+            lacking[name] = "it does not put everything into far memory, which is what was measured"
+            continue
         try:
             made = predict(
                 inputs.workload,

@@ -20,7 +20,7 @@ def print_report(report: ValidationReport, console: Console) -> None:
     shown = DEFAULT_MODEL if DEFAULT_MODEL in report.models else next(iter(report.models), "")
     table = Table(box=None, pad_edge=False)
     table.add_column("kernel or program", no_wrap=True)
-    for heading in ("near", "slowdown", "A/A", shown, "interval", "error", "bound"):
+    for heading in ("near", "slowdown", "A/A", shown, "interval", "error"):
         table.add_column(heading, justify="right", no_wrap=True)
     for result in sorted(report.results, key=lambda one: (one.what, one.name, one.session)):
         table.add_row(*_row(result, shown))
@@ -28,7 +28,7 @@ def print_report(report: ValidationReport, console: Console) -> None:
     console.print()
     table = Table(box=None, pad_edge=False)
     table.add_column("model", no_wrap=True)
-    for heading in ("mean error", "max", "bias", "rank", "skill", "coverage", "width", "score"):
+    for heading in ("mean", "max", "bias", "rank", "skill", "cover", "width", "score"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, one in report.models.items():
         table.add_row(name, *_scores(one))
@@ -40,8 +40,9 @@ def print_report(report: ValidationReport, console: Console) -> None:
 def sentences(report: ValidationReport) -> list[str]:
     """Return what has to be said beside the tables."""
     said = [
+        "Errors are of time, predicted over measured.",
         f"A/A floor: the same measured twice differs by {report.floor:.1%} on average; no mean "
-        "error below that can be claimed."
+        "error below that can be claimed.",
     ]
     if report.between_sessions is not None:
         said.append(
@@ -53,7 +54,7 @@ def sentences(report: ValidationReport) -> list[str]:
         said.append(f"{best[0]} is within the floor: its error may be all noise.")
     if any(one.coverage is not None for one in report.models.values()):
         said.append(
-            "Coverage, width and score (Winkler's: width and misses, less is better) are of 90 % "
+            "Cover, width and score (Winkler's: width and misses, less is better) are of 90 % "
             "intervals of the slowdown, each calibrated on the other kernels."
         )
     said += [f"{name} predicted nothing: {why}" for name, why in report.lacking.items()]
@@ -75,21 +76,20 @@ def _head(report: ValidationReport) -> str:
 
 def _row(result: KernelResult, shown: str) -> list[str]:
     cells = [
-        result.name if len(result.name) <= 40 else f"{result.name[:37]}...",
+        result.name if len(result.name) <= 24 else f"{result.name[:21]}...",
         format_ns(result.near_ns.value),
         f"{result.slowdown.value:.3f}",
         f"{result.a_a:+.1%}",
     ]
     model = result.models.get(shown)
     if model is None:
-        return [*cells, "-", "-", "-", "-"]
+        return [*cells, "-", "-", "-"]
     error = model.slowdown / result.slowdown.value - 1.0
     return [
         *cells,
         f"{model.slowdown:.3f}",
         f"{model.low:.2f} - {model.high:.2f}",
         f"{error:+.1%}",
-        result.bound,
     ]
 
 
