@@ -43,7 +43,7 @@ def pooled(sessions: Sequence[Session], results: Sequence[KernelResult]) -> Vali
     }
     warnings = []
     names = {result.name for result in results}
-    if len(names) < fewest_groups():
+    if len(names) <= fewest_groups():
         warnings.append(
             f"{len(names)} kernels are too few for 90 % intervals calibrated on the others: "
             f"{fewest_groups() + 1} are needed"

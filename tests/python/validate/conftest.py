@@ -1,0 +1,8 @@
+"""Shared by the tests of validation: the folder is importable, so `import validation_results`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

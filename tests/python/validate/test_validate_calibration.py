@@ -1,0 +1,94 @@
+"""Calibrated intervals on a prediction: only for the kind of memory that was validated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import samples
+import validation_results as made
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.statistics import Estimate
+from nearfar.documents import DeviceProfile, Prediction, save
+from nearfar.documents.header import cpu_model
+from nearfar.predict.api import predict
+from nearfar.predict.calibration import (
+    calibration_for,
+    load_calibrations,
+    scale_of,
+    score_of,
+    spread,
+    tier_of,
+    widened,
+    with_calibrations,
+)
+from nearfar.validate.report import pooled
+
+
+def far_device() -> DeviceProfile:
+    return samples.device(name="far", latency_ns=300.0)
+
+
+def prediction(far: DeviceProfile) -> Prediction:
+    return predict(samples.workload(), samples.device(), [far], "inversion", beside=["xmem"])
+
+
+def test_a_score_and_a_spread_are_each_others_inverse() -> None:
+    slowdown = Estimate(2.0, 1.8, 2.3)
+    for factor in (0.0, 0.5, 3.0):
+        wide = spread(slowdown, factor)
+        assert score_of(slowdown, wide.high) == pytest.approx(factor)
+        assert score_of(slowdown, wide.low) == pytest.approx(factor)
+    assert scale_of(Estimate(1.0, 1.0, 1.0)) == pytest.approx(0.03)
+
+
+def test_other_models_only_widen() -> None:
+    assert widened(Estimate(2.0, 1.8, 2.2), [1.9]) == Estimate(2.0, 1.8, 2.2)
+    assert widened(Estimate(2.0, 1.8, 2.2), [1.5, 2.5]) == Estimate(2.0, 1.5, 2.5)
+
+
+def test_the_tier_of_a_validated_memory_alone_is_calibrated() -> None:
+    far = far_device()
+    results = [
+        msgspec.structs.replace(one, models={"inversion": one.models["good"]})
+        for one in made.several()
+    ]
+    report = pooled([made.session(tier=tier_of(far), cpu_model=cpu_model())], results)
+    (calibration,) = report.calibrations
+    assert (calibration.kernels, calibration.level) == (12, 0.9)
+    before = prediction(far)
+    after = with_calibrations(before, [far], report.calibrations)
+    assert after.devices[0].interval_calibrated
+    total = after.devices[0].total
+    assert total.slowdown == spread(before.devices[0].total.slowdown, calibration.factor)
+    assert total.far_time_ns.high == pytest.approx(total.slowdown.high * total.near_time_ns.value)
+    assert any("calibrated on 12 kernels" in text for text in after.devices[0].caveats)
+
+
+@pytest.mark.parametrize("other", ["tier", "model", "cpu"])
+def test_elsewhere_the_interval_holds_what_other_models_say(other: str) -> None:
+    far = far_device()
+    session = made.session(
+        tier="elsewhere" if other == "tier" else tier_of(far),
+        cpu_model="another" if other == "cpu" else cpu_model(),
+    )
+    name = "xmem" if other == "model" else "inversion"
+    results = [
+        msgspec.structs.replace(one, models={name: one.models["good"]}) for one in made.several()
+    ]
+    report = pooled([session], results)
+    assert calibration_for(report.calibrations, "inversion", far, cpu_model()) is None
+    before = prediction(far)
+    after = with_calibrations(before, [far], report.calibrations).devices[0]
+    assert not after.interval_calibrated
+    xmem = next(one for one in after.total.models if one.model == "xmem")
+    assert after.total.slowdown.low <= xmem.slowdown <= after.total.slowdown.high
+    assert after.total.slowdown.low <= before.devices[0].total.slowdown.low
+
+
+def test_a_report_of_few_kernels_calibrates_nothing(tmp_path: Path) -> None:
+    save(pooled([made.session()], made.several(5)), tmp_path / "few.json")
+    with pytest.raises(NearfarError, match="too few kernels"):
+        load_calibrations(tmp_path / "few.json")

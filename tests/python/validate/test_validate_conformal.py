@@ -1,0 +1,88 @@
+"""Grouped conformal quantiles: coverage on made-up exchangeable data, and the edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearfar.validate.conformal import (
+    fewest_groups,
+    grouped_quantile,
+    interval_score,
+    leave_group_out,
+)
+
+
+def test_nine_groups_are_the_fewest_for_ninety_percent() -> None:
+    assert fewest_groups(0.9) == 9
+    assert fewest_groups(0.5) == 1
+    names = [str(i) for i in range(9)]
+    assert grouped_quantile(list(range(9)), names, 0.9) == 8
+    assert grouped_quantile(list(range(8)), names[:8], 0.9) == math.inf
+
+
+def test_it_is_the_ordinary_conformal_quantile_where_groups_have_one_member() -> None:
+    scores = [5.0, 1.0, 4.0, 2.0, 3.0, 9.0, 7.0, 8.0, 6.0]
+    # ceil((n + 1) level) of n = 9 at 0.8: the eighth smallest.
+    assert grouped_quantile(scores, [str(score) for score in scores], 0.8) == 8.0
+
+
+def test_a_group_of_many_weighs_as_much_as_a_group_of_one() -> None:
+    scores = [1.0, *[10.0] * 50, 2.0]
+    groups = ["a", *["b"] * 50, "c"]
+    # Shares: 1/4 each, and 1/4 for the new group: half is reached by a and c.
+    assert grouped_quantile(scores, groups, 0.5) == 2.0
+
+
+def test_a_result_is_judged_by_other_groups_only() -> None:
+    scores = [1.0, 1.0, 100.0, 100.0]
+    groups = ["a", "b", "c", "c"]
+    assert leave_group_out(scores, groups, 0.5) == [100.0, 100.0, 1.0, 1.0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    groups=st.integers(12, 25),
+    members=st.integers(1, 6),
+    spread=st.floats(0.0, 3.0),
+    shape=st.sampled_from(["normal", "cauchy", "constant"]),
+)
+def test_coverage_holds_for_exchangeable_groups(
+    seed: int, groups: int, members: int, spread: float, shape: str
+) -> None:
+    """Whatever the distribution, and however much members of a group are alike."""
+    dice = np.random.default_rng(seed)
+    covered = []
+    for _ in range(200):
+        if shape == "constant":
+            scores = np.ones((groups + 1, members))
+        else:
+            draw = dice.standard_normal if shape == "normal" else dice.standard_cauchy
+            scores = np.abs(spread * draw((groups + 1, 1)) + draw((groups + 1, members)))
+        names = [str(i) for i in range(groups) for _ in range(members)]
+        quantile = grouped_quantile(scores[:groups].ravel().tolist(), names, 0.9)
+        covered.append(float(np.mean(scores[groups] <= quantile)))
+    # Three standard errors of 200 draws of a share that is 0.9 or more in truth.
+    assert np.mean(covered) >= 0.9 - 3 * max(np.std(covered), 0.02) / math.sqrt(200)
+
+
+def test_intervals_are_not_needlessly_wide() -> None:
+    dice = np.random.default_rng(1)
+    covered = []
+    for _ in range(2000):
+        scores = np.abs(dice.standard_normal(20))
+        quantile = grouped_quantile(scores[:19].tolist(), [str(i) for i in range(19)], 0.9)
+        covered.append(scores[19] <= quantile)
+    # Exactly 18/20 for continuous scores and 19 groups.
+    assert np.mean(covered) == pytest.approx(0.9, abs=0.02)
+
+
+def test_interval_score_is_the_width_and_ten_times_a_miss_each_side() -> None:
+    assert interval_score(1.0, 2.0, 1.5, 0.9) == pytest.approx(1.0)
+    assert interval_score(1.0, 2.0, 2.1, 0.9) == pytest.approx(1.0 + 20 * 0.1)
+    assert interval_score(1.0, 2.0, 0.9, 0.9) == pytest.approx(1.0 + 20 * 0.1)
