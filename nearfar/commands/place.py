@@ -25,7 +25,7 @@ def place(
     budget: Annotated[str, Parameter(allow_leading_hyphen=True)],
     phase: str = "total",
     optimiser: str = "exact",
-    model: str = "inversion",
+    model: str = "best",
     near_price: float | None = None,
     far_price: float | None = None,
     host: HostOption = "added",
@@ -48,7 +48,7 @@ def place(
     optimiser
         Whose choice the plan is: exact, greedy or hot-first; all are timed in any case.
     model
-        Times the placements: inversion, misses, latency-ratio or null.
+        Times the placements: best, or any other of predict, such as misses, latency-ratio or null.
     near_price
         Relative price of a byte near; default 5 (X-Mem, EuroSys 2016: DRAM costs 5x NVM per bit).
     far_price

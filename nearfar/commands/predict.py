@@ -24,7 +24,7 @@ def predict(
     *,
     near: NearOption,
     far: FarsOption,
-    model: str = "inversion",
+    model: str = "best",
     models: Annotated[list[str] | None, Parameter(negative="")] = None,
     phase: Annotated[list[str] | None, Parameter(negative="")] = None,
     host: HostOption = "added",
@@ -35,6 +35,7 @@ def predict(
     frequency: float = 1.0,
     near_size: str | None = None,
     machine: Path | None = None,
+    calibrated: Path | None = None,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -44,10 +45,11 @@ def predict(
     Parameters
     ----------
     model
-        inversion; chains (the same without classes); traffic (bytes over bandwidth); xmem
-        (effective latency of each pattern); counters (totals alone); persist (flushes and fences);
-        interleave (pages dealt out); memory-mode (near memory as a cache of the far one); or
-        misses, latency-ratio, null, which are shown beside any other.
+        best; inversion (the same, its interval without what other models add); chains (the same
+        without classes); traffic (bytes over bandwidth); xmem (effective latency of each pattern);
+        counters (totals alone); persist (flushes and fences); interleave (pages dealt out);
+        memory-mode (near memory as a cache of the far one); or misses, latency-ratio, null, which
+        are shown beside any other.
     models
         More models to show beside, ``all`` for every one; one that lacks what it needs says so.
     phase
@@ -68,6 +70,9 @@ def predict(
         near memory's file says.
     machine
         What `nearfar machine --measure` wrote: memories that hold each other back there do so here.
+    calibrated
+        What `nearfar validate -o` wrote: intervals are calibrated where it validated this model on
+        this kind of far memory, else widened to hold what the other models shown say.
     """
     from msgspec.structs import replace
 
@@ -78,6 +83,7 @@ def predict(
     from nearfar.devices.library import device_names, load_device, load_near
     from nearfar.documents import MachineProfile, WorkloadProfile, load
     from nearfar.predict.api import predict as run
+    from nearfar.predict.calibration import load_calibrations, with_calibrations
     from nearfar.predict.elsewhere import elsewhere, parse_near_times
     from nearfar.predict.model import MODELS
     from nearfar.predict.pages import parse_page_bytes
@@ -101,10 +107,12 @@ def predict(
             near_times_ns=parse_near_times(near_time or [], [p.name for p in workload.phases]),
         )
     specs = device_names() if far == ["all"] else list(dict.fromkeys(far))
+    fars = [load_device(spec) for spec in specs]
+    calibrations = None if calibrated is None else load_calibrations(calibrated)
     prediction = run(
         workload,
         near_device,
-        [load_device(spec) for spec in specs],
+        fars,
         model,
         phases=phase,
         host=host,
@@ -113,6 +121,8 @@ def predict(
         beside=MODELS.names() if models == ["all"] else models or [],
         machine=None if machine is None else load(machine, MachineProfile),
     )
+    if calibrations is not None:
+        prediction = with_calibrations(prediction, fars, calibrations)
     deliver(
         prediction,
         output,

@@ -57,6 +57,9 @@ class Model:
     everything_far: ClassVar[bool] = True
     """False: with all traffic moved it answers another question than "all in far memory"."""
 
+    brackets: ClassVar[tuple[str, ...]] = ()
+    """Models whose distance from this one widens its interval."""
+
     def __init__(
         self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
     ) -> None:
@@ -100,7 +103,7 @@ class Model:
 
 MODELS: Registry[type[Model]] = Registry("nearfar.predict.models", "model")
 
-DEFAULT_MODEL = "inversion"
+DEFAULT_MODEL = "best"
 NAIVE_MODELS = ("null", "latency-ratio", "misses")
 """Shown beside every prediction: at small slowdowns a tiny error is no skill."""
 
