@@ -1,0 +1,62 @@
+"""The verb `scale`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from nearfar.commands._options import JsonOption, OutputOption, QuietOption
+
+
+def scale(
+    *profiles: Path,
+    to: Annotated[list[str], Parameter(negative="")],
+    force: Annotated[bool, Parameter(negative="")] = False,
+    output: OutputOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Extrapolate profiles of a program at several sizes to one that was never run.
+
+    Profile each size with `nearfar profile --size n=1e5`; three sizes at least, the largest four
+    times the smallest. The larger ones are predicted from the smaller ones to choose how each
+    number grows, and how far it may be off. The result is a profile that predict and place take.
+
+    Parameters
+    ----------
+    profiles
+        What `nearfar profile` wrote, one file per size.
+    to
+        The size to extrapolate to, such as n=1e7.
+    force
+        Go further than eight times the largest size, and past laws that do not hold for the sizes
+        that ran: what was not supported is among the warnings.
+    """
+    from nearfar.base.errors import CommandError
+    from nearfar.base.files import check_writable
+    from nearfar.commands._deliver import deliver
+    from nearfar.documents import WorkloadProfile, load
+    from nearfar.profile.scaling.extrapolate import extrapolate
+    from nearfar.profile.scaling.show import print_extrapolated
+    from nearfar.profile.scaling.target import parse_target
+
+    if not profiles:
+        raise CommandError("name the profiles: nearfar scale small.json ... --to n=1e7 -o big.json")
+    if output is not None:
+        check_writable(output)
+    target = parse_target(to)
+    result = extrapolate(
+        [load(path, WorkloadProfile) for path in profiles],
+        [str(path) for path in profiles],
+        target,
+        force=force,
+    )
+    deliver(
+        result,
+        output,
+        json=json,
+        quiet=quiet,
+        show=lambda console: print_extrapolated(result, console),
+    )

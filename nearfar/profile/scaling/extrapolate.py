@@ -1,0 +1,120 @@
+"""Puts the profile of a size nobody ran together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from nearfar.documents import WorkloadProfile, producer
+from nearfar.documents.workload import Extrapolation, MemoryObject, Phase
+from nearfar.profile.scaling import checks
+from nearfar.profile.scaling.growth import grow
+from nearfar.profile.scaling.joined import Joined, join
+from nearfar.profile.scaling.largest import live_at_target
+from nearfar.profile.scaling.notes import Notes
+from nearfar.profile.scaling.phase import phase_at_target
+
+
+def extrapolate(
+    profiles: Sequence[WorkloadProfile],
+    names: Sequence[str],
+    target: dict[str, float],
+    *,
+    force: bool = False,
+) -> WorkloadProfile:
+    """Return the profile at a size nobody ran; refuse what the profiles do not support.
+
+    `names` are the profiles' files, for what is said about them.
+    """
+    parameter = checks.parameter_of(profiles, names, target)
+    sizes, at = [profile.size[parameter] for profile in profiles], target[parameter]
+    checks.check_sizes(sizes, names, parameter)
+    checks.check_target(sizes, at, parameter, force)
+    checks.check_alike(profiles, names)
+    joined, partly = join(parameter, profiles)
+    notes = Notes()
+    left_out = [*checks.check_phases(joined), *checks.check_partly(joined, partly)]
+    if left_out:
+        notes.warnings.append(f"not at every size, so left out: {', '.join(left_out)}")
+    objects = _objects(joined, at, notes, force)
+    phases = [
+        phase_at_target(joined, name, objects, at, notes, force=force) for name in joined.phases
+    ]
+    return _document(joined, names, target, objects, phases, notes=notes)
+
+
+def _objects(joined: Joined, target: float, notes: Notes, force: bool) -> list[MemoryObject]:
+    found: list[MemoryObject] = []
+    everything = sum(thing.size_bytes for thing in joined.largest.objects)
+    for number, same in enumerate(joined.objects):
+        parts = [joined.parts(at, number) for at in range(len(joined.sizes))]
+        series = {
+            name: [float(sum(getattr(thing, name) for thing in some)) for some in parts]
+            for name in ("size_bytes", "live_bytes_at_peak", "allocations", "allocated_bytes")
+        }
+        # Sizes of small blocks are estimated from sampled lines.
+        chance = 64.0 * joined.largest.sampling.rate
+        grown = {name: grow(joined.sizes, row, target, chance) for name, row in series.items()}
+        if series["size_bytes"][-1] > checks.MATTERS * everything and (
+            said := checks.check_error(
+                f"the size of {same.name}",
+                grown["size_bytes"].mean_error,
+                checks.LARGEST_ERROR,
+                force,
+            )
+        ):
+            notes.warnings.append(said)
+        size = round(notes.add("size", grown["size_bytes"], "", number))
+        model = parts[-1][0]
+        found.append(
+            MemoryObject(
+                id=number,
+                name=same.name,
+                kind=model.kind,
+                frames=model.frames,
+                allocations=round(grown["allocations"].estimate.value),
+                allocated_bytes=round(grown["allocated_bytes"].estimate.value),
+                peak_live_bytes=size,
+                live_bytes_at_peak=min(size, round(grown["live_bytes_at_peak"].estimate.value)),
+                size_bytes=size,
+                told_by=max(1, len(same.identity.sites)),
+                via=model.via,
+                split=model.split,
+            )
+        )
+    return found
+
+
+def _document(
+    joined: Joined,
+    names: Sequence[str],
+    target: dict[str, float],
+    objects: list[MemoryObject],
+    phases: list[Phase],
+    *,
+    notes: Notes,
+) -> WorkloadProfile:
+    largest, parameter = joined.largest, joined.parameter
+    order = sorted(range(len(names)), key=lambda at: names[at])
+    sizes = ", ".join(f"{size:g}" for size in joined.sizes)
+    return msgspec.structs.replace(
+        largest,
+        producer=producer(),
+        size={**largest.size, **target},
+        objects=objects,
+        phases=phases,
+        live=live_at_target(joined, objects, phases),
+        warnings=[
+            f"extrapolated: nobody ran {parameter}={target[parameter]:g}; from {parameter}={sizes}",
+            *notes.warnings,
+            *largest.warnings,
+        ],
+        extrapolation=Extrapolation(
+            parameter=parameter,
+            target=target[parameter],
+            sizes=joined.sizes,
+            profiles=[names[at] for at in order],
+            quantities=notes.quantities,
+        ),
+    )

@@ -1,0 +1,95 @@
+"""One phase at the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nearfar.documents.workload import MemoryObject, Phase
+from nearfar.profile.scaling import checks
+from nearfar.profile.scaling.growth import Growth, grow, off_by
+from nearfar.profile.scaling.joined import Joined
+from nearfar.profile.scaling.largest import instructions_at_target
+from nearfar.profile.scaling.notes import Notes
+from nearfar.profile.scaling.rows import InPhase, row_at_target
+from nearfar.profile.scaling.times import near_time
+from nearfar.profile.scaling.work import work_of
+
+
+def phase_at_target(
+    joined: Joined,
+    name: str,
+    objects: Sequence[MemoryObject],
+    target: float,
+    notes: Notes,
+    *,
+    force: bool,
+) -> Phase:
+    """Return phase `name`; `objects` are those at the target. Refuses laws that do not hold."""
+    count = len(joined.sizes)
+    rows = [[joined.row(at, name, k) for at in range(count)] for k in range(len(objects))]
+    touched = [k for k in range(len(objects)) if any(r.traffic.accesses for r in rows[k])]
+    with_curve = [k for k in touched if rows[k][-1].read is not None]
+    footprints = np.array(
+        [
+            sum(sum(p.size_bytes for p in joined.parts(at, k)) for k in with_curve) or 1.0
+            for at in range(count)
+        ],
+        dtype=float,
+    )
+    footprint = float(sum(objects[k].size_bytes for k in with_curve)) or 1.0
+    where = InPhase(joined, name, target, footprints, footprint)
+    results = {k: row_at_target(where, k, rows[k], notes) for k in touched}
+    phases = [joined.phase(at, name) for at in range(count)]
+    work = work_of(joined, rows, results, with_curve)
+    times = [phase.near_cpu_time_ns for phase in phases]
+    time = near_time(joined.sizes, times, work, target)
+    operations = _operations(joined.sizes, phases, target)
+    if matters(joined, name):
+        predicted = sum(result.last_predicted for result in results.values())
+        known = sum(result.last_known for result in results.values())
+        chance = where.chance * len(results)
+        for what, off in (
+            (f"near time of phase {name!r}", time.mean_error),
+            (f"misses of phase {name!r}", off_by(predicted, known, chance)),
+            (f"operations of phase {name!r}", operations.mean_error if operations else 0.0),
+        ):
+            if said := checks.check_error(what, off, checks.LARGEST_ERROR, force):
+                notes.warnings.append(said)
+    notes.add("near time", time, name, None)
+    if operations:
+        notes.add("operations", operations, name, None)
+    last = phases[-1]
+    ratio = time.estimate.value / max(last.near_cpu_time_ns.value, 1.0)
+    return Phase(
+        name=name,
+        near_cpu_time_ns=time.estimate,
+        near_repetitions=min(phase.near_repetitions for phase in phases),
+        near_wall_time_ns=last.near_wall_time_ns * ratio,
+        operations=operations.estimate.value if operations else None,
+        objects=[result.row for result in results.values()],
+        instructions=instructions_at_target(joined, last, results),
+    )
+
+
+def _operations(sizes: Sequence[float], phases: Sequence[Phase], target: float) -> Growth | None:
+    counts = [phase.operations for phase in phases]
+    known = [count for count in counts if count]
+    if len(known) < len(counts):
+        return None
+    return grow(sizes, known, target)
+
+
+def matters(joined: Joined, name: str) -> bool:
+    """Tell whether a phase has a notable part of any profile's time or misses."""
+    for profile in joined.profiles:
+        times = {phase.name: phase.near_cpu_time_ns.value for phase in profile.phases}
+        misses = {
+            phase.name: sum(row.traffic.misses() for row in phase.objects)
+            for phase in profile.phases
+        }
+        for values in (times, misses):
+            if values[name] > checks.MATTERS * sum(values.values()):
+                return True
+    return False

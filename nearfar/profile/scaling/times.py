@@ -1,0 +1,136 @@
+"""Near time of a size nobody ran.
+
+By its own law of growth, or by what it is made of: accesses, and misses of caches, each at a cost.
+The second sees what the first cannot: that data outgrow a cache between the largest size that ran
+and the target. Costs are fitted to the sizes that ran; what these do not tell (nothing missed
+there) is held by what such a miss costs on processors of the last years, give or take a lot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfar.base.statistics import Estimate
+from nearfar.profile.scaling.growth import (
+    CLEARLY_BETTER,
+    LEAST_HALF_WIDTH,
+    WORTH_A_PARAMETER,
+    Growth,
+    further,
+    grow,
+    mean_error,
+    off_by,
+    rival_bound,
+    splits,
+)
+
+Array = NDArray[np.float64]
+
+LEVELS = ((48 << 10, 2.0), (1 << 20, 8.0), (32 << 20, 30.0))
+"""(capacity, ns): what a miss of L1, L2, L3 of a server core adds, some of it overlapped: their
+latencies are about 4, 15 and 80 ns above the level before, and two or three are in flight
+(findings of chains curves; key numbers). The last capacity is the profile's cache where known."""
+PRIOR_FACTOR = 3.0
+"""Costs differ by this much with how misses overlap: 1 to 10 in flight, 3 either way."""
+PRIOR_WEIGHT = 0.03
+"""Of being off by all of a cost at which the sizes that ran say nothing, against being off by as
+much of a time: 3 %, so that any size in which misses matter overrides it."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a phase did at each size: columns are accesses and misses of caches of rising size."""
+
+    names: tuple[str, ...]
+    counts: Array
+    at_target: Array
+    low_at_target: Array
+    high_at_target: Array
+    usual_ns: Array
+    """What one of each costs on processors of the last years; 0 for accesses: not known."""
+
+
+def near_time(
+    sizes: Sequence[float], times: Sequence[Estimate], work: Work | None, target: float
+) -> Growth:
+    """Return near time at `target`, ns."""
+    values = np.array([time.value for time in times])
+    noise = _noise(times)
+    own = grow(sizes, values.tolist(), target)
+    chosen = own
+    if work is not None:
+        composed = _composed(sizes, values, work, target)
+        bound = min(CLEARLY_BETTER * composed.mean_error, composed.mean_error - WORTH_A_PARAMETER)
+        # Its own law must be clearly better: it does not know what the caches have in store.
+        chosen = own if own.mean_error < bound else composed
+        if max(own.mean_error, composed.mean_error) <= rival_bound(chosen.mean_error):
+            chosen = _spanning(chosen, (own, composed))
+    ends = chosen.estimate
+    return replace(
+        chosen,
+        estimate=Estimate(ends.value, ends.low * (1.0 - noise), ends.high * (1.0 + noise)),
+    )
+
+
+def _spanning(chosen: Growth, rivals: Sequence[Growth]) -> Growth:
+    """Return it with an interval that holds what might as well be right."""
+    ends, values = chosen.estimate, [rival.estimate.value for rival in rivals]
+    return replace(
+        chosen, estimate=Estimate(ends.value, min(ends.low, *values), max(ends.high, *values))
+    )
+
+
+def _composed(sizes: Sequence[float], times: Array, work: Work, target: float) -> Growth:
+    """Return near time as the sum of what accesses and misses cost."""
+    tests = splits(sizes, target)
+    told = []
+    for train, test in tests:
+        costs = _costs(work.counts[train], times[train], work.usual_ns)
+        told.append((off_by(float(work.counts[test] @ costs), float(times[test]), 0.0), len(train)))
+    costs = _costs(work.counts, times, work.usual_ns)
+    value = float(work.at_target @ costs)
+    lows, highs = [], []
+    for factor in (1 / PRIOR_FACTOR, 1.0, PRIOR_FACTOR):
+        other = _costs(work.counts, times, work.usual_ns * factor)
+        lows.append(float(work.low_at_target @ other))
+        highs.append(float(work.high_at_target @ other))
+    worst = max(error for error, _ in told)
+    half = max(LEAST_HALF_WIDTH, worst * further(sizes, target, tests))
+    law = " + ".join(
+        f"{cost:.3g} ns x {name}"
+        for cost, name, count in zip(costs, work.names, work.at_target, strict=True)
+        if cost * count > 0.01 * value
+    )
+    ends = Estimate(
+        value,
+        min(value * float(np.exp(-half)), *lows),
+        max(value * float(np.exp(half)), *highs),
+    )
+    return Growth(law, worst, mean_error(told), ends)
+
+
+def _costs(counts: Array, times: Array, usual_ns: Array) -> Array:
+    """Return what each thing counted costs, ns, none below 0.
+
+    Least squares of relative errors of times, with a weak pull of each cost to its usual one.
+    """
+    from scipy.optimize import nnls
+
+    known = usual_ns > 0
+    rows = counts / times[:, None]
+    wanted = np.ones(len(times))
+    pulls = PRIOR_WEIGHT * np.diag(1.0 / np.where(known, usual_ns, 1.0))[known]
+    scale = np.maximum(rows.max(axis=0), 1e-12)
+    system = np.vstack([rows, pulls]) / scale
+    found, _ = nnls(system, np.concatenate([wanted, PRIOR_WEIGHT * np.ones(int(known.sum()))]))
+    return np.asarray(found / scale, dtype=float)
+
+
+def _noise(times: Sequence[Estimate]) -> float:
+    """Return by what share the largest size's time is off by chance."""
+    last = times[-1]
+    return (last.high - last.low) / 2 / last.value if last.value > 0 else 0.0
