@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -26,13 +26,17 @@ def profile(
     memory: str = "64MiB",
     size: list[str] | None = None,
     plain: Path | None = None,
+    source: Literal["compiled", "qemu"] | None = None,
+    sample: str = "60s",
+    rate: int | None = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
-    """Run a program built by `nearfar cc` and write where it touches memory: a WorkloadProfile.
+    """Run a program and write where it touches memory: a WorkloadProfile.
 
-    Misses come from one instrumented run, near time from runs of the plain build that nearfar's
-    compilers keep inside the program. The program's own output passes through; this verb writes
+    Misses come from one run of a program built by `nearfar cc`, near time from runs of the plain
+    build that it keeps inside. Any other program runs once under QEMU, which takes 2 to 100 times
+    its time, and near time is its own. The program's own output passes through; this verb writes
     to standard error. Exit code 4 if the program failed: what was gathered is saved all the same.
 
     Parameters
@@ -64,9 +68,20 @@ def profile(
         What the program was run at, such as n=1e5, kept in the profile; may be given repeatedly.
     plain
         A plain build of the program, if not the one it holds.
+    source
+        How to see accesses: `compiled` in by `nearfar cc`, or `qemu` for unmodified programs
+        (Debian's qemu-user). By default the first if the program was built so.
+    sample
+        With qemu: look at accesses for so long, then let the program go on without.
+    rate
+        With qemu: look at one cache line in so many; by default 64.
     """
+    from rich.console import Console
+
     from nearfar.base.files import check_writable
-    from nearfar.profile.options import make_request
+    from nearfar.profile.options import make_request, seconds
+    from nearfar.profile.program import find_executable
+    from nearfar.profile.sources.choose import choose
 
     if not command:
         raise CommandError("name the program: nearfar profile -o run.json -- PROGRAM ARGS")
@@ -74,6 +89,11 @@ def profile(
         raise CommandError(f"there is no option {command[0]}; the program comes after --")
     _check_not_ours(output)
     check_writable(output)
+    console = Console(stderr=True, quiet=quiet)
+
+    def say(text: str) -> None:
+        console.print(f"nearfar: {text}", style="dim", markup=False, highlight=False)
+
     request = make_request(
         command=command,
         repetitions=repetitions,
@@ -87,20 +107,21 @@ def profile(
         size=size or [],
         plain=plain,
         stdout_to_stderr=json,
+        source=choose(
+            name=source,
+            executable=find_executable(command[0]),
+            has_plain=plain is not None,
+            sample_s=seconds(sample, "--sample"),
+            rate=rate,
+            say=say,
+        ),
     )
-
-    from rich.console import Console
 
     from nearfar.documents import save
     from nearfar.documents.header import to_json
     from nearfar.profile.assemble import assemble
     from nearfar.profile.session import gather_runs
     from nearfar.profile.summary import print_summary
-
-    console = Console(stderr=True, quiet=quiet)
-
-    def say(text: str) -> None:
-        console.print(f"nearfar: {text}", style="dim", markup=False, highlight=False)
 
     gathered = gather_runs(request, say)
     result = assemble(request, gathered)

@@ -22,6 +22,8 @@ from nearfar.profile.miss_curves import CURVE_BYTES, miss_curves
 from nearfar.profile.objects import make_objects
 from nearfar.profile.phases import PhaseTime
 from nearfar.profile.session import Gathered, Request
+from nearfar.profile.sources.instructions import name_instructions
+from nearfar.profile.sources.source import of_phases
 from nearfar.profile.symbols import demangle
 from nearfar.profile.traffic import RunTraffic, gather, most_missing, sampling
 from nearfar.profile.warnings import collect_warnings
@@ -30,6 +32,9 @@ from nearfar.profile.warnings import collect_warnings
 def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
     """Return the profile of one program's runs."""
     files = gathered.files
+    if not request.source.names_instructions:
+        for file in files:
+            name_instructions(file)
     objects, object_of = make_objects(files)
     traffic = gather(files, object_of)
     curves = miss_curves(files, object_of)
@@ -43,7 +48,8 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
         program=Program(
             command=list(request.job.command),
             executable=str(gathered.executable),
-            compiler=twin.compiler_text(gathered.executable)
+            compiler=request.source.compiler
+            or twin.compiler_text(gathered.executable)
             or files[0].text(int(header["compiler"])),
             threads_seen=sum(int(file.header["threads"]) for file in files),
             processes_seen=len(files),
@@ -83,14 +89,15 @@ def _phases(
         time = gathered.instrumented.phases.get(name, PhaseTime())
         if not rows and not time.cpu_ns and not time.operations:
             continue
-        near, wall = _near(gathered, name, time)
+        share = of_phases(gathered.seen.shares, number)
+        near, wall = _near(gathered, name, time, share)
         phases.append(
             Phase(
                 name=name,
                 near_cpu_time_ns=median_estimate(near),
                 near_repetitions=len(near),
                 near_wall_time_ns=median_estimate(wall).value,
-                operations=time.operations or None,
+                operations=time.operations * share or None,
                 objects=[
                     ObjectTraffic(
                         object=thing, traffic=rows[thing], curve=curves.get((number, thing))
@@ -107,17 +114,19 @@ def _phases(
     return phases
 
 
-def _near(gathered: Gathered, name: str, time: PhaseTime) -> tuple[list[float], list[float]]:
+def _near(
+    gathered: Gathered, name: str, time: PhaseTime, share: float
+) -> tuple[list[float], list[float]]:
     """Return CPU and wall time of the phase in each plain run, ns, for the work that was counted.
 
     Where operations are known and differ (a run of fixed length does more of them plain), times
-    are those of as many operations as the instrumented run did.
+    are those of as many operations as the instrumented run did; `share` of them was looked at.
     """
     cpu, wall = [], []
     for run in gathered.plain_runs:
         plain = run.phases.get(name, PhaseTime())
         both = plain.operations > 0 and time.operations > 0
-        scale = time.operations / plain.operations if both else 1.0
+        scale = share * (time.operations / plain.operations if both else 1.0)
         cpu.append(plain.cpu_ns * scale)
         wall.append(plain.wall_ns * scale)
     return cpu, wall

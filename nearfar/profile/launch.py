@@ -35,6 +35,8 @@ class Job:
     driver: str | None = None
     """Shell command that makes the program work; when it ends, the program is stopped."""
     duration_s: float | None = None
+    limit: str = "--duration"
+    """What set `duration_s`, as said of a program that was stopped by it."""
     after_s: float = 0.0
     stdout_to_stderr: bool = False
 
@@ -49,6 +51,8 @@ class Ended:
     cpu_ns: int
     """User and system time of the program and everything it started."""
     wall_ns: int
+    finished: bool = True
+    """It ended by itself."""
 
 
 def run(job: Job, executable: Path, environment: Mapping[str, str], folder: Path) -> Ended:
@@ -69,7 +73,7 @@ def run(job: Job, executable: Path, environment: Mapping[str, str], folder: Path
         if driver is not None:
             reason = _attend(process, driver, job.driver or "")
         elif deadline is not None and not _wait(process.pid, deadline - _since(begun)):
-            reason = "--duration"
+            reason = job.limit
         if reason:
             _stop(process.pid)
         _wait(process.pid, None)
@@ -83,7 +87,7 @@ def run(job: Job, executable: Path, environment: Mapping[str, str], folder: Path
     finally:
         control.close()
     failed = process.returncode != 0 and not (reason and process.returncode == -signal.SIGTERM)
-    return Ended(_status(process.returncode, reason), failed, cpu_ns, wall_ns)
+    return Ended(_status(process.returncode, reason), failed, cpu_ns, wall_ns, not reason)
 
 
 def _start(

@@ -12,6 +12,7 @@ from nearfar.documents import DeviceProfile, load
 from nearfar.machine import detect
 from nearfar.profile.launch import Job
 from nearfar.profile.session import Request
+from nearfar.profile.sources.source import Source
 
 SMALLEST_MEMORY_BYTES = 1 << 20
 """Below, the smallest table has no room for one record."""
@@ -31,6 +32,7 @@ def make_request(
     size: Sequence[str],
     plain: Path | None,
     stdout_to_stderr: bool,
+    source: Source,
 ) -> Request:
     """Check what was typed and return what to do; texts are as the verb's help describes them."""
     if repetitions < 1:
@@ -57,8 +59,8 @@ def make_request(
         job=Job(
             command=command,
             driver=driver,
-            duration_s=None if duration is None else _seconds(duration, "--duration"),
-            after_s=_seconds(after, "--after"),
+            duration_s=None if duration is None else seconds(duration, "--duration"),
+            after_s=seconds(after, "--after"),
             stdout_to_stderr=stdout_to_stderr,
         ),
         repetitions=repetitions,
@@ -68,6 +70,7 @@ def make_request(
         memory_bytes=memory_bytes,
         plain=plain,
         size=dict(_size(text) for text in size),
+        source=source,
     )
 
 
@@ -84,7 +87,8 @@ def _measured_cache(near: Path, claimed_bytes: int) -> tuple[int, str]:
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
-def _seconds(text: str, option: str) -> float:
+def seconds(text: str, option: str) -> float:
+    """Return the time that was typed, in seconds."""
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)\s*", text)
     if match is None:
         raise CommandError(f"cannot read {option} {text!r}: write a time such as 10s or 500ms")

@@ -35,30 +35,37 @@ def find_executable(name: str) -> Path:
     raise CommandError(f"cannot run {name}: {where}")
 
 
-def check_instrumented(executable: Path, has_plain: bool) -> None:
-    """Refuse what was not built by nearfar's compilers.
+HOW_TO_BUILD = 'build it with CC="nearfar cc" and CXX="nearfar c++"'
 
-    A program whose plain build is named may itself be plain and load instrumented libraries.
-    """
+
+def check_program(executable: Path) -> None:
+    """Refuse what is not a program file."""
     with executable.open("rb") as file:
         start = file.read(4)
-    hint = 'build it with CC="nearfar cc" and CXX="nearfar c++"'
     if start[:2] == b"#!":
         raise CommandError(
             f"{executable} is a script: name the program it runs (with libtool: .libs/"
             f"{executable.name}), or the interpreter"
         )
     if start != b"\x7fELF":
-        raise CommandError(f"{executable} is not a program of this system; {hint}")
+        raise CommandError(f"{executable} is not a program of this system; {HOW_TO_BUILD}")
+
+
+def check_instrumented(executable: Path, has_plain: bool) -> None:
+    """Refuse what was not built by nearfar's compilers.
+
+    A program whose plain build is named may itself be plain and load instrumented libraries.
+    """
+    check_program(executable)
     if not has_plain and not twin.is_instrumented(executable):
-        raise CommandError(f"{executable} is not instrumented; {hint}")
+        raise CommandError(f"{executable} is not instrumented; {HOW_TO_BUILD}")
 
 
 def plain_build(executable: Path, given: Path | None, folder: Path) -> Build:
     """Return the plain build near time is taken from: `given`, or the embedded twin."""
     if given is not None:
         plain = find_executable(str(given.absolute()))
-        return Build(plain, {**os.environ, "LD_PRELOAD": _preload("libnearfar_mark.so")})
+        return Build(plain, {**os.environ, "LD_PRELOAD": preload("libnearfar_mark.so")})
     plain_twin = twin.extract_plain(executable, folder)
     if plain_twin is None:
         raise CommandError(
@@ -73,7 +80,8 @@ def instrumented_build(executable: Path) -> Build:
     return Build(executable, dict(os.environ))
 
 
-def _preload(library: str) -> str:
+def preload(library: str) -> str:
+    """Return what LD_PRELOAD is to be for `library` to come first."""
     # A space or colon in the path would split it: there is no way to quote one.
     before = os.environ.get("LD_PRELOAD")
     path = str(native_file(library))

@@ -134,7 +134,7 @@ class ProcessFile:
         self.curves = self._records(data, "curves")
         strings = self.header["strings"]
         begin = int(strings["offset"])
-        self._strings = bytes(data[begin : begin + int(strings["used"])])
+        self.strings = bytes(data[begin : begin + int(strings["used"])])
 
     def _records(self, data: NDArray[np.uint8], table: str) -> Records:
         place, kind = self.header[table], _RECORDS[table]
@@ -142,8 +142,8 @@ class ProcessFile:
 
     def text(self, offset: int) -> str:
         """Return the string at `offset`; "" for 0."""
-        end = self._strings.find(b"\0", offset)
-        return self._strings[offset:end].decode(errors="replace") if offset else ""
+        end = self.strings.find(b"\0", offset)
+        return self.strings[offset:end].decode(errors="replace") if offset else ""
 
     def lost(self) -> dict[str, int]:
         """Return, for each table that was full, how many records did not fit."""

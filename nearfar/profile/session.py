@@ -20,6 +20,8 @@ from nearfar.profile.launch import Ended, Job, run
 from nearfar.profile.modules import instrumented_libraries
 from nearfar.profile.phases import PhaseTime, phase_times
 from nearfar.profile.run_file import ProcessFile, read_run
+from nearfar.profile.sources.compiled import Compiled
+from nearfar.profile.sources.source import Seen, Source
 
 LIVE_INTERVAL_US = 10_000
 """First interval between samples of live bytes; it doubles when the table is full."""
@@ -37,6 +39,7 @@ class Request:
     memory_bytes: int
     plain: Path | None = None
     size: dict[str, float] = field(default_factory=dict)
+    source: Source = field(default_factory=Compiled)
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class Gathered:
     message: str
     instrumented_in_plain: list[str]
     """Names of libraries that were instrumented in the plain runs too."""
+    seen: Seen = field(default_factory=Seen)
+    """What the source of accesses says besides."""
 
 
 def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
@@ -70,17 +75,17 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
     signal.signal(signal.SIGTERM, _interrupt)
     name = request.job.command[0]
     executable = program.find_executable(name)
-    program.check_instrumented(executable, has_plain=request.plain is not None)
     with _folder("nearfar-plain-", None) as twin_folder:
-        plain = program.plain_build(executable, request.plain, twin_folder)
+        plain = request.source.plain(executable, request.plain, twin_folder)
         say(f"run 1 of {request.repetitions + 1}: plain")
         runs = [_plain(request, plain)]
         twins = {path.name for path in twin_folder.iterdir()}
-        say(f"run 2 of {request.repetitions + 1}: instrumented")
+        compiled = request.source.name == Compiled.name
+        how = "instrumented" if compiled else f"under {request.source.name}"
+        say(f"run 2 of {request.repetitions + 1}: {how}")
         with _folder("nearfar-run-", _memory_folder()) as folder:
             control = _control(request, folder)
-            build = program.instrumented_build(executable)
-            ended = run(request.job, build.executable, build.environment, folder)
+            ended, seen = request.source.run(request.job, executable, plain, folder)
             instrumented = Run(ended, phase_times(control, ended))
             page = control.page
             files = read_run(folder)
@@ -94,7 +99,10 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
                 lost_marks=int(page.lost_marks),
                 lost_processes=int(page.lost_processes),
                 message=page.message.decode(errors="replace"),
-                instrumented_in_plain=_without_twin(request, executable, files, twins),
+                instrumented_in_plain=_without_twin(request, executable, files, twins)
+                if compiled
+                else [],
+                seen=seen,
             )
             control.close()
         _check_gathered(gathered, name)

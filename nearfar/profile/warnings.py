@@ -29,6 +29,22 @@ options do not explain it."""
 MUCH_UNKNOWN = 0.05
 """Share of misses in memory of which nothing is known that is worth a word."""
 
+_BUILD = "build with a smaller --nearfar-rate"
+_HOW_FINER = {
+    "compiled": (
+        _BUILD,
+        ", or what touches memory was not built by nearfar; --nearfar-rate=1 when building sees "
+        "every line",
+        _BUILD,
+    ),
+    "qemu": (
+        "give a smaller --rate",
+        "; --rate 1 sees every line",
+        "give a smaller --rate",
+    ),
+}
+"""By source: how to see more lines, for each of the three sentences that say it."""
+
 
 def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProfile) -> list[str]:
     """Return one sentence for each thing that limits what the profile says."""
@@ -37,7 +53,8 @@ def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProf
         *_tables(gathered, request),
         *_allocator(gathered, profile),
         *_precision(request, profile),
-        *_unseen(request, gathered, profile),
+        *(_unseen(request, gathered, profile) if request.source.name == "compiled" else []),
+        *gathered.seen.caveats,
         *_notes(gathered),
     ]
 
@@ -137,23 +154,19 @@ def _unseen(request: Request, gathered: Gathered, profile: WorkloadProfile) -> l
 
 def _precision(request: Request, profile: WorkloadProfile) -> list[str]:
     found: list[str] = []
+    finer, built, run_finer = _HOW_FINER[request.source.name]
     wanted, had = request.cache_bytes, profile.cache.size_bytes
     if abs(had - wanted) > 0.01 * wanted:
         found.append(
             f"the simulated cache is {format_bytes(had)} rather than {format_bytes(wanted)}: at "
-            f"rate {profile.sampling.rate} a smaller step is not possible; build with a smaller "
-            "--nearfar-rate"
+            f"rate {profile.sampling.rate} a smaller step is not possible; {finer}"
         )
     if not profile.sampling.sampled_accesses:
-        found.append(
-            "no sampled line was touched: the program computes only, or what touches memory was "
-            "not built by nearfar; --nearfar-rate=1 when building sees every line"
-        )
+        found.append(f"no sampled line was touched: the program computes only{built}")
     elif profile.sampling.relative_error > LARGE_ERROR:
         found.append(
             f"only {profile.sampling.sampled_misses} misses were sampled: totals are right to "
-            f"{profile.sampling.relative_error:.0%}; run longer or build with a smaller "
-            "--nearfar-rate"
+            f"{profile.sampling.relative_error:.0%}; run longer or {run_finer}"
         )
     near_ns = sum(phase.near_cpu_time_ns.value for phase in profile.phases)
     if near_ns < SHORT_RUN_NS:

@@ -1,0 +1,163 @@
+// libnearfar_guest.so: preloaded into an unmodified program that runs under QEMU, it reports what
+// the program allocates, maps and loads. The hooks are those of the profiling library; here is
+// what they call. In a program that QEMU does not run, a child that was exec'd, it does nothing.
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "profile/abi.h"
+#include "profile/qemu/guest/send.hpp"
+#include "profile/runtime/hooks.hpp"
+#include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/os.hpp"
+#include "profile/runtime/run_folder.hpp"
+#include "profile/runtime/runtime.hpp"
+
+extern "C" void* __libc_stack_end;
+
+namespace nearfar::profile {
+
+__thread Thread this_thread __attribute__((tls_model("initial-exec"))) = {};
+Runtime runtime;
+nf_ring* ring = nullptr;
+
+namespace {
+
+// Arguments and environment lie above the first frame: 128 KiB is a generous environment.
+constexpr std::uint64_t above_first_frame = 128 << 10;
+// Where the limit says "unlimited", and so does no thread's stack get larger.
+constexpr std::uint64_t largest_stack = 64ull << 20;
+
+nf_ring* map_ring() {
+  char path[path_size];
+  if (!run_folder_file(path, NF_RING_FILE)) return nullptr;
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return nullptr;
+  auto* mapped = static_cast<nf_ring*>(map_memory(sizeof(nf_ring), MAP_SHARED, file));
+  close(file);
+  return mapped;
+}
+
+bool plugin_answers(nf_ring& shared) {
+  const std::uint32_t before = __atomic_load_n(&shared.attached, __ATOMIC_RELAXED);
+  syscall(NF_RING_HELLO);
+  return __atomic_load_n(&shared.attached, __ATOMIC_RELAXED) != before;
+}
+
+unsigned log2_of(std::uint64_t mask) { return static_cast<unsigned>(__builtin_popcountll(mask)); }
+
+int find_own_code(dl_phdr_info* info, size_t, void*) {
+  const auto here = reinterpret_cast<std::uint64_t>(&find_own_code);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    const std::uint64_t begin = info->dlpi_addr + segment.p_vaddr;
+    if (segment.p_type != PT_LOAD || here < begin || here >= begin + segment.p_memsz) continue;
+    ring->own_begin = begin;
+    ring->own_end = begin + segment.p_memsz;
+    return 1;
+  }
+  return 0;
+}
+
+// The child's doings are not followed; its calls go straight to the real functions.
+void stop_in_child() {
+  runtime.active = false;
+  runtime.usual = false;
+}
+
+// After the hooks know glibc (priority 101), before the program's own constructors.
+__attribute__((constructor(102))) void begin() {
+  nf_ring* shared = map_ring();
+  if (shared == nullptr) return;
+  if (shared->magic != NF_RING_MAGIC || !plugin_answers(*shared)) {
+    release_memory(shared, sizeof *shared);
+    return;
+  }
+  ring = shared;
+  runtime.lines = sim::SampledLines(log2_of(ring->mask));
+  dl_iterate_phdr(find_own_code, nullptr);
+  pthread_atfork(nullptr, nullptr, stop_in_child);
+  {
+    Muted const muted;
+    map_modules();
+    rlimit limit{};
+    const bool known = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < largest_stack;
+    const auto top = reinterpret_cast<std::uint64_t>(__libc_stack_end) + above_first_frame;
+    send(NF_RING_STACK, {top - (known ? limit.rlim_cur : largest_stack), top});
+  }
+  __atomic_store_n(&runtime.active, true, __ATOMIC_RELEASE);
+  const bool usual =
+      runtime.lines.rate_log2() == sim::SampledLines::usual_rate_log2 && header_bytes != 0;
+  __atomic_store_n(&runtime.usual, usual, __ATOMIC_RELEASE);
+  __atomic_store_n(&ring->open, 1, __ATOMIC_RELEASE);
+}
+
+void send_stack(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, Call call) {
+  std::uint64_t frames[max_frames];
+  const unsigned depth = walk_stack(call, frames, max_frames);
+  send(kind, words, depth, frames);
+}
+
+}  // namespace
+
+void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t, Call call) {
+  Guard const guard;
+  if (!guard) return;
+  Muted const muted;
+  map_modules();
+  send_stack(NF_RING_ALLOCATED, {address, size}, call);
+}
+
+std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
+  Guard const guard;
+  if (!guard) return site_none;
+  Muted const muted;
+  send(NF_RING_FREED, {address, size});
+  return site_unknown;  // whose it was is known to whoever reads
+}
+
+void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
+  Guard const guard;
+  if (!guard || site == site_none) return;
+  Muted const muted;
+  send(NF_RING_KEPT, {address, size});
+}
+
+// What the C library touches itself is seen as any other code's accesses are.
+void block_cleared(std::uint64_t, std::uint64_t) {}
+void block_copied(std::uint64_t, std::uint64_t, std::uint64_t) {}
+
+void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,
+                  Call call) {
+  Guard const guard;
+  if (!guard) return;
+  Muted const muted;
+  send_stack(NF_RING_MAPPED, {address, size, accessible, text_of(path)}, call);
+}
+
+void range_unmapped(std::uint64_t address, std::uint64_t size) {
+  Guard const guard;
+  if (!guard) return;
+  Muted const muted;
+  send(NF_RING_UNMAPPED, {address, size});
+}
+
+void range_moved(std::uint64_t from, std::uint64_t from_size, std::uint64_t to,
+                 std::uint64_t to_size) {
+  Guard const guard;
+  if (!guard) return;
+  Muted const muted;
+  send(NF_RING_MOVED, {from, from_size, to, to_size});
+}
+
+void range_accessible(std::uint64_t address, std::uint64_t size) {
+  Guard const guard;
+  if (!guard) return;
+  Muted const muted;
+  send(NF_RING_ACCESSIBLE, {address, size});
+}
+
+}  // namespace nearfar::profile

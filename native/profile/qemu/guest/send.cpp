@@ -1,0 +1,52 @@
+#include "profile/qemu/guest/send.hpp"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "profile/runtime/thread.hpp"
+
+namespace nearfar::profile {
+
+Muted::Muted() {
+  if (this_thread.id == 0) this_thread.id = static_cast<std::uint32_t>(gettid());
+  mute_ = &ring->muted[this_thread.id % NF_RING_MUTES];
+  __atomic_store_n(mute_, 1, __ATOMIC_SEQ_CST);
+}
+
+Muted::~Muted() { __atomic_store_n(mute_, 0, __ATOMIC_SEQ_CST); }
+
+void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, unsigned depth,
+          const std::uint64_t* frames) {
+  std::uint64_t place = 0;
+  nf_ring_event* event = nf_ring_take(ring, &place);
+  if (event == nullptr) return;
+  event->kind = kind;
+  event->thread = this_thread.id;
+  unsigned at = 0;
+  for (const std::uint64_t word : words) event->words[at++] = word;
+  if (frames != nullptr) {
+    event->words[at++] = depth;
+    for (unsigned i = 0; i < depth; ++i) event->words[at++] = frames[i];
+  }
+  nf_ring_publish(event, place);
+}
+
+std::uint64_t text_of(const char* text) {
+  if (text == nullptr || *text == '\0') return 0;
+  const auto size = static_cast<std::uint32_t>(strlen(text)) + 1;
+  if (__atomic_load_n(&ring->text_used, __ATOMIC_RELAXED) + size > NF_RING_TEXT) return 0;
+  const std::uint32_t place = __atomic_fetch_add(&ring->text_used, size, __ATOMIC_RELAXED);
+  if (place + size > NF_RING_TEXT) return 0;
+  memcpy(ring->text + place, text, size);
+  return place;
+}
+
+void drain() {
+  const std::uint64_t sent = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+  while (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < sent) {
+    if (__atomic_load_n(&ring->closed, __ATOMIC_RELAXED)) return;
+    sched_yield();
+  }
+}
+
+}  // namespace nearfar::profile

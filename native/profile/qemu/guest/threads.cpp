@@ -1,0 +1,87 @@
+// Where the stacks of new threads are, and phases: what the profiling library learns from inside.
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "nearfar/mark.h"
+#include "profile/qemu/guest/send.hpp"
+#include "profile/runtime/control.h"
+#include "profile/runtime/hooks.hpp"
+#include "profile/runtime/run_folder.hpp"
+#include "profile/runtime/runtime.hpp"
+
+using namespace nearfar::profile;
+
+namespace {
+
+struct Start {
+  void* (*function)(void*);
+  void* argument;
+};
+
+void tell_stack() {
+  Guard const guard;
+  Muted const muted;
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+  void* begin = nullptr;
+  size_t size = 0;
+  pthread_attr_getstack(&attributes, &begin, &size);
+  pthread_attr_destroy(&attributes);
+  const auto bottom = reinterpret_cast<std::uint64_t>(begin);
+  send(NF_RING_STACK, {bottom, bottom + size});
+}
+
+void* started(void* data) {
+  auto* start = static_cast<Start*>(data);
+  const Start copy = *start;
+  real.free(start);
+  if (active()) tell_stack();
+  return copy.function(copy.argument);
+}
+
+nf_control* control() {
+  static nf_control* mapped = nullptr;
+  static bool tried = false;
+  if (!tried) {
+    tried = true;
+    char path[path_size];
+    if (run_folder_file(path, "control")) mapped = nf_control_open(path);
+  }
+  return mapped;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+                   void* argument) noexcept {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static Create const create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+  if (!active()) return create(thread, attributes, function, argument);
+  auto* start = static_cast<Start*>(real.malloc(sizeof(Start)));
+  if (start == nullptr) return EAGAIN;
+  *start = {function, argument};
+  const int error = create(thread, attributes, started, start);
+  if (error != 0) real.free(start);
+  return error;
+}
+
+void nearfar_phase_begin(const char* name) {
+  nf_control* shared = control();
+  if (shared == nullptr) return;
+  if (active()) drain();  // what came before belongs to the phase before
+  nf_control_begin(shared, getpid(), name);
+}
+
+void nearfar_phase_end(const char* name, double operations) {
+  nf_control* shared = control();
+  if (shared == nullptr) return;
+  if (active()) drain();
+  nf_control_end(shared, getpid(), name, operations);
+}
+}
+#pragma GCC visibility pop

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * A plugin of QEMU's user-mode emulator that reports a program's accesses to sampled lines.
+ *
+ * It is a program part of its own: QEMU loads it, and what it finds goes through a shared file
+ * (ring.h) to another process. QEMU's plugin interface is under GPL-2.0-or-later, and so is this
+ * file; no other part of nearfar is linked into it, and it is linked into none.
+ *
+ * Debian's qemu-user has no header to go with it. These are the declarations of interface version
+ * 1 (QEMU 4.2 to 8.2) that are needed here.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "profile/qemu/ring.h"
+
+typedef uint64_t qemu_plugin_id_t;
+typedef uint32_t qemu_plugin_meminfo_t;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+typedef struct {
+  const char* target_name;
+  struct {
+    int min;
+    int cur;
+  } version;
+  bool system_emulation;
+} qemu_info_t;
+enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
+enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
+
+typedef void (*qemu_plugin_simple_cb_t)(qemu_plugin_id_t);
+typedef void (*qemu_plugin_vcpu_simple_cb_t)(qemu_plugin_id_t, unsigned);
+typedef void (*qemu_plugin_vcpu_tb_trans_cb_t)(qemu_plugin_id_t, struct qemu_plugin_tb*);
+typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned, qemu_plugin_meminfo_t, uint64_t, void*);
+typedef void (*qemu_plugin_vcpu_syscall_cb_t)(qemu_plugin_id_t, unsigned, int64_t, uint64_t,
+                                              uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                                              uint64_t, uint64_t);
+
+void qemu_plugin_reset(qemu_plugin_id_t, qemu_plugin_simple_cb_t);
+void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t, qemu_plugin_vcpu_simple_cb_t);
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, qemu_plugin_vcpu_tb_trans_cb_t);
+void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t, qemu_plugin_vcpu_syscall_cb_t);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn*, qemu_plugin_vcpu_mem_cb_t,
+                                      enum qemu_plugin_cb_flags, enum qemu_plugin_mem_rw, void*);
+void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb*, enum qemu_plugin_op, void*,
+                                              uint64_t);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb*);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb*);
+struct qemu_plugin_insn* qemu_plugin_tb_get_insn(const struct qemu_plugin_tb*, size_t);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn*);
+unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t);
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t);
+
+#define EXPORTED __attribute__((visibility("default")))
+EXPORTED int qemu_plugin_version = 1;
+EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count,
+                                 char** words);
+
+/* An instruction, kept for as long as the program runs: QEMU may translate it again. */
+struct place {
+  uint64_t instruction;
+  uint64_t block;
+};
+
+static struct nf_ring* ring;
+static qemu_plugin_id_t self;
+/* In a fork's child, whose copy of this plugin must not write into its parent's ring. */
+static bool silent;
+static bool resetting;
+static __thread uint32_t thread_number;
+
+static uint32_t thread(void) {
+  if (thread_number == 0) thread_number = (uint32_t)gettid();
+  return thread_number;
+}
+
+static void count_only(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
+  (void)id;
+  qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &ring->instructions,
+                                           qemu_plugin_tb_n_insns(block));
+}
+
+static void after_reset(qemu_plugin_id_t id) {
+  qemu_plugin_register_vcpu_tb_trans_cb(id, count_only);
+}
+
+static void report(uint64_t address, const struct place* place, qemu_plugin_meminfo_t info) {
+  if (silent || !__atomic_load_n(&ring->open, __ATOMIC_RELAXED)) return;
+  if (!__atomic_load_n(&ring->sampling, __ATOMIC_RELAXED)) {
+    /* Translates everything anew, without a call at each access: many times faster. */
+    if (!__atomic_exchange_n(&resetting, true, __ATOMIC_RELAXED)) {
+      qemu_plugin_reset(self, after_reset);
+    }
+    return;
+  }
+  if (__atomic_load_n(&ring->muted[thread() % NF_RING_MUTES], __ATOMIC_RELAXED)) return;
+  uint64_t number = 0;
+  struct nf_ring_event* event = nf_ring_take(ring, &number);
+  if (event == NULL) return;
+  event->kind = NF_RING_ACCESS;
+  event->thread = thread();
+  event->words[0] = address;
+  event->words[1] = place->instruction;
+  event->words[2] = place->block;
+  event->words[3] = qemu_plugin_mem_is_store(info);
+  event->words[4] = 1ull << qemu_plugin_mem_size_shift(info);
+  nf_ring_publish(event, number);
+}
+
+static bool sampled(uint64_t address) {
+  return (((((address >> 12) * ring->multiplier) >> ring->shift) ^ address) & ring->mask) == 0;
+}
+
+static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void* place) {
+  (void)cpu;
+  if (__builtin_expect(sampled(address), 0)) report(address, place, info);
+  /* The widest access has 16 bytes, so only the last of a line's can reach into the next line. */
+  if (__builtin_expect((address & 63) > 48, 0)) {
+    const uint64_t last = address + (1ull << qemu_plugin_mem_size_shift(info)) - 1;
+    if ((last ^ address) >> 6 != 0 && sampled(last)) report(last & ~63ull, place, info);
+  }
+}
+
+static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
+  count_only(id, block);
+  const uint64_t begin = qemu_plugin_tb_vaddr(block);
+  if (begin >= ring->own_begin && begin < ring->own_end) return;
+  const size_t count = qemu_plugin_tb_n_insns(block);
+  struct place* places = malloc(count * sizeof *places);
+  if (places == NULL) return;
+  for (size_t i = 0; i < count; ++i) {
+    struct qemu_plugin_insn* instruction = qemu_plugin_tb_get_insn(block, i);
+    places[i].instruction = qemu_plugin_insn_vaddr(instruction);
+    places[i].block = begin;
+    qemu_plugin_register_vcpu_mem_cb(instruction, on_access, QEMU_PLUGIN_CB_NO_REGS,
+                                     QEMU_PLUGIN_MEM_RW, &places[i]);
+  }
+}
+
+static void on_call(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1, uint64_t a2,
+                    uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8) {
+  (void)id, (void)cpu, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7;
+  (void)a8;
+  if (number == NF_RING_HELLO && !silent) __atomic_fetch_add(&ring->attached, 1, __ATOMIC_RELAXED);
+}
+
+static void on_thread(qemu_plugin_id_t id, unsigned cpu) {
+  (void)id, (void)cpu;
+  if (!silent) __atomic_fetch_add(&ring->threads, 1, __ATOMIC_RELAXED);
+}
+
+static void before_fork(void) {
+  if (!silent) __atomic_fetch_add(&ring->forks, 1, __ATOMIC_RELAXED);
+}
+
+/* What is already translated goes on counting and testing: on memory of its own, which lets no
+ * access pass. */
+static void in_child(void) {
+  silent = true;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+  if (mmap(ring, sizeof *ring, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) _exit(127);
+  ring->mask = UINT64_MAX;
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count, char** words) {
+  (void)count, (void)words;
+  const char* folder = getenv("NEARFAR_RUN_DIR");
+  char path[512];
+  if (folder == NULL || info->system_emulation) return 1;
+  snprintf(path, sizeof path, "%s/%s", folder, NF_RING_FILE);
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return 1;
+  void* memory = mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (memory == MAP_FAILED) return 1;
+  ring = memory;
+  if (ring->magic != NF_RING_MAGIC) return 1;
+  self = id;
+  pthread_atfork(before_fork, NULL, in_child);
+  qemu_plugin_register_vcpu_init_cb(id, on_thread);
+  qemu_plugin_register_vcpu_syscall_cb(id, on_call);
+  qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+  return 0;
+}

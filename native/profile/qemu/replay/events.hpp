@@ -1,0 +1,13 @@
+// One event of the ring at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "profile/qemu/ring.h"
+
+namespace nearfar::profile {
+
+void handle(const nf_ring& ring, const nf_ring_event& event);
+const char* path_at(const nf_ring& ring, std::uint64_t place);
+
+}  // namespace nearfar::profile

@@ -1,0 +1,220 @@
+#include "profile/qemu/replay/replay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profile/abi.h"
+#include "profile/qemu/replay/events.hpp"
+#include "profile/qemu/replay/instructions.hpp"
+#include "profile/runtime/live.hpp"
+#include "profile/runtime/os.hpp"
+#include "profile/runtime/reuse.hpp"
+#include "profile/runtime/run_folder.hpp"
+#include "profile/runtime/runtime.hpp"
+
+namespace nearfar::profile {
+
+__thread Thread this_thread __attribute__((tls_model("initial-exec"))) = {};
+Runtime runtime;
+
+void meet_new_thread() { this_thread.id = static_cast<std::uint32_t>(gettid()); }
+
+}  // namespace nearfar::profile
+
+namespace {
+
+using namespace nearfar::profile;
+namespace sim = nearfar::sim;
+
+const std::uint32_t no_phase = 0;
+nf_ring* ring = nullptr;
+std::uint64_t sample_ns = 0;
+std::uint64_t sampling_began_ns = 0;
+std::uint64_t instructions_seen = 0;
+nf_replay_facts facts;
+bool stop = false;
+
+std::uint64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+int make_ring(std::uint32_t rate_log2, bool open_now) {
+  char path[path_size];
+  if (!run_folder_file(path, NF_RING_FILE)) return ENAMETOOLONG;
+  const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return errno;
+  // Room now, or a full disk would later be a SIGBUS in the program.
+  int error = posix_fallocate(file, 0, sizeof(nf_ring));
+  if (error == 0) {
+    ring = static_cast<nf_ring*>(map_memory(sizeof(nf_ring), MAP_SHARED, file));
+    if (ring == nullptr) error = errno;
+  }
+  close(file);
+  if (error != 0) return error;
+  for (std::uint64_t i = 0; i < NF_RING_EVENTS; ++i) ring->events[i].turn = i;
+  ring->mask = NF_FILTER_MASK(rate_log2);
+  ring->multiplier = NF_HASH_MULTIPLIER;
+  ring->shift = NF_HASH_SHIFT;
+  ring->sampling = 1;
+  ring->open = open_now ? 1 : 0;
+  ring->text_used = 1;  // place 0 is no text
+  ring->magic = NF_RING_MAGIC;
+  return 0;
+}
+
+int make_runtime(unsigned rate_log2) {
+  char path[path_size];
+  if (!run_folder_file(path, "control")) return ENAMETOOLONG;
+  runtime = Runtime();
+  runtime.control = nf_control_open(path);
+  if (runtime.control == nullptr) return errno;
+  nf_phase_word = &runtime.control->slots[0].phase;
+  nf_counting_word = &runtime.control->counting;
+  runtime.lines = sim::SampledLines(rate_log2);
+  char message[sizeof runtime.control->message] = "";
+  runtime.header = create_process_file(runtime.control->memory_bytes, message, sizeof message);
+  if (runtime.header == nullptr) return errno != 0 ? errno : ENOSPC;
+  ProcessHeader& header = *runtime.header;
+  header.rate_log2 = rate_log2;
+  const auto geometry = sim::CacheGeometry::of(nearfar::Bytes{runtime.control->cache_bytes},
+                                               runtime.control->cache_ways, rate_log2);
+  void* ways = reserve_memory(geometry.lines() * sizeof(sim::LineWord));
+  if (ways == nullptr || !runtime.shadow.reserve(runtime.lines) || !runtime.regions.reserve() ||
+      !reserve_reuse()) {
+    return ENOMEM;
+  }
+  runtime.cache = sim::LruCache(geometry, static_cast<sim::LineWord*>(ways));
+  header.cache_sets = geometry.sets;
+  header.cache_ways = geometry.ways;
+  runtime.strings.attach(header);
+  runtime.sites.attach(header, header.sites);
+  runtime.instructions.attach(header, header.instructions);
+  runtime.counters.attach(header, header.counters);
+  runtime.curves.attach(header, header.curves);
+  const ObjectKind kinds[first_free_site] = {ObjectKind::unknown, ObjectKind::heap,
+                                             ObjectKind::unknown, ObjectKind::stack};
+  for (std::uint32_t site = 0; site < first_free_site; ++site) {
+    runtime.sites.find_or_add(site + 1, thread_id(),
+                              [&](SiteRecord& record) { record.kind = kinds[site]; });
+  }
+  return 0;
+}
+
+// Gives the instructions executed since the last look to the phase that is current.
+void attribute_instructions() {
+  const std::uint64_t now = __atomic_load_n(&ring->instructions, __ATOMIC_RELAXED);
+  if (now <= instructions_seen) return;
+  const std::uint32_t phase = nf_current_phase();
+  facts.instructions[phase] += now - instructions_seen;
+  if (ring->sampling != 0) facts.sampled[phase] += now - instructions_seen;
+  instructions_seen = now;
+}
+
+void end_sampling_in_time() {
+  if (sample_ns == 0 || ring->sampling == 0 || *nf_counting_word == 0 || ring->open == 0) return;
+  const std::uint64_t now = now_ns();
+  if (sampling_began_ns == 0) sampling_began_ns = now;
+  if (now - sampling_began_ns < sample_ns) return;
+  facts.sampled_to_the_end = 0;
+  __atomic_store_n(&ring->sampling, 0, __ATOMIC_RELEASE);
+}
+
+// Handles what there is, up to so many; false if there was nothing.
+bool read_some(unsigned most) {
+  const std::uint64_t begin = ring->tail;
+  std::uint64_t at = begin;
+  for (; at < begin + most; ++at) {
+    nf_ring_event& event = ring->events[at % NF_RING_EVENTS];
+    if (__atomic_load_n(&event.turn, __ATOMIC_ACQUIRE) != at + 1) break;
+    handle(*ring, event);
+    __atomic_store_n(&event.turn, at + NF_RING_EVENTS, __ATOMIC_RELEASE);
+    __atomic_store_n(&ring->tail, at + 1, __ATOMIC_RELEASE);
+  }
+  return at != begin;
+}
+
+}  // namespace
+
+const std::uint32_t* nf_phase_word = &no_phase;
+const std::uint32_t* nf_counting_word = &no_phase;
+
+int nf_replay_open(const char* folder, std::uint32_t rate_log2, std::uint64_t sample,
+                   int accesses_from_start) {
+  if (setenv(run_folder_variable, folder, 1) != 0) return errno;
+  int error = make_runtime(rate_log2);
+  if (error == 0) error = make_ring(rate_log2, accesses_from_start != 0);
+  unsetenv(run_folder_variable);
+  if (error != 0) return error;
+  sample_ns = sample;
+  sampling_began_ns = 0;
+  instructions_seen = 0;
+  facts = {};
+  facts.sampled_to_the_end = 1;
+  stop = false;
+  forget_instructions();
+  forget_sequences();
+  restart_live();
+  runtime.active = true;
+  return 0;
+}
+
+void nf_replay_module(std::uint64_t begin, std::uint64_t end, const char* path) {
+  nf_ring_event event{};
+  const std::uint32_t place = ring->text_used;
+  const std::size_t size = strlen(path) + 1;
+  if (place + size > NF_RING_TEXT) return;
+  memcpy(ring->text + place, path, size);
+  ring->text_used += static_cast<std::uint32_t>(size);
+  event.kind = NF_RING_MODULE;
+  event.words[1] = begin;
+  event.words[2] = end;
+  event.words[3] = place;
+  handle(*ring, event);
+  event.kind = NF_RING_SEGMENT;
+  event.words[0] = begin;
+  event.words[1] = end - begin;
+  event.words[2] = place;
+  event.words[3] = 0;
+  handle(*ring, event);
+}
+
+void nf_replay_run() {
+  meet_new_thread();
+  // Long enough that an idle program costs little, short beside any phase.
+  constexpr timespec pause{0, 100'000};
+  constexpr unsigned between_looks = 256;
+  for (;;) {
+    const bool last = __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
+    const bool found = read_some(between_looks);
+    attribute_instructions();
+    end_sampling_in_time();
+    if (!found && last) break;
+    if (!found) nanosleep(&pause, nullptr);
+  }
+  runtime.header->threads = ring->threads;
+}
+
+void nf_replay_stop() { __atomic_store_n(&stop, true, __ATOMIC_RELEASE); }
+
+void nf_replay_close() {
+  if (ring == nullptr) return;
+  __atomic_store_n(&ring->closed, 1, __ATOMIC_RELEASE);
+  facts.attached = ring->attached;
+  facts.forks = ring->forks;
+  release_memory(ring, sizeof *ring);
+  ring = nullptr;
+  nf_phase_word = &no_phase;
+  nf_counting_word = &no_phase;
+  nf_control_close(runtime.control);
+  runtime.control = nullptr;
+  runtime.active = false;
+}
+
+void nf_replay_read_facts(nf_replay_facts* wanted) { *wanted = facts; }

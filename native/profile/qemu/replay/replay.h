@@ -1,0 +1,40 @@
+/* libnearfar_replay.so: makes the ring, reads it while the program runs, and leaves the same file
+ * `process.PID.N` in the run folder as an instrumented program does. One at a time per process.
+ * nearfar/profile/sources/replay.py calls it. */
+#ifndef NEARFAR_PROFILE_QEMU_REPLAY_H
+#define NEARFAR_PROFILE_QEMU_REPLAY_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* 0, or an errno. `folder` holds a control file. Sampling ends `sample_ns` after counting began
+ * (0: never). `accesses_from_start`: the program preloads nothing, so nothing else begins it. */
+int nf_replay_open(const char* folder, uint32_t rate_log2, uint64_t sample_ns,
+                   int accesses_from_start);
+/* Tells of a file that lies at its own addresses, where the program cannot. */
+void nf_replay_module(uint64_t begin, uint64_t end, const char* path);
+/* Reads until nf_replay_stop, called by another thread when the program has ended. */
+void nf_replay_run(void);
+void nf_replay_stop(void);
+void nf_replay_close(void);
+
+/* What the plugin said besides. */
+struct nf_replay_facts {
+  uint32_t attached; /* 0: the program never preloaded the library */
+  uint32_t forks;
+  uint32_t sampled_to_the_end; /* 0: the time for sampling was over before the program was */
+  uint32_t reserved;
+  uint64_t instructions[256]; /* executed, by phase */
+  uint64_t sampled[256];      /* of these, while accesses were looked at */
+};
+void nf_replay_read_facts(struct nf_replay_facts* facts);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

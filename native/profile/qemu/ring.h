@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later
+ *
+ * How an unmodified program under QEMU tells nearfar what it does: a ring of events in the run
+ * folder's file `ring`. Three write or read it, each a part of its own:
+ *
+ *   plugin.c   inside QEMU, reports accesses to sampled lines (GPL, as its interface demands);
+ *   guest/     preloaded into the program, reports what it allocates and where its files are;
+ *   replay/    inside `nearfar profile`, simulates what the two report.
+ *
+ * Any number of threads write, one reads. A writer takes the next place, waits until it is free,
+ * fills it and publishes it by its `turn`; so events are read in the order of places taken.
+ * nearfar/profile/sources/ring.py knows the first fields. Addresses are the program's.
+ */
+#ifndef NEARFAR_PROFILE_QEMU_RING_H
+#define NEARFAR_PROFILE_QEMU_RING_H
+
+#include <sched.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NF_RING_FILE "ring"
+#define NF_RING_MAGIC 0x31474E4952464E00ull /* "\0NFRING1" */
+/* A call number that no kernel knows: the program's way to ask whether the plugin is there. */
+#define NF_RING_HELLO 0x4E460001l
+/* 40 ms of the sampled accesses of a program that does nothing else. */
+#define NF_RING_EVENTS (1u << 15)
+/* Paths of mapped files; some thousands. */
+#define NF_RING_TEXT (1u << 20)
+#define NF_RING_FRAMES 8
+/* Threads whose accesses are not reported for a moment, by their number's low bits. */
+#define NF_RING_MUTES 4096u
+
+enum nf_ring_kind {
+  NF_RING_ACCESS = 1, /* address, instruction, block of instructions, is_store, bytes */
+  NF_RING_ALLOCATED,  /* address, bytes, depth, frames */
+  NF_RING_FREED,      /* address, bytes */
+  NF_RING_KEPT,       /* address, bytes: the free before did not happen */
+  NF_RING_MAPPED,     /* address, bytes, accessible, path, depth, frames */
+  NF_RING_UNMAPPED,   /* address, bytes */
+  NF_RING_MOVED,      /* from, bytes, to, bytes */
+  NF_RING_ACCESSIBLE, /* address, bytes */
+  NF_RING_MODULE,     /* load bias, begin, end, path */
+  NF_RING_SEGMENT,    /* address, bytes, path, is_code */
+  NF_RING_STACK       /* begin, end */
+};
+
+struct nf_ring_event {
+  uint64_t turn; /* place: free for it; place + 1: holds its event */
+  uint32_t kind;
+  uint32_t thread;
+  uint64_t words[14];
+};
+
+struct nf_ring {
+  uint64_t magic;
+  uint32_t sampling;     /* 1 until enough was seen */
+  uint32_t closed;       /* 1: nobody reads any more; events are dropped */
+  uint32_t attached;     /* hellos that the plugin heard */
+  uint32_t open;         /* 1: accesses are reported */
+  uint32_t forks;        /* children, which are not followed */
+  uint32_t threads;      /* that the program started */
+  uint64_t instructions; /* executed so far, nearly: threads may lose each other's */
+  /* An access is reported if ((((a >> 12) * multiplier) >> shift) ^ a) & mask is 0. */
+  uint64_t mask;
+  uint64_t multiplier;
+  uint64_t shift;
+  uint64_t own_begin; /* code of the preloaded library, which is not looked at */
+  uint64_t own_end;
+  uint32_t text_used;
+  uint64_t head __attribute__((aligned(64)));
+  uint64_t tail __attribute__((aligned(64)));
+  uint8_t muted[NF_RING_MUTES] __attribute__((aligned(64)));
+  char text[NF_RING_TEXT];
+  struct nf_ring_event events[NF_RING_EVENTS] __attribute__((aligned(64)));
+};
+
+/* A free place, or null if nobody reads. To be followed by nf_ring_publish. */
+static inline struct nf_ring_event* nf_ring_take(struct nf_ring* ring, uint64_t* place) {
+  *place = __atomic_fetch_add(&ring->head, 1, __ATOMIC_RELAXED);
+  struct nf_ring_event* event = &ring->events[*place % NF_RING_EVENTS];
+  while (__atomic_load_n(&event->turn, __ATOMIC_ACQUIRE) != *place) {
+    if (__atomic_load_n(&ring->closed, __ATOMIC_RELAXED)) return (struct nf_ring_event*)0;
+    sched_yield();
+  }
+  return event;
+}
+
+static inline void nf_ring_publish(struct nf_ring_event* event, uint64_t place) {
+  __atomic_store_n(&event->turn, place + 1, __ATOMIC_RELEASE);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+"""Which source a profile is taken from, where the command line leaves it open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from nearfar.base.errors import CommandError
+from nearfar.profile import program
+from nearfar.profile.compiler import twin
+from nearfar.profile.sources import emulator
+from nearfar.profile.sources.compiled import Compiled
+from nearfar.profile.sources.qemu import Qemu
+from nearfar.profile.sources.source import Source
+
+USUAL_RATE = 64
+"""One line of every page: what `nearfar cc` takes, for the same reasons."""
+MOST_RATE = 4096
+"""Beyond, even a program of many gigabytes has too few sampled lines."""
+
+
+def choose(
+    *,
+    name: str | None,
+    executable: Path,
+    has_plain: bool,
+    sample_s: float,
+    rate: int | None,
+    say: Callable[[str], None],
+) -> Source:
+    """Return the source called `name`, or the best there is for the program.
+
+    What is instrumented reports itself. Anything else runs under QEMU if that is installed.
+    """
+    if name is None:
+        if has_plain or twin.is_instrumented(executable):
+            name = Compiled.name
+        else:
+            program.check_program(executable)
+            if not emulator.installed():
+                raise CommandError(
+                    f"{executable} is not instrumented; {program.HOW_TO_BUILD}, or install QEMU "
+                    f"to profile it as it is ({emulator.HOW_TO_INSTALL})"
+                )
+            say(
+                f"{executable.name} is not instrumented: taking the first {sample_s:g} s of it "
+                f"under QEMU; for all of it, faster, {program.HOW_TO_BUILD}"
+            )
+            name = Qemu.name
+    if name == Compiled.name:
+        if rate is not None:
+            raise CommandError("--rate is for --source qemu; nearfar cc takes --nearfar-rate")
+        return Compiled()
+    return Qemu(sample_s, _log2(USUAL_RATE if rate is None else rate))
+
+
+def _log2(rate: int) -> int:
+    if not 1 <= rate <= MOST_RATE or rate & (rate - 1):
+        raise CommandError(f"--rate must be a power of two from 1 to {MOST_RATE}, not {rate}")
+    return round(math.log2(rate))

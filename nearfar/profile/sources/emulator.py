@@ -1,0 +1,90 @@
+"""Finds QEMU's user-mode emulator and says what it cannot run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import CommandError, ExitCode
+
+NAME = "qemu-x86_64"
+PACKAGE = "qemu-user"
+FIRST_VERSION, LAST_VERSION = (4, 2), (8, 2)
+"""QEMU versions with version 1 of the plugin interface, which plugin.c declares."""
+
+HOW_TO_INSTALL = f"apt-get install {PACKAGE}"
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """An emulator that takes plugins."""
+
+    path: Path
+    version: str
+    """Such as 7.2."""
+
+
+def installed() -> bool:
+    """Tell whether there is an emulator at all."""
+    return shutil.which(NAME) is not None
+
+
+def find() -> Emulator:
+    """Return the emulator, or say what to install."""
+    found = shutil.which(NAME)
+    if found is None:
+        raise CommandError(
+            f"{NAME} is not installed, and it is what watches an unmodified program: "
+            f"{HOW_TO_INSTALL}",
+            ExitCode.MACHINE_LACKS,
+        )
+    answer = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+    match = re.search(r"version (\d+)\.(\d+)", answer.stdout)
+    if match is None:
+        raise CommandError(f"{found} does not say its version", ExitCode.MACHINE_LACKS)
+    version = (int(match[1]), int(match[2]))
+    usage = subprocess.run([found, "--help"], capture_output=True, text=True, check=False)
+    if not FIRST_VERSION <= version <= LAST_VERSION or "-plugin" not in usage.stdout:
+        raise CommandError(
+            f"{found} is QEMU {match[1]}.{match[2]}, whose plugins nearfar does not know: it needs "
+            "4.2 to 8.2, built with plugins (Debian 12's is)",
+            ExitCode.MACHINE_LACKS,
+        )
+    return Emulator(Path(found), f"{match[1]}.{match[2]}")
+
+
+@dataclass(frozen=True)
+class ProgramFile:
+    """What an ELF file's headers say of how it is run."""
+
+    is_static: bool
+    """No loader runs it, so nothing can be preloaded into it."""
+    begin: int
+    """Where its segments lie, if it lies at its own addresses; 0 and 0 otherwise."""
+    end: int
+
+
+_HEADER = struct.Struct("<16sHHIQQQIHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_X86_64, _EXECUTABLE, _LOAD, _INTERPRETER = 62, 2, 1, 3
+
+
+def program_file(path: Path) -> ProgramFile:
+    """Read an ELF file's headers; refuse what the emulator does not run."""
+    with path.open("rb") as file:
+        head = file.read(_HEADER.size)
+        if len(head) < _HEADER.size or head[4] != 2 or _HEADER.unpack(head)[2] != _X86_64:
+            raise CommandError(f"{path} is not a 64-bit x86 program, and only these can be watched")
+        words = _HEADER.unpack(head)
+        kind, table, size, count = words[1], words[5], words[9], words[10]
+        file.seek(table)
+        rows = [_SEGMENT.unpack(file.read(size)[: _SEGMENT.size]) for _ in range(count)]
+    is_static = not any(row[0] == _INTERPRETER for row in rows)
+    loads = [row for row in rows if row[0] == _LOAD]
+    if kind != _EXECUTABLE or not loads:
+        return ProgramFile(is_static, 0, 0)
+    return ProgramFile(is_static, min(r[3] for r in loads), max(r[3] + r[6] for r in loads))

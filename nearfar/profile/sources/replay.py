@@ -1,0 +1,78 @@
+"""libnearfar_replay.so: simulates what plugin and preloaded library report, while they do.
+
+The interface is that of native/profile/qemu/replay/replay.h.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.native_files import native_file
+
+PHASES = 256
+
+
+class Facts(ctypes.Structure):
+    """struct nf_replay_facts."""
+
+    _fields_ = (
+        ("attached", ctypes.c_uint32),
+        ("forks", ctypes.c_uint32),
+        ("sampled_to_the_end", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
+        ("instructions", ctypes.c_uint64 * PHASES),
+        ("sampled", ctypes.c_uint64 * PHASES),
+    )
+
+
+class Replay:
+    """The reader of one run's events."""
+
+    def __init__(
+        self, folder: Path, rate_log2: int, sample_s: float, accesses_from_start: bool
+    ) -> None:
+        """Make the ring and the tables in the run folder."""
+        self._library = ctypes.CDLL(str(native_file("libnearfar_replay.so")))
+        self._library.nf_replay_open.argtypes = [
+            ctypes.c_char_p,
+            ctypes.c_uint32,
+            ctypes.c_uint64,
+            ctypes.c_int,
+        ]
+        self._library.nf_replay_module.argtypes = [
+            ctypes.c_uint64,
+            ctypes.c_uint64,
+            ctypes.c_char_p,
+        ]
+        error = self._library.nf_replay_open(
+            os.fsencode(folder), rate_log2, round(sample_s * 1e9), int(accesses_from_start)
+        )
+        if error:
+            raise CommandError(
+                f"the tables of the run in {folder} could not be made: {os.strerror(error)}",
+                ExitCode.MACHINE_LACKS,
+            )
+        self.facts = Facts()
+
+    def tell_module(self, begin: int, end: int, path: Path) -> None:
+        """Say where a file lies that the program itself cannot tell of."""
+        self._library.nf_replay_module(begin, end, os.fsencode(path))
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Read what is reported while the body runs, and to its end."""
+        thread = threading.Thread(target=self._library.nf_replay_run, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._library.nf_replay_stop()
+            thread.join()
+            self._library.nf_replay_close()
+            self._library.nf_replay_read_facts(ctypes.byref(self.facts))
