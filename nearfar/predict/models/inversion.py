@@ -20,6 +20,8 @@ curve at that k gives what a miss will cost. Beside it:
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from nearfar.documents.prediction import Bound
@@ -134,10 +136,14 @@ class Inversion(Model):
         `scale`. The far figure is off alike only as far as both memories are: the slower the
         far memory, the less its limit has to do with what held near memory back when measured.
         """
+        return np.asarray(moved.all_lines * self._far_limit)
+
+    @cached_property
+    def _far_limit(self) -> float:
         near = self._part(self.total, self.near)
         far = self._part(self.total, self.far)
         slower = max(1.0, float(far.all_lines) / max(float(near.all_lines), 1e-9))
-        return np.asarray(moved.all_lines * self._why.scale ** (1.0 / slower))
+        return float(self._why.scale ** (1.0 / slower))
 
     def _fixed_point(self, moved: Array, parts: list[Part], load: LoadedFactor) -> Array:
         """Return the time at which latency and drawn bandwidth agree.
