@@ -196,16 +196,19 @@ NB_MODULE(_measure, m) {
       .def_ro("iterations", &Timing::iterations)
       .def_ro("beside", &Timing::beside)
       .def_prop_ro("loops_ns", [](const Timing& timing) { return timing.in_loops.count; })
+      .def_ro("switches", &Timing::switches)
       .def_ro("disturbed", &Timing::disturbed);
   m.def(
       "time_alone",
       [](const Worker& worker, std::uint64_t iterations, std::uint64_t warm_up, double least_ns,
-         const std::vector<Worker>& beside) {
-        return time_alone(worker, iterations, warm_up, {least_ns}, beside);
+         const std::vector<Worker>& beside, std::uint64_t pass_iterations) {
+        return time_alone(worker, iterations, {warm_up, pass_iterations}, {least_ns}, beside);
       },
       "worker"_a, "iterations"_a, "warm_up"_a, "least_ns"_a = 0.0,
-      "beside"_a = std::vector<Worker>{}, nb::call_guard<nb::gil_scoped_release>(),
-      "ns per iteration on one CPU, and what others drew meanwhile.");
+      "beside"_a = std::vector<Worker>{}, "pass_iterations"_a = 0,
+      nb::call_guard<nb::gil_scoped_release>(),
+      "ns per iteration on one CPU, and what others drew meanwhile. With pass_iterations the\n"
+      "warm-up ends early once a pass takes as long as the one before.");
   m.def(
       "time_each",
       [](const Worker& worker, std::uint64_t accesses, std::uint64_t warm_up, double rest_ns,

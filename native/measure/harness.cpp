@@ -8,6 +8,8 @@
 
 #include "base/os.hpp"
 #include "measure/lane.hpp"
+#include "measure/pinned.hpp"
+#include "measure/stretch.hpp"
 #include "measure/threads.hpp"
 #include "measure/ticks.hpp"
 
@@ -21,6 +23,11 @@ constexpr std::uint64_t companion_lines = 32;
 constexpr Nanoseconds block_time{50e3};
 // A second stretch of time_alone is at most so many times the first.
 constexpr double most_growth = 10000;
+
+// Share of the time without its core from which a bandwidth is disturbed. One that works alone is
+// timed by CPU time, and what it lost is lost for nobody; of several by the clock all of it counts.
+constexpr double most_lost_alone = 0.75;
+constexpr double most_lost_together = 0.02;
 
 // What kernels return goes here, so that no work can be optimised away.
 std::atomic<std::uint64_t> sink;
@@ -46,7 +53,7 @@ Drawn drawn(const Worker& worker, std::uint64_t iterations, Nanoseconds time) {
 // Whether the calling thread lost its core since this was made.
 class Watch {
  public:
-  [[nodiscard]] bool disturbed() const { return os::involuntary_switches() != switches_; }
+  [[nodiscard]] long switches() const { return os::involuntary_switches() - switches_; }
 
  private:
   long switches_ = os::involuntary_switches();
@@ -67,7 +74,7 @@ class Companions {
       if (wanted[i].kernel != nullptr) lanes_[i] = lane_of(wanted[i]);
       threads_.start([this, i] { work(i); });
     }
-    threads_.wait_for(static_cast<unsigned>(wanted.size()));
+    threads_.sleep_until(static_cast<unsigned>(wanted.size()));
   }
   Companions(const Companions&) = delete;
   Companions& operator=(const Companions&) = delete;
@@ -80,6 +87,11 @@ class Companions {
 
   void rethrow() {
     if (threads_.stopping()) threads_.join();
+  }
+  // They stop at once, so that whoever goes on finds their cores free.
+  void finish() {
+    threads_.stop();
+    threads_.join();
   }
   [[nodiscard]] std::vector<std::uint64_t> done() const {
     std::vector<std::uint64_t> counts;
@@ -146,21 +158,48 @@ Nanoseconds look_cost() {
   return measured.overhead;
 }
 
-// Runs `body(lane)` on the worker's CPU beside `beside`.
+// Runs `body(lane)` on the worker's CPU beside `beside`, in the calling thread: to start another
+// and to wait for it takes longer than 1 % of a sample wherever cores are busy.
 template <typename Body>
 void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) {
   if (worker.kernel == nullptr) throw std::invalid_argument("there is no kernel to time");
   make_ready(worker);
   Lane lane = lane_of(worker);
   Companions companions(beside);
-  Threads threads;
-  threads.start([&] {
-    os::pin_thread(worker.cpu);
-    sink.store(body(lane, companions), std::memory_order_relaxed);
-  });
-  threads.join();
   companions.rethrow();
+  {
+    const Pinned pinned(worker.cpu);
+    sink.store(body(lane, companions), std::memory_order_relaxed);
+    companions.finish();
+  }
   note_position(worker, lane);
+}
+
+// How many iterations of what takes so long make a part; a multiple of what is fenced together.
+std::uint64_t part_size(const Worker& worker, std::uint64_t iterations, Nanoseconds each) {
+  const auto timed = static_cast<std::uint64_t>(part_time.count / std::max(each.count, 1e-3));
+  const std::uint64_t least = std::max((iterations + most_parts - 1) / most_parts, timed);
+  const std::uint64_t unit = std::max(worker.shape.fence_every, 1U);
+  return (least + unit - 1) / unit * unit;
+}
+
+// Warms up by `warm_up` iterations, pass after pass, fewer once a pass is as long as the one
+// before: caches then hold what they will. Returns ns per iteration of the last.
+Nanoseconds warm(const Kernel& kernel, Lane& lane, std::uint64_t warm_up, std::uint64_t pass,
+                 std::uint64_t& sum) {
+  // A cache that still fills makes a pass shorter by more than clocks and neighbours do.
+  constexpr double settled = 0.95;
+  const std::uint64_t each_pass = pass == 0 ? warm_up : std::min(pass, warm_up);
+  Nanoseconds before{};
+  for (std::uint64_t done = 0; done < warm_up; done += each_pass) {
+    const Nanoseconds start = os::thread_cpu_time();
+    sum += kernel.run(lane, each_pass);
+    const Nanoseconds took = os::thread_cpu_time() - start;
+    const bool is_settled = done > 0 && took.count > settled * before.count;
+    before = took;
+    if (is_settled) break;
+  }
+  return {before.count / static_cast<double>(std::max<std::uint64_t>(each_pass, 1))};
 }
 
 }  // namespace
@@ -170,43 +209,45 @@ const Timer& timer() {
   return measured;
 }
 
-Timing time_alone(const Worker& worker, std::uint64_t iterations, std::uint64_t warm_up,
+Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& warm_up,
                   Nanoseconds least, std::span<const Worker> beside) {
   const Nanoseconds overhead = timer().overhead;
   Timing timing;
   run_alone(worker, beside, [&](Lane& lane, const Companions& companions) {
     const Kernel& kernel = *worker.kernel;
     const Nanoseconds begin = os::wall_time();
-    const Nanoseconds warm_begin = os::thread_cpu_time();
-    std::uint64_t sum = kernel.run(lane, warm_up);
-    const Nanoseconds warmed = os::thread_cpu_time() - warm_begin;
-    Nanoseconds took;
-    Nanoseconds wall_end;
-    auto stretch = [&](std::uint64_t count) {
-      const Watch watch;
+    std::uint64_t sum = 0;
+    // Without warming up nothing is known of how long one takes: the stretch is in one part.
+    Nanoseconds each{};
+    if (warm_up.iterations > 0) each = warm(kernel, lane, warm_up.iterations, warm_up.pass, sum);
+    Stretch stretch;
+    auto time = [&](std::uint64_t count) {
+      const std::uint64_t part = part_size(worker, count, each);
       const auto before = companions.done();
-      const Nanoseconds wall = os::wall_time();
-      const Nanoseconds start = os::thread_cpu_time();
-      sum += kernel.run(lane, count);
-      took = os::thread_cpu_time() - start - overhead;
-      wall_end = os::wall_time();
-      timing.beside = companions.drawn_since(before, wall_end - wall);
-      timing.disturbed = watch.disturbed();
-      timing.iterations = count;
+      stretch.begin();
+      for (std::uint64_t done = 0; done < count;) {
+        const std::uint64_t now = std::min(part, count - done);
+        sum += kernel.run(lane, now);
+        stretch.end_part(now, overhead);
+        done += now;
+      }
+      timing.beside = companions.drawn_since(before, stretch.wall());
     };
     // The warm-up tells how many iterations take so long.
-    const double wanted =
-        warm_up == 0 ? 0.0
-                     : least.count / std::max(warmed.count, 1.0) * static_cast<double>(warm_up);
-    stretch(std::max(iterations, static_cast<std::uint64_t>(wanted)));
+    const double wanted = warm_up.iterations == 0 ? 0.0 : least.count / std::max(each.count, 1e-3);
+    time(std::max(iterations, static_cast<std::uint64_t>(wanted)));
     // A cold warm-up foretells too much; half of what was asked for will do.
-    for (int longer = 0; longer < 3 && took.count < least.count / 2; ++longer) {
-      const double growth = std::min(least.count / std::max(took.count, 1.0), most_growth);
-      stretch(
-          static_cast<std::uint64_t>(std::ceil(growth * static_cast<double>(timing.iterations))));
+    for (int longer = 0; longer < 3 && stretch.cpu().count < least.count / 2; ++longer) {
+      const double growth = std::min(least.count / std::max(stretch.cpu().count, 1.0), most_growth);
+      const auto count = static_cast<double>(stretch.iterations());
+      each = {std::max(stretch.cpu().count, 1.0) / count};
+      time(static_cast<std::uint64_t>(std::ceil(growth * count)));
     }
-    timing.in_loops = wall_end - begin;
-    timing.per_iteration = {std::max(took.count, 0.0) / static_cast<double>(timing.iterations)};
+    timing.iterations = stretch.iterations();
+    timing.per_iteration = stretch.per_iteration();
+    timing.switches = stretch.switches();
+    timing.disturbed = stretch.disturbed();
+    timing.in_loops = os::wall_time() - begin;
     return sum;
   });
   return timing;
@@ -229,7 +270,8 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
     sum += worker.kernel->each(lane, ticks, rest_ticks);
     const Nanoseconds end = os::wall_time();
     result.timing.beside = companions.drawn_since(before, end - start);
-    result.timing.disturbed = watch.disturbed();
+    result.timing.switches = watch.switches();
+    result.timing.disturbed = result.timing.switches != 0;
     result.timing.in_loops = end - begin;
     return sum;
   });
@@ -262,45 +304,55 @@ Together together(std::span<const Worker> workers, Nanoseconds duration, Nanosec
   std::vector<Nanoseconds> in_loops(working);
   std::atomic<bool> disturbed{false};
   {
-    const Companions spins(spinning);
+    Companions spins(spinning);
+    spins.rethrow();
     Threads threads;
-    for (unsigned i = 0; i < working; ++i) {
+    auto work = [&](unsigned i) {
+      const Worker& worker = timed[i];
+      std::uint64_t block = companion_iterations(worker);
+      std::uint64_t sum = 0;
+      std::uint64_t looks = 0;
+      auto run_for = [&](Nanoseconds time, bool grow) {
+        const Nanoseconds begin = os::wall_time();
+        std::uint64_t done = 0;
+        Nanoseconds now = begin;
+        do {
+          sum += worker.kernel->run(lanes[i], block);
+          done += block;
+          rest(worker.pause);
+          const Nanoseconds before = now;
+          now = os::wall_time();
+          ++looks;
+          if (grow && worker.pause.count <= 0 && now < before + block_time) block *= 2;
+        } while (now < begin + time && !threads.stopping());
+        return std::pair{done, now - begin};
+      };
+      const Nanoseconds warmed = run_for(warm_up, true).second;
+      threads.arrive();
+      threads.wait_for(working);
+      const Nanoseconds start = os::thread_cpu_time();
+      const auto [done, wall] = run_for(duration, false);
+      const Nanoseconds cpu = os::thread_cpu_time() - start - timer().overhead;
+      const bool by_cpu = working == 1 && !by_clock;
+      moved[i] = drawn(worker, done, by_cpu ? cpu : wall);
+      const double most_lost = by_cpu ? most_lost_alone : most_lost_together;
+      if (wall.count - cpu.count > most_lost * wall.count) {
+        disturbed.store(true, std::memory_order_relaxed);
+      }
+      const double looking = static_cast<double>(looks) * look_cost().count;
+      in_loops[i] = {warmed.count + wall.count - looking};
+      sink.store(sum, std::memory_order_relaxed);
+    };
+    for (unsigned i = 1; i < working; ++i) {
       threads.start([&, i] {
-        const Worker& worker = timed[i];
-        os::pin_thread(worker.cpu);
-        std::uint64_t block = companion_iterations(worker);
-        std::uint64_t sum = 0;
-        std::uint64_t looks = 0;
-        auto run_for = [&](Nanoseconds time, bool grow) {
-          const Nanoseconds begin = os::wall_time();
-          std::uint64_t done = 0;
-          Nanoseconds now = begin;
-          do {
-            sum += worker.kernel->run(lanes[i], block);
-            done += block;
-            rest(worker.pause);
-            const Nanoseconds before = now;
-            now = os::wall_time();
-            ++looks;
-            if (grow && worker.pause.count <= 0 && now < before + block_time) block *= 2;
-          } while (now < begin + time && !threads.stopping());
-          return std::pair{done, now - begin};
-        };
-        const Nanoseconds warmed = run_for(warm_up, true).second;
-        threads.arrive();
-        threads.wait_for(working);
-        const Watch watch;
-        const Nanoseconds start = os::thread_cpu_time();
-        const auto [done, wall] = run_for(duration, false);
-        const Nanoseconds cpu = os::thread_cpu_time() - start - timer().overhead;
-        moved[i] = drawn(worker, done, working == 1 && !by_clock ? cpu : wall);
-        if (watch.disturbed()) disturbed.store(true, std::memory_order_relaxed);
-        const double looking = static_cast<double>(looks) * look_cost().count;
-        in_loops[i] = {warmed.count + wall.count - looking};
-        sink.store(sum, std::memory_order_relaxed);
+        os::pin_thread(timed[i].cpu);
+        work(i);
       });
     }
+    const Pinned pinned(timed[0].cpu);
+    work(0);
     threads.join();
+    spins.finish();
   }
   Together result{
       .each = {}, .in_loops = *std::ranges::min_element(in_loops), .disturbed = disturbed};

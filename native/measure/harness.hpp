@@ -1,7 +1,8 @@
 // The one place that turns a kernel's time into ns per access or GB/s.
 //
-// Threads are started, pinned, joined inside each call, and calls are short: whoever calls can
-// stop between two calls and nothing goes on running.
+// What is timed runs in the calling thread, pinned meanwhile; threads beside it are started, pinned
+// and joined inside each call. Calls are short: whoever calls can stop between two calls and nothing
+// goes on running.
 #pragma once
 
 #include <cstdint>
@@ -42,13 +43,23 @@ struct Timing {
   std::uint64_t iterations = 0;
   std::vector<Drawn> beside;  // what each companion drew meanwhile (wall time)
   Nanoseconds in_loops{};     // spent in the kernel's loop, warm-up included
-  bool disturbed = false;     // whether the scheduler gave a timed core to something else
+  long switches = 0;          // how often the scheduler gave the timed core to something else
+  // Whether that touches per_iteration: of time_alone, which leaves out what switches touched, if
+  // too little was left; of time_each at any, because of its rarest times.
+  bool disturbed = false;
 };
 
-// Times `worker` after `warm_up` iterations of the same, for latencies: at least `iterations`, and
+// Iterations before those that are timed: all of them in one piece, or in passes until one takes as
+// long as the one before.
+struct WarmUp {
+  std::uint64_t iterations = 0;
+  std::uint64_t pass = 0;  // 0: in one piece
+};
+
+// Times `worker` after warming up by the same, for latencies: at least `iterations`, and
 // more where those take less than half of `least` (they are then warm-up). CPU time, so that
 // preemption does not count.
-Timing time_alone(const Worker& worker, std::uint64_t iterations, std::uint64_t warm_up,
+Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& warm_up,
                   Nanoseconds least, std::span<const Worker> beside);
 
 struct EachTiming {
@@ -63,7 +74,7 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
 struct Together {
   std::vector<Drawn> each;  // by worker; nothing of those that spin
   Nanoseconds in_loops{};   // as in Timing, of the worker that spent least
-  bool disturbed = false;
+  bool disturbed = false;   // whether a worker missed its core for so long that rates are off
 };
 // All workers at once for about `duration` after `warm_up`, all starting together. One that works
 // alone is timed by its CPU time unless `by_clock`, several by the clock.

@@ -39,16 +39,27 @@ class Threads {
         const std::lock_guard lock(mutex_);
         if (!failure_) failure_ = std::current_exception();
         stopping_.store(true, std::memory_order_relaxed);
+        arrive();  // whoever waits for it waits no longer
       }
     });
   }
 
   [[nodiscard]] bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
-  // Returns once `count` threads have called arrive(), or when stopping.
-  void arrive() { arrived_.fetch_add(1); }
+  void arrive() {
+    arrived_.fetch_add(1);
+    arrived_.notify_all();
+  }
+  // Returns once `count` threads have called arrive(), or when stopping. Spins: for threads that go
+  // on at the same instant, each on a core of its own.
   void wait_for(unsigned count) const {
     while (arrived_.load() < count && !stopping()) relax();
+  }
+  // The same asleep: for a thread that may be on the very core that one of them is to run on.
+  void sleep_until(unsigned count) const {
+    for (unsigned now = arrived_.load(); now < count && !stopping(); now = arrived_.load()) {
+      arrived_.wait(now);
+    }
   }
 
   void join() {

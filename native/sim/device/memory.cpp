@@ -60,13 +60,14 @@ std::uint64_t Memory::wear_stalls() const {
 
 void Memory::refreshed() {
   const double period = refresh_.period.count;
-  // The one in whose time this access falls, if it has not ended; those before fell into rests.
+  // The one in whose time this access falls, if it has not ended; those before fell into rests, or
+  // while caches served.
   const double begin = std::floor(now_.count / period) * period;
   const double end = begin + refresh_.length.count;
   if (begin > 0 && now_.count < end) {
     now_ = {end};
     ++refresh_stalls_;
-  } else if (begin > 0 && next_refresh_.count <= begin && now_.count >= end) {
+  } else if (begin > 0 && next_refresh_.count <= begin && begin < reached_.count) {
     // It came while the access before was under way, and that one bore it.
     now_ = now_ + refresh_.length;
     ++refresh_stalls_;

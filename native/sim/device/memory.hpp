@@ -31,14 +31,14 @@ class Memory {
   template <typename Vector>
   unsigned load(std::uint64_t address) {
     const unsigned level = find<Vector>(address, false);
-    pass(read_[level]);
+    pass(level);
     return level;
   }
   // A store through the caches: the line is fetched, and dirty lines that leave are written.
   template <typename Vector>
   unsigned store(std::uint64_t address) {
     const unsigned level = find<Vector>(address, true);
-    pass(read_[level]);
+    pass(level);
     return level;
   }
   // A line written to its device and no copy left in caches: where it found its place
@@ -48,7 +48,7 @@ class Memory {
     wait_for_refresh();
     const Place place = place_of(address);
     const auto written = devices_[place.device].template write<Vector>(place.address, now_);
-    now_ = written.accepted;
+    now_ = reached_ = written.accepted;
     return written.level;
   }
   // A write begins that the device counts for wear.
@@ -90,7 +90,7 @@ class Memory {
       }
       const unsigned level = caches + fetch<Vector>(in[k].line);
       ++found[level];
-      pass(read_[level]);
+      pass(level);
     }
     now_.count += cached_ns;
   }
@@ -171,9 +171,14 @@ class Memory {
     if (written.accepted.count - now_.count > accept_.count) now_ = written.accepted;
   }
 
-  void pass(Nanoseconds length) {
+  // A refresh stops devices: what a cache serves does not wait for it.
+  void pass(unsigned level) {
+    if (level < caches_.size()) {
+      now_ = now_ + read_[level];
+      return;
+    }
     wait_for_refresh();
-    now_ = now_ + length;
+    now_ = reached_ = now_ + read_[level];
   }
   void wait_for_refresh() {
     if (refresh_.period.count <= 0 || now_ < next_refresh_) return;
@@ -193,6 +198,7 @@ class Memory {
   RefreshParameters refresh_;
   Nanoseconds now_;
   Nanoseconds next_refresh_;
+  Nanoseconds reached_;  // when the last access to a device ended
   std::uint64_t refresh_stalls_ = 0;
   std::uint64_t written_back_ = 0;
   std::array<std::vector<Request>, 2> requests_;

@@ -30,7 +30,7 @@ Worker worker_of(const char* name, Memory& memory) {
 
 TEST_CASE("a timing is positive, and going on starts behind the run before") {
   Memory memory = memory_of(64_KiB);
-  const Timing timing = time_alone(worker_of("chase", memory), 1000, 500, {0}, {});
+  const Timing timing = time_alone(worker_of("chase", memory), 1000, {500}, {0}, {});
   CHECK(timing.per_iteration.count > 0);
   CHECK(timing.iterations == 1000);
   CHECK(timing.in_loops.count > 0);
@@ -40,7 +40,7 @@ TEST_CASE("a timing is positive, and going on starts behind the run before") {
 
 TEST_CASE("a stretch is lengthened until it takes the least time") {
   Memory memory = memory_of(16_KiB);
-  const Timing timing = time_alone(worker_of("chase", memory), 1000, 0, {2e6}, {});
+  const Timing timing = time_alone(worker_of("chase", memory), 1000, {0}, {2e6}, {});
   CHECK(timing.iterations > 1000);
   CHECK(timing.in_loops.count > 1e6);
 }
@@ -51,12 +51,12 @@ TEST_CASE("companions draw bandwidth, spinning ones none") {
   const Worker chase = worker_of("chase", memory);
   const std::vector<Worker> load{worker_of("read", buffer)};
   // Both on one CPU, so long enough for the scheduler to let each run.
-  const Timing timing = time_alone(chase, 20000000, 0, {0}, load);
+  const Timing timing = time_alone(chase, 20000000, {0}, {0}, load);
   REQUIRE(timing.beside.size() == 1);
   CHECK(timing.beside[0].read_gb_per_s > 0);
   CHECK(timing.beside[0].written_gb_per_s == 0);
   const std::vector<Worker> spin{{.cpu = chase.cpu}};
-  CHECK(time_alone(chase, 1000, 0, {0}, spin).beside[0].total() == 0);
+  CHECK(time_alone(chase, 1000, {0}, {0}, spin).beside[0].total() == 0);
 }
 
 TEST_CASE("every access is timed, also beside a load") {
@@ -133,10 +133,10 @@ TEST_CASE("a CPU that is not there is an error of the caller, in the timed threa
   Memory memory = memory_of(64_KiB);
   Worker lost = worker_of("chase", memory);
   lost.cpu = no_such_cpu;
-  CHECK_THROWS_AS(time_alone(lost, 1, 1, {0}, {}), std::system_error);
+  CHECK_THROWS_AS(time_alone(lost, 1, {1}, {0}, {}), std::system_error);
   CHECK_THROWS_AS(time_each(lost, 1, 1, {0}, {}), std::system_error);
   const std::vector<Worker> beside{{.cpu = no_such_cpu}};
-  CHECK_THROWS_AS(time_alone(worker_of("chase", memory), 1, 1, {0}, beside), std::system_error);
+  CHECK_THROWS_AS(time_alone(worker_of("chase", memory), 1, {1}, {0}, beside), std::system_error);
   const std::vector<Worker> both{worker_of("chase", memory), lost};
   CHECK_THROWS_AS(together(both, {1e6}, {0}), std::system_error);
   Memory small = memory_of(4_KiB);
@@ -148,7 +148,7 @@ TEST_CASE("wrong use is refused") {
   auto refused = [&](auto change) {
     Worker worker = worker_of("chase", memory);
     change(worker);
-    CHECK_THROWS_AS(time_alone(worker, 1, 1, {0}, {}), std::invalid_argument);
+    CHECK_THROWS_AS(time_alone(worker, 1, {1}, {0}, {}), std::invalid_argument);
     CHECK_THROWS_AS(together(std::vector{worker}, {1e5}, {0}), std::invalid_argument);
   };
   refused([](Worker& worker) { worker.chains = 2; });

@@ -160,14 +160,37 @@ def test_stolen_time_is_seen_where_the_machine_is_virtual(tmp_path: Path) -> Non
     (tmp_path / "proc").mkdir()
     (tmp_path / "sys").mkdir()
     stat = tmp_path / "proc/stat"
+    now = 0.0
+
+    def write(first: int, second: int) -> None:
+        lines = [
+            f"{name}  1 2 3 4 5 6 7 {n} 0 0" for name, n in (("cpu0", first), ("cpu1", second))
+        ]
+        stat.write_text("\n".join([f"cpu  1 2 3 4 5 6 7 {first + second} 0 0", *lines, "intr 1\n"]))
+
     (tmp_path / "proc/cpuinfo").write_text("flags\t\t: fpu hypervisor\n")
-    stat.write_text("cpu  1 2 3 4 5 6 7 8 0 0\n")
-    watch = StolenTime(tmp_path)
-    assert not watch.grew()
-    stat.write_text("cpu  1 2 3 4 5 6 7 9 0 0\n")
-    assert watch.grew()
-    assert not watch.grew()
+    write(8, 8)
+    watch = StolenTime((1,), tmp_path, lambda: now)
+    now = 0.02
+    assert not watch.matters()
+    write(20, 8)  # of a CPU that does not measure
+    now = 0.04
+    assert not watch.matters()
+    write(20, 9)  # 10 ms of 20
+    now = 0.06
+    assert watch.matters()
+    write(20, 10)  # 10 ms of 1 s
+    now = 1.06
+    assert not watch.matters()
     (tmp_path / "proc/cpuinfo").write_text("flags\t\t: fpu\n")
-    real = StolenTime(tmp_path)
-    stat.write_text("cpu  1 2 3 4 5 6 7 99 0 0\n")
-    assert not real.grew()
+    real = StolenTime((1,), tmp_path, lambda: now)
+    write(20, 99)
+    now = 1.08
+    assert not real.matters()
+
+
+def test_rests_between_accesses_are_not_timed_and_not_counted(sampler: Sampler) -> None:
+    busy = sampler.sample(point("chase", accesses=200))
+    rested = sampler.sample(point("chase", accesses=200, rest_ns=50_000.0))
+    assert rested.each_ns is None
+    assert rested.value < busy.value + 10_000

@@ -144,6 +144,23 @@ TEST_CASE("a periodic stall costs its share of the time") {
   CHECK(ran.elapsed.count == doctest::Approx(100'000 * 100 / 0.95).epsilon(0.01));
 }
 
+TEST_CASE("a periodic stall does not reach what a cache serves") {
+  Parameters p;
+  p.caches = {level(16, 4, 6, 2)};
+  p.media_read = {100};
+  p.refresh = {{10'000}, {500}};
+  Memory memory(p);
+  const Pattern pattern{.region = {2048}, .access = cache_line, .stride = cache_line};
+  const Ran ran =
+      run(memory, pattern, {.warm_up = 64, .accesses = 100'000}, Isa::scalar);
+  CHECK(ran.refresh_stalls == 0);
+  CHECK(ran.elapsed.count == doctest::Approx(100'000 * 2));
+  // Nor does one that came while the cache served stall the access to the device after it.
+  memory.rest({1000});
+  memory.load<Scalar>(1U << 20U);
+  CHECK(memory.refresh_stalls() == 0);
+}
+
 TEST_CASE("half a block written twice costs the medium once while buffered, twice beyond") {
   // First the first halves of all blocks, then the second ones, as LATTester does (FAST 2020).
   for (const auto& [blocks, least, most] :
