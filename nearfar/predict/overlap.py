@@ -120,9 +120,8 @@ def part(
     bandwidth time of the sum of their CPU times.
     """
     costs = _line_costs(memory, overlapped, streams, concurrency)
-    loads, stream, buffers, reads, all_lines = np.moveaxis(lines @ costs, -1, 0)
-    moved = np.asarray(lines[..., CHASE : WRITE_BACK_STREAM + 1].sum(axis=-1))
-    return Part(loads, stream, buffers, reads, all_lines, moved)
+    times = lines @ costs
+    return Part(*(times[..., column] for column in range(6)))
 
 
 @lru_cache(maxsize=4096)
@@ -135,21 +134,21 @@ def _line_costs(memory: Memory, overlapped: Overlap, streams: Streams, concurren
     best_ns = memory.cost_ns(MOST_CHAINS)
     read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
-    costs = np.zeros((COLUMNS, 5))
-    #                         loads           stream     buffers    reads           all_lines
-    costs[CHASE] = (chase_ns, 0, best_ns, read_ns, read_ns)
-    costs[INDEPENDENT] = (independent_ns, 0, best_ns, read_ns, read_ns)
+    costs = np.zeros((COLUMNS, 6))
+    #                         loads           stream     buffers    reads           all_lines, lines
+    costs[CHASE] = (chase_ns, 0, best_ns, read_ns, read_ns, 1)
+    costs[INDEPENDENT] = (independent_ns, 0, best_ns, read_ns, read_ns, 1)
     if streams.prefetched:
         stream_ns = memory.core_stream_ns / streams.at_once**STREAMS_SHARE
-        costs[STREAM] = (0, stream_ns, stream_ns, read_stream_ns, read_stream_ns)
-        costs[STORE_STREAM] = (0, 0, min(best_ns, stream_ns), 0, read_stream_ns)
+        costs[STREAM] = (0, stream_ns, stream_ns, read_stream_ns, read_stream_ns, 1)
+        costs[STORE_STREAM] = (0, 0, min(best_ns, stream_ns), 0, read_stream_ns, 1)
     else:
         open_ns = memory.latency_ns / overlapped.independent
-        costs[STREAM] = (open_ns, 0, best_ns, read_stream_ns, read_stream_ns)
-        costs[STORE_STREAM] = (0, 0, best_ns, 0, read_stream_ns)
-    costs[STORE] = (0, 0, best_ns, 0, read_ns)
-    costs[WRITE_BACK] = (0, 0, 0, 0, write_ns)
-    costs[WRITE_BACK_STREAM] = (0, 0, 0, 0, write_stream_ns)
+        costs[STREAM] = (open_ns, 0, best_ns, read_stream_ns, read_stream_ns, 1)
+        costs[STORE_STREAM] = (0, 0, best_ns, 0, read_stream_ns, 1)
+    costs[STORE] = (0, 0, best_ns, 0, read_ns, 1)
+    costs[WRITE_BACK] = (0, 0, 0, 0, write_ns, 1)
+    costs[WRITE_BACK_STREAM] = (0, 0, 0, 0, write_stream_ns, 1)
     return costs
 
 
