@@ -72,7 +72,8 @@ def profile(
         How to see accesses: `compiled` in by `nearfar cc`, or `qemu` for unmodified programs
         (Debian's qemu-user). By default the first if the program was built so.
     sample
-        With qemu: look at accesses for so long, then let the program go on without.
+        With qemu: look at accesses for so long. The program may then go on four times as long,
+        to tell which share of its work that was; longer ones are stopped.
     rate
         With qemu: look at one cache line in so many; by default 64.
     """

@@ -36,7 +36,6 @@ enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
 enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
 
-typedef void (*qemu_plugin_simple_cb_t)(qemu_plugin_id_t);
 typedef void (*qemu_plugin_vcpu_simple_cb_t)(qemu_plugin_id_t, unsigned);
 typedef void (*qemu_plugin_vcpu_tb_trans_cb_t)(qemu_plugin_id_t, struct qemu_plugin_tb*);
 typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned, qemu_plugin_meminfo_t, uint64_t, void*);
@@ -44,7 +43,6 @@ typedef void (*qemu_plugin_vcpu_syscall_cb_t)(qemu_plugin_id_t, unsigned, int64_
                                               uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                                               uint64_t, uint64_t);
 
-void qemu_plugin_reset(qemu_plugin_id_t, qemu_plugin_simple_cb_t);
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t, qemu_plugin_vcpu_simple_cb_t);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, qemu_plugin_vcpu_tb_trans_cb_t);
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t, qemu_plugin_vcpu_syscall_cb_t);
@@ -71,10 +69,8 @@ struct place {
 };
 
 static struct nf_ring* ring;
-static qemu_plugin_id_t self;
 /* In a fork's child, whose copy of this plugin must not write into its parent's ring. */
 static bool silent;
-static bool resetting;
 static __thread uint32_t thread_number;
 
 static uint32_t thread(void) {
@@ -82,25 +78,14 @@ static uint32_t thread(void) {
   return thread_number;
 }
 
-static void count_only(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
-  (void)id;
+static void count_instructions(struct qemu_plugin_tb* block) {
   qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &ring->instructions,
                                            qemu_plugin_tb_n_insns(block));
 }
 
-static void after_reset(qemu_plugin_id_t id) {
-  qemu_plugin_register_vcpu_tb_trans_cb(id, count_only);
-}
-
 static void report(uint64_t address, const struct place* place, qemu_plugin_meminfo_t info) {
   if (silent || !__atomic_load_n(&ring->open, __ATOMIC_RELAXED)) return;
-  if (!__atomic_load_n(&ring->sampling, __ATOMIC_RELAXED)) {
-    /* Translates everything anew, without a call at each access: many times faster. */
-    if (!__atomic_exchange_n(&resetting, true, __ATOMIC_RELAXED)) {
-      qemu_plugin_reset(self, after_reset);
-    }
-    return;
-  }
+  if (!__atomic_load_n(&ring->sampling, __ATOMIC_RELAXED)) return;
   if (__atomic_load_n(&ring->muted[thread() % NF_RING_MUTES], __ATOMIC_RELAXED)) return;
   uint64_t number = 0;
   struct nf_ring_event* event = nf_ring_take(ring, &number);
@@ -130,7 +115,11 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
-  count_only(id, block);
+  (void)id;
+  count_instructions(block);
+  /* What was translated before sampling ended keeps its calls: to have everything translated anew
+   * (qemu_plugin_reset) now and then kills a program under QEMU 7.2. */
+  if (!__atomic_load_n(&ring->sampling, __ATOMIC_RELAXED)) return;
   const uint64_t begin = qemu_plugin_tb_vaddr(block);
   if (begin >= ring->own_begin && begin < ring->own_end) return;
   const size_t count = qemu_plugin_tb_n_insns(block);
@@ -183,7 +172,6 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count,
   if (memory == MAP_FAILED) return 1;
   ring = memory;
   if (ring->magic != NF_RING_MAGIC) return 1;
-  self = id;
   pthread_atfork(before_fork, NULL, in_child);
   qemu_plugin_register_vcpu_init_cb(id, on_thread);
   qemu_plugin_register_vcpu_syscall_cb(id, on_call);

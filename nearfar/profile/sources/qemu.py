@@ -17,8 +17,8 @@ from nearfar.profile.sources.replay import Facts, Replay
 from nearfar.profile.sources.source import Seen
 
 REST_FACTOR = 4
-"""A program that is not over when sampling is may run so many times longer, without sampling, to
-tell which share of its work was looked at; then it is stopped."""
+"""A program that is not over when sampling is may run so many times longer, to tell which share of
+its work was looked at; then it is stopped."""
 PRELOAD = "LD_PRELOAD"
 
 

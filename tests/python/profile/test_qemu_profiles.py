@@ -1,0 +1,249 @@
+"""Unmodified programs under QEMU: what is counted, and what is said of what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nearfar.native_files import include_folder, native_folder
+
+SOURCES = Path(__file__).parent / "unmodified"
+KERNELS = Path(__file__).parents[3] / "benchmarks" / "kernels"
+CACHE = ["--llc", "256KiB", "--ways", "16"]
+
+needs_qemu = pytest.mark.skipif(
+    shutil.which("qemu-x86_64") is None,
+    reason="qemu-x86_64 is not installed (apt-get install qemu-user)",
+)
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+Profile = dict[str, Any]
+Compile = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def compile_(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """Build a program as anybody would: `compile_("threads.c")`."""
+    folder = tmp_path_factory.mktemp("unmodified")
+
+    def build(source: str | Path, *options: str, compiler: str = "gcc") -> Path:
+        path = SOURCES / source
+        target = folder / "-".join([path.stem, *(o.strip("-") for o in options)])
+        command = [compiler, "-O1", "-g", "-pthread", "-D_GNU_SOURCE", f"-I{include_folder()}"]
+        subprocess.run([*command, *options, str(path), "-o", str(target)], check=True)
+        return target
+
+    return build
+
+
+def run(
+    folder: Path, *words: str, options: tuple[str, ...] = (), **variables: str
+) -> tuple[subprocess.CompletedProcess[str], Profile | None]:
+    """Profile a program; return how that ended and what it wrote."""
+    output = folder / "run.json"
+    output.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "nearfar", "profile", "-o", str(output), "--repetitions", "1"]
+    done = subprocess.run(
+        [*command, *CACHE, *options, "--", *words],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "COLUMNS": "1000", **variables},
+        check=False,
+    )
+    return done, json.loads(output.read_text()) if output.exists() else None
+
+
+def profile(folder: Path, *words: str, options: tuple[str, ...] = ()) -> Profile:
+    """Profile a program that must succeed."""
+    done, found = run(folder, *words, options=options)
+    assert done.returncode == 0, done.stderr
+    assert found is not None
+    return found
+
+
+def misses(found: Profile, phase: str = "-") -> dict[str, float]:
+    """Return the misses of each object in a phase, by name."""
+    rows = next(p for p in found["phases"] if p["name"] == phase)["objects"]
+    return {
+        found["objects"][row["object"]]["name"]: sum(row["traffic"]["read_misses"].values())
+        + sum(row["traffic"]["write_misses"].values())
+        for row in rows
+    }
+
+
+@needs_qemu
+@needs_gcc
+def test_threads_and_signals_are_followed_and_misses_are_exact(
+    compile_: Compile, tmp_path: Path
+) -> None:
+    found = profile(tmp_path, str(compile_("threads.c")))
+    (made,) = (m for name, m in misses(found).items() if name.startswith("make_block threads.c"))
+    # Each round of each thread begins with lines that its own and the others' have pushed out.
+    assert made == pytest.approx(4 * 4 * (1 << 14), rel=0.01)
+    assert found["program"]["threads_seen"] == 5
+    assert found["program"]["compiler"].startswith("unmodified, QEMU ")
+    assert found["program"]["exit_status"] == "exited 0"
+    block = next(o for o in found["objects"] if o["name"].startswith("make_block threads.c"))
+    assert (block["kind"], block["allocations"]) == ("heap", 4)
+
+
+@needs_qemu
+@needs_gcc
+def test_instructions_have_function_and_line_and_sequences_are_seen(
+    compile_: Compile, tmp_path: Path
+) -> None:
+    found = profile(tmp_path, str(compile_("endless.c")), "10")
+    lines = (SOURCES / "endless.c").read_text().splitlines()
+    wanted = 1 + next(i for i, line in enumerate(lines) if "block[line * 64]++" in line)
+    first = found["instructions"][found["phases"][0]["instructions"][0]["instruction"]]
+    assert (first["function"], Path(first["file"]).name) == ("main", "endless.c")
+    assert (first["line"], first["operation"]) == (wanted, "load")
+    traffic = found["phases"][0]["objects"]
+    read = sum(row["traffic"]["read_misses"]["opaque"] for row in traffic)
+    followed = sum(row["traffic"]["read_sequential"]["opaque"] for row in traffic)
+    assert followed > 0.95 * read
+    # A dirty line for each miss but those still in the cache at the end.
+    backs = sum(row["traffic"]["write_backs"] for row in traffic)
+    assert backs == pytest.approx(10 * (1 << 15), rel=0.02)
+
+
+@needs_qemu
+@needs_gcc
+def test_mappings_files_and_moved_blocks_are_objects(compile_: Compile, tmp_path: Path) -> None:
+    file = tmp_path / "data.bin"
+    found = profile(tmp_path, str(compile_("mapped.c")), str(file))
+    kinds = {o["kind"]: o for o in found["objects"] if o["size_bytes"] >= 1 << 20}
+    assert kinds["file"]["name"] == "file data.bin"
+    assert kinds["mmap"]["size_bytes"] == 2 << 20
+    assert kinds["heap"]["size_bytes"] == pytest.approx(1 << 20, rel=0.01)
+    by_name = misses(found)
+    lines = (1 << 20) // 64
+    assert by_name["file data.bin"] == pytest.approx(2 * lines, rel=0.02)
+    assert by_name[kinds["mmap"]["name"]] == pytest.approx(4 * lines, rel=0.02)
+    assert by_name[kinds["heap"]["name"]] == pytest.approx(2 * lines, rel=0.02)
+
+
+@needs_qemu
+@needs_gcc
+def test_children_run_uncounted_and_it_is_said(compile_: Compile, tmp_path: Path) -> None:
+    found = profile(tmp_path, str(compile_("children.c")))
+    (made,) = (m for name, m in misses(found).items() if name.startswith("make_block"))
+    assert made == pytest.approx(4 * (1 << 20) / 64, rel=0.02)  # not the child's 100 rounds
+    assert any("3 child processes were started and not followed" in w for w in found["warnings"])
+
+
+@needs_qemu
+@needs_gcc
+def test_a_part_is_looked_at_and_near_time_is_of_that_part(
+    compile_: Compile, tmp_path: Path
+) -> None:
+    program = str(compile_("endless.c"))
+    whole = profile(tmp_path, program, "200", options=("--rate", "1024"))
+    part = profile(tmp_path, program, "2000", options=("--sample", "500ms", "--rate", "1024"))
+    assert any("were looked at for the first 500 ms" in w for w in part["warnings"])
+    counted = sum(misses(part).values())
+    assert 0 < counted < 2000 * (1 << 15)
+
+    def per_miss(found: Profile) -> float:
+        near: float = found["phases"][0]["near_cpu_time_ns"]["value"]
+        return near / sum(misses(found).values())
+
+    # One loop throughout, so each part's time per miss is the whole's, noise of timing aside.
+    assert per_miss(part) == pytest.approx(per_miss(whole), rel=0.6)
+
+
+@needs_qemu
+@needs_gcc
+def test_a_program_without_end_is_stopped_and_it_is_said(compile_: Compile, tmp_path: Path) -> None:
+    done, found = run(tmp_path, str(compile_("endless.c")), "60000", options=("--sample", "100ms"))
+    assert done.returncode == 0, done.stderr
+    assert found is not None
+    assert "by nearfar after 0.5 s, see --sample" in found["program"]["exit_status"]
+    assert any("that share is not known" in warning for warning in found["warnings"])
+
+
+@needs_qemu
+@needs_gcc
+def test_static_programs_have_no_objects_and_it_is_said(compile_: Compile, tmp_path: Path) -> None:
+    found = profile(tmp_path, str(compile_("endless.c", "-static")), "5")
+    assert misses(found)["unknown memory"] == pytest.approx(5 * (1 << 15), rel=0.02)
+    assert any("is linked statically" in warning for warning in found["warnings"])
+    assert found["instructions"][0]["function"] == "main"
+
+
+@needs_qemu
+@pytest.mark.skipif(shutil.which("clang-16") is None, reason="clang-16 is not installed")
+@pytest.mark.parametrize(("kernel", "load"), [("triad", (1 << 17, 4)), ("spmv", (1 << 15, 2))])
+def test_misses_per_object_are_those_of_compiled_in_code(
+    kernel: str, load: tuple[int, int], compile_: Compile, tmp_path: Path
+) -> None:
+    if not (native_folder() / "nearfar_pass-16.so").exists():
+        pytest.skip("the compiler pass was not built")
+    source = KERNELS / f"{kernel}.c"
+    traced = tmp_path / kernel
+    driver = [sys.executable, "-m", "nearfar", "cc", "-O1", "-g", f"-I{include_folder()}"]
+    subprocess.run([*driver, str(source), "-o", str(traced)], check=True)
+    plain = compile_(source, compiler="clang-16")
+    words = [str(word) for word in load]
+    compiled = misses(profile(tmp_path, str(traced), *words), "kernel")
+    unmodified = misses(profile(tmp_path, str(plain), *words), "kernel")
+    total = sum(compiled.values())
+    large = [name for name, count in compiled.items() if count > 0.01 * total]
+    assert large
+    for name in large:
+        assert unmodified[name] == pytest.approx(compiled[name], rel=0.05)
+
+
+@needs_gcc
+def test_without_qemu_one_sentence_says_what_to_install(compile_: Compile, tmp_path: Path) -> None:
+    program = str(compile_("endless.c"))
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    done, found = run(tmp_path, program, PATH=str(empty))
+    assert (done.returncode, found) == (2, None)
+    assert "is not instrumented" in done.stderr
+    assert "apt-get install qemu-user" in done.stderr
+    done, found = run(tmp_path, program, options=("--source", "qemu"), PATH=str(empty))
+    assert (done.returncode, found) == (3, None)
+    assert "apt-get install qemu-user" in done.stderr
+
+
+@needs_qemu
+@needs_gcc
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--rate", "3"), "power of two"),
+        (("--sample", "soon"), "cannot read --sample"),
+        (("--plain", "/bin/true"), "--plain is for instrumented programs"),
+    ],
+)
+def test_wrong_options_are_one_sentence(
+    options: tuple[str, ...], said: str, compile_: Compile, tmp_path: Path
+) -> None:
+    words = ("--source", "qemu", *options)
+    done, found = run(tmp_path, str(compile_("endless.c")), options=words)
+    assert (done.returncode, found) == (2, None)
+    assert said in " ".join(done.stderr.split())
+
+
+@needs_qemu
+def test_other_machines_programs_are_refused(tmp_path: Path) -> None:
+    program = tmp_path / "arm"
+    header = bytearray(64)
+    header[:6] = b"\x7fELF\x02\x01"
+    header[16:20] = (2).to_bytes(2, "little") + (183).to_bytes(2, "little")  # AArch64
+    program.write_bytes(header)
+    program.chmod(0o755)
+    done, found = run(tmp_path, str(program))
+    assert (done.returncode, found) == (2, None)
+    assert "is not a 64-bit x86 program" in done.stderr
