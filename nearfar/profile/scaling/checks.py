@@ -177,6 +177,21 @@ def check_error(what: str, error: float, bound: float, force: bool) -> str | Non
     return said
 
 
+def check_reach(
+    phase: str, reached: int, needed: str, cache_bytes: float, force: bool
+) -> str | None:
+    """Refuse where too few sizes have data enough to stand for the target in its cache."""
+    if reached >= FEWEST_SIZES:
+        return None
+    said = (
+        f"only {reached} of the sizes have data enough in phase {phase!r} to say what a cache of "
+        f"{format_bytes(cache_bytes)} does at the size asked for"
+    )
+    if not force:
+        raise NearfarError(f"{said}: profile {FEWEST_SIZES} sizes of {needed}, or say --force")
+    return said
+
+
 def _program(profile: WorkloadProfile) -> str:
     return Path(profile.program.executable).name
 

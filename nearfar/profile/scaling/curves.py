@@ -92,14 +92,14 @@ def predict_curve(curves: Curves, asked: Asked) -> PredictedCurve:
     tests = splits(curves.sizes.tolist(), asked.target)
     for power in POWERS:
         for law in LAWS:
-            tried = [_error(curves, power, law, test, asked) for test in tests]
+            tried = [_errors(curves, power, law, test, asked) for test in tests]
             told = [
-                (error, len(train))
-                for (train, _), error in zip(tests, tried, strict=True)
-                if error is not None
+                (errors, len(train))
+                for (train, _), errors in zip(tests, tried, strict=True)
+                if errors is not None
             ]
-            means[power, law.name] = mean_error(told, UNTOLD)
-            worst[power, law.name] = max((error for error, _ in told), default=UNTOLD)
+            means[power, law.name] = mean_error([(e, count) for (e, _), count in told], UNTOLD)
+            worst[power, law.name] = max((every for (_, every), _ in told), default=UNTOLD)
     power = min(POWERS, key=lambda one: min(e for (p, _), e in means.items() if p == one))
     of_power = {name: error for (p, name), error in means.items() if p == power}
     chosen = best_law(of_power, asked.expected_law)
@@ -163,11 +163,12 @@ def _at(
     return found[0], found[1], enough
 
 
-def _error(
+def _errors(
     curves: Curves, power: float, law: Law, split: tuple[list[int], int], asked: Asked
-) -> float | None:
+) -> tuple[float, float] | None:
     """Return |ln| of misses around the capacity that is to the tested size what the cache is to
-    the target, beyond what sampling explains; None if too few smaller sizes' curves reach it.
+    the target: beyond what sampling explains, and all of it. None if too few smaller sizes'
+    curves reach it.
     """
     pair = _around(curves, power, law, split, asked)
     if pair is None:
@@ -176,9 +177,9 @@ def _error(
     # What is compared scatters, and so does what it was predicted from.
     scatter = float(curves.noise[split[1]] + curves.noise[split[0]].mean())
     allowed = curves.floor * predicted.size + scatter * float(known.sum())
-    off = max(0.0, float(np.abs(predicted - known).sum()) - allowed)
+    off = float(np.abs(predicted - known).sum())
     least = max(min(float(predicted.sum()), float(known.sum())), allowed, 1e-9)
-    return float(np.log1p(off / least))
+    return float(np.log1p(max(0.0, off - allowed) / least)), float(np.log1p(off / least))
 
 
 def _around(

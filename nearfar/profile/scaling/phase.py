@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nearfar.base.units import format_bytes
 from nearfar.documents.workload import MemoryObject, Phase
 from nearfar.profile.scaling import checks
 from nearfar.profile.scaling.growth import Growth, grow, off_by
@@ -47,6 +48,8 @@ def phase_at_target(
     time = near_time(joined.sizes, times, work, target)
     operations = _operations(joined.sizes, phases, target)
     if matters(joined, name):
+        if said := _reach(where, force):
+            notes.warnings.append(said)
         predicted = sum(result.last_predicted for result in results.values())
         known = sum(result.last_known for result in results.values())
         chance = where.chance * len(results)
@@ -71,6 +74,20 @@ def phase_at_target(
         objects=[result.row for result in results.values()],
         instructions=instructions_at_target(joined, last, results),
     )
+
+
+def _reach(where: InPhase, force: bool) -> str | None:
+    """Check that enough sizes' curves reach the capacity that is to them what the cache is to the
+    target; data that the cache holds anyway need none.
+    """
+    cache_bytes = float(where.joined.largest.cache.size_bytes)
+    capacities = where.joined.largest.curve_bytes
+    if not capacities or where.footprint <= cache_bytes:
+        return None
+    least = capacities[0] * where.footprint / cache_bytes
+    reached = int((where.footprints >= least).sum())
+    needed = f"{format_bytes(least)} or more of data in it"
+    return checks.check_reach(where.name, reached, needed, cache_bytes, force)
 
 
 def _operations(sizes: Sequence[float], phases: Sequence[Phase], target: float) -> Growth | None:

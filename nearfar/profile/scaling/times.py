@@ -24,7 +24,6 @@ from nearfar.profile.scaling.growth import (
     grow,
     mean_error,
     off_by,
-    rival_bound,
     splits,
 )
 
@@ -39,6 +38,9 @@ PRIOR_FACTOR = 3.0
 PRIOR_WEIGHT = 0.03
 """Of being off by all of a cost at which the sizes that ran say nothing, against being off by as
 much of a time: 3 %, so that any size in which misses matter overrides it."""
+DRIFT = 0.1
+"""Medians of runs minutes apart differ by 6 % (idle) to 14 % (neighbours) on virtual machines; more
+repetitions do not mend it."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +69,15 @@ def near_time(
         bound = min(CLEARLY_BETTER * composed.mean_error, composed.mean_error - WORTH_A_PARAMETER)
         # Its own law must be clearly better: it does not know what the caches have in store.
         chosen = own if own.mean_error < bound else composed
-        if max(own.mean_error, composed.mean_error) <= rival_bound(chosen.mean_error):
-            chosen = _spanning(chosen, (own, composed))
+        chosen = _spanning(chosen, (own, composed))
     ends = chosen.estimate
-    return replace(
-        chosen,
-        estimate=Estimate(ends.value, ends.low * (1.0 - noise), ends.high * (1.0 + noise)),
-    )
+    low = min(ends.low, ends.value * (1.0 - noise))
+    high = max(ends.high, ends.value * (1.0 + noise))
+    return replace(chosen, estimate=Estimate(ends.value, low, high))
 
 
 def _spanning(chosen: Growth, rivals: Sequence[Growth]) -> Growth:
-    """Return it with an interval that holds what might as well be right."""
+    """Return it with an interval that holds both: where they disagree, neither is known."""
     ends, values = chosen.estimate, [rival.estimate.value for rival in rivals]
     return replace(
         chosen, estimate=Estimate(ends.value, min(ends.low, *values), max(ends.high, *values))
@@ -133,4 +133,4 @@ def _costs(counts: Array, times: Array, usual_ns: Array) -> Array:
 def _noise(times: Sequence[Estimate]) -> float:
     """Return by what share the largest size's time is off by chance."""
     last = times[-1]
-    return (last.high - last.low) / 2 / last.value if last.value > 0 else 0.0
+    return max(DRIFT, (last.high - last.low) / 2 / last.value if last.value > 0 else 0.0)

@@ -45,50 +45,83 @@ static uint64_t hash(uint64_t n) {
   return sum;
 }
 
-enum { order = 16 };
+enum { most = 15 };
 struct node {
-  uint64_t keys[order];
-  struct node* child[order + 1];
-  int count, leaf;
+  uint64_t keys[most];
+  struct node* child[most + 1];
+  int count;
 };
 
-static struct node* build(uint64_t low, uint64_t high) {
-  struct node* node = calloc(1, sizeof *node);
-  if (high - low <= order) {
-    node->leaf = 1;
-    for (uint64_t i = low; i < high; i++) node->keys[node->count++] = i;
-    return node;
-  }
-  for (uint64_t i = 0; i <= order; i++) {
-    const uint64_t from = low + (high - low) * i / (order + 1);
-    node->child[i] = build(from, low + (high - low) * (i + 1) / (order + 1));
-    if (i) node->keys[node->count++] = from;
-  }
-  return node;
+static struct node* split(struct node* full, uint64_t* middle) {
+  struct node* right = calloc(1, sizeof *right);
+  const int half = most / 2;
+  *middle = full->keys[half];
+  right->count = most - half - 1;
+  memcpy(right->keys, full->keys + half + 1, sizeof *full->keys * (most - half - 1));
+  memcpy(right->child, full->child + half + 1, sizeof *full->child * (most - half));
+  full->count = half;
+  return right;
 }
 
-/* Search tree of wide nodes: a look-up takes log n of them. */
+static int place(const struct node* node, uint64_t key) {
+  int at = 0;
+  while (at < node->count && node->keys[at] < key) at++;
+  return at;
+}
+
+static void put(struct node* node, int at, uint64_t key, struct node* right) {
+  memmove(node->keys + at + 1, node->keys + at, sizeof *node->keys * (node->count - at));
+  memmove(node->child + at + 2, node->child + at + 1, sizeof *node->child * (node->count - at));
+  node->keys[at] = key;
+  node->child[at + 1] = right;
+  node->count++;
+}
+
+static struct node* insert(struct node* root, uint64_t key) {
+  uint64_t middle;
+  if (root->count == most) {
+    struct node* above = calloc(1, sizeof *above);
+    above->child[0] = root;
+    struct node* right = split(root, &middle);
+    put(above, 0, middle, right);
+    root = above;
+  }
+  struct node* node = root;
+  while (node->child[0]) {
+    int at = place(node, key);
+    struct node* next = node->child[at];
+    if (next->count == most) {
+      struct node* right = split(next, &middle);
+      put(node, at, middle, right);
+      if (key > middle) next = right;
+    }
+    node = next;
+  }
+  put(node, place(node, key), key, NULL);
+  return root;
+}
+
+/* B-tree of random keys: a look-up takes log n nodes. */
 static uint64_t btree(uint64_t n) {
-  uint64_t sum = 0;
-  NEARFAR_BEGIN("build");
-  struct node* root = build(0, n);
-  NEARFAR_END("build", n);
+  uint64_t found = 0;
+  struct node* root = calloc(1, sizeof *root);
+  NEARFAR_BEGIN("insert");
+  for (uint64_t i = 0; i < n; i++) root = insert(root, mix(i));
+  NEARFAR_END("insert", n);
   NEARFAR_BEGIN("get");
   for (uint64_t i = 0; i < 4 * n; i++) {
-    const uint64_t key = mix(i) % n;
-    const struct node* node = root;
-    for (;;) {
-      int at = 0;
-      while (at < node->count && node->keys[at] <= key) at++;
-      if (node->leaf) {
-        sum += node->keys[at - 1];
+    const uint64_t key = mix(mix(i) % n);
+    for (const struct node* node = root; node;) {
+      const int at = place(node, key);
+      if (at < node->count && node->keys[at] == key) {
+        found++;
         break;
       }
       node = node->child[at];
     }
   }
   NEARFAR_END("get", 4 * n);
-  return sum;
+  return found;
 }
 
 /* Merge sort with a second array: log n passes. */
@@ -103,7 +136,7 @@ static uint64_t sort(uint64_t n) {
       uint64_t left = low, right = middle;
       for (uint64_t out = low; out < high; out++)
         to[out] = left < middle && (right >= high || from[left] <= from[right]) ? from[left++]
-                                                                                 : from[right++];
+                                                                                : from[right++];
     }
     uint64_t* other = from;
     from = to;

@@ -1,0 +1,87 @@
+"""Laws of growth are found on made-up series, and near time on made-up costs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from nearfar.base.statistics import Estimate
+from nearfar.profile.scaling.growth import best_law, grow, splits
+from nearfar.profile.scaling.times import Work, near_time
+
+SIZES = [1e3, 2e3, 4e3, 8e3, 16e3]
+TARGET = 64e3
+
+
+@pytest.mark.parametrize(
+    ("law", "shape"),
+    [
+        ("constant", lambda n: 7.0),
+        ("log n", lambda n: 3 * math.log(n)),
+        ("n", lambda n: 5 * n),
+        ("n log n", lambda n: 2 * n * math.log(n)),
+        ("n^2.50", lambda n: 0.1 * n**2.5),
+        ("constant + n", lambda n: 20e3 + 5 * n),
+    ],
+)
+def test_a_law_is_found_and_goes_on(law: str, shape: object) -> None:
+    found = grow(SIZES, [shape(n) for n in SIZES], TARGET)  # type: ignore[operator]
+    assert found.law == law
+    assert found.held_out_error < 1e-6
+    true = shape(TARGET)  # type: ignore[operator]
+    assert found.estimate.value == pytest.approx(true, rel=1e-6)
+    assert found.estimate.low <= true <= found.estimate.high
+
+
+def test_noise_widens_the_interval_and_holds_the_truth() -> None:
+    held = 0
+    for seed in range(50):
+        noise = np.random.default_rng(seed).normal(1.0, 0.03, len(SIZES))
+        found = grow(SIZES, [2 * n * e for n, e in zip(SIZES, noise, strict=True)], TARGET)
+        held += found.estimate.low <= 2 * TARGET <= found.estimate.high
+        assert found.estimate.high > found.estimate.low
+    assert held >= 45
+
+
+def test_no_second_parameter_without_need() -> None:
+    others = {"constant": 2.0}
+    assert best_law({**others, "n": 0.010, "n^a": 0.009}) == "n"
+    assert best_law({**others, "n": 0.30, "n^a": 0.02}) == "n^a"
+    assert best_law({"n": 0.02, "n log n": 0.01}, expected="n") == "n"
+    assert best_law({"n": 0.20, "n log n": 0.01}, expected="n") == "n log n"
+
+
+def test_larger_sizes_are_held_out_and_the_largest_from_far_below() -> None:
+    assert splits([1, 2, 4, 8], 32) == [([0, 1], 2), ([0, 1, 2], 3), ([0, 1], 3)]
+    assert splits([1, 2, 4], 8) == [([0, 1], 2)]
+
+
+def _work(costs: tuple[float, float], sizes: list[float], cache: float) -> tuple[Work, list[float]]:
+    """Return a program that misses what does not fit, n accesses a size, and its times."""
+
+    def row(n: float) -> list[float]:
+        return [4 * n, 4 * n * max(0.0, 1 - cache / n)]
+
+    counts = np.array([row(n) for n in sizes])
+    at = np.array(row(TARGET))
+    work = Work(("accesses", "misses"), counts, at, at, at, np.array([0.0, 30.0]))
+    return work, (counts @ np.array(costs)).tolist()
+
+
+def test_costs_that_the_sizes_show_are_found() -> None:
+    work, times = _work((1.0, 80.0), SIZES, cache=3e3)
+    found = near_time(SIZES, [Estimate(t, t, t) for t in times], work, TARGET)
+    true = float(work.at_target @ np.array([1.0, 80.0]))
+    assert found.estimate.value == pytest.approx(true, rel=0.1)
+    assert found.estimate.low <= true <= found.estimate.high
+
+
+def test_a_cache_that_nothing_outgrew_yet_leaves_near_time_open() -> None:
+    work, times = _work((1.0, 80.0), SIZES, cache=20e3)
+    assert not work.counts[:, 1].any()
+    found = near_time(SIZES, [Estimate(t, t, t) for t in times], work, TARGET)
+    true = float(work.at_target @ np.array([1.0, 80.0]))
+    assert found.estimate.low <= true <= found.estimate.high
+    assert found.estimate.high > 2 * found.estimate.low
