@@ -24,7 +24,7 @@ def predict(
     *,
     near: NearOption,
     far: FarsOption,
-    model: str = "best",
+    model: str | None = None,
     models: Annotated[list[str] | None, Parameter(negative="")] = None,
     phase: Annotated[list[str] | None, Parameter(negative="")] = None,
     host: HostOption = "added",
@@ -33,6 +33,7 @@ def predict(
     near_time: Annotated[list[str] | None, Parameter(negative="")] = None,
     here: str | None = None,
     frequency: float = 1.0,
+    size: Annotated[list[str] | None, Parameter(negative="")] = None,
     near_size: str | None = None,
     machine: Path | None = None,
     calibrated: Path | None = None,
@@ -42,6 +43,10 @@ def predict(
 ) -> None:
     """Predict how long a profiled program takes with its data in far memory.
 
+    PROFILE may also be a TOML file of formulas, the counts of one operation as functions of sizes,
+    such as nearfar/predict/codes/thesis-hashmap.toml (named without folder: thesis-hashmap); then
+    near time is predicted too.
+
     Parameters
     ----------
     model
@@ -49,7 +54,8 @@ def predict(
         without classes); traffic (bytes over bandwidth); xmem (effective latency of each pattern);
         counters (totals alone); persist (flushes and fences); interleave (pages dealt out);
         memory-mode (near memory as a cache of the far one); or misses, latency-ratio, null, which
-        are shown beside any other.
+        are shown beside any other. Default: best; of a file of formulas: code (counts times
+        costs).
     models
         More models to show beside, ``all`` for every one; one that lacks what it needs says so.
     phase
@@ -65,6 +71,8 @@ def predict(
         --near is then the other machine's, and near times are predicted.
     frequency
         Of --here: the other machine's clock over this one's.
+    size
+        Of a file of formulas, such as n=1e7; repeat for several. Default: what the file says.
     near_size
         For memory-mode: how much near memory caches the far one, such as 16GiB. Default: what the
         near memory's file says.
@@ -84,17 +92,38 @@ def predict(
     from nearfar.documents import MachineProfile, WorkloadProfile, load
     from nearfar.predict.api import predict as run
     from nearfar.predict.calibration import load_calibrations, with_calibrations
+    from nearfar.predict.code_file import (
+        LLC_BYTES,
+        find_code,
+        load_code,
+        parse_sizes,
+        profile_of_code,
+    )
     from nearfar.predict.elsewhere import elsewhere, parse_near_times
-    from nearfar.predict.model import MODELS
+    from nearfar.predict.model import DEFAULT_MODEL, MODELS
     from nearfar.predict.pages import parse_page_bytes
     from nearfar.predict.table import print_prediction
 
     if output is not None:
         check_writable(output)
-    workload = load(profile, WorkloadProfile)
     near_device = load_near(near)
     if near_size is not None:
         near_device = replace(near_device, capacity_bytes=parse_size_bytes(near_size))
+    code = find_code(profile)
+    if code is not None:
+        workload = profile_of_code(
+            load_code(code),
+            near_device,
+            parse_sizes(size or []),
+            LLC_BYTES if llc is None else parse_size_bytes(llc),
+        )
+        llc, model = None, model or "code"
+    else:
+        workload = load(profile, WorkloadProfile)
+        if size:
+            raise CommandError(
+                "--size goes with a file of formulas: a profile has the size it was run at"
+            )
     if here is None and frequency != 1.0:
         raise CommandError("--frequency goes with --here: near times measured there hold its clock")
     if llc is not None or near_time or here is not None:
@@ -113,7 +142,7 @@ def predict(
         workload,
         near_device,
         fars,
-        model,
+        model or DEFAULT_MODEL,
         phases=phase,
         host=host,
         page_bytes=None if pages is None else parse_page_bytes(pages),

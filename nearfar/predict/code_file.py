@@ -1,0 +1,254 @@
+"""Programs known from their code alone: counts per operation as formulas in a small TOML file.
+
+```toml
+title = "gets of a chained hash map"
+source = "read off the code"
+[sizes]                     # names for formulas, with defaults; --size n=1e7 changes them
+n = 1e6
+[phases.get]
+operations = "n"
+compute_ns = 20             # of one operation, beside waiting for memory
+[phases.get.objects.buckets]
+size_bytes = "8 * n"
+independent = "max(0, 1 - llc_bytes / (8 * n))"   # lines of one operation, by how they wait
+```
+
+Lines of an object: chase (the address was loaded before), independent, stream; store and
+store_stream (lines that a store fetches), write_backs; flushes, fences, nt_store_bytes; hits
+(accesses that a cache answers). `llc_bytes` is the last-level cache of --llc, 32 MiB by default.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.statistics import Estimate
+from nearfar.documents import DeviceProfile, WorkloadProfile, producer
+from nearfar.documents.workload import (
+    AccessClasses,
+    CacheModel,
+    MemoryObject,
+    ObjectTraffic,
+    Phase,
+    Program,
+    Sampling,
+    Traffic,
+)
+from nearfar.predict.derive import near_memory
+from nearfar.predict.formula import evaluate
+from nearfar.predict.models.code import waiting_ns
+from nearfar.predict.traffic import LINE_BYTES, phases_of
+
+Formula = str | float
+
+CODES = Path(__file__).parent / "codes"
+"""Files that come with nearfar; named without their folder and suffix."""
+
+LLC_BYTES = 32 << 20
+"""A common server's last level."""
+
+
+class CodeObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Formulas of one object: bytes, and counts of one operation."""
+
+    size_bytes: Formula
+    chase: Formula = 0.0
+    independent: Formula = 0.0
+    stream: Formula = 0.0
+    store: Formula = 0.0
+    store_stream: Formula = 0.0
+    write_backs: Formula = 0.0
+    flushes: Formula = 0.0
+    fences: Formula = 0.0
+    nt_store_bytes: Formula = 0.0
+    hits: Formula = 0.0
+
+
+class CodePhase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Formulas of one phase."""
+
+    operations: Formula
+    compute_ns: Formula = 0.0
+    objects: dict[str, CodeObject]
+
+
+class CodeFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One program."""
+
+    title: str
+    source: str
+    sizes: dict[str, float] = {}
+    phases: dict[str, CodePhase]
+
+
+def find_code(named: Path) -> Path | None:
+    """Return the file of counts that is meant: one that ends in .toml, or one of nearfar's."""
+    if named.suffix == ".toml":
+        return named
+    shipped = CODES / f"{named}.toml"
+    return shipped if not named.exists() and shipped.is_file() else None
+
+
+def load_code(path: Path) -> CodeFile:
+    """Read a file of counts; NearfarError with one sentence for what is wrong with it."""
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text()), CodeFile)
+    except OSError as error:
+        raise NearfarError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise NearfarError(f"{path} is no TOML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise NearfarError(f"{path}: {error}; compare {CODES.name}/thesis-hashmap.toml") from error
+
+
+def profile_of_code(
+    code: CodeFile, near: DeviceProfile, sizes: Mapping[str, float], llc_bytes: int = LLC_BYTES
+) -> WorkloadProfile:
+    """Return the profile that the formulas describe at these sizes.
+
+    Near time is computation and what the lines wait in `near`; nothing of it was measured.
+    """
+    for name in sizes:
+        if name not in code.sizes:
+            hint = nearest(name, list(code.sizes)) or f"; there are: {', '.join(code.sizes)}"
+            raise NearfarError(f"{code.title!r} has no size {name!r}{hint}")
+    names = {**code.sizes, **sizes, "llc_bytes": float(llc_bytes)}
+    ids = {name: i for i, name in enumerate(dict.fromkeys(_names(code)))}
+    bytes_of = dict.fromkeys(ids, 0.0)
+    phases = []
+    compute_ns = []
+    for title, phase in code.phases.items():
+        operations = _count(phase.operations, names, f"{title}.operations")
+        rows = []
+        for name, one in phase.objects.items():
+            where = f"{title}.{name}"
+            bytes_of[name] = max(bytes_of[name], _count(one.size_bytes, names, where))
+            rows.append(
+                ObjectTraffic(object=ids[name], traffic=_traffic(one, operations, names, where))
+            )
+        compute_ns.append(operations * _count(phase.compute_ns, names, f"{title}.compute_ns"))
+        phases.append(_phase(title, operations, rows))
+    made = _profile(code, names, phases, bytes_of, llc_bytes)
+    memory = near_memory(near)
+    timed = [
+        _timed(phase, own_ns + float(waiting_ns(traffic.total, memory)))
+        for phase, traffic, own_ns in zip(phases, phases_of(made), compute_ns, strict=True)
+    ]
+    return msgspec.structs.replace(made, phases=timed)
+
+
+def parse_sizes(texts: Sequence[str]) -> dict[str, float]:
+    """Read ``NAME=NUMBER`` texts, such as n=1e7."""
+    found = {}
+    for text in texts:
+        name, equals, number = text.partition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            equals = ""
+        if not equals or not name or not math.isfinite(found[name]):
+            raise NearfarError(
+                f"cannot read --size {text!r}: write a name and a number, such as n=1e5"
+            )
+    return found
+
+
+def _names(code: CodeFile) -> list[str]:
+    return [name for phase in code.phases.values() for name in phase.objects]
+
+
+def _count(formula: Formula, names: Mapping[str, float], where: str) -> float:
+    value = evaluate(formula, names, where)
+    if value < 0.0:
+        raise NearfarError(f"{where}: {formula!r} is {value:g} at these sizes, below zero")
+    return value
+
+
+def _traffic(one: CodeObject, operations: float, names: Mapping[str, float], where: str) -> Traffic:
+    count = {
+        field: operations * _count(getattr(one, field), names, f"{where}.{field}")
+        for field in one.__struct_fields__
+        if field != "size_bytes"
+    }
+    read = AccessClasses(
+        chase=count["chase"], indirect=count["independent"], stream=count["stream"]
+    )
+    write = AccessClasses(opaque=count["store"], stream=count["store_stream"])
+    return Traffic(
+        accesses=count["hits"] + read.total() + write.total(),
+        read_misses=read,
+        write_misses=write,
+        write_backs=count["write_backs"],
+        flushes=count["flushes"],
+        fences=count["fences"],
+        nt_store_bytes=count["nt_store_bytes"],
+    )
+
+
+def _phase(name: str, operations: float, rows: list[ObjectTraffic]) -> Phase:
+    return Phase(
+        name=name,
+        near_cpu_time_ns=Estimate(0.0, 0.0, 0.0),
+        near_repetitions=0,
+        near_wall_time_ns=0.0,
+        operations=operations or None,
+        objects=rows,
+        instructions=[],
+    )
+
+
+def _timed(phase: Phase, time_ns: float) -> Phase:
+    return msgspec.structs.replace(
+        phase,
+        near_cpu_time_ns=Estimate(time_ns, time_ns, time_ns),
+        near_wall_time_ns=time_ns,
+    )
+
+
+def _profile(
+    code: CodeFile,
+    names: Mapping[str, float],
+    phases: list[Phase],
+    bytes_of: Mapping[str, float],
+    llc_bytes: int,
+) -> WorkloadProfile:
+    return WorkloadProfile(
+        producer=producer(),
+        program=Program(
+            command=[],
+            executable=code.title,
+            compiler="",
+            threads_seen=1,
+            processes_seen=1,
+            exit_status="not run: from formulas",
+            plain_executable="",
+        ),
+        size={name: value for name, value in names.items() if name != "llc_bytes"},
+        cache=CacheModel(size_bytes=llc_bytes, ways=16, line_bytes=int(LINE_BYTES), origin="code"),
+        sampling=Sampling(rate=1, sampled_accesses=0, sampled_misses=0, relative_error=0.0),
+        instrumented_slowdown=1.0,
+        objects=[
+            MemoryObject(
+                id=number,
+                name=name,
+                kind="heap",
+                frames=[],
+                allocations=0,
+                allocated_bytes=int(bytes_of[name]),
+                peak_live_bytes=int(bytes_of[name]),
+                live_bytes_at_peak=int(bytes_of[name]),
+                size_bytes=int(bytes_of[name]),
+            )
+            for number, name in enumerate(bytes_of)
+        ],
+        instructions=[],
+        phases=phases,
+        live=[],
+        warnings=[f"counts are formulas ({code.source}), near time follows from them: not run"],
+    )

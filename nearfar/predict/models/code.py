@@ -1,0 +1,71 @@
+"""Counts times costs: each line costs what its class waits, whatever near time says.
+
+For programs known from their code (`nearfar predict FILE.toml`, see `code_file`): a chase waits
+the whole latency, independent lines overlap as far as cores were seen to, streams and write-backs
+cost bandwidth. Nothing is inverted. Near time beside that is computation and stays; where the
+counts alone would take longer than near time, both memories' costs are too high alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.documents.prediction import Bound
+from nearfar.predict.memory import Memory
+from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
+from nearfar.predict.overlap import INDEPENDENT_PRIOR
+from nearfar.predict.traffic import (
+    CHASE,
+    COLUMNS,
+    INDEPENDENT,
+    STORE,
+    STORE_STREAM,
+    STREAM,
+    WRITE_BACK,
+    WRITE_BACK_STREAM,
+    Array,
+    PhaseTraffic,
+)
+
+
+@MODELS.register("code")
+class Code(Model):
+    """Computation and the classes' waiting in both memories."""
+
+    name = "code"
+
+    def __init__(
+        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+    ) -> None:
+        super().__init__(phase, near, far, doubt)
+        waiting = float(waiting_ns(self.total, self.near, phase.concurrency))
+        self._scale = min(1.0, self.near_time_ns / waiting) if waiting > 0.0 else 1.0
+
+    def times_ns(self, moved: Array) -> Array:
+        """Return near time with the moved lines' waits exchanged, ns."""
+        if self.far.is_near:
+            return np.full(moved.shape[:-1], self.near_time_ns)
+        threads = self.phase.concurrency
+        costs = line_costs_ns(self.far, threads) - line_costs_ns(self.near, threads)
+        added = self._scale * ((moved * self.doubt.lines) @ costs)
+        return np.asarray(np.maximum(self.near_time_ns + added, 0.0))
+
+    def bound(self) -> Bound:
+        """Compute, where waiting is less than half of the time."""
+        waiting = self._scale * float(waiting_ns(self.total, self.far, self.phase.concurrency))
+        return "latency" if waiting > 0.5 * float(self.times_ns(self.total)) else "compute"
+
+
+def waiting_ns(lines: Array, memory: Memory, threads: float = 1.0) -> Array:
+    """Return what `lines` (..., COLUMNS) wait in `memory`, ns."""
+    return np.asarray(lines @ line_costs_ns(memory, threads))
+
+
+def line_costs_ns(memory: Memory, threads: float) -> Array:
+    """Return ns of a line by column; `threads` share the bandwidth of writes."""
+    costs = np.zeros(COLUMNS)
+    costs[CHASE] = memory.latency_ns
+    costs[[INDEPENDENT, STORE]] = memory.cost_ns(INDEPENDENT_PRIOR)
+    costs[[STREAM, STORE_STREAM]] = memory.core_stream_ns
+    costs[WRITE_BACK], costs[WRITE_BACK_STREAM] = (ns * threads for ns in memory.write_ns)
+    return costs
