@@ -6,14 +6,14 @@ point.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nearfar.measure.infer.levels import Fit, Medians, best_single, find_levels, refit
-from nearfar.measure.infer.resample import median_noise, medians, resampled_medians
+from nearfar.measure.infer.levels import Fit, Level, Medians, best_single, find_levels, refit
+from nearfar.measure.infer.resample import medians, point_noise, resampled_medians
 from nearfar.measure.infer.sizes import (
     COARSE_PER_OCTAVE,
     FINE_PER_OCTAVE,
@@ -42,6 +42,9 @@ PER_OCTAVE_TRIED = 32
 
 INTERVAL = (2.5, 97.5)
 
+SEEN_AGAIN = 20
+"""Resamples in which levels are looked for from the start: one that is there is in nearly all."""
+
 LINE_BYTES = 64
 
 IS_TESTED = 0.02
@@ -61,8 +64,8 @@ class Curve:
 
     regions: list[int]
     samples: list[NDArray[np.float64]]
-    noise: float
-    """Relative standard error of the medians."""
+    noise: NDArray[np.float64]
+    """Relative standard error of each median."""
     fit: Fit
 
 
@@ -105,14 +108,31 @@ def refine(
     if finer is None:
         return curve, []
     finer = replace(finer, fit=_settle(finer, medians(finer.samples)))
-    return finer, [_capacity(finer, index) for index in range(len(finer.fit.levels))]
+    again = [find_levels(seen).levels for seen in _resampled(finer)]
+    found = []
+    for index, level in enumerate(finer.fit.levels):
+        one = _capacity(finer, index)
+        there = float(np.mean([_has(levels, level.capacity_bytes) for levels in again]))
+        found.append(replace(one, confidence=min(one.confidence, there)))
+    return finer, found
+
+
+def _resampled(curve: Curve) -> Iterator[Medians]:
+    regions = np.array(curve.regions, dtype=float)
+    for row in resampled_medians(curve.samples, SEEN_AGAIN):
+        yield Medians(regions, row, curve.noise)
+
+
+def _has(levels: Sequence[Level], capacity_bytes: float) -> bool:
+    ratios = [level.capacity_bytes / capacity_bytes for level in levels]
+    return any(1 / FINE_AROUND <= ratio <= FINE_AROUND for ratio in ratios)
 
 
 def known_level(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Capacity | None:
     """Return the one level of a curve around a knee that is known to be there; None: no rise."""
     if len(regions) < LEAST_POINTS or not all(map(len, samples)):
         return None
-    curve = Curve(list(regions), list(samples), median_noise(samples), Fit((), 0.0, 0.0))
+    curve = Curve(list(regions), list(samples), point_noise(samples), Fit((), 0.0, 0.0))
     exact = np.array(regions, dtype=float)
     tried = np.geomspace(exact[1], exact[-2], PER_OCTAVE_TRIED * 2)
     fit = best_single(Medians(exact, medians(samples), curve.noise), tried)
@@ -131,7 +151,7 @@ def _curve(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Cu
         return None
     sizes_bytes = [region for region, _ in kept]
     values = [one for _, one in kept]
-    noise = median_noise(values)
+    noise = point_noise(values)
     fit = find_levels(Medians(np.array(sizes_bytes, dtype=float), medians(values), noise))
     seen = [level for level in fit.levels if level.capacity_bytes * SEEN_BEYOND <= sizes_bytes[-1]]
     return Curve(sizes_bytes, values, noise, replace(fit, levels=tuple(seen)))

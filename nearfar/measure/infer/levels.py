@@ -42,12 +42,12 @@ class Medians:
 
     regions: NDArray[np.float64]
     latency: NDArray[np.float64]
-    noise: float
-    """Relative standard error of the latencies."""
+    noise: float | NDArray[np.float64]
+    """Relative standard error of the latencies, one for all or one each."""
 
     def sigma(self) -> NDArray[np.float64]:
         """Return what each latency may be off, ns."""
-        return max(self.noise, MISFIT) * self.latency
+        return np.asarray(np.maximum(self.noise, MISFIT) * self.latency)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def change_points(latency: NDArray[np.float64], noise: float) -> list[int]:
 def find_levels(curve: Medians) -> Fit:
     """Return the levels that a curve shows."""
     best = _solve(curve, [])
-    changes = change_points(curve.latency, curve.noise)
+    changes = change_points(curve.latency, float(np.median(curve.noise)))
     if not changes:
         return best
     candidates = _places(curve.regions, changes)

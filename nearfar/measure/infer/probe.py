@@ -29,10 +29,6 @@ LEAST_SAMPLES = 2
 """Undisturbed samples of a point without which it is left out of its curve."""
 
 
-IN_A_ROW = 2
-"""Samples of a point each round: real memory is linked anew for each other region."""
-
-
 class Probe:
     """Samples points of one subject until its deadline."""
 
@@ -89,8 +85,9 @@ class Probe:
                 if self.seconds_left() <= 0:
                     self.out_of_time = True
                     return self._enough(points)
-                for _ in range(IN_A_ROW):
-                    self.sample(missing[index])
+                # One a round: what a bootstrap draws from is then all the noise there is, also that
+                # which lasts longer than a sample.
+                self.sample(missing[index])
         return self._enough(points)
 
     def values(self, point: Point) -> NDArray[np.float64]:

@@ -59,6 +59,17 @@ def median_noise(samples: Sequence[NDArray[np.float64]]) -> float:
     return max(float(np.median(errors)), LEAST_NOISE) if errors else LEAST_NOISE
 
 
+def point_noise(samples: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the relative standard error of each point's median: pooled, or its own if larger.
+
+    On real memory points differ: what the first caches serve keeps within a fraction of a per cent,
+    what neighbours on a shared machine have a part in scatters by tens. Pooled alone, such points
+    would look like levels.
+    """
+    own = [median_noise([values]) for values in samples]
+    return np.maximum(median_noise(samples), own)
+
+
 def agreement(
     samples: Sequence[NDArray[np.float64]],
     decide: Callable[[NDArray[np.float64]], Answer],

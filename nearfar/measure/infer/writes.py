@@ -17,7 +17,7 @@ from nearfar.measure.infer.capacity import Capacity, coarse_curve, refine
 from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.findings import HAD
 from nearfar.measure.infer.queue_knee import SLOW
-from nearfar.measure.infer.reads import LEAST_CONFIDENCE
+from nearfar.measure.infer.reads import LEAST_CONFIDENCE, LEAST_OWN_STEP
 from nearfar.measure.subject import Point
 
 if TYPE_CHECKING:
@@ -86,9 +86,22 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
             f"writes to a few lines over and over take another time than to more than "
             f"{capacities[0].value_bytes} bytes: a queue or a buffer, the bursts do not say"
         )
+    if probe.facts.llc_bytes:
+        # Beside a processor others share its caches, its buses and the memory; a buffer's miss
+        # costs far more than what they change. The same for reads.
+        sure = [one for one in sure if one.step_ns >= LEAST_OWN_STEP * one.served_ns]
     single_ns = _single_ns(probe, replace(at(largest), fence_every=1))
-    slow = [one for one in sure if one.served_ns + one.step_ns >= SLOW * single_ns]
-    if len(slow) < len(sure):
+    slow = [
+        one
+        for one in sure
+        if single_ns is not None and one.served_ns + one.step_ns >= SLOW * single_ns
+    ]
+    if single_ns is None:
+        findings.not_seen["write buffers"] = (
+            f"{probe.too_few('single writes')}: without them a buffer of the memory cannot be told "
+            "from the processor's own"
+        )
+    elif len(slow) < len(sure):
         findings.not_seen["fast write buffer"] = (
             f"lines written between fences go on faster than {SLOW:.0%} of a single write "
             f"({single_ns:.0f} ns) at any region: the processor's own buffers and caches"
@@ -106,14 +119,15 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
         knees=[one.value_bytes for one in slow],
         fitted=curve.fit.latency(regions),
     )
-    if not slow:
+    if not slow and single_ns is not None:
         findings.not_seen["write buffers"] = "no knee in persisted writes over regions up to 8 MiB"
     return slow
 
 
-def _single_ns(probe: Probe, point: Point) -> float:
+def _single_ns(probe: Probe, point: Point) -> float | None:
+    """Return ns of a write that is waited for; None: it could not be sampled."""
     (values,) = probe.gather([point])
-    return float(np.median(values)) if len(values) else float("inf")
+    return float(np.median(values)) if len(values) else None
 
 
 def _is_read(one: Capacity, reads: Sequence[Buffer]) -> bool:
