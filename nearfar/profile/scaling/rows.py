@@ -17,8 +17,9 @@ from nearfar.documents.workload import AccessClasses, MissCurve, ObjectTraffic, 
 from nearfar.profile.scaling import checks
 from nearfar.profile.scaling.curves import Asked, Curves, level, predict_curve
 from nearfar.profile.scaling.growth import LEAST_HALF_WIDTH, Growth, further, grow, splits
-from nearfar.profile.scaling.joined import Joined, Row
+from nearfar.profile.scaling.joined import Joined
 from nearfar.profile.scaling.notes import Notes
+from nearfar.profile.sums import Row
 
 Array = NDArray[np.float64]
 

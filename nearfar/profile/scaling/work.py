@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from nearfar.base.units import format_bytes
 from nearfar.profile.scaling.curves import level
-from nearfar.profile.scaling.joined import Joined, Row
+from nearfar.profile.scaling.joined import Joined
 from nearfar.profile.scaling.rows import RowAtTarget
 from nearfar.profile.scaling.times import LEVELS, Work
+from nearfar.profile.sums import Row
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,261 @@
+"""Profiles of several runs as one: what all of them do, each as often as it is said to happen.
+
+Counts and times are added, times their weights. Runs happen one after another, so memory is not:
+a plan must find room for the largest of each object.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.statistics import Estimate
+from nearfar.base.units import format_bytes
+from nearfar.documents import WorkloadProfile, producer
+from nearfar.documents.workload import (
+    Instruction,
+    InstructionTraffic,
+    LiveSample,
+    MemoryObject,
+    MissCurve,
+    ObjectTraffic,
+    Phase,
+    Sampling,
+)
+from nearfar.profile.identity import Alignment, aligned, instruction_identity
+from nearfar.profile.sums import add_rows
+
+
+def merge(
+    profiles: Sequence[WorkloadProfile],
+    names: Sequence[str],
+    weights: Sequence[float] | None = None,
+    *,
+    edited: bool = False,
+) -> WorkloadProfile:
+    """Return the sum of `profiles`, each times its weight (1).
+
+    `names` are their files. `edited`: they are of builds between which lines moved.
+    """
+    factors = list(weights) if weights else [1.0] * len(profiles)
+    _check(profiles, names, factors)
+    alignment = aligned(profiles, lines_may_move=edited)
+    instructions, places = _instructions(profiles)
+    first = profiles[0]
+    phase_names = dict.fromkeys(phase.name for profile in profiles for phase in profile.phases)
+    number_of = [
+        {number: at for at, same in enumerate(alignment.objects) for number in same.members[index]}
+        for index in range(len(profiles))
+    ]
+    phases = [
+        _phase(name, profiles, factors, number_of=number_of, places=places) for name in phase_names
+    ]
+    near_ns = [
+        w * sum(p.near_cpu_time_ns.value for p in profile.phases)
+        for profile, w in zip(profiles, factors, strict=True)
+    ]
+    slowdown = sum(p.instrumented_slowdown * t for p, t in zip(profiles, near_ns, strict=True))
+    said = [
+        f"{name} (x {weight:g})" if weight != 1.0 else name
+        for name, weight in zip(names, factors, strict=True)
+    ]
+    return msgspec.structs.replace(
+        first,
+        producer=producer(),
+        program=msgspec.structs.replace(
+            first.program,
+            threads_seen=max(profile.program.threads_seen for profile in profiles),
+            processes_seen=max(profile.program.processes_seen for profile in profiles),
+        ),
+        size={k: v for k, v in first.size.items() if all(p.size.get(k) == v for p in profiles)},
+        sampling=_sampling(profiles, factors),
+        instrumented_slowdown=slowdown / sum(near_ns) if sum(near_ns) else 1.0,
+        objects=_objects(profiles, alignment),
+        instructions=instructions,
+        phases=phases,
+        live=_live(profiles, number_of),
+        warnings=[
+            f"merged from {', '.join(said)}",
+            *alignment.moved,
+            *dict.fromkeys(warning for profile in profiles for warning in profile.warnings),
+        ],
+    )
+
+
+def _check(
+    profiles: Sequence[WorkloadProfile], names: Sequence[str], weights: Sequence[float]
+) -> None:
+    if len(profiles) < 2:
+        raise NearfarError("one profile is nothing to merge: name two or more")
+    if len(weights) != len(profiles):
+        raise NearfarError(
+            f"{len(weights)} weights for {len(profiles)} profiles: give one --weight for each, in "
+            "their order"
+        )
+    if any(not (weight > 0 and math.isfinite(weight)) for weight in weights):
+        raise NearfarError("weights must be above 0: leave out what never happens")
+    first = profiles[0]
+    for profile, name in zip(profiles, names, strict=True):
+        if profile.extrapolation is not None:
+            raise NearfarError(f"{name} is extrapolated, no run: merge runs, then extrapolate")
+        one, other = (Path(p.program.executable).name for p in (profile, first))
+        if one != other:
+            raise NearfarError(
+                f"{name} is of {one}, {names[0]} of {other}: only runs of one program share objects"
+            )
+        if profile.producer.cpu_model != first.producer.cpu_model:
+            raise NearfarError(
+                f"{name} was taken on {profile.producer.cpu_model}, {names[0]} on "
+                f"{first.producer.cpu_model}: near times of two processors do not add up"
+            )
+        here, there = profile.cache.size_bytes, first.cache.size_bytes
+        if here != there or profile.curve_bytes != first.curve_bytes:
+            raise NearfarError(
+                f"{name} simulates a cache of {format_bytes(here)}, {names[0]} of "
+                f"{format_bytes(there)}: profile both with the same --llc"
+            )
+
+
+def _objects(profiles: Sequence[WorkloadProfile], alignment: Alignment) -> list[MemoryObject]:
+    # What is alive at once is so in one run: the one that had most.
+    totals = [sum(thing.live_bytes_at_peak for thing in profile.objects) for profile in profiles]
+    fullest = totals.index(max(totals))
+    found = []
+    for number, same in enumerate(alignment.objects):
+        parts = [
+            [profile.objects[n] for n in numbers]
+            for profile, numbers in zip(profiles, same.members, strict=True)
+        ]
+        model = next(thing for some in parts for thing in some)
+        size = max(sum(thing.size_bytes for thing in some) for some in parts)
+        found.append(
+            msgspec.structs.replace(
+                model,
+                id=number,
+                name=same.name,
+                allocations=sum(thing.allocations for some in parts for thing in some),
+                allocated_bytes=sum(thing.allocated_bytes for some in parts for thing in some),
+                peak_live_bytes=size,
+                live_bytes_at_peak=sum(thing.live_bytes_at_peak for thing in parts[fullest]),
+                size_bytes=size,
+                told_by=max(1, len(same.identity.sites)),
+            )
+        )
+    return found
+
+
+def _instructions(
+    profiles: Sequence[WorkloadProfile],
+) -> tuple[list[Instruction], list[list[int]]]:
+    """Return all instructions, and where each profile's are among them."""
+    numbers: dict[tuple[object, ...], int] = {}
+    everything: list[Instruction] = []
+    places: list[list[int]] = []
+    for profile in profiles:
+        places.append([])
+        for instruction in profile.instructions:
+            number = numbers.setdefault(instruction_identity(instruction), len(everything))
+            if number == len(everything):
+                everything.append(instruction)
+            places[-1].append(number)
+    return everything, places
+
+
+def _phase(
+    name: str,
+    profiles: Sequence[WorkloadProfile],
+    weights: Sequence[float],
+    *,
+    number_of: Sequence[dict[int, int]],
+    places: Sequence[Sequence[int]],
+) -> Phase:
+    rows: dict[int, list[tuple[ObjectTraffic, float]]] = {}
+    misses: dict[tuple[int, int], float] = {}
+    parts: list[tuple[Phase, float]] = []
+    for at, (profile, weight) in enumerate(zip(profiles, weights, strict=True)):
+        for phase in profile.phases:
+            if phase.name != name:
+                continue
+            parts.append((phase, weight))
+            for row in phase.objects:
+                rows.setdefault(number_of[at][row.object], []).append((row, weight))
+            for one in phase.instructions:
+                key = (places[at][one.instruction], number_of[at][one.object])
+                misses[key] = misses.get(key, 0.0) + weight * one.misses
+    operations = [
+        None if phase.operations is None else weight * phase.operations for phase, weight in parts
+    ]
+    known = [count for count in operations if count is not None]
+    return Phase(
+        name=name,
+        near_cpu_time_ns=_sum([(phase.near_cpu_time_ns, weight) for phase, weight in parts]),
+        near_repetitions=min(phase.near_repetitions for phase, _ in parts),
+        near_wall_time_ns=sum(phase.near_wall_time_ns * weight for phase, weight in parts),
+        operations=sum(known) if len(known) == len(operations) else None,
+        objects=[_row(number, rows[number]) for number in sorted(rows)],
+        instructions=[
+            InstructionTraffic(instruction=instruction, object=thing, misses=count)
+            for (instruction, thing), count in misses.items()
+        ],
+    )
+
+
+def _row(number: int, rows: Sequence[tuple[ObjectTraffic, float]]) -> ObjectTraffic:
+    total = add_rows([row for row, _ in rows], [weight for _, weight in rows])
+    curve = None
+    if total.read is not None and total.write is not None:
+        curve = MissCurve(read=total.read.round(1).tolist(), write=total.write.round(1).tolist())
+    return ObjectTraffic(object=number, traffic=total.traffic, curve=curve)
+
+
+def _sum(times: Sequence[tuple[Estimate, float]]) -> Estimate:
+    """Return the weighted sum; independent errors add up as squares."""
+    value = sum(weight * time.value for time, weight in times)
+    below = math.sqrt(sum((weight * (time.value - time.low)) ** 2 for time, weight in times))
+    above = math.sqrt(sum((weight * (time.high - time.value)) ** 2 for time, weight in times))
+    return Estimate(value, value - below, value + above)
+
+
+def _sampling(profiles: Sequence[WorkloadProfile], weights: Sequence[float]) -> Sampling:
+    misses = [
+        weight * sum(row.traffic.misses() for phase in profile.phases for row in phase.objects)
+        for profile, weight in zip(profiles, weights, strict=True)
+    ]
+    total = sum(misses)
+    spread = math.sqrt(
+        sum((m * p.sampling.relative_error) ** 2 for m, p in zip(misses, profiles, strict=True))
+    )
+    return Sampling(
+        rate=max(profile.sampling.rate for profile in profiles),
+        sampled_accesses=sum(profile.sampling.sampled_accesses for profile in profiles),
+        sampled_misses=sum(profile.sampling.sampled_misses for profile in profiles),
+        relative_error=spread / total if total else 1.0,
+    )
+
+
+def _live(
+    profiles: Sequence[WorkloadProfile], number_of: Sequence[dict[int, int]]
+) -> list[LiveSample]:
+    """Return the runs' samples one after another, as if one had begun when the other ended."""
+    found: list[LiveSample] = []
+    start_ns = 0.0
+    for profile, numbers in zip(profiles, number_of, strict=True):
+        for sample in profile.live:
+            bytes_by_object: dict[str, int] = {}
+            for key, size_bytes in sample.bytes_by_object.items():
+                known = numbers.get(int(key)) if key.isdigit() else None
+                name = "other" if known is None else str(known)
+                bytes_by_object[name] = bytes_by_object.get(name, 0) + size_bytes
+            found.append(
+                LiveSample(
+                    time_ns=start_ns + sample.time_ns,
+                    phase=sample.phase,
+                    bytes_by_object=bytes_by_object,
+                )
+            )
+        start_ns = found[-1].time_ns if found else 0.0
+    return found
