@@ -1,0 +1,344 @@
+"""What must hold of every model, and closed forms of those that do one thing."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import msgspec
+import numpy as np
+import pytest
+import samples
+from able_models import ABLE_MODELS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.statistics import Estimate
+from nearfar.documents import DeviceProfile, WorkloadProfile
+from nearfar.documents.device import BandwidthFigure, LatencyFigure, LoadedLatencyCurve
+from nearfar.documents.machine import JointLimit, MachineProfile
+from nearfar.documents.workload import MissCurve
+from nearfar.predict.api import predict
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.memory import LoadedFactor, between
+from nearfar.predict.model import MODELS, Model, ModelLacksError
+from nearfar.predict.models.counters import counters_phase
+from nearfar.predict.models.interleave import weights
+from nearfar.predict.models.memory_mode import direct_mapped_share
+from nearfar.predict.overlap import Streams, overlap, part
+from nearfar.predict.together import together
+from nearfar.predict.traffic import (
+    COLUMNS,
+    FENCE,
+    FLUSH,
+    STREAM,
+    Curve,
+    PhaseTraffic,
+    phases_of,
+    streams_at_once,
+)
+
+SEEDS = st.integers(0, 10**6)
+HAD = {"how": "measured", "source": "here"}
+WHOLE = [name for name in ABLE_MODELS if MODELS.get(name).everything_far]
+
+
+@given(seed=SEEDS, model=st.sampled_from([*ABLE_MODELS, "code"]))
+@settings(max_examples=40, deadline=None)
+def test_moving_nothing_changes_nothing(seed: int, model: str):
+    near = near_memory(samples.device())
+    far = far_memory(samples.device("far", 300, 5, 3), near)
+    for phase in phases_of(samples.workload(seed=seed)):
+        time_ns = MODELS.get(model)(phase, near, far).times_ns(np.zeros(COLUMNS))
+        assert float(time_ns) == pytest.approx(phase.near_time_ns.value)
+
+
+@given(
+    seed=SEEDS, model=st.sampled_from(WHOLE), factor=st.floats(1.0, 8.0), more=st.floats(1.0, 3.0)
+)
+@settings(max_examples=60, deadline=None)
+def test_slower_far_memory_is_never_faster(seed: int, model: str, factor: float, more: float):
+    slow, slower = (
+        samples.device("far", 90.0 * x, 12.0 / x, 9.0 / x) for x in (factor, factor * more)
+    )
+    first, second = times(samples.workload(seed=seed), model, slow, slower)
+    assert second >= first * (1 - 1e-9)
+
+
+@given(seed=SEEDS, model=st.sampled_from(WHOLE), more=st.floats(1.0, 4.0))
+@settings(max_examples=60, deadline=None)
+def test_more_bandwidth_is_never_slower(seed: int, model: str, more: float):
+    """Of memories without a loaded-latency curve: that is another memory's, were it stretched."""
+    narrow, wide = (
+        msgspec.structs.replace(samples.device("far", 250.0, 4.0 * x, 3.0 * x), loaded_latency=[])
+        for x in (1.0, more)
+    )
+    first, second = times(samples.workload(seed=seed), model, narrow, wide)
+    assert second <= first * (1 + 1e-9)
+
+
+def test_a_model_that_lacks_something_says_so_and_the_others_go_on():
+    beside = MODELS.names()
+    (found,) = predict(
+        samples.workload(), samples.device(), [samples.device("far", 300, 5, 3)], beside=beside
+    ).devices
+    said = " ".join(found.caveats)
+    assert "memory-mode needs the size" in said
+    assert "persist needs counts" in said
+    assert {"chains", "counters", "traffic"} <= {one.model for one in found.total.models}
+    with pytest.raises(ModelLacksError, match="persist needs counts"):
+        predict(samples.workload(), samples.device(), [samples.device("far", 300)], "persist")
+
+
+def test_chains_moves_along_the_curves():
+    near, far = samples.device(), samples.device("far", 360.0, 1000.0, 1000.0)
+    # 4 chains near are 22.5 ns a miss; 4 far are 90.
+    phase = counters_phase("p", near_time_ns=22.5e6, llc_misses=1e6)
+    assert slowdown("chains", phase, near, far) == pytest.approx(4.0, rel=1e-6)
+
+
+def test_counters_find_the_fixed_point_on_the_loaded_curve():
+    """One miss in flight, all of near time waiting: time is misses times the far loaded latency."""
+    near = with_curve(samples.device(), [(0.0, 90.0), (12.0, 90.0)])
+    far = with_curve(samples.device("far", 180.0, 5.0, 5.0), [(0.0, 180.0), (1.0, 360.0)])
+    phase = counters_phase("p", near_time_ns=90e6, llc_misses=1e6)
+    ratio = slowdown("counters", phase, near, far)
+    loaded_ns = 180.0 * (1.0 + 64.0 / (90.0 * ratio))
+    assert ratio * 90.0 == pytest.approx(loaded_ns, rel=1e-6)
+
+
+def test_counters_leave_computation_alone():
+    near, far = samples.device(), samples.device("far", 180.0)
+    phase = counters_phase("p", near_time_ns=900e6, llc_misses=1e6)
+    assert slowdown("counters", phase, plain(near), plain(far)) == pytest.approx(1.1)
+    with pytest.raises(ValueError, match="near time"):
+        counters_phase("p", near_time_ns=0.0, llc_misses=1.0)
+
+
+def test_interleave_deals_by_bandwidth_and_reaches_both_ends():
+    near, far = near_memory(samples.device()), samples.device("far", 300.0, 4.0, 3.0)
+    assert weights(near, far_memory(far, near)) == (3, 1)
+    phase = counters_phase("p", near_time_ns=50e6, llc_misses=1e6)
+    model = MODELS.get("interleave")(phase, near, far_memory(far, near))
+    by_pages = {(one.near_pages, one.far_pages): one.time_ns for one in model.ratios()}
+    assert by_pages[1, 0] == pytest.approx(phase.near_time_ns.value)
+    assert by_pages[0, 1] == pytest.approx(
+        float(MODELS.get("inversion")(phase, near, far_memory(far, near)).times_ns(phase.total))
+    )
+    assert by_pages[3, 1] == pytest.approx(float(model.times_ns(phase.total)))
+
+
+def test_two_bandwidths_are_faster_than_one_where_bandwidth_binds():
+    near, far = samples.device(), samples.device("far", 95.0, 12.0, 9.0)
+    # As fast as near memory gives: 64 B / 12 GB/s a line, all of it bandwidth.
+    phase = made({STREAM: 1e6}, near_time_ns=64.0 / 12.0 * 1e6, concurrency=4.0)
+    assert slowdown("interleave", phase, plain(near), plain(far)) < 1.0
+
+
+def test_direct_mapped_misses_follow_the_closed_form():
+    """All reuse at one distance: lost with chance 1 - exp(-d / lines), whatever the cache here."""
+    sizes = 2.0 ** np.arange(15, 41)
+    distance_bytes = 2.0**28
+    curve = Curve(sizes, np.where(sizes < distance_bytes, 1e6, 0.0), 1 << 25)
+    # Between two sizes of the curve the reuse lies somewhere: a factor of 2.
+    for cache_bytes in (1 << 27, 1 << 28, 1 << 30):
+        low, high = (1.0 - math.exp(-distance_bytes * x / cache_bytes) for x in (0.5, 1.0))
+        assert low <= direct_mapped_share(curve, cache_bytes) <= high
+
+
+def test_memory_mode_costs_both_where_nothing_fits_and_nothing_where_all_does():
+    workload = with_curves(samples.workload(), footprint_bytes=1 << 30)
+    far = samples.device("far", 300.0, 5.0, 3.0)
+    slow = [
+        predict(workload, with_capacity(size), [far], "memory-mode").devices[0].total.slowdown.value
+        for size in (1 << 20, 1 << 31, 1 << 40)
+    ]
+    (all_far,) = predict(workload, samples.device(), [far], "inversion").devices
+    assert slow[0] > all_far.total.slowdown.value > slow[1] > slow[2]
+    assert slow[2] == pytest.approx(1.0, abs=0.01)
+    (found,) = predict(workload, with_capacity(1 << 29), [far], "memory-mode").devices
+    assert any("not validated on hardware" in caveat for caveat in found.caveats)
+
+
+def test_persist_exchanges_what_fences_wait():
+    near, far = (with_persist(samples.device(), 100.0), with_persist(samples.device("far"), 400.0))
+    phase = made({FLUSH: 1e6, FENCE: 1e6}, near_time_ns=1e9)
+    assert slowdown("persist", phase, near, far) == pytest.approx(1.3)
+    # A fence that nothing was flushed before waits for nothing.
+    idle = made({FLUSH: 1e6, FENCE: 9e6}, near_time_ns=1e9)
+    assert slowdown("persist", idle, near, far) == pytest.approx(1.3)
+    with pytest.raises(NearfarError, match="latency of a persisted write"):
+        slowdown("persist", phase, near, samples.device("far", 300.0))
+
+
+def test_streams_at_once_are_counted_by_their_misses():
+    workload = samples.workload(objects=3)
+    phase = workload.phases[0]
+    for instruction in workload.instructions:
+        instruction.access_class = "stream"
+    for row in phase.instructions:
+        row.misses = 100.0
+    assert streams_at_once(workload, phase) == pytest.approx(3.0)
+    phase.instructions[0].misses = 1e9
+    assert streams_at_once(workload, phase) == pytest.approx(1.0, abs=1e-3)
+    phase.instructions.clear()
+    assert streams_at_once(workload, phase) == 1.0
+
+
+def test_without_a_prefetcher_a_stream_waits_latency_over_parallelism():
+    """Rows are open: no queueing, which the chains curve of random lines has."""
+    memory = near_memory(samples.device(latency_ns=90.0, parallelism=4.0))
+    lines = np.zeros(COLUMNS)
+    lines[STREAM] = 1.0
+    found = part(lines, memory, overlap(10.0 / 11.0), Streams(prefetched=False), 1.0)
+    assert float(found.loads) == pytest.approx(9.0)
+    assert float(found.stream) == 0.0
+    two = part(lines, memory, overlap(1.0), Streams(at_once=4.0), 1.0)
+    one = part(lines, memory, overlap(1.0), Streams(), 1.0)
+    assert float(one.stream) == pytest.approx(2.0 * float(two.stream))
+
+
+def test_between_two_read_shares_the_surface_lies_between():
+    reads = LoadedFactor(np.array([0.0, 10.0]), np.array([1.0, 3.0]))
+    writes = LoadedFactor(np.array([0.0, 6.0]), np.array([1.0, 2.0]))
+    half = between(reads, writes, 0.5)
+    assert half.end_gb_per_s == pytest.approx(8.0)
+    assert half.greatest == pytest.approx(2.5)
+    assert float(half.at(4.0)) == pytest.approx(1.75)
+
+
+def test_the_surface_is_taken_at_the_programs_read_share():
+    device = msgspec.structs.replace(
+        samples.device(),
+        loaded_latency=[
+            LoadedLatencyCurve(read_share=share, points=[(0.0, 90.0), (end, 180.0)], **HAD)
+            for share, end in ((1.0, 12.0), (0.5, 8.0))
+        ],
+    )
+    memory = near_memory(device)
+    ends = [memory.loaded_latency(share) for share in (1.0, 0.75, 0.5, 0.2)]
+    assert [one.end_gb_per_s for one in ends if one] == pytest.approx([12.0, 10.0, 8.0, 8.0])
+
+
+def test_a_load_beyond_the_curve_is_marked_and_widens_the_interval():
+    near = samples.device()
+    far = msgspec.structs.replace(samples.device("far", 120.0, 12.0, 9.0), chains=[])
+    short = with_curve(far, [(0.0, 120.0), (0.5, 125.0)])
+    long = with_curve(far, [(0.0, 120.0), (50.0, 125.0)])
+    workload = samples.workload()
+    cut, whole = predict(workload, near, [short, long]).devices
+    assert any("extrapolated" in caveat for caveat in cut.caveats)
+    assert not any("extrapolated" in caveat for caveat in whole.caveats)
+    assert width(cut.total.slowdown) > width(whole.total.slowdown)
+
+
+def test_memories_on_one_channel_do_not_add():
+    near, far = samples.device(), samples.device("far", 95.0, 12.0, 9.0)
+    limit = JointLimit(
+        memories=("near", "far"),
+        alone_gb_per_s=(12.0, 12.0),
+        together_gb_per_s=12.0,
+        shared=True,
+    )
+    found = together(machine(limit), near, far)
+    assert found is not None
+    assert float(found.at(np.array(0.5))) == pytest.approx(0.5)
+    assert float(found.at(np.array(0.0))) == float(found.at(np.array(1.0))) == 1.0
+    turned = together(machine(limit), far, near)
+    assert turned is not None
+    assert together(machine(limit), near, samples.device("other")) is None
+    workload = samples.workload()
+    for phase in workload.phases:
+        phase.near_wall_time_ns = phase.near_cpu_time_ns.value / 8
+    workload.program.threads_seen = 8
+    apart, shared = (
+        predict(workload, near, [far], "interleave", machine=one).devices[0].total
+        for one in (None, machine(limit))
+    )
+    assert shared.far_time_ns.value > apart.far_time_ns.value
+
+
+def times(workload: WorkloadProfile, model: str, *fars: DeviceProfile) -> list[float]:
+    devices = predict(workload, samples.device(), list(fars), model).devices
+    return [device.total.far_time_ns.value for device in devices]
+
+
+def slowdown(name: str, phase: PhaseTraffic, near: DeviceProfile, far: DeviceProfile) -> float:
+    near_side = near_memory(near)
+    model: Model = MODELS.get(name)(phase, near_side, far_memory(far, near_side))
+    return float(model.times_ns(phase.total)) / phase.near_time_ns.value
+
+
+def made(columns: dict[int, float], near_time_ns: float, concurrency: float = 1.0) -> PhaseTraffic:
+    lines = np.zeros((1, COLUMNS))
+    for column, count in columns.items():
+        lines[0, column] = count
+    time = Estimate(near_time_ns, near_time_ns, near_time_ns)
+    return PhaseTraffic("p", time, concurrency, None, lines, 0.0)
+
+
+def plain(device: DeviceProfile) -> DeviceProfile:
+    return msgspec.structs.replace(device, loaded_latency=[])
+
+
+def with_curve(device: DeviceProfile, points: list[tuple[float, float]]) -> DeviceProfile:
+    curve = LoadedLatencyCurve(read_share=1.0, points=points, **HAD)
+    return msgspec.structs.replace(device, loaded_latency=[curve])
+
+
+def with_capacity(capacity_bytes: int) -> DeviceProfile:
+    return msgspec.structs.replace(samples.device(), capacity_bytes=capacity_bytes)
+
+
+def with_persist(device: DeviceProfile, persist_ns: float) -> DeviceProfile:
+    return msgspec.structs.replace(
+        device,
+        latency=[*device.latency, LatencyFigure(operation="clwb", value_ns=persist_ns, **HAD)],
+        bandwidth=[*device.bandwidth, BandwidthFigure(operation="clwb", value_gb_per_s=2.0, **HAD)],
+    )
+
+
+def with_curves(workload: WorkloadProfile, footprint_bytes: int) -> WorkloadProfile:
+    """Every use is as far from the last as the whole footprint."""
+    workload = copy.deepcopy(workload)
+    sizes = [float(1 << power) for power in range(15, 41)]
+    workload.curve_bytes = sizes
+    for phase in workload.phases:
+        for row in phase.objects:
+            reads, writes = (
+                classes.total() for classes in (row.traffic.read_misses, row.traffic.write_misses)
+            )
+            row.curve = MissCurve(
+                read=[reads if size < footprint_bytes else 0.0 for size in sizes],
+                write=[writes if size < footprint_bytes else 0.0 for size in sizes],
+            )
+    return workload
+
+
+def machine(limit: JointLimit) -> MachineProfile:
+    from nearfar.documents import producer
+
+    return MachineProfile(
+        producer=producer(["tests"]),
+        cpu_model="made up",
+        architecture="x86_64",
+        sockets=1,
+        cores=8,
+        cpus=list(range(8)),
+        threads_per_core=1,
+        vector_extensions=[],
+        caches=[],
+        nodes=[],
+        transparent_huge_pages="always",
+        huge_pages={},
+        persistent_memory=[],
+        cxl=[],
+        virtualisation="none",
+        abilities=[],
+        joint_limits=[limit],
+    )
+
+
+def width(estimate: Estimate) -> float:
+    return (estimate.high - estimate.low) / estimate.value
