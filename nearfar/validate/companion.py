@@ -54,6 +54,11 @@ class Companion:
         self._process.communicate()
 
 
+def at_work(one: Companion | None) -> contextlib.AbstractContextManager[None]:
+    """Return what lets a companion run within a block, if there is one."""
+    return one.working() if one is not None else contextlib.nullcontext()
+
+
 def contending(place: Place, cpu: int, size_bytes: int) -> Companion:
     """Return a core that does to the far memory what its spec's load says."""
     kernel = LOAD_KERNELS[place.spec.load]

@@ -7,7 +7,7 @@ predicted from the rounds of curves that were sampled nearest to it in time.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nearfar.documents import DeviceProfile, producer
 from nearfar.documents.device import MeasuredContext, Source
@@ -21,6 +21,7 @@ from nearfar.measure.spec import MemorySpec
 from nearfar.measure.subject import Point, Sample
 from nearfar.measure.surfaces import SURFACES, Parts, Plan
 from nearfar.measure.surfaces._surface import SOURCE
+from nearfar.validate.companion import Companion, at_work
 
 KEPT_ROUNDS = 7
 """Rounds of curves that a profile is the median of: the latest, some two minutes of them."""
@@ -42,12 +43,23 @@ class Curves:
     points: dict[str, list[Point]]
     """By surface."""
     rounds: deque[dict[Point, Sample]]
-    taken: int = 0
+    beside: Companion | None = None
+    """What contends while it is sampled: the very process that contends with the kernels."""
 
     @staticmethod
-    def open(spec: MemorySpec, region_bytes: int, seed: int = 1) -> Curves:
-        """Take the memory, with a largest region of `region_bytes`."""
-        settings = Settings(spec=spec, quick=True, largest_bytes=region_bytes, seed=seed)
+    def open(spec: MemorySpec, region_bytes: int) -> Curves:
+        """Take the memory, with a largest region of `region_bytes`.
+
+        Where the spec has a load, `beside` must be set to it. One thread is measured then, alone in
+        the sampler's eyes: it is timed by its CPU time, as the kernels are.
+        """
+        contended = spec.load != "none"
+        settings = Settings(
+            spec=replace(spec, load="none"),
+            quick=True,
+            threads=1 if contended else None,
+            largest_bytes=region_bytes,
+        )
         opened = open_memory(settings)
         plan = Plan(opened.subject.facts(), quick=True)
         points = {
@@ -57,10 +69,10 @@ class Curves:
         return Curves(opened, plan, spec, points, deque(maxlen=KEPT_ROUNDS))
 
     def sample_round(self) -> None:
-        """Sample every point once; less than a second of them."""
+        """Sample every point once; about a second of them."""
         points = [point for of_one in self.points.values() for point in of_one]
-        self.rounds.append({point: self.opened.subject.sample(point) for point in points})
-        self.taken += 1
+        with at_work(self.beside):
+            self.rounds.append({point: self.opened.subject.sample(point) for point in points})
 
     def samples(self) -> dict[Point, list[Sample]]:
         """Return the samples of the rounds that are kept."""

@@ -18,7 +18,7 @@ from nearfar.measure.settings import Progress
 from nearfar.measure.spec import PAGE_BYTES
 from nearfar.predict.calibration import tier_of
 from nearfar.validate import whole_program
-from nearfar.validate.companion import Companion, contending, spinning
+from nearfar.validate.companion import Companion, at_work, contending, spinning
 from nearfar.validate.curves import Curves
 from nearfar.validate.interleave import Halves, Timed
 from nearfar.validate.kernel import PHASE, Kernel, build, profile, profiles
@@ -88,12 +88,19 @@ def run(wanted: Wanted, machine: topology.Topology, keep: Keep, progress: Progre
     Raises NearfarError for a memory, kernel or program that fails.
     """
     clock = _Clock(wanted, progress)
-    with tempfile.TemporaryDirectory(prefix="nearfar-validate-") as name:
+    with contextlib.ExitStack() as stack:
+        name = stack.enter_context(tempfile.TemporaryDirectory(prefix="nearfar-validate-"))
         folder = Path(name)
         programs = _programs(wanted, folder)
+        kernels = build(wanted.kernels, folder, lambda share: clock.step("building kernels", share))
+        clock.next()
         clock.step("taking both memories", 0.0)
         near = Curves.open(wanted.near.spec, wanted.region_bytes)
         far = Curves.open(wanted.far.spec, wanted.region_bytes)
+        beside = stack.enter_context(
+            _companions(wanted, machine, next(iter(kernels.values())), far)
+        )
+        far.beside = beside.contender
         for number in range(FIRST_CURVES):
             near.sample_round()
             far.sample_round()
@@ -101,8 +108,6 @@ def run(wanted: Wanted, machine: topology.Topology, keep: Keep, progress: Progre
         clock.next()
         llc_bytes = near.llc_bytes() or near.opened.llc_bytes
         found = Found(_session(wanted, near, far, llc_bytes), near, far)
-        kernels = build(wanted.kernels, folder, lambda share: clock.step("building kernels", share))
-        clock.next()
         made = profiles(
             list(kernels.values()),
             folder,
@@ -111,24 +116,23 @@ def run(wanted: Wanted, machine: topology.Topology, keep: Keep, progress: Progre
             llc_bytes=llc_bytes,
             tell=lambda share: clock.step("profiling kernels", share),
         )
-        clock.next()
         of_programs = {
             program.name: profile(program.command, folder / f"program-{number}.json", llc_bytes)
             for number, program in enumerate(programs)
         }
-        with _companions(wanted, machine, next(iter(kernels.values())), far) as beside:
-            loop = _Loop(wanted, machine, found, beside, clock)
-            try:
-                for kernel in kernels.values():
-                    keep(found.session, loop.kernel(kernel, made[kernel.name]))
-                    clock.next()
-                for program in programs:
-                    keep(found.session, loop.program(program, of_programs[program.name]))
-                    clock.next()
-            except KeyboardInterrupt:
-                if not found.results:
-                    raise
-                found.interrupted = True
+        clock.next()
+        loop = _Loop(wanted, machine, found, beside, clock)
+        try:
+            for kernel in kernels.values():
+                keep(found.session, loop.kernel(kernel, made[kernel.name]))
+                clock.next()
+            for program in programs:
+                keep(found.session, loop.program(program, of_programs[program.name]))
+                clock.next()
+        except KeyboardInterrupt:
+            if not found.results:
+                raise
+            found.interrupted = True
     return found
 
 
@@ -139,15 +143,17 @@ def _programs(wanted: Wanted, folder: Path) -> list[whole_program.Program]:
     return [whole_program.prepare(command, folder) for command in wanted.programs]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Companions:
-    near: Companion | None
-    far: Companion | None
+    """What runs on the other core, if there is one."""
 
-    @contextlib.contextmanager
-    def working(self, one: Companion | None) -> Iterator[None]:
-        with one.working() if one is not None else contextlib.nullcontext():
-            yield
+    spinner: Companion | None = None
+    contender: Companion | None = None
+    """Of a far memory with a load."""
+
+    @property
+    def far(self) -> Companion | None:
+        return self.contender or self.spinner
 
 
 @contextlib.contextmanager
@@ -155,18 +161,18 @@ def _companions(
     wanted: Wanted, machine: topology.Topology, kernel: Kernel, far: Curves
 ) -> Iterator[_Companions]:
     """Yield what runs on another core beside near and beside far data."""
-    started: list[Companion] = []
-    try:
-        if len(machine.cpus) > 1:
-            started.append(spinning(kernel.plain, machine.cpus[-1]))
-            if wanted.far.spec.load != "none":
-                size_bytes = far.plan.facts.buffer_bytes
-                started.append(contending(wanted.far, machine.cpus[-1], size_bytes))
-        first = started[0] if started else None
-        yield _Companions(first, started[-1] if started else None)
-    finally:
-        for one in started:
-            one.end()
+    if len(machine.cpus) < 2:
+        yield _Companions()
+        return
+    cpu = machine.cpus[-1]
+    with contextlib.ExitStack() as stack:
+        spinner = spinning(kernel.plain, cpu)
+        stack.callback(spinner.end)
+        contender = None
+        if wanted.far.spec.load != "none":
+            contender = contending(wanted.far, cpu, far.plan.facts.buffer_bytes)
+            stack.callback(contender.end)
+        yield _Companions(spinner, contender)
 
 
 @dataclass
@@ -188,11 +194,11 @@ class _Loop:
             shares = [one.ready() for one in started]
 
             def near() -> Timed:
-                with self.beside.working(self.beside.near):
+                with at_work(self.beside.spinner):
                     return started[0].run()
 
             def far() -> Timed:
-                with self.beside.working(self.beside.far):
+                with at_work(self.beside.far):
                     return started[1].run()
 
             self._rounds(kernel.name, halves, near, far, self.wanted.effort.rounds)
@@ -210,7 +216,7 @@ class _Loop:
         halves = Halves()
 
         def timed(index: int, place: Place, companion: Companion | None) -> Timed:
-            with self.beside.working(companion):
+            with at_work(companion):
                 done = whole_program.run(program, place, cpu)
             shares[index] = max(shares[index], done.huge_share)
             return Timed(done.ns)
@@ -218,7 +224,7 @@ class _Loop:
         self._rounds(
             program.name,
             halves,
-            lambda: timed(0, self.wanted.near, self.beside.near),
+            lambda: timed(0, self.wanted.near, self.beside.spinner),
             lambda: timed(1, self.wanted.far, self.beside.far),
             self.wanted.effort.program_rounds,
         )
@@ -311,7 +317,7 @@ class _Clock:
         effort, count = wanted.effort, len(wanted.kernels)
         # Seen on a server core of 2023: 1.5 s a round of both curves, 0.4 s a round of a kernel.
         each = 2.0 + 0.4 * effort.rounds + 1.5 * effort.curve_rounds
-        self._lengths = [5.0 + 1.5 * FIRST_CURVES, 0.5 * count, (1.0 + effort.profile_runs) * count]
+        self._lengths = [0.5 * count, 5.0 + 1.5 * FIRST_CURVES, (1.0 + effort.profile_runs) * count]
         self._lengths += [each] * count + [3.0 * each] * len(wanted.programs)
         self._progress, self._at = progress, 0
 

@@ -89,18 +89,23 @@ def _row(result: KernelResult, shown: str) -> list[str]:
         *cells,
         f"{model.slowdown:.3f}",
         f"{model.low:.2f} - {model.high:.2f}",
-        f"{error:+.1%}",
+        _percent(error, "+"),
     ]
 
 
 def _scores(one: ModelScore) -> list[str]:
     return [
-        f"{one.mean_error:.1%}",
-        f"{one.max_error:.1%}",
-        f"{one.bias:+.1%}",
+        _percent(one.mean_error),
+        _percent(one.max_error),
+        _percent(one.bias, "+"),
         "-" if one.rank is None else f"{one.rank:.2f}",
         f"{one.skill:.2f}",
         "-" if one.coverage is None else f"{one.coverage:.0%}",
-        "-" if one.width is None else f"{one.width:.3f}",
-        "-" if one.interval_score is None else f"{one.interval_score:.3f}",
+        "-" if one.width is None else f"{one.width:.3g}",
+        "-" if one.interval_score is None else f"{one.interval_score:.3g}",
     ]
+
+
+def _percent(fraction: float, sign: str = "") -> str:
+    """Return a percentage short enough for a table, whatever a model says."""
+    return f"{fraction:{sign}.1%}" if abs(fraction) < 10.0 else f"{fraction:{sign}.0e}"

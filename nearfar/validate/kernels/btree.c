@@ -19,32 +19,33 @@ static struct node* nodes;
 static uint32_t* deck;
 static uint64_t used;
 
-/* Keys are the even numbers below 2 x keys; a tree of `level` levels over `n` of them. */
-static struct node* build(uint64_t low, uint64_t n, int level) {
+/* Keys are the even numbers below 2 x keys; a tree of `level` levels over `n` of them, from number
+ * `low` on, whose root has `children`. */
+static struct node* build(uint64_t low, uint64_t n, int level, uint64_t children) {
   struct node* node = &nodes[deck[used++]];
-  node->count = width;
-  uint64_t share = n / (level == 1 ? width : width + 1);
-  for (int i = 0; i < width; i++)
-    node->key[i] = 2 * (low + (uint64_t)(i + (level > 1)) * share);
-  for (int i = 0; level > 1 && i <= width; i++)
-    node->child[i] = build(low + (uint64_t)i * share, share, level - 1);
+  node->count = level == 1 ? width : children - 1;
+  const uint64_t share = level == 1 ? 1 : n / children;
+  for (uint64_t i = 0; i < node->count; i++) node->key[i] = 2 * (low + (i + (level > 1)) * share);
+  for (uint64_t i = 0; level > 1 && i < children; i++)
+    node->child[i] = build(low + i * share, share, level - 1, width + 1);
   return node;
 }
 
 void kernel_prepare(uint64_t bytes) {
-  uint64_t all = 1, leaves = 1;
-  height = 1;
-  /* The most levels that fit in twice the room, so that the size is near what was asked. */
-  while ((all + 16 * leaves) * sizeof(struct node) <= 2 * bytes) {
+  uint64_t all = 1, leaves = 1; /* of a child of the root */
+  height = 2;
+  while ((all + 16 * leaves) * (sizeof *nodes + sizeof *deck) * 2 <= bytes) {
     leaves *= 16;
     all += leaves;
     height++;
   }
-  nodes = kernel_take(all * sizeof *nodes);
-  deck = kernel_take(all * sizeof *deck);
-  kernel_shuffle(deck, all);
-  keys = leaves * width;
-  root = build(0, keys, height);
+  uint64_t children = bytes / (all * (sizeof *nodes + sizeof *deck));
+  if (children > width + 1) children = width + 1;
+  nodes = kernel_take((1 + children * all) * sizeof *nodes);
+  deck = kernel_take((1 + children * all) * sizeof *deck);
+  kernel_shuffle(deck, 1 + children * all);
+  keys = children * leaves * width;
+  root = build(0, keys, height, children);
 }
 
 /* Numbers from 0 to 2 x keys: half of them are odd, and not there. */

@@ -4,7 +4,7 @@
 const uint64_t kernel_operations = 200000;
 const double kernel_accesses = 8;
 
-enum { ways = 4, settling = 3 };
+enum { ways = 4 };
 
 struct event {
   uint64_t time;
@@ -16,8 +16,7 @@ static struct event* heap;
 
 static uint64_t later(uint64_t operation) { return kernel_mix(operation) >> 20; }
 
-static void sift_down(struct event event) {
-  uint64_t at = 0;
+static void sift_down(uint64_t at, struct event event) {
   for (;;) {
     uint64_t least = ways * at + 1;
     if (least >= n) break;
@@ -37,19 +36,21 @@ uint64_t kernel_perform(uint64_t first, uint64_t count) {
     const struct event event = heap[0];
     out_of_order += event.time < now;
     now = event.time;
-    sift_down((struct event){now + later(i), event.what});
+    sift_down(0, (struct event){now + later(i), event.what});
   }
   return out_of_order;
 }
 
+/* How long the events of a queue at work have still to wait: of waits that are even from nothing
+ * to the longest, what is left is the lesser of two such. */
 void kernel_prepare(uint64_t bytes) {
   n = bytes / sizeof *heap;
   heap = kernel_take(n * sizeof *heap);
-  /* Ascending times are a heap. */
-  for (uint64_t i = 0; i < n; i++)
-    heap[i] = (struct event){(uint64_t)(((unsigned __int128)i << 44) / n), i};
-  /* Its upper levels must have the order that work leaves, not that of the alphabet. */
-  kernel_perform(~0ull / 2, settling * kernel_operations);
+  for (uint64_t i = 0; i < n; i++) {
+    const uint64_t one = later(~(2 * i)), other = later(~(2 * i + 1));
+    heap[i] = (struct event){one < other ? one : other, i};
+  }
+  for (uint64_t at = n; at > 0; at--) sift_down(at - 1, heap[at - 1]);
 }
 
 /* Times never fall, and the nodes down one path from the top are in order. */

@@ -1,0 +1,117 @@
+"""Programs that others wrote, built by `nearfar cc` from Debian's sources: what validation is of.
+
+Chosen before anything was measured: a compressor that searches its past in trees (xz), one that
+searches it in tables (zstd), an interpreter with a hash table (mawk).
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path("build/validate")
+TEXT_BYTES = 12 << 20
+"""Compressors get a text of so much: some seconds of work for them."""
+
+WORDS = 50_000
+WORD_SEED = 1
+
+AWK = """
+function mix(x) { return (x * 7919 + 104729) % 1000003 }
+BEGIN {
+  n = 600000; x = 1
+  for (i = 0; i < n; i++) { x = mix(x); count[x "-" i % 7]++ }
+  for (i = 0; i < 4 * n; i++) { x = mix(x); if ((x "-" i % 7) in count) found++ }
+  exit found == 0
+}
+"""
+"""Counts words that are not in the order of their hashes, and looks others up."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Debian source package and how it is built."""
+
+    package: str
+    steps: Sequence[str]
+    """Shell commands in its tree; $CC is nearfar's compiler."""
+    program: str
+
+
+SOURCES = {
+    "xz": Source(
+        "xz-utils",
+        (
+            "./configure -q --disable-shared --disable-nls --disable-doc --disable-scripts"
+            ' CC="$CC" CFLAGS=-O2',
+            "make -s -j 2",
+        ),
+        "src/xz/xz",
+    ),
+    "zstd": Source(
+        "libzstd",
+        ('make -s -j 2 -C programs zstd CC="$CC" HAVE_ZLIB=0 HAVE_LZMA=0 HAVE_LZ4=0',),
+        "programs/zstd",
+    ),
+    "mawk": Source("mawk", ('./configure -q CC="$CC" CFLAGS=-O2', "make -s -j 2 mawk"), "mawk"),
+}
+
+
+def build(name: str) -> Path:
+    """Return the built program; raises SourceUnavailableError or RuntimeError."""
+    sys.path.insert(0, "examples/demo")
+    from source import fetch_source  # type: ignore[import-not-found]
+
+    wanted = SOURCES[name]
+    tree = Path(fetch_source(wanted.package, FOLDER / wanted.package))
+    program = tree / wanted.program
+    if program.is_file():
+        return program.resolve()
+    compiler = f"{Path(sys.executable).parent / 'nearfar'} cc"
+    log = FOLDER.resolve() / f"{name}-build.log"
+    for step in wanted.steps:
+        with log.open("ab") as file:
+            done = subprocess.run(
+                step, shell=True, cwd=tree, env=_environment(compiler), stdout=file, stderr=file,
+                check=False,
+            )  # fmt: skip
+        if done.returncode != 0:
+            raise RuntimeError(f"{name} could not be built: see {log}")
+    return program.resolve()
+
+
+def commands() -> list[list[str]]:
+    """Return the programs with their arguments, built and with their input made."""
+    text, script = FOLDER / "text", FOLDER / "count.awk"
+    built = {name: str(build(name)) for name in SOURCES}
+    if not text.is_file():
+        _write_text(text)
+    script.write_text(AWK)
+    return [
+        [built["xz"], "-6", "-T1", "-c", str(text.resolve())],
+        [built["zstd"], "-15", "--single-thread", "-c", str(text.resolve())],
+        [built["mawk"], "-f", str(script.resolve())],
+    ]
+
+
+def _environment(compiler: str) -> dict[str, str]:
+    import os
+
+    return {**os.environ, "CC": compiler}
+
+
+def _write_text(path: Path) -> None:
+    """Write made-up words, few of them often (Zipf), the same on every machine."""
+    dice = random.Random(WORD_SEED)
+    letters = "etaoinshrdlucmfwypvbgkjqxz"
+    words = [
+        "".join(dice.choices(letters, range(26, 0, -1), k=dice.randint(2, 9))) for _ in range(WORDS)
+    ]
+    weights = [1 / (rank + 1) for rank in range(WORDS)]
+    with path.open("w") as file:
+        while file.tell() < TEXT_BYTES:
+            file.write(" ".join(dice.choices(words, weights, k=1000)) + "\n")
