@@ -23,6 +23,7 @@ if [ "$what" = test ]; then
   wanted+=(
     "doctest-dev=ls /usr/include/doctest/doctest.h:runs the native tests"
     "chromium=chromium:tests the report in a browser"
+    "qemu-user=qemu-x86_64:profiles programs that were not rebuilt"
     "valgrind=valgrind:is the peer that tracing is measured against"
     "clang-format-16=clang-format-16:checks formatting"
     "clang-tidy-16=clang-tidy-16:checks the native code"

@@ -18,6 +18,7 @@ KINDS = {
         documents.Plan,
         documents.Reproduction,
         documents.ValidationReport,
+        documents.CounterProfile,
     )
 }
 
@@ -29,7 +30,7 @@ def schema(kind: str) -> None:
     ----------
     kind
         device-profile, machine-profile, workload-profile, prediction, plan,
-        reproduction or validation-report.
+        reproduction, validation-report or counter-profile.
     """
     if kind not in KINDS:
         raise CommandError(

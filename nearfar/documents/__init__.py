@@ -5,6 +5,7 @@ unknown keys, each with one sentence; `save` writes whole or not at all. The JSO
 is generated from these types: ``nearfar schema KIND``.
 """
 
+from nearfar.documents.counters import CounterProfile
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.header import Document, Producer, load, producer, save, schema
 from nearfar.documents.machine import MachineProfile
@@ -15,6 +16,7 @@ from nearfar.documents.validation import ValidationReport
 from nearfar.documents.workload import WorkloadProfile
 
 __all__ = [
+    "CounterProfile",
     "DeviceProfile",
     "Document",
     "MachineProfile",

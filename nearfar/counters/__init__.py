@@ -1,0 +1,1 @@
+"""Counter files of other tools, one format per file, into one document."""

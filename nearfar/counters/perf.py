@@ -1,0 +1,83 @@
+"""`perf stat -x, [-I MS] [-A | --per-socket ...]`: perf-stat(1), "CSV FORMAT"."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nearfar.base.errors import CommandError
+from nearfar.counters.gather import Gathering
+from nearfar.counters.names import quantity
+from nearfar.documents.counters import CounterProfile
+
+_PLACE = re.compile(r"(?:CPU\d+|S\d+(?:-D\d+)?(?:-C\d+)?(?:-T\d+)?|N\d+|D\d+)$")
+"""Field that -A, --per-socket, --per-core, --per-node put after the time."""
+_NONE = ("<not counted>", "<not supported>")
+
+
+def read(path: Path, text: str) -> CounterProfile:
+    """Read perf's lines; places (CPUs, sockets) are added up."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    separator = _separator(lines)
+    gathering = Gathering(path, "perf")
+    clock_ns = 0.0
+    for number, line in enumerate(lines, 1):
+        fields = [word.strip() for word in line.split(separator)]
+        end_s, fields = _time(fields, path, number)
+        if fields and _PLACE.match(fields[0]):
+            # -A gives the place alone, the others how many CPUs were added up too.
+            fields = fields[1:] if fields[0].startswith("CPU") else fields[2:]
+        if len(fields) < 3 or not fields[0]:
+            continue  # a metric that perf computed
+        value, unit, event = fields[:3]
+        share = _number(fields[4]) if len(fields) > 4 else None
+        known = quantity(event, unit)
+        if value == "<not supported>":
+            gathering.unsupported.add(event)
+            continue
+        if known is None:
+            continue
+        name, factor = known
+        if value in _NONE:
+            gathering.lacks(end_s or 0.0, name, event)
+            continue
+        count = _number(value)
+        if count is None:
+            raise CommandError(
+                f"{path}, line {number}: {value!r} is no count; was it written by perf stat -x,?"
+            )
+        clock_ns = max(clock_ns, _number(fields[3]) or 0.0)
+        gathering.add(end_s or 0.0, name, event, count * factor)
+        if share is not None and share < 100:
+            gathering.took_turns(name, share / 100)
+    if list(gathering.counts) == [0.0]:
+        # Without -I there is one interval, as long as the counters were on.
+        gathering.counts = {clock_ns / 1e9: gathering.counts[0.0]}
+        gathering.warnings.append(
+            "counted without -I: the interval's length is the time that the counters ran"
+        )
+    return gathering.finish()
+
+
+def _separator(lines: list[str]) -> str:
+    for separator in (",", ";", "\t", "|"):
+        if lines and lines[0].count(separator) >= 4:
+            return separator
+    return ","
+
+
+def _time(fields: list[str], path: Path, number: int) -> tuple[float | None, list[str]]:
+    """Split the time that -I writes first from the rest: it has nine decimals, counts have not."""
+    first = fields[0] if fields else ""
+    if re.fullmatch(r"\d+\.\d{6,9}", first):
+        return float(first), fields[1:]
+    if first == "" and len(fields) < 4:
+        raise CommandError(f"{path}, line {number}: not a line of perf stat -x,")
+    return None, fields
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,63 @@
+"""Plain CSV: a column of times in seconds, and columns of counts by any name nearfar knows."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from nearfar.base.errors import CommandError
+from nearfar.counters.gather import Gathering
+from nearfar.counters.names import quantity
+from nearfar.documents.counters import QUANTITIES, CounterProfile
+
+TIMES = ("time", "time_s", "end_s", "seconds", "timestamp")
+
+
+def read(path: Path, text: str, cumulative: bool = False) -> CounterProfile:
+    """Read lines of counts per interval, or since the beginning if `cumulative`.
+
+    A time is the end of its interval. The first line of cumulative counts is where they begin.
+    """
+    rows = [row for row in csv.reader(text.splitlines()) if any(word.strip() for word in row)]
+    columns = [word.strip() for word in rows[0]] if rows else []
+    lower = [column.lower() for column in columns]
+    times = [at for at, column in enumerate(lower) if column in TIMES]
+    places = {at: known for at, column in enumerate(columns) if (known := _known(column))}
+    if len(times) != 1 or not places:
+        raise CommandError(
+            f"{path} needs a header line with one column of times ({', '.join(TIMES)}, in s) and "
+            f"columns of counts such as {', '.join(QUANTITIES[:4])}"
+        )
+    gathering = Gathering(path, "csv")
+    before_s: float | None = None
+    last: dict[int, float] = {}
+    begin_s = 0.0
+    for number, row in enumerate(rows[1:], 2):
+        end_s = _number(row[times[0]]) if times[0] < len(row) else None
+        if end_s is None or end_s < 0 or (before_s is not None and end_s <= before_s):
+            raise CommandError(f"{path}, line {number}: time must be a number and advance")
+        first = before_s is None
+        before_s = end_s
+        for at, (name, factor) in places.items():
+            count = _number(row[at]) if at < len(row) else None
+            if cumulative and count is not None:
+                since, last[at] = last.get(at), count
+                count = None if since is None else count - since
+            if cumulative and first:
+                begin_s = end_s
+            elif count is None:
+                gathering.lacks(end_s, name, columns[at])
+            else:
+                gathering.add(end_s, name, columns[at], count * factor)
+    return gathering.finish(begin_s)
+
+
+def _known(column: str) -> tuple[str, float] | None:
+    return (column, 1.0) if column in QUANTITIES else quantity(column)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

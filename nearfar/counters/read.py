@@ -1,0 +1,45 @@
+"""Tells the formats apart and reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from nearfar.base.errors import CommandError
+from nearfar.base.files import read_bytes
+from nearfar.counters import likwid, pcm, perf, plain
+from nearfar.documents.counters import CounterProfile
+
+Format = Literal["perf", "pcm", "likwid", "csv"]
+
+
+def read_counters(
+    path: Path, wanted: Format | None = None, cumulative: bool = False
+) -> CounterProfile:
+    """Return what `path` says, in the format named or the one that it looks like."""
+    text = read_bytes(path, "counter file").decode(errors="replace")
+    if not text.strip():
+        raise CommandError(f"{path} is empty")
+    kind = wanted or _looks_like(text)
+    if cumulative and kind != "csv":
+        raise CommandError("--cumulative is for plain CSV: the tools write counts per interval")
+    if kind == "perf":
+        return perf.read(path, text)
+    if kind == "pcm":
+        return pcm.read(path, text)
+    if kind == "likwid":
+        return likwid.read(path, text)
+    return plain.read(path, text, cumulative)
+
+
+def _looks_like(text: str) -> Format:
+    lines = [line for line in text.splitlines() if line.strip()]
+    head = lines[:4]
+    if any(line.startswith(("TABLE,", "STRUCT,", "# GID")) for line in head):
+        return "likwid"
+    if any(line.startswith(("Date,Time", "Date;Time")) for line in head):
+        return "pcm"
+    words = head[0].split(",")
+    if any(word.strip().lower() in plain.TIMES for word in words):
+        return "csv"
+    return "perf"

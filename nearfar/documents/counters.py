@@ -1,0 +1,63 @@
+"""CounterProfile: what a machine's counters said of a whole program, interval by interval."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from nearfar.documents.header import Document
+
+QUANTITIES = (
+    "instructions",
+    "cycles",
+    "cpu_time_ns",
+    "llc_load_misses",
+    "llc_store_misses",
+    "llc_misses",
+    "read_bytes",
+    "write_bytes",
+    "stall_cycles",
+    "memory_stall_cycles",
+)
+
+
+class CounterInterval(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What was counted from `begin_s` to `end_s`; None: not counted, or not in this interval."""
+
+    begin_s: float
+    """Since counting began."""
+    end_s: float
+    instructions: float | None = None
+    cycles: float | None = None
+    cpu_time_ns: float | None = None
+    llc_load_misses: float | None = None
+    """Lines that loads waited for."""
+    llc_store_misses: float | None = None
+    llc_misses: float | None = None
+    """Of all kinds, where the tool does not tell them apart."""
+    read_bytes: float | None = None
+    """From memory, by whoever: other programs and prefetchers too."""
+    write_bytes: float | None = None
+    stall_cycles: float | None = None
+    """Cycles in which nothing retired."""
+    memory_stall_cycles: float | None = None
+    """Of these, with a load outstanding that missed the last-level cache."""
+
+
+class CounterProfile(Document, kw_only=True, forbid_unknown_fields=True):
+    """One counter file, read."""
+
+    KIND: ClassVar[str] = "counter-profile"
+    VERSION: ClassVar[int] = 1
+
+    file: str
+    format: Literal["perf", "pcm", "likwid", "csv"]
+    names: dict[str, list[str]]
+    """For each quantity, what the file calls it; several were added up."""
+    scaled: dict[str, float]
+    """Quantities whose counters had to take turns (multiplexing): the least share of an interval
+    that one was on. The tool scaled the count up: it is an estimate."""
+    intervals: list[CounterInterval]
+    warnings: list[str] = []
+    """What is missing or doubtful."""

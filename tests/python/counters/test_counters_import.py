@@ -1,0 +1,146 @@
+"""Counter files of other tools: what is read, marked, refused. The files' README says their origin.
+
+Expected figures are worked out by hand from the files.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfar.base.errors import NearfarError
+from nearfar.counters.read import read_counters
+from nearfar.documents import CounterProfile, load
+
+FILES = Path(__file__).parent / "files"
+MIB = 1 << 20
+
+
+def test_perf_intervals_are_read_with_units_and_modifiers() -> None:
+    found = read_counters(FILES / "constructed-perf.csv")
+    assert found.format == "perf"
+    first, second = found.intervals
+    assert (first.begin_s, first.end_s, second.begin_s) == (0.0, 1.000102345, 1.000102345)
+    assert (first.instructions, first.cycles, first.cpu_time_ns) == (2.5e9, 2e9, 1000.12e6)
+    assert (first.llc_load_misses, first.llc_store_misses) == (3e6, 1e6)
+    assert (first.read_bytes, first.write_bytes) == (640 * MIB, 128 * MIB)
+    assert (second.instructions, second.llc_load_misses) == (1.25e9, None)
+
+
+def test_multiplexed_missing_and_unsupported_counters_are_named() -> None:
+    found = read_counters(FILES / "constructed-perf.csv")
+    assert found.scaled == {
+        "instructions": 0.75,
+        "cycles": 0.75,
+        "llc_load_misses": 0.5,
+        "llc_store_misses": 0.2,
+    }
+    said = "\n".join(found.warnings)
+    assert "cycle_activity.stalls_l3_miss" in said
+    assert "LLC-load-misses was not counted in 1 of 2 intervals" in said
+    assert "as little as 20% of an interval (too little to rely on)" in said
+
+
+def test_real_perf_output_of_a_machine_without_counters() -> None:
+    found = read_counters(FILES / "real-software-events.csv")
+    assert list(found.names) == ["cpu_time_ns"]
+    assert all(interval.end_s > interval.begin_s for interval in found.intervals)
+    assert found.intervals[0].cpu_time_ns == pytest.approx(67.06e6)
+    assert any("LLC-load-misses, cycles, instructions" in warning for warning in found.warnings)
+
+
+def test_perf_per_socket_is_added_up() -> None:
+    (only,) = read_counters(FILES / "constructed-perf-per-socket.csv").intervals
+    assert (only.instructions, only.read_bytes) == (1.5e9, 3e6 * 64)
+
+
+def test_perf_without_intervals_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "whole.csv"
+    path.write_text("1000,,instructions,2000000000,100.00,,\n500,,cycles,2000000000,100.00,,\n")
+    found = read_counters(path)
+    (only,) = found.intervals
+    assert (only.end_s, only.instructions, only.cycles) == (2.0, 1000, 500)
+    assert any("without -I" in warning for warning in found.warnings)
+
+
+def test_pcm_counts_millions_and_gigabytes_of_the_system() -> None:
+    found = read_counters(FILES / "constructed-pcm.csv")
+    first, second = found.intervals
+    assert (found.format, first.end_s, second.end_s) == ("pcm", 1.0, 2.0)
+    assert (first.instructions, first.cycles, first.llc_misses) == (2.5e9, 2e9, 12.5e6)
+    assert (second.read_bytes, second.write_bytes) == (0.75e9, 0.25e9)
+
+
+def test_pcm_memory_rates_become_bytes_of_their_interval() -> None:
+    found = read_counters(FILES / "constructed-pcm-memory.csv")
+    # Intervals of 0.5 (between the first two) and 1 s; the first is as long as the median, 0.75 s.
+    lengths = [interval.end_s - interval.begin_s for interval in found.intervals]
+    assert lengths == pytest.approx([0.75, 0.5, 1.0])
+    read = [interval.read_bytes for interval in found.intervals]
+    assert read == pytest.approx([600e6 * 0.75, 1200e6 * 0.5, 300e6])
+    assert any("first interval" in warning for warning in found.warnings)
+
+
+def test_likwid_adds_cpus_up_and_leaves_its_statistics_out() -> None:
+    (only,) = read_counters(FILES / "constructed-likwid.csv").intervals
+    assert (only.end_s, only.instructions, only.cycles) == (2.5, 1.5e9, 3e9)
+    assert (only.read_bytes, only.write_bytes) == (5e6 * 64, 1e6 * 64)
+
+
+def test_plain_csv_per_interval_and_cumulative() -> None:
+    found = read_counters(FILES / "constructed-plain.csv")
+    assert [interval.llc_load_misses for interval in found.intervals] == [10, None, 30]
+    assert found.intervals[2].begin_s == 2
+    assert any("not counted in 1 of 3" in warning for warning in found.warnings)
+    found = read_counters(FILES / "constructed-cumulative.csv", cumulative=True)
+    assert [(i.begin_s, i.end_s, i.instructions) for i in found.intervals] == [
+        (1, 2, 1500),
+        (2, 3, 2000),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("", {}, "is empty"),
+        ("     1.000100000,-5,,instructions,1000,100.00,,\n", {}, "wrapped or was reset"),
+        ("     1.000100000,281474976710000,,cycles,1000,100.00,,\n", {}, "it wrapped"),
+        ("     1.000100000,7,,page-faults,1000,100.00,,\n", {}, "no counter that nearfar uses"),
+        ("     1.000100000,many,,cycles,1000,100.00,,\n", {}, "is no count"),
+        ("hello\n", {}, "not a line of perf|no counter that nearfar uses"),
+        ("time,cycles\n1,5\n1,6\n", {}, "line 3: time must be a number and advance"),
+        ("time,cycles\n1,5\n2,4\n", {"cumulative": True}, "wrapped or was reset"),
+        ("time,weather\n1,5\n", {}, "needs a header line"),
+        ("# GID|MetricsCount|CpuCount\n1 5 1 1.0 3\n", {}, "timeline mode"),
+        ("TABLE,Group 1 Raw,MEM,1\nINSTR_RETIRED_ANY,FIXC0,5\n", {}, "has no line 'Runtime"),
+        ("System\nDate,Time,INST\n", {}, "has no interval"),
+        ("System,,\nDate,Time,INST\nmonday,noon,5\n", {}, "is no date and time"),
+    ],
+)
+def test_each_way_to_be_wrong_is_one_sentence(
+    text: str, options: dict[str, bool], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text(text)
+    with pytest.raises(NearfarError, match=said) as raised:
+        read_counters(path, **options)  # type: ignore[arg-type]
+    assert "\n" not in str(raised.value)
+
+
+def test_the_verb_writes_a_document(tmp_path: Path) -> None:
+    output = tmp_path / "counters.json"
+    command = [sys.executable, "-m", "nearfar", "counters", "import", "--json", "-o", str(output)]
+    done = subprocess.run(
+        [*command, str(FILES / "constructed-perf.csv")], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == json.loads(output.read_text())
+    assert len(load(output, CounterProfile).intervals) == 2
+    missing = subprocess.run(
+        [*command, str(tmp_path / "nothere.csv")], capture_output=True, text=True, check=False
+    )
+    assert missing.returncode == 2
+    assert len(missing.stderr.splitlines()) == 1
