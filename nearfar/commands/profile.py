@@ -77,6 +77,8 @@ def profile(
     rate
         With qemu: look at one cache line in so many; by default 64.
     """
+    from dataclasses import replace
+
     from rich.console import Console
 
     from nearfar.base.files import check_writable
@@ -108,15 +110,16 @@ def profile(
         size=size or [],
         plain=plain,
         stdout_to_stderr=json,
-        source=choose(
-            name=source,
-            executable=find_executable(command[0]),
-            has_plain=plain is not None,
-            sample_s=seconds(sample, "--sample"),
-            rate=rate,
-            say=say,
-        ),
     )
+    chosen = choose(
+        name=source,
+        executable=find_executable(command[0]),
+        has_plain=plain is not None,
+        sample_s=seconds(sample, "--sample"),
+        rate=rate,
+        say=say,
+    )
+    request = replace(request, source=chosen)
 
     from nearfar.documents import save
     from nearfar.documents.header import to_json

@@ -66,7 +66,7 @@ class ControlPage(ctypes.Structure):
         ("lost_marks", ctypes.c_uint32),
         ("lost_processes", ctypes.c_uint32),
         ("target_pid", ctypes.c_int32),
-        ("reserved", ctypes.c_uint32),
+        ("split_sizes", ctypes.c_uint32),
         ("start_wall_ns", ctypes.c_uint64),
         ("memory_bytes", ctypes.c_uint64),
         ("cache_bytes", ctypes.c_uint64),

@@ -12,7 +12,6 @@ from nearfar.documents import DeviceProfile, load
 from nearfar.machine import detect
 from nearfar.profile.launch import Job
 from nearfar.profile.session import Request
-from nearfar.profile.sources.source import Source
 
 SMALLEST_MEMORY_BYTES = 1 << 20
 """Below, the smallest table has no room for one record."""
@@ -32,7 +31,6 @@ def make_request(
     size: Sequence[str],
     plain: Path | None,
     stdout_to_stderr: bool,
-    source: Source,
 ) -> Request:
     """Check what was typed and return what to do; texts are as the verb's help describes them."""
     if repetitions < 1:
@@ -70,7 +68,6 @@ def make_request(
         memory_bytes=memory_bytes,
         plain=plain,
         size=dict(_size(text) for text in size),
-        source=source,
     )
 
 

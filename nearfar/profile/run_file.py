@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nearfar.base.errors import NearfarError
 
 MAGIC = b"NFPROC"
-VERSION = 3
+VERSION = 4
 KINDS = ("unknown", "heap", "mmap", "file", "stack", "globals")
 SITE_OTHER, SITE_UNKNOWN, SITE_STACK, FIRST_FREE_SITE = 1, 2, 3, 4
 
@@ -70,6 +70,8 @@ _RECORDS = {
             ("depth", "u4"),
             ("frames", "u8", 8),
             ("path", "u8"),
+            ("size_class", "u4"),
+            ("tag", "u4"),
             ("allocations", "u8"),
             ("allocated_bytes", "u8"),
             ("live_bytes", "i8"),

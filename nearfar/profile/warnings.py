@@ -61,10 +61,12 @@ def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProf
 
 def _runs(request: Request, gathered: Gathered, slowdown: float) -> list[str]:
     found: list[str] = []
+    compiled = request.source.name == "compiled"
     ended = gathered.instrumented.ended
     failed_plain = [run.ended.status for run in gathered.plain_runs if run.ended.failed]
     if ended.failed:
-        found.append(f"the instrumented program {ended.status}: what it did until then was saved")
+        which = "instrumented program" if compiled else "program under QEMU"
+        found.append(f"the {which} {ended.status}: what it did until then was saved")
     if failed_plain:
         found.append(f"the plain program {failed_plain[0]}")
     low, high = PLAUSIBLE_SLOWDOWNS

@@ -99,6 +99,11 @@ class Qemu:
             "neither values nor how addresses come about, so all classes are opaque but for "
             "what advances from page to page; `nearfar cc` builds a profile that knows them"
         ]
+        if "SIGILL" in ended.status:
+            found.append(
+                f"QEMU {self._emulator.version} knows no AVX-512, which would end a program so: "
+                "build it for a smaller processor (-march=x86-64-v3)"
+            )
         if file.is_static:
             found.append(
                 "the program is linked statically: what it allocates could not be seen, and is "

@@ -251,7 +251,7 @@ def test_interrupted_it_leaves_nothing_half_written_and_no_process(
         (["--", "nothere-at-all"], 2, "not in PATH"),
         (["--", "/tmp"], 2, "folder"),
         (["--", "/etc/passwd"], 2, "not executable"),
-        (["--", "/bin/true"], 2, "not instrumented"),
+        (["--source", "compiled", "--", "/bin/true"], 2, "not instrumented"),
         (["-o", "/nonexistent/run.json", "--", "/bin/true"], 3, "mkdir -p"),
         (["--memory", "12", "--", "/bin/true"], 2, "unit"),
         (["--memory", "1KiB", "--", "/bin/true"], 2, "at least 1MiB"),
