@@ -11,6 +11,7 @@ clang-format-16 --dry-run -Werror $native || { echo "mend with: make format"; ex
 database=build/native-test
 if [ -f $database/compile_commands.json ]; then
   # The pass is checked by clang's own warnings: its headers need LLVM's flags.
-  git ls-files 'native/sim/**.cpp' 'native/measure/**.cpp' 'native/profile/runtime/**.cpp' |
+  git ls-files 'native/sim/**.cpp' 'native/measure/**.cpp' 'native/profile/runtime/**.cpp' \
+    'native/profile/qemu/**.cpp' |
     xargs -r clang-tidy-16 -p $database --quiet
 fi

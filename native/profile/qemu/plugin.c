@@ -88,8 +88,8 @@ static void report(uint64_t address, const struct place* place, qemu_plugin_memi
   if (!__atomic_load_n(&ring->sampling, __ATOMIC_RELAXED)) return;
   if (__atomic_load_n(&ring->muted[thread() % NF_RING_MUTES], __ATOMIC_RELAXED)) return;
   uint64_t number = 0;
-  struct nf_ring_event* event = nf_ring_take(ring, &number);
-  if (event == NULL) return;
+  if (!nf_ring_take(ring, &number)) return;
+  struct nf_ring_event* event = nf_ring_at(ring, number);
   event->kind = NF_RING_ACCESS;
   event->thread = thread();
   event->words[0] = address;

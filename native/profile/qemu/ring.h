@@ -77,15 +77,18 @@ struct nf_ring {
   struct nf_ring_event events[NF_RING_EVENTS] __attribute__((aligned(64)));
 };
 
-/* A free place, or null if nobody reads. To be followed by nf_ring_publish. */
-static inline struct nf_ring_event* nf_ring_take(struct nf_ring* ring, uint64_t* place) {
+static inline struct nf_ring_event* nf_ring_at(struct nf_ring* ring, uint64_t place) {
+  return &ring->events[place % NF_RING_EVENTS];
+}
+
+/* Takes a place, to be filled and followed by nf_ring_publish; 0 if nobody reads. */
+static inline int nf_ring_take(struct nf_ring* ring, uint64_t* place) {
   *place = __atomic_fetch_add(&ring->head, 1, __ATOMIC_RELAXED);
-  struct nf_ring_event* event = &ring->events[*place % NF_RING_EVENTS];
-  while (__atomic_load_n(&event->turn, __ATOMIC_ACQUIRE) != *place) {
-    if (__atomic_load_n(&ring->closed, __ATOMIC_RELAXED)) return (struct nf_ring_event*)0;
+  while (__atomic_load_n(&nf_ring_at(ring, *place)->turn, __ATOMIC_ACQUIRE) != *place) {
+    if (__atomic_load_n(&ring->closed, __ATOMIC_RELAXED)) return 0;
     sched_yield();
   }
-  return event;
+  return 1;
 }
 
 static inline void nf_ring_publish(struct nf_ring_event* event, uint64_t place) {

@@ -18,8 +18,8 @@ Muted::~Muted() { __atomic_store_n(mute_, 0, __ATOMIC_SEQ_CST); }
 void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, unsigned depth,
           const std::uint64_t* frames) {
   std::uint64_t place = 0;
-  nf_ring_event* event = nf_ring_take(ring, &place);
-  if (event == nullptr) return;
+  if (nf_ring_take(ring, &place) == 0) return;
+  nf_ring_event* event = nf_ring_at(ring, place);
   event->kind = kind;
   event->thread = this_thread.id;
   unsigned at = 0;

@@ -131,7 +131,7 @@ bool read_some(unsigned most) {
   const std::uint64_t begin = ring->tail;
   std::uint64_t at = begin;
   for (; at < begin + most; ++at) {
-    nf_ring_event& event = ring->events[at % NF_RING_EVENTS];
+    nf_ring_event& event = *nf_ring_at(ring, at);
     if (__atomic_load_n(&event.turn, __ATOMIC_ACQUIRE) != at + 1) break;
     handle(*ring, event);
     __atomic_store_n(&event.turn, at + NF_RING_EVENTS, __ATOMIC_RELEASE);
