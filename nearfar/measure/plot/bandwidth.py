@@ -1,4 +1,4 @@
-"""Bandwidth over threads, and over the size of an access."""
+"""Bandwidth over threads, and over the size of an access; along a line nothing else changes."""
 
 from __future__ import annotations
 
@@ -13,36 +13,57 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Key = Literal["threads", "access_bytes"]
+OTHER: dict[Key, Key] = {"threads": "access_bytes", "access_bytes": "threads"}
 
 
 @FIGURES.register("bandwidth")
 def panels(drawing: Drawing) -> list[Panel]:
-    """Return up to two panels: by threads (best access size), by access size (best threads)."""
+    """Return up to two panels: by threads (of one access size), by access size (of one count)."""
     found = []
-    by_threads = _best(drawing.device.bandwidth, "threads")
+    by_threads = _lines(drawing.device.bandwidth, "threads")
     if by_threads:
         found.append(Panel("Bandwidth by threads", lambda axes: _threads(axes, by_threads)))
-    by_size = _best(drawing.device.bandwidth, "access_bytes")
+    by_size = _lines(drawing.device.bandwidth, "access_bytes")
     if by_size:
         found.append(Panel("Bandwidth by access size", lambda axes: _sizes(axes, by_size)))
     return found
 
 
-def _best(figures: list[BandwidthFigure], key: Key) -> dict[str, list[BandwidthFigure]]:
-    """Return, by what is done, the best figure at each `key`; kinds with one `key` are left out."""
-    found: dict[str, dict[int, BandwidthFigure]] = {}
+def _lines(figures: list[BandwidthFigure], key: Key) -> dict[str, list[BandwidthFigure]]:
+    """Return, by what is done, figures over `key`: those whose other key has most of them.
+
+    Of as many, the greatest bandwidth counts. Kinds with one `key` are left out.
+    """
+    kinds: dict[tuple[str, str, int | None], dict[int | None, dict[int, BandwidthFigure]]] = {}
     for figure in figures:
         at = getattr(figure, key)
         if at is None or figure.operation == "mixed":
             continue
-        here = found.setdefault(f"{figure.pattern} {figure.operation}", {})
-        if at not in here or figure.value_gb_per_s > here[at].value_gb_per_s:
-            here[at] = figure
-    return {
-        name: [line[at] for at in sorted(line)]
-        for name, line in sorted(found.items())
-        if len(line) > 1
-    }
+        kind = kinds.setdefault((figure.pattern, figure.operation, figure.stride_bytes), {})
+        line = kind.setdefault(getattr(figure, OTHER[key]), {})
+        # Of several figures of the same, the first: a device's file lists what it trusts most first.
+        line.setdefault(at, figure)
+    found = {}
+    for (pattern, operation, stride), kind in sorted(kinds.items(), key=str):
+        other, line = max(kind.items(), key=lambda one: (len(one[1]), _most(one[1])))
+        if len(line) > 1:
+            every = f", one in {_axes.size_text(stride)}" if stride else ""
+            name = f"{pattern} {operation}{every}{_said(OTHER[key], other)}"
+            found[name] = [line[at] for at in sorted(line)]
+    return found
+
+
+def _most(line: dict[int, BandwidthFigure]) -> float:
+    return max(figure.value_gb_per_s for figure in line.values())
+
+
+def _said(key: Key, value: int | None) -> str:
+    """Return what a line is of beside its x; of sequential accesses no size is to be said."""
+    if key == "access_bytes":
+        return f", {_axes.size_text(value)}" if value else ""
+    if value is None:
+        return ", best threads"
+    return f", {value} thread{'s' if value != 1 else ''}"
 
 
 def _line(axes: Axes, name: str, line: list[BandwidthFigure], key: Key) -> None:
@@ -75,7 +96,7 @@ def _sizes(axes: Axes, lines: dict[str, list[BandwidthFigure]]) -> None:
 
 
 def _finish(axes: Axes) -> None:
-    axes.set_ylabel("bandwidth, GB/s (1e9 B/s)")
+    axes.set_ylabel("bandwidth of payload, GB/s (1e9 B/s)")
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25)
     _axes.legend(axes)

@@ -196,6 +196,23 @@ def test_knees_stand_where_they_were_inferred_with_their_interval() -> None:
     assert "write queue 4 KiB" in [text.get_text() for text in queue.texts]
 
 
+def test_a_line_of_bandwidth_changes_nothing_but_its_x() -> None:
+    device = full_device()
+    had = {"pattern": "random", "how": "measured", "source": "here"}
+    device.bandwidth = [
+        BandwidthFigure(threads=threads, access_bytes=size, value_gb_per_s=rate, **had)
+        for threads, size, rate in (
+            (1, 64, 0.75), (24, 64, 1.6), (24, 256, 6.4), (24, 4096, 6.5), (None, 64, 1.6),
+        )
+    ]  # fmt: skip
+    (line,) = _drawn("Bandwidth by threads", Drawing(device)).lines
+    assert list(line.get_ydata()) == [0.75, 1.6], "larger accesses are no more threads"
+    assert line.get_label() == "random read, 64 B"
+    (line,) = _drawn("Bandwidth by access size", Drawing(device)).lines
+    assert list(line.get_ydata()) == [1.6, 6.4, 6.5]
+    assert line.get_label() == "random read, 24 threads"
+
+
 def test_the_plane_has_the_best_of_what_is_not_on_its_axes() -> None:
     axes = _drawn("Bandwidth by reads and threads, sequential", full_drawing())
     (image,) = axes.images
