@@ -62,7 +62,7 @@ def assemble(made: Assembly) -> DeviceProfile:
         bandwidth=parts.bandwidth,
         chains=parts.chains,
         loaded_latency=parts.loaded_latency,
-        measured=_context(made),
+        measured=_context(made, parts.warnings),
     )
     if (findings := made.found.findings) is not None:
         device.buffers = findings.buffers
@@ -74,7 +74,7 @@ def assemble(made: Assembly) -> DeviceProfile:
     return device
 
 
-def _context(made: Assembly) -> MeasuredContext:
+def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
     opened, settings, samples = made.opened, made.settings, made.rounds.samples
     facts = made.plan.facts
     recorded, disturbances = _surroundings(made)
@@ -84,6 +84,7 @@ def _context(made: Assembly) -> MeasuredContext:
     }
     lacking = [surface.lacking(made.plan) for surface in made.surfaces.values()]
     warnings = [*opened.warnings, *(text for text in lacking if text), *_left_out(settings)]
+    warnings += of_figures
     warnings += disturbances
     warnings += figures.doubts(samples, opened.llc_bytes)
     instrument = made.found.instrument

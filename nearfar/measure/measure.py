@@ -123,10 +123,15 @@ def _measure(
         from nearfar.measure.instrument import Watch
 
         watch = Watch(opened.cpus)
+    began = time.monotonic()
+    for surface in surfaces.values():
+        progress("probing what the memory gives", 0.0)
+        plan = surface.scout(plan, subject.sample)
     points = {name: surface.points(plan) for name, surface in surfaces.items()}
     wanted = list(dict.fromkeys(point for of_one in points.values() for point in of_one))
-    began = time.monotonic()
-    rounds = _surfaces(subject, wanted, settings, budget, progress=progress, watch=watch)
+    rounds = _surfaces(
+        subject, wanted, settings, budget, began=began, progress=progress, watch=watch
+    )
     if settings.repetitions is not None and settings.seconds is None:
         # Time is not the limit then: the other parts keep their proportion to the surfaces.
         spent = time.monotonic() - began
@@ -160,15 +165,16 @@ def _surfaces(
     settings: Settings,
     budget: Budget,
     *,
+    began: float,
     progress: Progress,
     watch: Watch | None,
 ) -> Rounds:
-    """Sample all points in rounds; those of an earlier run count as rounds and as time spent."""
+    """Sample all points in rounds; those of an earlier run count as rounds and as time spent, and
+    so does what was probed since `began` (`time.monotonic`)."""
     earlier = subject.earlier(points)
     done = sum(len(samples) for samples in earlier.values())
-    now = time.monotonic()
     share = budget.surfaces / budget.total if budget.total else 1.0
-    limits = Limits(now + budget.surfaces - done * SAMPLE_S, settings.repetitions)
+    limits = Limits(began + budget.surfaces - done * SAMPLE_S, settings.repetitions)
 
     def each_round(number: int) -> None:
         if settings.spec.kind != "model":

@@ -152,7 +152,7 @@ class ModelSubject:
         idle_ns = self._region_ns(point, operation)
         added_ns, drawn = model_bandwidth.load_of_generators(self.model, point, idle_ns)
         if not point.each:
-            return self._noise.sample(idle_ns + added_ns, drawn + LINE_BYTES / idle_ns)
+            return self._noise.sample(idle_ns + added_ns, drawn + LINE_BYTES / (idle_ns + added_ns))
         accesses = point.accesses or EACH_ACCESSES
         ran = self._simulate(point, operation, accesses)
         times = ran.take_each_ns()

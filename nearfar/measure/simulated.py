@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nearfar.documents import DeviceProfile
@@ -26,6 +27,9 @@ def open_simulated(settings: Settings) -> Opened:
     else:
         device = _library_device(name)
         truth = ModelSubject(device, seed=settings.seed)
+    if settings.threads is not None:
+        # The generators too are as many as asked for.
+        truth.model = replace(truth.model, threads=min(truth.model.threads, settings.threads))
     subject: Subject = Bounded(truth, settings)
     facts = subject.facts()
     return Opened(
@@ -54,15 +58,11 @@ def _library_device(name: str) -> DeviceProfile:
 
 
 class Bounded:
-    """A simulated memory with fewer threads or smaller regions, as asked for."""
+    """A simulated memory with smaller regions or other pages, as asked for."""
 
     def __init__(self, subject: Subject, settings: Settings) -> None:
-        from dataclasses import replace
-
         self._subject = subject
         facts = subject.facts()
-        if settings.threads is not None:
-            facts = replace(facts, threads=min(facts.threads, settings.threads))
         if settings.largest_bytes:
             largest = min(facts.largest_bytes, settings.largest_bytes)
             facts = replace(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.measure.subject import Point, Sample
-from nearfar.measure.surfaces._shares import mixture, traffic_share
+from nearfar.measure.surfaces._drive import generator_of
+from nearfar.measure.surfaces._shares import traffic_share
 from nearfar.measure.surfaces._surface import HAD, Plan, Samples, values
 
 if TYPE_CHECKING:
@@ -20,9 +21,11 @@ SHARES = (1.0, 0.75, 0.667, 0.5, 0.25, 0.0)
 """Reads over all traffic: all, as programs mix, ordinary stores only, nt-stores only."""
 QUICK_SHARES = (1.0, 0.5)
 
-PAUSES_NS = (5000.0, 2000.0, 1000.0, 500.0, 200.0, 100.0, 50.0, 25.0, 0.0)
-"""Rests of a load generator after every 2 KiB, from about 0.4 GB/s a core to its full speed."""
-QUICK_PAUSES_NS = (2000.0, 200.0, 50.0, 0.0)
+FEWEST_LOADS, QUICK_FEWEST_LOADS = 6, 3
+"""Distinct loads below NEARLY_PEAK of a curve: with fewer it is a line from idle to saturation."""
+NEARLY_PEAK = 0.9
+DISTINCT = 0.02
+"""Of the peak, by which two loads differ: as much as bandwidths of one load vary."""
 
 TAIL_PERCENTILES = {
     "p50_ns": 50.0,
@@ -34,29 +37,40 @@ TAIL_PERCENTILES = {
 
 
 def loads(
-    plan: Plan, timed: Point, shares: Sequence[float], pauses_ns: Sequence[float]
+    plan: Plan, timed: Point, shares: Sequence[float], fractions: Sequence[float]
 ) -> list[Point]:
-    """Return `timed` beside no load and every load; `shares` are reads over all traffic."""
+    """Return `timed` beside no load, `fractions` of the peak, and all; `shares` are reads over all
+    traffic. Nothing for a generator that `Surface.scout` found no drive for."""
     found: list[Point] = []
     for share in shares:
-        generator = _generator(plan, share)
-        if generator is not None:
+        generator = generator_of(plan, share)
+        drive = plan.drives.get(generator) if generator is not None else None
+        if generator is not None and drive is not None:
             kernel, line_share = generator
             found += [
                 replace(timed, generator=kernel, read_share=line_share, pause_ns=pause)
-                for pause in (None, *pauses_ns)
+                for pause in (None, *drive.pauses_ns(fractions))
             ]
     return found
 
 
-def _generator(plan: Plan, share: float) -> tuple[str, float | None] | None:
-    """Return kernel and share of loads of what draws `share` reads; None: not to be had."""
-    chosen = mixture(share)
-    if plan.has(chosen.kernel):
-        return chosen.kernel, chosen.line_share
-    # Kernels of one fixed share, where there is no mixture.
-    fixed = {1.0: "read", 0.5: "copy-nt", 0.0: "nt-store"}.get(share)
-    return (fixed, None) if fixed is not None and plan.has(fixed) else None
+def few_loads(curve: LoadedLatencyCurve, quick: bool) -> str:
+    """Return a warning where a curve says little between idle and saturation; else nothing."""
+    loads_gb_per_s = sorted(bandwidth for bandwidth, _ in curve.points[1:])
+    peak = max(bandwidth for bandwidth, _ in curve.points)
+    last, distinct = 0.0, 0
+    for bandwidth in loads_gb_per_s:
+        if bandwidth < NEARLY_PEAK * peak and bandwidth - last >= DISTINCT * peak:
+            last, distinct = bandwidth, distinct + 1
+    least = QUICK_FEWEST_LOADS if quick else FEWEST_LOADS
+    if distinct >= least:
+        return ""
+    return (
+        f"latency of {curve.instruction} under load, {curve.read_share:.0%} reads: only {distinct} "
+        f"distinct loads (of {least} at least) lie below {NEARLY_PEAK:.0%} of the {peak:.1f} GB/s "
+        "reached, and between them the curve is not known: measure with more --threads, or on a "
+        "quieter machine"
+    )
 
 
 def curves(samples: Samples, plan: Plan, instruction: str) -> list[LoadedLatencyCurve]:

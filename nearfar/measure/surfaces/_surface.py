@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nearfar.base.registry import Registry
 from nearfar.base.statistics import Estimate, median_estimate
@@ -16,6 +16,9 @@ from nearfar.documents.device import (
     LoadedLatencyCurve,
 )
 from nearfar.measure.subject import Facts, Group, Point, Sample
+
+if TYPE_CHECKING:
+    from nearfar.measure.surfaces._drive import Drive
 
 SOURCE = "here"
 """Key of the one source of a measured device."""
@@ -36,6 +39,9 @@ class Plan:
 
     facts: Facts
     quick: bool
+    drives: Mapping[tuple[str, float | None], Drive | None] = field(default_factory=dict)
+    """By generator and its share of loads, as `Surface.scout` found them; None: the subject cannot
+    say what it draws."""
 
     @property
     def page_bytes(self) -> int:
@@ -73,6 +79,8 @@ class Parts:
     bandwidth: list[BandwidthFigure] = field(default_factory=list)
     chains: list[ChainsFigure] = field(default_factory=list)
     loaded_latency: list[LoadedLatencyCurve] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    """What a reader of the figures must know, one sentence each."""
 
     def add(self, other: Parts) -> None:
         """Append the figures of another surface."""
@@ -80,6 +88,7 @@ class Parts:
         self.bandwidth += other.bandwidth
         self.chains += other.chains
         self.loaded_latency += other.loaded_latency
+        self.warnings += other.warnings
 
 
 class Surface(ABC):
@@ -88,6 +97,11 @@ class Surface(ABC):
     group: ClassVar[Group]
     summary: ClassVar[str]
     """One line for people, after "measures"."""
+
+    def scout(self, plan: Plan, take: Callable[[Point], Sample]) -> Plan:
+        """Return `plan` with what must be known before points are chosen, by a few samples."""
+        del take
+        return plan
 
     @abstractmethod
     def points(self, plan: Plan) -> list[Point]:

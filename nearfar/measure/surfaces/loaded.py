@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nearfar.measure.subject import Point
-from nearfar.measure.surfaces._loads import (
-    PAUSES_NS,
-    QUICK_PAUSES_NS,
-    QUICK_SHARES,
-    SHARES,
-    curves,
-    loads,
-)
+from nearfar.measure.surfaces._drive import FRACTIONS, QUICK_FRACTIONS, Take, scouted
+from nearfar.measure.surfaces._loads import QUICK_SHARES, SHARES, curves, few_loads, loads
 from nearfar.measure.surfaces._surface import SURFACES, Parts, Plan, Samples, Surface
 
 TAIL_ACCESSES = 8192
@@ -23,41 +19,47 @@ class Loaded(Surface):
     group = "loaded"
     summary = "read latency over bandwidth and read share, with p50 to p99.99 of single accesses"
 
+    def scout(self, plan: Plan, take: Take) -> Plan:
+        """Find how hard the generators are to be driven; see `Surface.scout`."""
+        if not self._can(plan):
+            return plan
+        return scouted(plan, _chase(plan), QUICK_SHARES if plan.quick else SHARES, take)
+
     def points(self, plan: Plan) -> list[Point]:
         """Return the points; see `Surface.points`."""
-        if plan.facts.threads < 2 or not plan.has("chase"):
+        if not self._can(plan):
             return []
-        chase = Point("loaded", "chase", plan.page_bytes, plan.facts.largest_bytes)
-        found = loads(
-            plan,
-            chase,
-            QUICK_SHARES if plan.quick else SHARES,
-            QUICK_PAUSES_NS if plan.quick else PAUSES_NS,
-        )
-        timed = Point(
-            "loaded",
-            "chase",
-            plan.page_bytes,
-            plan.facts.largest_bytes,
-            each=True,
-            accesses=TAIL_ACCESSES,
-        )
-        return found + loads(
-            plan,
-            timed,
-            QUICK_SHARES[:1] if plan.quick else SHARES,
-            QUICK_PAUSES_NS if plan.quick else PAUSES_NS,
-        )
+        chase = _chase(plan)
+        timed = replace(chase, each=True, accesses=TAIL_ACCESSES)
+        if plan.quick:
+            found = loads(plan, chase, QUICK_SHARES, QUICK_FRACTIONS)
+            return found + loads(plan, timed, QUICK_SHARES[:1], QUICK_FRACTIONS)
+        return loads(plan, chase, SHARES, FRACTIONS) + loads(plan, timed, SHARES, FRACTIONS)
 
     def figures(self, samples: Samples, plan: Plan) -> Parts:
         """Return the figures; see `Surface.figures`."""
-        return Parts(loaded_latency=curves(samples, plan, "load"))
+        found = curves(samples, plan, "load")
+        warnings = [text for one in found if (text := few_loads(one, plan.quick))]
+        return Parts(loaded_latency=found, warnings=warnings)
 
     def lacking(self, plan: Plan) -> str:
         """Return what cannot be had; see `Surface.lacking`."""
         if plan.facts.threads < 2:
             return "latency under load was not measured: it takes a second CPU"
+        silent = sorted({kernel for (kernel, _), drive in plan.drives.items() if drive is None})
+        if silent:
+            return (
+                f"latency under load by {', '.join(silent)} was not measured: it cannot be said "
+                "what these generators draw here"
+            )
         return ""
+
+    def _can(self, plan: Plan) -> bool:
+        return plan.facts.threads >= 2 and plan.has("chase")
+
+
+def _chase(plan: Plan) -> Point:
+    return Point("loaded", "chase", plan.page_bytes, plan.facts.largest_bytes)
 
 
 SURFACES.register("loaded")(Loaded())

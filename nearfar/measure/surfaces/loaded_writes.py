@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nearfar.measure.subject import Point
-from nearfar.measure.surfaces._loads import QUICK_PAUSES_NS, curves, loads
+from nearfar.measure.surfaces._drive import QUICK_FRACTIONS, WRITES_FRACTIONS, Take, scouted
+from nearfar.measure.surfaces._loads import curves, few_loads, loads
 from nearfar.measure.surfaces._surface import SURFACES, Parts, Plan, Samples, Surface
 from nearfar.measure.surfaces.loaded import TAIL_ACCESSES
 from nearfar.measure.surfaces.writes import INSTRUCTIONS
@@ -12,7 +13,6 @@ WRITES = ("persist-clwb", "persist-nt-store", "persist-clflushopt")
 """The first of them to be had is measured by --quick, the first two otherwise."""
 
 SHARES = (1.0, 0.5, 0.0)
-PAUSES_NS = (2000.0, 500.0, 200.0, 50.0, 0.0)
 
 
 class LoadedWrites(Surface):
@@ -21,24 +21,17 @@ class LoadedWrites(Surface):
     group = "loaded"
     summary = "persisted-write latency over bandwidth and read share, with p50 to p99.99"
 
+    def scout(self, plan: Plan, take: Take) -> Plan:
+        """Find how hard the generators are to be driven; see `Surface.scout`."""
+        for write in _timed(plan)[:1]:
+            plan = scouted(plan, write, SHARES[:1] if plan.quick else SHARES, take)
+        return plan
+
     def points(self, plan: Plan) -> list[Point]:
         """Return the points; see `Surface.points`."""
-        if plan.facts.threads < 2:
-            return []
-        kernels = [name for name in WRITES if plan.has(name)]
-        found: list[Point] = []
-        for kernel in kernels[: 1 if plan.quick else 2]:
-            write = Point(
-                "loaded",
-                kernel,
-                plan.page_bytes,
-                plan.facts.largest_bytes,
-                each=True,
-                accesses=TAIL_ACCESSES,
-            )
-            shares = SHARES[:1] if plan.quick else SHARES
-            found += loads(plan, write, shares, QUICK_PAUSES_NS[1:] if plan.quick else PAUSES_NS)
-        return found
+        shares = SHARES[:1] if plan.quick else SHARES
+        fractions = QUICK_FRACTIONS if plan.quick else WRITES_FRACTIONS
+        return [point for write in _timed(plan) for point in loads(plan, write, shares, fractions)]
 
     def figures(self, samples: Samples, plan: Plan) -> Parts:
         """Return the figures; see `Surface.figures`."""
@@ -46,7 +39,28 @@ class LoadedWrites(Surface):
         for kernel in WRITES:
             of_kernel = {point: taken for point, taken in samples.items() if point.kernel == kernel}
             parts.loaded_latency += curves(of_kernel, plan, INSTRUCTIONS[kernel][0])
+        parts.warnings = [
+            text for one in parts.loaded_latency if (text := few_loads(one, plan.quick))
+        ]
         return parts
+
+
+def _timed(plan: Plan) -> list[Point]:
+    """Return the writes that are timed; none where nothing can run beside them."""
+    if plan.facts.threads < 2:
+        return []
+    kernels = [name for name in WRITES if plan.has(name)]
+    return [
+        Point(
+            "loaded",
+            kernel,
+            plan.page_bytes,
+            plan.facts.largest_bytes,
+            each=True,
+            accesses=TAIL_ACCESSES,
+        )
+        for kernel in kernels[: 1 if plan.quick else 2]
+    ]
 
 
 SURFACES.register("loaded-writes")(LoadedWrites())

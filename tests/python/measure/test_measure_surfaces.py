@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -34,9 +35,28 @@ def plan(*, quick: bool = True, **changes) -> Plan:
     return Plan(replace(FACTS, **changes), quick)
 
 
+PEAK_GB_PER_S, BURST_NS = 6.0, 2500.0
+
+
+def take(point: Point) -> Sample:
+    """One DIMM: generators of 0.8 GB/s each, and 6 GB/s together at most, beside a 64 B chase."""
+    assert point.pause_ns is not None
+    demand = GENERATORS * 2048 / (point.pause_ns + BURST_NS)
+    return Sample(400.0, min(demand, PEAK_GB_PER_S) + 64 / 400.0)
+
+
+GENERATORS = 23
+
+
+def scouted(chosen: Plan, names: tuple[str, ...] = (), sample=take) -> Plan:
+    for one in all_surfaces(names).values():
+        chosen = one.scout(chosen, sample)
+    return chosen
+
+
 @pytest.mark.parametrize("quick", [True, False])
 def test_points_are_distinct_and_within_what_the_subject_can(quick: bool) -> None:
-    chosen = plan(quick=quick)
+    chosen = scouted(plan(quick=quick))
     found = [point for one in all_surfaces().values() for point in one.points(chosen)]
     assert len(set(found)) == len(found)
     for point in found:
@@ -48,7 +68,7 @@ def test_points_are_distinct_and_within_what_the_subject_can(quick: bool) -> Non
 
 
 def test_the_full_list_has_all_that_the_issue_asks_for() -> None:
-    chosen = plan(quick=False)
+    chosen = scouted(plan(quick=False))
     points = {name: one.points(chosen) for name, one in all_surfaces().items()}
     assert {point.chains for point in points["chains"]} == set(CHAINS) == {*CHAINS, 1, 32}
     assert {point.kernel for point in points["writes"]} >= set(INSTRUCTIONS)
@@ -81,10 +101,10 @@ def test_what_predictions_need_is_in_the_short_list_too() -> None:
 
 
 def test_one_thread_and_missing_kernels_leave_out_and_say_so() -> None:
-    alone = plan(threads=1)
+    alone = scouted(plan(threads=1))
     assert SURFACES.get("loaded").points(alone) == []
     assert "second CPU" in SURFACES.get("loaded").lacking(alone)
-    bare = plan(kernels=frozenset({"chase", "read"}))
+    bare = scouted(plan(kernels=frozenset({"chase", "read"})))
     points = [point for one in all_surfaces().values() for point in one.points(bare)]
     assert {point.kernel for point in points} == {"chase", "read"}
     assert {p.generator for p in points if p.generator} == {"read"}, "the plain kernel stands in"
@@ -154,6 +174,73 @@ def test_bandwidth_has_each_count_the_best_and_lines_apart_from_larger_accesses(
     ]
     best = [one for one in found if one.pattern == "random" and one.threads is None]
     assert [(one.access_bytes, one.value_gb_per_s) for one in best] == [(64, 5.0)]
+
+
+@pytest.mark.parametrize(("quick", "least"), [(True, 3), (False, 6)])
+@pytest.mark.parametrize("threads", [2, 8, GENERATORS + 1, 257])
+@pytest.mark.parametrize("name", ["loaded", "loaded-writes"])
+def test_loads_cover_the_curve_of_any_memory(
+    quick: bool, least: int, threads: int, name: str
+) -> None:
+    def drawn(point: Point) -> float:
+        demand = (threads - 1) * 2048 / (point.pause_ns + BURST_NS)
+        return min(demand, PEAK_GB_PER_S)
+
+    chosen = scouted(
+        plan(quick=quick, threads=threads), (name,), lambda p: Sample(400.0, drawn(p) + 0.16)
+    )
+    points = [p for p in SURFACES.get(name).points(chosen) if p.pause_ns is not None]
+    peak = max(drawn(point) for point in points)
+    assert peak == pytest.approx(min((threads - 1) * 2048 / BURST_NS, PEAK_GB_PER_S))
+    for share in {point.read_share for point in points}:
+        loads = sorted({drawn(point) / peak for point in points if point.read_share == share})
+        assert sum(load < 0.9 for load in loads) >= least
+        assert loads[0] <= 0.25
+        steps = [above - below for below, above in itertools.pairwise(loads[:-1])]
+        assert min(steps) > 0.02
+        assert max(steps) < 0.35, "no wide gap"
+
+
+def test_probes_are_answered_alike_and_shared_by_surfaces() -> None:
+    asked: list[Point] = []
+
+    def counted(point: Point) -> Sample:
+        asked.append(point)
+        return take(point)
+
+    once = scouted(plan(quick=False, threads=24), ("loaded",), counted)
+    probes = list(asked)
+    assert {point.each for point in probes} == {False}
+    again = scouted(plan(quick=False, threads=24), ("loaded",), counted)
+    assert asked == probes * 2, "an interrupted run asks the same again"
+    assert again.drives == once.drives
+    assert scouted(once, ("loaded-writes",), counted).drives == once.drives
+    assert len(asked) == 2 * len(probes)
+
+
+def test_silent_generators_give_no_points_and_it_is_said() -> None:
+    silent = scouted(plan(), sample=lambda _point: Sample(100.0, 0.0))
+    for name in ("loaded", "loaded-writes"):
+        assert SURFACES.get(name).points(silent) == []
+    assert "cannot be said what these generators draw" in SURFACES.get("loaded").lacking(silent)
+
+
+def test_a_curve_of_idle_and_saturation_only_is_warned_of() -> None:
+    samples = {
+        replace(point, pause_ns=pause): [Sample(1000.0, drawn)] * 3
+        for point in loaded_samples()
+        for pause, drawn in ((None, 0.0), (200.0, 5.9), (100.0, 6.0), (0.0, 6.0))
+        if not point.each
+    }
+    (text,) = SURFACES.get("loaded").figures(samples, plan()).warnings
+    assert "only 0 distinct loads (of 3 at least)" in text
+    assert "the 9.0 GB/s reached" in text
+    spread = {
+        point: [Sample(1000.0, drawn)] * 3
+        for point, drawn in zip(samples, (0.0, 1.0, 2.0, 3.0), strict=True)
+    }
+    (text,) = SURFACES.get("loaded").figures(spread, plan(quick=False)).warnings
+    assert "only 2 distinct loads (of 6 at least)" in text
 
 
 def loaded_samples(kernel: str = "chase") -> dict[Point, list[Sample]]:

@@ -178,6 +178,42 @@ def test_a_resumed_run_measures_no_sample_twice(tmp_path: Path) -> None:
     assert longer.device.measured.repetitions == 3
 
 
+def test_a_small_memory_of_many_cores_is_loaded_step_by_step() -> None:
+    device = measuring.measure(settings("model:optane-100-1dimm", only=("loaded",)))
+    for curve in device.loaded_latency:
+        below = [point for point in curve.points[1:] if point[0] < 0.9 * curve.points[-1][0]]
+        assert len(below) >= 3
+        half = next(ns for drawn, ns in curve.points if drawn > 0.4 * curve.points[-1][0])
+        assert half < (curve.points[0][1] + curve.points[-1][1]) / 2, "its knee is beyond half"
+    assert not any("distinct loads" in text for text in device.measured.warnings)
+
+
+def test_fewer_threads_are_fewer_generators() -> None:
+    def peak(threads: int | None) -> float:
+        subject = open_subject("model:optane-100-6dimm", threads=threads)
+        facts = subject.facts()
+        return subject.sample(
+            Point("loaded", "chase", facts.page_sizes[0], facts.largest_bytes, generator="mixed",
+                  pause_ns=0.0, read_share=1.0)
+        ).drawn_gb_per_s  # fmt: skip
+
+    assert peak(2) < 0.5 * peak(None)
+
+
+def test_a_resumed_run_probes_and_loads_as_the_one_before(tmp_path: Path) -> None:
+    output = tmp_path / "device.json"
+    asked = settings(only=("loaded",), output=output, repetitions=2)
+    first = measuring.run(asked)
+    assert first.store is not None
+    kept = sum(1 for _ in first.store.records())
+    first.store.close()
+    again = measuring.run(settings(only=("loaded",), output=output, repetitions=2, resume=True))
+    assert again.device.loaded_latency == first.device.loaded_latency
+    assert again.store is not None
+    assert sum(1 for _ in again.store.records()) == kept, "nothing was measured again"
+    again.store.close()
+
+
 def test_written_latency_depends_on_the_instruction(measured: measuring.Measured) -> None:
     def largest(instruction: str) -> LatencyFigure:
         return next(

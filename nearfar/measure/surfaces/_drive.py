@@ -1,0 +1,101 @@
+"""How hard load generators are driven: probed first, so that loads spread over the whole curve.
+
+Rests that suit one machine leave another idle or saturated: the same 2 KiB every 5 us are 5 % of a
+DDR5 socket's bandwidth from 8 cores, and more than one Optane DIMM has from 23. So every surface
+that loads a memory first draws all it gives (the peak), then about half of it; the two say how
+long a burst takes, and with it which rest draws which share of the peak.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from nearfar.measure.subject import Point, Sample
+from nearfar.measure.surfaces._shares import mixture
+from nearfar.measure.surfaces._surface import Plan
+
+BURST_BYTES = 2048
+"""What a generator moves before it rests (`Point.pause_ns`)."""
+
+FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)
+"""Loads asked for, of the peak; full speed comes on top. Near the peak less is drawn than asked
+for, as bursts wait for each other: 1.05 draws some 0.85."""
+WRITES_FRACTIONS = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8)
+"""Of persisted writes, which take another 8192 timed accesses a load."""
+QUICK_FRACTIONS = (0.2, 0.4, 0.6, 0.8)
+
+PROBES = 3
+"""Samples of each probe: the median of three survives one disturbed; 60 ms of real memory."""
+
+Take = Callable[[Point], Sample]
+
+
+@dataclass(frozen=True)
+class Drive:
+    """What the generators of one kernel and read share give, all together; payload."""
+
+    generators: int
+    peak_gb_per_s: float
+    burst_ns: float
+    """Of 2 KiB of one generator while the memory is half loaded."""
+
+    def pause_ns(self, fraction: float) -> float:
+        """Return the rest after each burst that draws about `fraction` of the peak."""
+        period_ns = self.generators * BURST_BYTES / (fraction * self.peak_gb_per_s)
+        return float(f"{max(period_ns - self.burst_ns, 0.0):.3g}")
+
+    def pauses_ns(self, fractions: Sequence[float]) -> list[float]:
+        """Return distinct rests, longest first, full speed last."""
+        return sorted({0.0, *(self.pause_ns(one) for one in fractions)}, reverse=True)
+
+
+def generator_of(plan: Plan, share: float) -> tuple[str, float | None] | None:
+    """Return kernel and share of loads of what draws `share` reads; None: not to be had."""
+    chosen = mixture(share)
+    if plan.has(chosen.kernel):
+        return chosen.kernel, chosen.line_share
+    # Kernels of one fixed share, where there is no mixture.
+    fixed = {1.0: "read", 0.5: "copy-nt", 0.0: "nt-store"}.get(share)
+    return (fixed, None) if fixed is not None and plan.has(fixed) else None
+
+
+def scouted(plan: Plan, timed: Point, shares: Sequence[float], take: Take) -> Plan:
+    """Return `plan` with a drive for the generator of each of `shares`, probed beside `timed`.
+
+    Probed are points like those measured later, so what an interrupted run kept of them answers.
+    """
+    drives = dict(plan.drives)
+    timed = replace(timed, each=False, accesses=0)
+    for share in shares:
+        generator = generator_of(plan, share)
+        if generator is not None and generator not in drives:
+            kernel, line_share = generator
+            loaded = replace(timed, generator=kernel, read_share=line_share)
+            drives[generator] = _probe(loaded, plan.facts.threads - 1, take)
+    return replace(plan, drives=drives)
+
+
+def _probe(loaded: Point, generators: int, take: Take) -> Drive | None:
+    """Return the drive; None where the subject cannot say what its generators draw."""
+    peak = _drawn(replace(loaded, pause_ns=0.0), take)
+    if peak <= 0:
+        return None
+    saturated_ns = generators * BURST_BYTES / peak
+    half = float(f"{saturated_ns:.3g}")
+    # Half the peak where bursts always take so long, more where they only wait for each other.
+    drawn = _drawn(replace(loaded, pause_ns=half), take)
+    if drawn <= 0:
+        return None
+    burst_ns = generators * BURST_BYTES / drawn - half
+    return Drive(generators, peak, min(max(burst_ns, 0.0), saturated_ns))
+
+
+def _drawn(point: Point, take: Take) -> float:
+    """Return what the generators draw, without the timed thread's own."""
+    samples = [take(point) for _ in range(PROBES)]
+    return statistics.median(
+        one.drawn_gb_per_s - point.access_bytes / one.value if one.value > 0 else 0.0
+        for one in samples
+    )
