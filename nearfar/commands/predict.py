@@ -45,7 +45,7 @@ def predict(
 
     PROFILE may also be a TOML file of formulas, the counts of one operation as functions of sizes,
     such as nearfar/predict/codes/thesis-hashmap.toml (named without folder: thesis-hashmap); then
-    near time is predicted too.
+    near time is predicted too. Or what `nearfar counters import` wrote of a program's counters.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def predict(
         counters (totals alone); persist (flushes and fences); interleave (pages dealt out);
         memory-mode (near memory as a cache of the far one); or misses, latency-ratio, null, which
         are shown beside any other. Default: best; of a file of formulas: code (counts times
-        costs).
+        costs); of counters: counters.
     models
         More models to show beside, ``all`` for every one; one that lacks what it needs says so.
     phase
@@ -89,7 +89,7 @@ def predict(
     from nearfar.base.units import parse_size_bytes
     from nearfar.commands._deliver import deliver
     from nearfar.devices.library import device_names, load_device, load_near
-    from nearfar.documents import MachineProfile, WorkloadProfile, load
+    from nearfar.documents import CounterProfile, MachineProfile, WorkloadProfile, load
     from nearfar.predict.api import predict as run
     from nearfar.predict.calibration import load_calibrations, with_calibrations
     from nearfar.predict.code_file import (
@@ -100,6 +100,7 @@ def predict(
         profile_of_code,
     )
     from nearfar.predict.elsewhere import elsewhere, parse_near_times
+    from nearfar.predict.from_counters import is_counters, profile_of_counters
     from nearfar.predict.model import DEFAULT_MODEL, MODELS
     from nearfar.predict.pages import parse_page_bytes
     from nearfar.predict.table import print_prediction
@@ -119,7 +120,11 @@ def predict(
         )
         llc, model = None, model or "code"
     else:
-        workload = load(profile, WorkloadProfile)
+        if is_counters(profile):
+            workload = profile_of_counters(load(profile, CounterProfile))
+            model = model or "counters"
+        else:
+            workload = load(profile, WorkloadProfile)
         if size:
             raise CommandError(
                 "--size goes with a file of formulas: a profile has the size it was run at"

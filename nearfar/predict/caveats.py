@@ -84,6 +84,9 @@ def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[s
             "and imbalance between threads are not"
         )
     unclassified = _opaque_share(workload, {phase.name for phase in phases})
+    if workload.cache.origin in ("code", "counters"):
+        # Not profiled: what is missing or assumed is in its warnings.
+        return [*found, *workload.warnings]
     if unclassified > MANY_OPAQUE_MISSES:
         found.append(
             f"{unclassified:.0%} of misses have addresses that follow no pattern seen: where they "

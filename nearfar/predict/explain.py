@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from nearfar.predict.memory import LoadedFactor, Memory
+from nearfar.predict.model import NO_DOUBT
 from nearfar.predict.overlap import (
     BY_CLASSES,
     LEAST_FACTOR,
@@ -63,13 +64,14 @@ def explain(
     hits: float = 1.0,
     by_classes: bool = False,
     near_curves_hold: bool = False,
+    streams_share: float = NO_DOUBT.streams_share,
 ) -> Explanation:
     """Explain the phase's near time; the factors multiply near time, counts, and hit time.
 
     Kept (by identity of phase and memory) because 50 far memories ask the same.
     """
     total = phase.total * lines
-    streams = streams_of(phase, near)
+    streams = streams_of(phase, near, streams_share)
     time_ns = phase.near_time_ns.value * near_time
     if float(misses(total) + write_backs(total)) == 0.0 or time_ns <= 0.0:
         return Explanation(BY_CLASSES, 1.0, 1.0, time_ns)

@@ -5,9 +5,10 @@ varied: near time within its own interval, counts within the sampling error, bot
 figures within theirs, how a latency published on another machine is taken to this one (added to
 local DRAM's, as published, or in proportion: the least and the greatest), time of cache hits
 between misses (none, or twice as much), where parallelism comes from (near time, or access
-classes alone: the two bracket most truths), and, where near time beats the near curves, whether
-the far curves are off alike. Of the default model, also a part of the way to other models. Where
-far memory has near memory's own figures, they are wrong alike: slowdown is 1, without a width.
+classes alone: the two bracket most truths), how many lines several streams have in flight (of one,
+or of each), and, where near time beats the near curves, whether the far curves are off alike. Of
+the default model, also a part of the way to other models. Where far memory has near memory's own
+figures, they are wrong alike: slowdown is 1, without a width.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ def doubts(phase: PhaseTraffic, near: Memory, far: Memory) -> list[Doubt]:
         Doubt(hits=2.0),
         Doubt(parallelism="classes"),
         Doubt(near_curves_hold=True),
+        *([Doubt(streams_share=0.0), Doubt(streams_share=1.0)] if phase.streams > 1.0 else []),
     ]
     return [doubt for doubt in varied if doubt != NO_DOUBT and doubt.near_time > 0.0]
 

@@ -30,6 +30,9 @@ class Doubt:
     """On the time that cache hits are taken to add between misses."""
     parallelism: Literal["near time", "classes"] = "near time"
     """Where parallelism comes from: inverted from near time, or from the access classes alone."""
+    streams_share: float = 0.5
+    """How much streams at once have more lines in flight than one: 0 none, 1 as many times more.
+    The geometric middle between sharing the core's buffers and each having a prefetcher's depth."""
     near_curves_hold: bool = False
     """Where near time beats the near curves, whether the far curves are right all the same."""
 

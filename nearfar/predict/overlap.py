@@ -32,11 +32,6 @@ read-write probes of the cycle-level core, which are no test kernels; 2 and 4 fi
 HIDING = 3.0
 """How well a prefetched stream hides behind the rest: exponent p of (a^p + b^p)^(1/p)."""
 
-STREAMS_SHARE = 0.5
-"""Streams that advance together have more lines in flight than one: between none more (they share
-the core's buffers) and as many times more (each has a prefetcher's depth of its own) the geometric
-middle: exponent of the streams' number."""
-
 FAR_ABOVE = 1e6
 """Bandwidth over waiting time beyond which waiting does not matter; keeps powers finite."""
 
@@ -56,7 +51,7 @@ class Streams:
     prefetched: bool = True
     """False: on demand, as independent misses, but from rows of memory that are open."""
     at_once: float = 1.0
-    """Streams that advance together, read and written."""
+    """Lines that streams which advance together have in flight, over those of one alone."""
 
 
 def overlap(factor: float) -> Overlap:
@@ -76,9 +71,13 @@ def prefetched(near: Memory) -> bool:
     return near.core_stream_ns < AHEAD * near.cost_ns(MOST_CHAINS)
 
 
-def streams_of(phase: PhaseTraffic, near: Memory) -> Streams:
-    """Return how the core that `near` was measured on fetches the phase's streams."""
-    return Streams(prefetched(near), phase.streams)
+def streams_of(phase: PhaseTraffic, near: Memory, share: float) -> Streams:
+    """Return how the core that `near` was measured on fetches the phase's streams.
+
+    `share` is the exponent of their number: 0, they share the core's buffers; 1, each has a
+    prefetcher's depth of its own.
+    """
+    return Streams(prefetched(near), phase.streams**share)
 
 
 LEAST_FACTOR, MOST_FACTOR = 1.0 / INDEPENDENT_PRIOR, float(MOST_CHAINS)
@@ -139,7 +138,7 @@ def _line_costs(memory: Memory, overlapped: Overlap, streams: Streams, concurren
     costs[CHASE] = (chase_ns, 0, best_ns, read_ns, read_ns, 1)
     costs[INDEPENDENT] = (independent_ns, 0, best_ns, read_ns, read_ns, 1)
     if streams.prefetched:
-        stream_ns = memory.core_stream_ns / streams.at_once**STREAMS_SHARE
+        stream_ns = memory.core_stream_ns / streams.at_once
         costs[STREAM] = (0, stream_ns, stream_ns, read_stream_ns, read_stream_ns, 1)
         costs[STORE_STREAM] = (0, 0, min(best_ns, stream_ns), 0, read_stream_ns, 1)
     else:

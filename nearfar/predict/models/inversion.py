@@ -50,7 +50,7 @@ class Inversion(Model):
         self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
     ) -> None:
         super().__init__(phase, near, far, doubt)
-        self._streams = streams_of(phase, self.near)
+        self._streams = streams_of(phase, self.near, doubt.streams_share)
         self._why = explain(
             phase,
             self.near,
@@ -59,6 +59,7 @@ class Inversion(Model):
             hits=doubt.hits,
             by_classes=doubt.parallelism == "classes",
             near_curves_hold=doubt.near_curves_hold,
+            streams_share=doubt.streams_share,
         )
         self._far_load = load_curve(phase, self.far)
 

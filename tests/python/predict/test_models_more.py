@@ -194,7 +194,7 @@ def test_without_a_prefetcher_a_stream_waits_latency_over_parallelism():
     found = part(lines, memory, overlap(10.0 / 11.0), Streams(prefetched=False), 1.0)
     assert float(found.loads) == pytest.approx(9.0)
     assert float(found.stream) == 0.0
-    two = part(lines, memory, overlap(1.0), Streams(at_once=4.0), 1.0)
+    two = part(lines, memory, overlap(1.0), Streams(at_once=2.0), 1.0)
     one = part(lines, memory, overlap(1.0), Streams(), 1.0)
     assert float(one.stream) == pytest.approx(2.0 * float(two.stream))
 
