@@ -13,12 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.native_files import native_folder
+
 FOLDER = Path("build/validate")
 TEXT_BYTES = 12 << 20
 """Compressors get a text of so much: some seconds of work for them."""
 
 WORDS = 50_000
 WORD_SEED = 1
+
+CLEAN = "if [ -f Makefile ]; then make -s clean; fi"
 
 AWK = """
 function mix(x) { return (x * 7919 + 104729) % 1000003 }
@@ -69,11 +73,13 @@ def build(name: str) -> Path:
     wanted = SOURCES[name]
     tree = Path(fetch_source(wanted.package, FOLDER / wanted.package))
     program = tree / wanted.program
-    if program.is_file():
+    # A program holds the run time of the nearfar it was built by, and is refused by another.
+    newest = max(path.stat().st_mtime for path in native_folder().iterdir())
+    if program.is_file() and program.stat().st_mtime > newest:
         return program.resolve()
     compiler = f"{Path(sys.executable).parent / 'nearfar'} cc"
     log = FOLDER.resolve() / f"{name}-build.log"
-    for step in wanted.steps:
+    for step in (CLEAN, *wanted.steps):
         with log.open("ab") as file:
             done = subprocess.run(
                 step, shell=True, cwd=tree, env=_environment(compiler), stdout=file, stderr=file,

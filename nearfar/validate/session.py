@@ -108,6 +108,10 @@ def run(wanted: Wanted, machine: topology.Topology, keep: Keep, progress: Progre
         clock.next()
         llc_bytes = near.llc_bytes() or near.opened.llc_bytes
         found = Found(_session(wanted, near, far, llc_bytes), near, far)
+        of_programs = {
+            program.name: profile(program.command, folder / f"program-{number}.json", llc_bytes)
+            for number, program in enumerate(programs)
+        }
         made = profiles(
             list(kernels.values()),
             folder,
@@ -116,10 +120,6 @@ def run(wanted: Wanted, machine: topology.Topology, keep: Keep, progress: Progre
             llc_bytes=llc_bytes,
             tell=lambda share: clock.step("profiling kernels", share),
         )
-        of_programs = {
-            program.name: profile(program.command, folder / f"program-{number}.json", llc_bytes)
-            for number, program in enumerate(programs)
-        }
         clock.next()
         loop = _Loop(wanted, machine, found, beside, clock)
         try:

@@ -1,0 +1,97 @@
+"""How right predictions are for a slower memory of this machine: kernels and programs of others.
+
+Kernels, programs and the number of sessions were fixed before anything was measured. The issue
+judges five sessions pooled; this row runs `SESSIONS` quick ones, since each takes minutes, or as
+many as NEARFAR_SESSIONS says, and its name says how many. Every session is printed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import Row, make_row, real_programs
+from nearfar.documents.validation import ValidationReport
+
+SESSIONS = 2
+STORE = Path("build/validate/sessions.jsonl")
+"""Of this run; earlier ones are not mixed in."""
+
+COMMAND = "make benchmarks ONLY=validate  # NEARFAR_SESSIONS=5 for the issue's five"
+
+
+def rows() -> Iterator[Row]:
+    """Run sessions and judge them together."""
+    from nearfar.predict.model import DEFAULT_MODEL
+    from nearfar.validate import api
+
+    sys.path.insert(0, "examples/demo")
+    from source import SourceUnavailableError  # type: ignore[import-not-found]
+
+    count = int(os.environ.get("NEARFAR_SESSIONS", SESSIONS))
+    try:
+        programs = real_programs.commands()
+    except SourceUnavailableError as error:
+        print(f"validate: without programs, since their sources cannot be had: {error}")
+        programs = []
+    STORE.parent.mkdir(parents=True, exist_ok=True)
+    STORE.unlink(missing_ok=True)
+    for number in range(count):
+        report, _ = api.validate(quick=True, programs=programs, keep_in=STORE)
+        print(f"session {number + 1} of {count}: {_said(report, DEFAULT_MODEL)}")
+    pooled = api.pool([STORE])
+    print(f"pooled: {_said(pooled, DEFAULT_MODEL)}")
+    best, null = pooled.models[DEFAULT_MODEL], pooled.models["null"]
+    what = (
+        f"{DEFAULT_MODEL} on {pooled.sessions[0].far}: {len({r.name for r in pooled.results})} "
+        f"kernels and programs, {count} session{'s' if count != 1 else ''}"
+    )
+    yield make_row(
+        f"{what}: mean error of time",
+        100 * best.mean_error,
+        "%",
+        bar=7.0,
+        peer="null (no slowdown)",
+        peer_value=100 * null.mean_error,
+        command=COMMAND,
+    )
+    yield make_row(
+        f"{what}: skill", best.skill, "", bar=0.6, at_most=False,
+        peer="null: 0", command=COMMAND,
+    )  # fmt: skip
+    yield make_row(
+        f"{what}: rank correlation", best.rank or 0.0, "", bar=0.8, at_most=False,
+        peer="null has none", command=COMMAND,
+    )  # fmt: skip
+    if best.coverage is None or best.interval_score is None or null.interval_score is None:
+        return
+    yield make_row(
+        f"{what}: coverage of 90 % intervals, off 90 % by",
+        100 * abs(best.coverage - 0.9),
+        "%",
+        bar=5.0,
+        peer="null, calibrated likewise",
+        peer_value=100 * abs((null.coverage or 0.0) - 0.9),
+        command=COMMAND,
+    )
+    yield make_row(
+        f"{what}: interval score",
+        best.interval_score,
+        "",
+        bar=1.0,
+        judge="ratio",
+        peer="null, calibrated likewise",
+        peer_value=null.interval_score,
+        command=COMMAND,
+    )
+
+
+def _said(report: ValidationReport, model: str) -> str:
+    best, null = report.models[model], report.models["null"]
+    rank = "-" if best.rank is None else f"{best.rank:.2f}"
+    return (
+        f"mean error {best.mean_error:.1%} (null {null.mean_error:.1%}), skill {best.skill:.2f}, "
+        f"rank {rank}, A/A floor {report.floor:.1%}"
+    )
