@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from nearfar.commands._options import JsonOption, QuietOption
+
+if TYPE_CHECKING:
+    from nearfar.documents import CounterProfile
 
 app = App(name="counters", help="Read what other tools counted, for models of whole programs.")
 
@@ -46,14 +49,58 @@ def import_(
     quiet
         Print nothing but errors.
     """
-    from rich.console import Console
-
     from nearfar.base.files import check_writable
     from nearfar.counters.read import read_counters
-    from nearfar.documents.header import save, to_json
 
     check_writable(output)
-    found = read_counters(file, format_, cumulative)
+    _deliver(read_counters(file, format_, cumulative), output, json_, quiet)
+
+
+@app.command
+def record(
+    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("counters.json"),
+    interval: int = 1000,
+    json_: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Count a whole program with `perf stat` and write a CounterProfile.
+
+    Instructions, cycles, CPU time and last-level misses of loads and stores, user code only. Needs
+    hardware counters, which many virtual machines lack. Exit code 4 if the program failed.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments, after `--`.
+    output
+        File to write the counter profile to.
+    interval
+        Length of an interval in ms, 10 or more.
+    json_
+        Print the counter profile as JSON.
+    quiet
+        Print nothing but errors.
+    """
+    from nearfar.base.errors import CommandError, ExitCode
+    from nearfar.base.files import check_writable
+    from nearfar.counters.record import record as run_counted
+    from nearfar.profile.program import find_executable
+
+    if not command:
+        raise CommandError("name the program: nearfar counters record -- PROGRAM ARGS")
+    check_writable(output)
+    find_executable(command[0])
+    found, status = run_counted(command, interval, to_stderr=json_)
+    _deliver(found, output, json_, quiet)
+    return int(ExitCode.PROGRAM_FAILED if status else ExitCode.DONE)
+
+
+def _deliver(found: CounterProfile, output: Path, as_json: bool, quiet: bool) -> None:
+    from rich.console import Console
+
+    from nearfar.documents.header import save, to_json
+
     save(found, output)
     console = Console(stderr=True, quiet=quiet)
     last = found.intervals[-1]
@@ -65,5 +112,5 @@ def import_(
     )
     for warning in found.warnings:
         console.print(f"warning: {warning}", markup=False, highlight=False)
-    if json_:
+    if as_json:
         sys.stdout.write(to_json(found).decode())

@@ -1,0 +1,68 @@
+"""Counts a whole program by `perf stat`, where the machine lets programs use its counters."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.counters.read import read_counters
+from nearfar.documents.counters import CounterProfile
+
+EVENTS = ("task-clock", "instructions:u", "cycles:u", "LLC-load-misses:u", "LLC-store-misses:u")
+"""Generic names, which the kernel translates for its processor; few enough to be on together on
+processors with four counters."""
+FEWEST_MS = 10
+"""perf refuses shorter intervals."""
+
+
+def record(command: Sequence[str], interval_ms: int, to_stderr: bool) -> tuple[CounterProfile, int]:
+    """Run `command` and return what was counted and its exit code; refuse a machine without."""
+    perf = shutil.which("perf")
+    if perf is None:
+        raise CommandError(
+            "perf is not installed, and it is what counts: apt-get install linux-perf",
+            ExitCode.MACHINE_LACKS,
+        )
+    if interval_ms < FEWEST_MS:
+        raise CommandError(f"--interval must be at least {FEWEST_MS} ms")
+    if why := _lacks(perf):
+        raise CommandError(
+            f"programs cannot use this machine's hardware counters: {why}; count on another "
+            "machine and import the file, or use `nearfar profile`, which needs none",
+            ExitCode.MACHINE_LACKS,
+        )
+    with tempfile.TemporaryDirectory(prefix="nearfar-perf-") as folder:
+        output = Path(folder) / "counts.csv"
+        words = [perf, "stat", "-x,", "-I", str(interval_ms), "-o", str(output)]
+        words += ["-e", ",".join(EVENTS), "--", *command]
+        done = subprocess.run(words, stdout=sys.stderr if to_stderr else None, check=False)
+        if not output.exists() or not output.read_text().strip():
+            raise CommandError(
+                f"perf stat could not run {command[0]} (it ended with {done.returncode})",
+                ExitCode.PROGRAM_FAILED,
+            )
+        found = read_counters(output, "perf")
+    found.file = "perf stat"
+    return found, done.returncode
+
+
+def _lacks(perf: str) -> str:
+    """Return why cycles and instructions cannot be counted; "" if they can."""
+    words = [perf, "stat", "-x,", "-e", "instructions:u,cycles:u", "true"]
+    answer = subprocess.run(words, capture_output=True, text=True, check=False)
+    if "<not supported>" in answer.stderr:
+        return "perf says that instructions and cycles are not supported (a virtual machine?)"
+    if answer.returncode:
+        level = ""
+        with contextlib.suppress(OSError):
+            level = Path("/proc/sys/kernel/perf_event_paranoid").read_text().strip()
+        mine = "" if os.geteuid() == 0 else f", perf_event_paranoid is {level or 'unknown'}"
+        return f"perf stat fails{mine}"
+    return ""
