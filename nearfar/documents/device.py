@@ -1,8 +1,8 @@
 """DeviceProfile: how one memory behaves. Measured here, or published figures with their source.
 
 Every figure says how it was had (`how`) and from which of `sources` (`source`). Latencies are
-ns per access as one core sees them; bandwidths GB/s (1e9 B/s) of payload; `read_share` is reads
-over all traffic, 0 to 1.
+ns per access as one core sees them; bandwidths GB/s (1e9 B/s) of payload, those with a
+`read_share` of all traffic; `read_share` is reads over all traffic, 0 to 1.
 """
 
 from __future__ import annotations

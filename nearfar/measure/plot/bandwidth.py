@@ -41,14 +41,14 @@ def _lines(figures: list[BandwidthFigure], key: Key) -> dict[str, list[Bandwidth
             continue
         kind = kinds.setdefault((figure.pattern, figure.operation, figure.stride_bytes), {})
         line = kind.setdefault(getattr(figure, OTHER[key]), {})
-        # Of several figures of the same, the first: a device's file lists what it trusts most first.
+        # Of several of the same, the first: a device's file lists what it trusts most first.
         line.setdefault(at, figure)
     found = {}
     for (pattern, operation, stride), kind in sorted(kinds.items(), key=str):
         other, line = max(kind.items(), key=lambda one: (len(one[1]), _most(one[1])))
         if len(line) > 1:
             every = f", one in {_axes.size_text(stride)}" if stride else ""
-            name = f"{pattern} {operation}{every}{_said(OTHER[key], other)}"
+            name = f"{pattern} {operation}{every}{said(OTHER[key], other)}"
             found[name] = [line[at] for at in sorted(line)]
     return found
 
@@ -57,7 +57,7 @@ def _most(line: dict[int, BandwidthFigure]) -> float:
     return max(figure.value_gb_per_s for figure in line.values())
 
 
-def _said(key: Key, value: int | None) -> str:
+def said(key: Key, value: int | None) -> str:
     """Return what a line is of beside its x; of sequential accesses no size is to be said."""
     if key == "access_bytes":
         return f", {_axes.size_text(value)}" if value else ""

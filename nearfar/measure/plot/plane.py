@@ -1,9 +1,9 @@
-"""The read/write plane: bandwidth over the share of reads, by threads and by access size."""
+"""The read/write plane: traffic over its share of reads, by threads and by access size."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +11,11 @@ from nearfar.documents.device import BandwidthFigure, Pattern
 from nearfar.measure.plot import _axes
 from nearfar.measure.plot._data import Drawing, Panel
 from nearfar.measure.plot._registry import FIGURES
+from nearfar.measure.plot.bandwidth import OTHER, Key, said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Key = Literal["threads", "access_bytes"]
 Plane = dict[tuple[float, int], float]
 """(read share, threads or bytes) to GB/s."""
 
@@ -32,28 +32,38 @@ def panels(drawing: Drawing) -> list[Panel]:
     for pattern in patterns:
         chosen = [f for f in drawing.device.bandwidth if f.pattern == pattern]
         for key, word in keys:
-            plane = _plane(chosen, key)
+            fixed, plane = _plane(chosen, key)
             if plane:
-                title = f"Bandwidth by reads and {word}, {pattern}, GB/s"
+                of = said(OTHER[key], fixed)
+                title = f"Traffic by reads and {word}, {pattern}{of}, GB/s"
                 found.append(Panel(title, _painter(plane, key)))
     return found
 
 
-def _plane(figures: list[BandwidthFigure], key: Key) -> Plane:
-    """Return the best bandwidth at each (read share, key); empty without a real mixture."""
-    ends = {"read": 1.0, "nt-store": 0.0, "write": 0.0}
-    found: Plane = {}
-    mixed = [f for f in figures if f.operation == "mixed" and f.read_share is not None]
+def _plane(figures: list[BandwidthFigure], key: Key) -> tuple[int | None, Plane]:
+    """Return traffic at each (read share, key), all else the same; empty without mixtures.
+
+    All else is the access size (of a plane of sizes: the threads) that has most mixtures, and
+    how many bytes or threads that is comes first.
+    """
+    mixed: dict[int | None, int] = {}
+    for figure in figures:
+        if figure.operation == "mixed" and getattr(figure, key) is not None:
+            other = getattr(figure, OTHER[key])
+            mixed[other] = mixed.get(other, 0) + 1
     if not mixed:
-        return {}
+        return None, {}
+    fixed = max(mixed, key=lambda other: (mixed[other], -(other or 0)))
+    found: Plane = {}
     for figure in figures:
         at = getattr(figure, key)
-        share = figure.read_share if figure.operation == "mixed" else ends.get(figure.operation)
-        if at is not None and share is not None:
+        # Of both the payload is all the traffic; an ordinary store's is not, and is a mixture.
+        share = {"read": 1.0, "nt-store": 0.0, "mixed": figure.read_share}.get(figure.operation)
+        if at is not None and share is not None and getattr(figure, OTHER[key]) == fixed:
             place = (share, at)
             found[place] = max(figure.value_gb_per_s, found.get(place, 0.0))
     shares, rows = {share for share, _ in found}, {at for _, at in found}
-    return found if len(shares) > 2 and len(rows) > 1 else {}
+    return fixed, found if len(shares) > 2 and len(rows) > 1 else {}
 
 
 def _painter(plane: Plane, key: Key) -> Callable[[Axes], None]:
@@ -72,7 +82,7 @@ def _painter(plane: Plane, key: Key) -> Callable[[Axes], None]:
         )
         if grid.size <= MOST_CELLS:
             _numbers(axes, grid)
-        axes.figure.colorbar(image, ax=axes, label="GB/s (1e9 B/s)")
+        axes.figure.colorbar(image, ax=axes, label="traffic, GB/s (1e9 B/s)")
 
     return draw
 

@@ -22,11 +22,6 @@ class Mixture:
     """``mixed`` or ``mixed-nt``."""
     line_share: float
 
-    @property
-    def traffic_per_payload(self) -> float:
-        """Lines that cross the bus for each line touched."""
-        return 1.0 if self.kernel.startswith("mixed-nt") else 2.0 - self.line_share
-
 
 def mixture(traffic_share: float) -> Mixture:
     """Return what makes traffic of `traffic_share` reads, 0 to 1; refuses any other."""
@@ -43,3 +38,8 @@ def traffic_share(kernel: str, line_share: float) -> float:
     """Return reads over all traffic of a mixture kernel that loads `line_share` of its lines."""
     share = line_share if kernel.startswith("mixed-nt") else 1.0 / (2.0 - line_share)
     return round(share, 4)
+
+
+def traffic_per_payload(kernel: str, line_share: float) -> float:
+    """Return lines that cross the bus for each line that a kernel with such loads touches."""
+    return 1.0 if kernel.startswith("mixed-nt") else 2.0 - line_share

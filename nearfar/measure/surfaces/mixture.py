@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.documents.device import BandwidthFigure, Pattern
 from nearfar.measure.subject import Point
-from nearfar.measure.surfaces._shares import mixture, traffic_share
+from nearfar.measure.surfaces._shares import mixture, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces._surface import (
     HAD,
     SURFACES,
@@ -21,7 +21,7 @@ QUICK_SHARES = (0.25, 0.5, 0.75)
 
 
 class Mixtures(Surface):
-    """GB/s of loads and stores in one stream."""
+    """GB/s of traffic of loads and stores in one stream."""
 
     group = "bandwidth"
     summary = "bandwidth by read share, 0 to 100 % of the traffic"
@@ -55,7 +55,9 @@ class Mixtures(Surface):
 
 
 def _figure(point: Point, samples: Samples) -> BandwidthFigure:
+    """Return the figure of one point, GB/s of traffic: of what its read share is a share of."""
     assert point.read_share is not None
+    lines = traffic_per_payload(point.kernel, point.read_share)
     pattern: Pattern = "random" if point.kernel.endswith("-random") else "sequential"
     stores = "nt-stores" if point.kernel.startswith("mixed-nt") else "stores"
     return BandwidthFigure(
@@ -64,8 +66,9 @@ def _figure(point: Point, samples: Samples) -> BandwidthFigure:
         read_share=traffic_share(point.kernel, point.read_share),
         threads=point.threads,
         access_bytes=point.access_bytes if pattern == "random" else None,
-        note=f"loads of {point.read_share:.0%} of the lines, {stores} of the others",
-        **gb_of(samples[point]),
+        note=f"all traffic: loads of {point.read_share:.0%} of the lines, {stores} of the others"
+        + (", each read before" if lines > 1 else ""),
+        **{key: value * lines for key, value in gb_of(samples[point]).items()},
         **HAD,
     )
 

@@ -11,7 +11,7 @@ import pytest
 from nearfar.base.errors import NearfarError
 from nearfar.measure.subject import Facts, Point, Sample
 from nearfar.measure.surfaces import SURFACES, Plan, all_surfaces
-from nearfar.measure.surfaces._shares import mixture, traffic_share
+from nearfar.measure.surfaces._shares import mixture, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces.bandwidth import KERNELS as BANDWIDTH
 from nearfar.measure.surfaces.chains import CHAINS
 from nearfar.measure.surfaces.writes import INSTRUCTIONS
@@ -130,10 +130,24 @@ def test_shares_of_traffic_and_of_lines_are_each_others_inverse(share: float) ->
     # Lines that cross the bus: those loaded, those stored, and those read for ownership.
     stored = 1 - chosen.line_share
     owned = 0.0 if chosen.kernel == "mixed-nt" else stored
-    assert chosen.traffic_per_payload == pytest.approx(chosen.line_share + stored + owned)
-    assert (chosen.line_share + owned) / chosen.traffic_per_payload == pytest.approx(
-        share, abs=1e-4
-    )
+    traffic = traffic_per_payload(chosen.kernel, chosen.line_share)
+    assert traffic == pytest.approx(chosen.line_share + stored + owned)
+    assert (chosen.line_share + owned) / traffic == pytest.approx(share, abs=1e-4)
+
+
+def test_mixtures_are_of_all_traffic_as_their_read_shares_are() -> None:
+    samples = {
+        point: [Sample(3.0)] * 6 for point in SURFACES.get("mixture").points(plan(quick=False))
+    }
+    found = SURFACES.get("mixture").figures(samples, plan(quick=False)).bandwidth
+    by_share = {one.read_share: one for one in found if one.pattern == "sequential"}
+    # 3 GB/s of payload: nt-stores move as much, stores of whole lines twice, loads as much.
+    for share, traffic in ((0.0, 3.0), (0.4, 3.0), (0.5, 6.0), (0.8, 3.75), (1.0, 3.0)):
+        figure = by_share[share]
+        assert figure.value_gb_per_s == pytest.approx(traffic)
+        assert figure.low_gb_per_s == figure.high_gb_per_s == pytest.approx(traffic)
+        assert figure.note.startswith("all traffic: ")
+        assert ("each read before" in figure.note) == (share in (0.5, 0.8))
 
 
 def test_idle_figures_name_the_largest_region_of_the_largest_pages() -> None:
@@ -279,7 +293,7 @@ def test_loaded_writes_are_of_their_instruction() -> None:
 
 def test_a_subject_that_cannot_say_what_was_drawn_gives_no_curve() -> None:
     samples = {
-        point: [Sample(100.0, 0.0, one.each_ns) for one in taken]
+        point: [Sample(one.value, 0.0, one.each_ns) for one in taken]
         for point, taken in loaded_samples().items()
     }
     assert SURFACES.get("loaded").figures(samples, plan()).loaded_latency == []

@@ -213,14 +213,22 @@ def test_a_line_of_bandwidth_changes_nothing_but_its_x() -> None:
     assert line.get_label() == "random read, 24 threads"
 
 
-def test_the_plane_has_the_best_of_what_is_not_on_its_axes() -> None:
-    axes = _drawn("Bandwidth by reads and threads, sequential", full_drawing())
+def test_the_plane_is_of_one_access_size_and_without_stores_that_read_their_line() -> None:
+    drawing = full_drawing()
+    stores = msgspec.structs.replace(
+        drawing.device.bandwidth[0], operation="write", read_share=None, value_gb_per_s=999.0
+    )
+    drawing.device.bandwidth.append(stores)
+    axes = _drawn("Traffic by reads and threads, sequential, 64 B", drawing)
     (image,) = axes.images
     grid = np.asarray(image.get_array())
     assert grid.shape == (4, 11)
-    # Pure reads: the greater of the mixture with 100 % reads and the read kernel.
-    assert grid[3, 10] == pytest.approx(max(12 * 8**0.5 * 64**0.1, 3 * 8 / 1.8))
+    # Pure reads of 64 B: the greater of the mixture with 100 % reads and the read kernel.
+    assert grid[3, 10] == pytest.approx(max(12 * 8**0.5, 3 * 8 / 1.8))
+    assert grid.max() < 999
     assert [label.get_text() for label in axes.get_xticklabels()][::5] == ["0%", "50%", "100%"]
+    axes = _drawn("Traffic by reads and access size, sequential, 1 thread", drawing)
+    assert np.asarray(axes.images[0].get_array())[2, 0] == pytest.approx(2 * 64**0.1)
 
 
 def test_the_tail_of_a_summary_is_that_of_all_accesses() -> None:
