@@ -159,6 +159,8 @@ class ModelSubject:
         times += np.float32(added_ns)
         utilisation = added_ns / (idle_ns + added_ns)
         sample = self._noise.each(times, utilisation)
+        if drawn > 0:
+            drawn += LINE_BYTES / (idle_ns + added_ns)
         return Sample(sample.value, drawn, sample.each_ns, sample.disturbed)
 
     def _region_ns(self, point: Point, operation: str) -> float:
@@ -236,9 +238,17 @@ class ModelSubject:
             isa=self.isa,
         )
         self._written += accesses
+        added_ns, drawn = model_bandwidth.load_of_generators(self.model, point, self.model.media_ns)
+        added_ns /= point.fence_every
+        ns = ran.elapsed_ns / accesses + added_ns
+        if point.generator and point.pause_ns is not None:
+            drawn += access / ns
         if not point.each:
-            return self._noise.sample(ran.elapsed_ns / accesses)
-        return self._noise.each(ran.take_each_ns(), 0.0)
+            return self._noise.sample(ns, drawn)
+        times = ran.take_each_ns()
+        times += np.float32(added_ns)
+        sample = self._noise.each(times, added_ns / ns)
+        return Sample(sample.value, drawn, sample.each_ns, sample.disturbed)
 
     def _fence_ns(self, kernel: str) -> float:
         instruction = kernel.removeprefix("persist-").removesuffix("-sequential")

@@ -113,7 +113,11 @@ def chains_ns(model: DeviceModel, region_ns: float, chains: int) -> float:
 
 
 def load_of_generators(model: DeviceModel, point: Point, idle_ns: float) -> tuple[float, float]:
-    """Return the ns that the generators add to a load, and the GB/s they draw."""
+    """Return the ns that the generators add to an access, and the GB/s of payload they draw.
+
+    A persisted write waits as a load does: both stand in the queue before the memory. (No device
+    of the library has a curve of persisted writes of its own.)
+    """
     if not point.generator or point.pause_ns is None:
         return 0.0, 0.0
     generators = max((point.threads if point.threads > 1 else model.threads) - 1, 1)
@@ -124,22 +128,29 @@ def load_of_generators(model: DeviceModel, point: Point, idle_ns: float) -> tupl
     most = gb_per_s(model, replace(alone, threads=10**6), model.media_ns)
     demand = generators * GENERATOR_BYTES / (point.pause_ns + GENERATOR_BYTES / one)
     drawn = saturated(demand, most, model.read.sharpness)
-    share = _share_of(point)
-    loaded = loaded_latency(model, point, most)
-    added_ns = loaded.latency_ns(drawn, share) - loaded.latency_ns(0.0, share)
+    share, per_payload = _traffic_of(point)
+    loaded = loaded_latency(model, most * per_payload)
+    added_ns = loaded.latency_ns(drawn * per_payload, share) - loaded.latency_ns(0.0, share)
     # Of a region that caches serve, only the rest meets the load.
     return added_ns * min(idle_ns / model.media_ns, 1.0), drawn
 
 
-def loaded_latency(model: DeviceModel, point: Point, most_gb_per_s: float) -> LoadedLatency:
-    """Return the model's loaded latency: its published curves, else the closed form."""
+def loaded_latency(model: DeviceModel, most_gb_per_s: float) -> LoadedLatency:
+    """Return the model's loaded latency by traffic: its published curves, else the closed form."""
     return LoadedLatency(model.media_ns, lambda _share: most_gb_per_s, model.loaded)
 
 
-def _share_of(point: Point) -> float:
+def _traffic_of(point: Point) -> tuple[float, float]:
+    """Return the generator's reads over all traffic, and its traffic over its payload.
+
+    An ordinary store reads its line first, which is traffic, and no payload.
+    """
     base, _ = _parts(point.generator)
+    if base in READS:
+        return 1.0, 1.0
+    share, how = 0.0, "nt-store" if base in NT_STORES else "write"
     if base in MIXED:
-        return 0.5 if point.read_share is None else point.read_share
-    if base in SHARES:
-        return SHARES[base][0]
-    return 1.0 if base in READS else 0.0
+        share, how = (0.5 if point.read_share is None else point.read_share), MIXED[base]
+    elif base in SHARES:
+        share, how = SHARES[base]
+    return (share, 1.0) if how == "nt-store" else (1.0 / (2.0 - share), 2.0 - share)

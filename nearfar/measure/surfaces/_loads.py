@@ -75,19 +75,22 @@ def few_loads(curve: LoadedLatencyCurve, quick: bool) -> str:
 
 def curves(samples: Samples, plan: Plan, instruction: str) -> list[LoadedLatencyCurve]:
     """Return a curve for each read share, most reads first, points in order of rising load."""
-    shares = sorted({_share(point) for point in samples}, reverse=True)
+    # Where the subject cannot say what its generators drew there is no curve: what is timed draws
+    # less the longer it waits, and would look like one.
+    said = {
+        _share(point)
+        for point, taken in samples.items()
+        if point.pause_ns is not None and statistics.median(s.drawn_gb_per_s for s in taken) > 0
+    }
+    samples = {point: taken for point, taken in samples.items() if _share(point) in said}
+    shares = sorted(said, reverse=True)
     found = [
         _curve({point: taken for point, taken in samples.items() if _share(point) == share}, share)
         for share in shares
     ]
     others = plan.facts.threads - 1
     cores = f"{others} core{'s' if others != 1 else ''}"
-    return [
-        _named(curve, point, cores, instruction)
-        for curve, point in found
-        # Where the subject cannot say what its generators drew there is no curve.
-        if len({drawn for drawn, _ in curve.points}) > 1
-    ]
+    return [_named(curve, point, cores, instruction) for curve, point in found]
 
 
 def _named(

@@ -1,0 +1,82 @@
+"""What load generators of a simulated memory do to loads and persisted writes beside them."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nearfar.measure.model import HUGE_BYTES, ModelSubject
+from nearfar.measure.subject import Point
+
+REGION_BYTES = 256 << 20
+DEVICES = ("optane-100-1dimm", "ddr4-2666-cascade-lake")
+
+
+def point(
+    kernel: str, pause_ns: float | None, share: float = 1.0, generator: str = "mixed"
+) -> Point:
+    return Point("loaded", kernel, HUGE_BYTES, REGION_BYTES, generator=generator,
+                 pause_ns=pause_ns, read_share=share)  # fmt: skip
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kernel", ["persist-clwb", "persist-nt-store"])
+@pytest.mark.parametrize("each", [False, True])
+def test_a_persisted_write_waits_as_long_as_a_load_does(
+    device: str, kernel: str, each: bool
+) -> None:
+    added = {}
+    for timed in ("chase", kernel):
+        # One subject each: what was written before decides what a write takes.
+        idle, full = (
+            ModelSubject(device, noise=0).sample(
+                replace(point(timed, pause), each=each, accesses=8192 if each else 0)
+            )
+            for pause in (None, 0.0)
+        )
+        added[timed] = full.value - idle.value
+        assert idle.drawn_gb_per_s < 0.1 * full.drawn_gb_per_s
+        if each:
+            assert full.each_ns is not None
+            assert float(np.mean(full.each_ns)) == pytest.approx(full.value)
+    assert added["chase"] > 50
+    assert added[kernel] == pytest.approx(added["chase"], rel=0.05)
+
+
+@pytest.mark.parametrize("kernel", ["chase", "persist-clwb"])
+def test_what_is_drawn_falls_with_the_rest_and_latency_with_it(kernel: str) -> None:
+    subject = ModelSubject("optane-100-1dimm", noise=0)
+    taken = [subject.sample(point(kernel, pause)) for pause in (0.0, 5e3, 2e4, 1e5)]
+    drawn = [one.drawn_gb_per_s for one in taken]
+    assert drawn == sorted(drawn, reverse=True)
+    assert drawn[-1] < 0.2 * drawn[0]
+    assert taken[0].value > 2 * taken[-1].value
+
+
+def test_ordinary_stores_load_a_memory_with_as_many_reads() -> None:
+    model = replace(
+        ModelSubject("ddr4-2666-cascade-lake").model,
+        loaded=((0.5, ((1.0, 100.0), (101.0, 200.0))), (0.0, ((1.0, 100.0), (101.0, 900.0)))),
+    )
+    subject = ModelSubject(model, noise=0)
+    idle = subject.sample(point("chase", None, share=0.0)).value
+    full = subject.sample(point("chase", 0.0, share=0.0))
+    traffic = 2 * (full.drawn_gb_per_s - 64 / full.value)
+    assert 20 < traffic < 101
+    assert full.value / idle == pytest.approx(1 + (traffic - 1) / 100, rel=0.01)
+
+
+def test_tails_grow_with_the_load() -> None:
+    subject = ModelSubject("optane-100-1dimm")
+
+    def spread(pause_ns: float | None) -> float:
+        taken = subject.sample(replace(point("persist-clwb", pause_ns), each=True, accesses=8192))
+        assert taken.each_ns is not None
+        low, high = np.percentile(taken.each_ns, (50, 99))
+        return float(high - low)
+
+    full = statistics.median(spread(0.0) for _ in range(3))
+    assert full > 3 * statistics.median(spread(None) for _ in range(3))
