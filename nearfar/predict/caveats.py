@@ -31,6 +31,7 @@ def common_caveats(
     return [
         *other_machine(workload, near.device),
         *_beaten_curves(phases, near),
+        *_without_time(phases),
         *_of_program(workload, phases),
         "contention from other programs, on either memory or on the last-level cache, is not seen",
     ]
@@ -64,6 +65,21 @@ def _beaten_curves(phases: list[PhaseTraffic], near: Memory) -> list[str]:
     return [
         f"near time is shorter than the figures of {near.device.name} allow ({', '.join(beaten)}): "
         "caches or prefetchers do more than the misses say, or the figures are another machine's"
+    ]
+
+
+def _without_time(phases: list[PhaseTraffic]) -> list[str]:
+    """Say of which phases nothing can be said: they miss, and took no time that was measured."""
+    found = [
+        phase.name
+        for phase in phases
+        if phase.near_time_ns.value == 0.0 and float(phase.total[:5].sum()) > 0.0
+    ]
+    if not found:
+        return []
+    return [
+        f"near time of {', '.join(found)} is 0: shorter than its clock shows; nothing is predicted "
+        "of it"
     ]
 
 

@@ -123,6 +123,12 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
             f"phase {phase.name!r} of the profile has counts that are negative or not numbers: "
             "it is damaged; profile the program again"
         )
+    time = phase.near_cpu_time_ns
+    if not all(np.isfinite(end) and end >= 0.0 for end in (time.value, time.low, time.high)):
+        raise NearfarError(
+            f"near time of phase {phase.name!r} of the profile is negative or no number "
+            f"({time.value:g} ns): it is damaged; profile the program again"
+        )
     wall = phase.near_wall_time_ns
     concurrency = phase.near_cpu_time_ns.value / wall if wall > 0 else 1.0
     return PhaseTraffic(

@@ -90,7 +90,8 @@ class Inversion(Model):
             return "compute"
         stream_ns = float(self.total[STREAM]) * self.far.core_stream_ns
         # Where bandwidth alone takes 0.9 of memory time, latency could fall to nothing and save
-        # little. A stream of one core is bound by what one core draws.
+        # little. A stream of one core is bound by what one core draws: where streams take more than
+        # half of waiting, that is the bound.
         if float(far.all_lines) > 0.9 * memory_ns or stream_ns > 0.5 * float(far.latency):
             return "bandwidth"
         return "latency"

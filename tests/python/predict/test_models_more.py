@@ -259,6 +259,22 @@ def test_memories_on_one_channel_do_not_add():
     assert shared.far_time_ns.value > apart.far_time_ns.value
 
 
+@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
+def test_near_times_that_cannot_be_are_refused(value: float):
+    workload = samples.workload()
+    workload.phases[0].near_cpu_time_ns = Estimate(value, value, value)
+    with pytest.raises(NearfarError, match="near time of phase 'load'"):
+        predict(workload, samples.device(), [samples.device("far", 300.0)])
+
+
+def test_a_phase_without_time_is_said():
+    workload = samples.workload()
+    workload.phases[0].near_cpu_time_ns = Estimate(0.0, 0.0, 0.0)
+    (found,) = predict(workload, samples.device(), [samples.device("far", 300.0)]).devices
+    assert any("near time of load is 0" in caveat for caveat in found.caveats)
+    assert found.phases[0].slowdown.value == 1.0
+
+
 def times(workload: WorkloadProfile, model: str, *fars: DeviceProfile) -> list[float]:
     devices = predict(workload, samples.device(), list(fars), model).devices
     return [device.total.far_time_ns.value for device in devices]
