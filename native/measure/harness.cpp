@@ -276,11 +276,13 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
     return sum;
   });
   result.ns.resize(accesses);
+  const bool waits = worker.kernel->each_waits_for_stores(worker.shape);
+  const double own_ns = clock.overhead.count + (waits ? clock.store_wait.count : 0.0);
   for (std::uint64_t i = 0; i < accesses; ++i) {
-    const double ns = ticks[i] * clock.per_tick.count - clock.overhead.count;
+    const double ns = ticks[i] * clock.per_tick.count - own_ns;
     result.ns[i] = static_cast<float>(std::max(ns, 0.0));
   }
-  const double middle = middle_mean(std::move(ticks)) * clock.per_tick.count - clock.overhead.count;
+  const double middle = middle_mean(std::move(ticks)) * clock.per_tick.count - own_ns;
   result.timing.per_iteration = {std::max(middle, 0.0)};
   result.timing.iterations = accesses;
   return result;

@@ -87,6 +87,8 @@ class Kernel {
   // Whether single accesses can be timed. Then each() does as many iterations as `ticks` holds and
   // writes the ticks of each (ticks.hpp) there, resting `rest` ticks before each, untimed.
   [[nodiscard]] virtual bool can_time_each() const { return false; }
+  // Whether every timed access ends with wait_for_stores(), whose own cost is then taken off.
+  [[nodiscard]] virtual bool each_waits_for_stores(const Shape& /*shape*/) const { return false; }
   virtual std::uint64_t each(Lane& lane, std::span<std::uint32_t> ticks, std::uint64_t rest) const;
 };
 

@@ -26,6 +26,18 @@ inline void stores_end() noexcept {
 #endif
 }
 
+// Later instructions wait until stores_end() has ended: a store fence alone holds up stores only,
+// and a clock read behind it would not see it.
+inline void wait_for_stores() noexcept {
+#if defined(__x86_64__)
+  _mm_mfence();
+#elif defined(__aarch64__)
+  asm volatile("dsb ish\n\tisb" ::: "memory");
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 // Returns once all loads before it have their value.
 inline void loads_end() noexcept {
 #if defined(__x86_64__)
@@ -81,8 +93,14 @@ class Persist final : public Kernel {
     Access access(lane);
     Order order(lane);
     time_accesses(
-        ticks, rest, [&] { return order.next(); }, access);
+        ticks, rest, [&] { return order.next(); },
+        [&](std::byte* at) {
+          if (access(at)) wait_for_stores();
+        });
     return lane.position;
+  }
+  [[nodiscard]] bool each_waits_for_stores(const Shape& shape) const override {
+    return shape.fence_every == 1;
   }
 
  private:
@@ -94,7 +112,8 @@ class Persist final : public Kernel {
           value_(lane.position + 1),
           every_(lane.shape.fence_every),
           until_fence_(every_ - lane.position % every_) {}
-    void operator()(std::byte* at) {
+    // Returns whether it ended with a fence.
+    bool operator()(std::byte* at) {
       if constexpr (nt) {
         operations_.nt_store(at, lines_, value_);
       } else {
@@ -104,7 +123,9 @@ class Persist final : public Kernel {
       if (--until_fence_ == 0) {
         stores_end();
         until_fence_ = every_;
+        return true;
       }
+      return false;
     }
 
    private:

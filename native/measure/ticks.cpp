@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/os.hpp"
+#include "measure/persist.hpp"
 
 namespace nearfar::measure {
 namespace {
@@ -40,6 +41,10 @@ TickClock calibrate() {
   std::ranges::sort(empty);
   clock.resolution = {step_of(empty) * clock.per_tick.count};
   clock.overhead = {middle_mean(empty) * clock.per_tick.count};
+  time_accesses(
+      empty, 0, [] { return 0; }, [](int) { wait_for_stores(); });
+  const double waited = middle_mean(empty) * clock.per_tick.count;
+  clock.store_wait = {std::max(waited - clock.overhead.count, 0.0)};
   return clock;
 }
 

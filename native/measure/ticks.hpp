@@ -33,7 +33,8 @@ inline std::uint64_t ticks_before() noexcept {
 #endif
 }
 
-// Now, once all loads before have their value (and all fences have ended).
+// Now, once all loads before have their value. Stores may still be on their way, even behind a
+// store fence: see wait_for_stores().
 inline std::uint64_t ticks_after() noexcept {
 #if defined(__x86_64__)
   unsigned cpu = 0;
@@ -52,6 +53,7 @@ inline std::uint64_t ticks_after() noexcept {
 struct TickClock {
   Nanoseconds per_tick{};    // calibrated against the system's clock
   Nanoseconds overhead{};    // what timing nothing gives; taken off every access
+  Nanoseconds store_wait{};  // what wait_for_stores() adds to that where no store is on its way
   Nanoseconds resolution{};  // step in which timings come
 };
 // Measured at the first call, which takes some 20 ms.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,18 @@ def test_single_accesses_come_in_order_and_number(sampler: Sampler, kernel: str)
     assert (sample.each_ns.dtype, sample.each_ns.shape) == (np.float32, (300,))
     assert (sample.each_ns >= 0).all()
     assert sample.each_ns.min() <= sample.value <= sample.each_ns.max()
+
+
+@pytest.mark.parametrize("kernel", ["persist-clflush", "persist-nt-store"])
+def test_a_timed_persist_is_not_over_before_its_fence(sampler: Sampler, kernel: str) -> None:
+    """One by one they cannot overlap, so each takes at least what one of a stretch takes."""
+    size = sampler.facts().largest_bytes
+    point = Point("persist", kernel, sampler.facts().page_sizes[0], size, accesses=20_000)
+    pairs = [
+        (sampler.sample(point).value, sampler.sample(replace(point, each=True)).value)
+        for _ in range(7)
+    ]
+    assert statistics.median(each / stretch for stretch, each in pairs) > 0.7
 
 
 def test_a_kernel_whose_accesses_cannot_be_timed_says_so(sampler: Sampler) -> None:
