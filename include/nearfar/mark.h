@@ -8,6 +8,14 @@
  *
  * Phases are process-wide and do not nest: a begin ends the phase before it. NEARFAR_END's second
  * argument is the number of operations done, or 0 where that means nothing.
+ *
+ *   void add_user(...) {
+ *     NEARFAR_TAG("users");
+ *     node = allocate(sizeof *node);
+ *   }
+ *
+ * What this thread allocates until the end of the scope, in functions it calls too, is an object
+ * of its own in the profile, called after its site and the tag. Tags nest: the innermost counts.
  */
 #ifndef NEARFAR_MARK_H
 #define NEARFAR_MARK_H
@@ -17,9 +25,18 @@ extern "C" {
 #endif
 __attribute__((weak)) void nearfar_phase_begin(const char* name);
 __attribute__((weak)) void nearfar_phase_end(const char* name, double operations);
+/* Tags what this thread allocates from now on; null: nothing. Returns the tag before, or null. */
+__attribute__((weak)) const char* nearfar_tag_set(const char* name);
 #ifdef __cplusplus
 }
 #endif
+
+__attribute__((unused)) static inline void nearfar_tag_restore(const char** before) {
+  if (nearfar_tag_set) nearfar_tag_set(*before);
+}
+#define NEARFAR_TAG(name)                                                                \
+  const char* nearfar_tag_before __attribute__((cleanup(nearfar_tag_restore), unused)) = \
+      nearfar_tag_set ? nearfar_tag_set(name) : (const char*)0
 
 #define NEARFAR_BEGIN(name)                             \
   do {                                                  \

@@ -25,6 +25,7 @@ def profile(
     ways: int | None = None,
     memory: str = "64MiB",
     size: list[str] | None = None,
+    split: Literal["size"] | None = None,
     plain: Path | None = None,
     source: Literal["compiled", "qemu"] | None = None,
     sample: str = "60s",
@@ -66,6 +67,9 @@ def profile(
         Room for the tables of one process.
     size
         What the program was run at, such as n=1e5, kept in the profile; may be given repeatedly.
+    split
+        size: tell what one call stack allocates apart by the sizes of the blocks, by powers of two
+        (a slab allocator's classes). Tags need no option: see NEARFAR_TAG in nearfar/mark.h.
     plain
         A plain build of the program, if not the one it holds.
     source
@@ -119,7 +123,7 @@ def profile(
         rate=rate,
         say=say,
     )
-    request = replace(request, source=chosen)
+    request = replace(request, source=chosen, split_sizes=split == "size")
 
     from nearfar.documents import save
     from nearfar.documents.header import to_json

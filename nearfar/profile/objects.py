@@ -45,6 +45,8 @@ class _Group:
     """The container's function that the innermost frame called: one line may call several."""
     told_by: int = 1
     """Frames that the sites have in common and other groups have not."""
+    split: str = ""
+    """Which part of the site it is: sizes, the program's tag."""
 
 
 def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict[Site, int]]:
@@ -79,6 +81,7 @@ def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict
                 size_bytes=max(peak, at_peak),
                 told_by=group.told_by,
                 via=group.via,
+                split=group.split,
             )
         )
     return objects, object_of
@@ -132,7 +135,9 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
     frames_of = symbolise(place for stack in places.values() for place in stack)
     whole = [[frame for place in places[site] for frame in frames_of[place]] for site, _ in heap]
     called = [
-        _Group(kind, kept, "", [site], wrappers.container_call(stack, kept))
+        _Group(
+            kind, kept, "", [site], wrappers.container_call(stack, kept), split=_split(files, site)
+        )
         for (site, kind), stack, kept in zip(heap, whole, wrappers.meaningful(whole), strict=True)
     ]
     total = sum(_bytes(files, group) for group in called)
@@ -145,7 +150,8 @@ def _merged(
     """Merge what has its first `depth` frames in common; large groups are told apart by more."""
     together: dict[tuple[object, ...], list[_Group]] = {}
     for group in called:
-        key = (group.kind, group.via, *(_identity(frame) for frame in group.frames[:depth]))
+        places = (_identity(frame) for frame in group.frames[:depth])
+        key = (group.kind, group.via, group.split, *places)
         together.setdefault(key, []).append(group)
     for groups in together.values():
         deepest = max(len(group.frames) for group in groups)
@@ -157,7 +163,26 @@ def _merged(
             sites = [site for group in groups for site in group.sites]
             via = f" ({first.via})" if first.via else ""
             name = _name_of(first.frames[0]) + via
-            yield _Group(first.kind, first.frames, name, sites, first.via, depth)
+            yield _Group(first.kind, first.frames, name, sites, first.via, depth, first.split)
+
+
+def _split(files: Sequence[ProcessFile], site: Site) -> str:
+    """Return which blocks of a call stack a site holds: ``64-127 B``, ``users``; "" for all."""
+    process, number = site
+    row = files[process].sites[number]
+    tag, bits = files[process].text(int(row["tag"])), int(row["size_class"])
+    return ", ".join(text for text in (tag, _sizes(bits)) if text)
+
+
+def _sizes(bits: int) -> str:
+    """Return the class of sizes of so many bits as people say it; "" for 0, all sizes."""
+    if bits == 0:
+        return ""
+    least = 1 << (bits - 1)
+    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if least >= factor:
+            return f"{least // factor}-{2 * least // factor} {unit}"
+    return f"{least}-{2 * least - 1} B"
 
 
 def _identity(frame: Frame) -> tuple[object, ...]:
@@ -194,11 +219,13 @@ def _name_of(frame: Frame) -> str:
 def _make_names_unique(groups: Sequence[_Group]) -> None:
     """Add to names that several groups have the callers in which these differ, nothing else."""
     for describe in (_function_of, _name_of):
-        together: dict[str, list[_Group]] = {}
+        together: dict[tuple[str, str], list[_Group]] = {}
         for group in groups:
-            together.setdefault(group.name, []).append(group)
+            together.setdefault((group.name, group.split), []).append(group)
         for alike in together.values():
             _tell_apart(alike, 1, describe)
+    for group in groups:
+        group.name += f", {group.split}" if group.split else ""
     seen: Counter[str] = Counter()
     for group in groups:
         seen[group.name] += 1

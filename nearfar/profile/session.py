@@ -39,6 +39,8 @@ class Request:
     memory_bytes: int
     plain: Path | None = None
     size: dict[str, float] = field(default_factory=dict)
+    split_sizes: bool = False
+    """Whether sites are told apart by the sizes of their blocks."""
     source: Source = field(default_factory=Compiled)
 
 
@@ -144,7 +146,9 @@ def prepare_folder(
 
 def _control(request: Request, folder: Path) -> Control:
     size = (request.cache_bytes, request.cache_ways, request.memory_bytes)
-    return prepare_folder(folder, *size, counting=request.job.after_s == 0)
+    control = prepare_folder(folder, *size, counting=request.job.after_s == 0)
+    control.page.split_sizes = int(request.split_sizes)
+    return control
 
 
 def _phase_numbers(control: Control) -> dict[int, str]:

@@ -54,10 +54,10 @@ struct nf_control {
   uint32_t lost_marks;     /* from processes beyond NF_SLOTS */
   uint32_t lost_processes; /* whose tables could not be made; `message` says why of the first */
   int32_t target_pid;      /* 0 until the program runs */
-  uint32_t reserved;
-  uint64_t start_wall_ns; /* CLOCK_MONOTONIC when the program was started */
-  uint64_t memory_bytes;  /* room for the tables of one process */
-  uint64_t cache_bytes;   /* the last-level cache to simulate */
+  uint32_t split_sizes;    /* 1: sites are told apart by the size of their blocks too */
+  uint64_t start_wall_ns;  /* CLOCK_MONOTONIC when the program was started */
+  uint64_t memory_bytes;   /* room for the tables of one process */
+  uint64_t cache_bytes;    /* the last-level cache to simulate */
   uint32_t cache_ways;
   uint32_t live_interval_us; /* between samples of live bytes, at first */
   char message[256];

@@ -46,7 +46,7 @@ void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t he
     Guard const guard;
     if (!guard) return;
     meet_thread();
-    site = site_of_block(call);
+    site = site_of_block(call, size);
     if (size != 0) count_allocated(site, place_block(address, size, site));
     sample_live_sometimes();
   }

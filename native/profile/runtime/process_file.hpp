@@ -10,7 +10,7 @@
 namespace nearfar::profile {
 
 inline constexpr char process_magic[8] = "NFPROC";
-inline constexpr std::uint32_t process_version = 3;
+inline constexpr std::uint32_t process_version = 4;
 
 // Sites 0 to 3 are not allocation sites: memory not yet looked at, allocation sites beyond the
 // table, memory of which nothing is known, the stacks.
@@ -54,6 +54,8 @@ struct SiteRecord {
   std::uint32_t depth;
   std::uint64_t frames[max_frames];  // return addresses, innermost first
   std::uint64_t path;                // offset into `strings` of a file or module; 0: none
+  std::uint32_t size_class;          // blocks of [2^(c-1), 2^c) bytes, where asked for; 0: all
+  std::uint32_t tag;                 // offset into `strings` of the program's own tag; 0: none
   std::uint64_t allocations;
   std::uint64_t allocated_bytes;
   std::int64_t live_bytes;

@@ -149,7 +149,9 @@ void continue_in_child() {
   syscall(SYS_mremap, fresh, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, runtime.header);
   attach_tables();
   restart_live();
+  const std::uint32_t tag = this_thread.tag;
   this_thread = {};
+  this_thread.tag = tag;
   forget_recent_calls();
   memset(nf_recent_accesses, 0, sizeof nf_recent_accesses);
 }
@@ -203,6 +205,17 @@ void nearfar_phase_begin(const char* name) {
   Guard const guard;
   nf_control_begin(runtime.control, getpid(), name);
   follow_slot();
+}
+
+const char* nearfar_tag_set(const char* name) {
+  using namespace nearfar::profile;
+  if (!active()) return nullptr;
+  Guard const guard;
+  if (!guard) return nullptr;
+  meet_thread();
+  const std::uint32_t before = this_thread.tag;
+  this_thread.tag = runtime.strings.intern(name);
+  return before == 0 ? nullptr : runtime.strings.text(before);
 }
 
 void nearfar_phase_end(const char* name, double operations) {

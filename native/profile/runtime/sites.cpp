@@ -52,13 +52,41 @@ void move_live(std::uint16_t site, std::int64_t bytes) {
   note_live_total(add(runtime.header->live_bytes, bytes));
 }
 
-}  // namespace
+// The number of bits of a size: blocks of one class differ by less than a factor of two.
+std::uint32_t size_class_of(std::uint64_t size) {
+  return size == 0 ? 0 : 64 - static_cast<std::uint32_t>(__builtin_clzll(size));
+}
 
-std::uint16_t site_of_block(Call call) {
+// The part of a site that holds blocks of one size class, or of one tag.
+std::uint16_t part_of(std::uint16_t site, std::uint32_t size_class, std::uint32_t tag) {
+  if ((size_class == 0 && tag == 0) || site < first_free_site) return site;
+  const SiteRecord& whole = runtime.sites[site];
+  const std::uint64_t part = std::uint64_t{tag} << 32 | size_class;
+  const std::uint64_t key = mix(mix(whole.key, whole.depth), part);
+  const SiteRecord* record = runtime.sites.find_or_add(key, thread_id(), [&](SiteRecord& fresh) {
+    fresh.kind = whole.kind;
+    fresh.depth = whole.depth;
+    for (unsigned i = 0; i < whole.depth; ++i) fresh.frames[i] = whole.frames[i];
+    fresh.path = whole.path;
+    fresh.size_class = size_class;
+    fresh.tag = tag;
+  });
+  if (record == nullptr) return site_other;
+  return static_cast<std::uint16_t>(runtime.sites.place_of(*record));
+}
+
+std::uint16_t whole_site_of_block(Call call) {
   if (const std::uint16_t known = recent_site(call); known != site_none) return known;
   const std::uint16_t site = site_of_call(ObjectKind::heap, call);
   remember_site(call, site);
   return site;
+}
+
+}  // namespace
+
+std::uint16_t site_of_block(Call call, std::uint64_t size) {
+  const std::uint32_t size_class = runtime.control->split_sizes != 0 ? size_class_of(size) : 0;
+  return part_of(whole_site_of_block(call), size_class, this_thread.tag);
 }
 
 std::uint16_t site_of_call(ObjectKind kind, Call call, const char* path) {

@@ -11,8 +11,8 @@ namespace nearfar::profile {
 // Blocks from here up are regions: tagged when touched, not when allocated.
 inline constexpr std::uint64_t large_block = 1u << 20;
 
-// Number of the site of a heap block; quick where the thread was there before.
-std::uint16_t site_of_block(Call call);
+// Number of the site of a heap block of so many bytes; quick where the thread was there before.
+std::uint16_t site_of_block(Call call, std::uint64_t size);
 // Number of the site of `kind` that `call` came from; `path` tells files apart.
 std::uint16_t site_of_call(ObjectKind kind, Call call, const char* path = nullptr);
 // Number of the site that is known by its path alone: a module's data.

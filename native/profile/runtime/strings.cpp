@@ -16,6 +16,7 @@ void Strings::attach(ProcessHeader& header) {
 
 std::uint32_t Strings::intern(const char* text) {
   if (text == nullptr || *text == '\0') return 0;
+  if (text > text_ && text < text_ + table_->used) return static_cast<std::uint32_t>(text - text_);
   Lock const lock(lock_, thread_id());
   const auto hash = (reinterpret_cast<std::uintptr_t>(text) * 0x9E3779B97F4A7C15ull) >> 48;
   Known* known = known_ == nullptr ? nullptr : &known_[hash % known_size];

@@ -14,6 +14,7 @@ class Strings {
 
   // Offset of `text` in the file's table; 0, the empty string, for null or a full table.
   std::uint32_t intern(const char* text);
+  const char* text(std::uint32_t offset) const { return text_ + offset; }
 
  private:
   // Compilers merge equal literals, so the pointer finds most repetitions. A quarter of these

@@ -12,6 +12,7 @@ struct Thread {
   std::uintptr_t inside;
   std::uint32_t id;  // kernel's; 0 until the thread's first event
   std::uint32_t events;
+  std::uint32_t tag;  // offset into `strings` of what the program calls its allocations now
 };
 
 // Plain data in the static TLS block, of which little is left for a library that comes late, with a

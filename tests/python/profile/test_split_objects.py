@@ -1,0 +1,102 @@
+"""Objects split by the sizes of their blocks (`--split size`) and by the program's own tags."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from growing import compiled
+
+from nearfar.documents import WorkloadProfile, load
+from nearfar.profile.identity import aligned
+
+OUTPUT = "12000\n"
+BLOCKS = 3000
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled("slabs.c", tmp_path_factory.mktemp("slabs"), "--nearfar-rate=1", "-pthread")
+
+
+def profile(program: Path, folder: Path, *options: str, word: str = "") -> WorkloadProfile:
+    command = [sys.executable, "-m", "nearfar", "profile", "-q", "--repetitions", "1", *options]
+    command += ["-o", str(folder / "run.json"), "--", str(program), word]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == 2 * OUTPUT  # plain and instrumented
+    return load(folder / "run.json", WorkloadProfile)
+
+
+@dataclass
+class Part:
+    """All objects of `item` with one split; large ones are told apart by their callers too."""
+
+    numbers: list[int] = field(default_factory=list)
+    allocations: int = 0
+    size_bytes: int = 0
+    names: list[str] = field(default_factory=list)
+
+
+def items(profile: WorkloadProfile) -> dict[str, Part]:
+    """Return what `item` allocated, by how it is split."""
+    found: dict[str, Part] = {}
+    for thing in profile.objects:
+        if thing.frames and thing.frames[0].function == "item":
+            part = found.setdefault(thing.split, Part())
+            part.numbers.append(thing.id)
+            part.allocations += thing.allocations
+            part.size_bytes += thing.size_bytes
+            part.names.append(thing.name)
+    return found
+
+
+def test_tags_need_no_option(program: Path, tmp_path: Path) -> None:
+    found = items(profile(program, tmp_path))
+    assert set(found) == {"", "users", "orders"}
+    assert found["orders"].allocations == BLOCKS
+    assert found["users"].allocations == BLOCKS + 1
+    assert found[""].allocations == 2 * BLOCKS
+    assert all(name.endswith(", orders") for name in found["orders"].names)
+    # 240 bytes asked for are 248 given.
+    assert found["orders"].size_bytes == pytest.approx(BLOCKS * 248, rel=0.05)
+
+
+def test_sizes_are_classes_of_powers_of_two(program: Path, tmp_path: Path) -> None:
+    with_sizes = profile(program, tmp_path, "--split", "size")
+    found = items(with_sizes)
+    assert set(found) == {
+        "32-63 B",
+        "users, 128-255 B",
+        "users, 512-1023 B",
+        "orders, 128-255 B",
+        "512-1023 B",
+    }
+    assert found["32-63 B"].allocations == BLOCKS
+    assert found["users, 512-1023 B"].allocations == 1
+    # Each has traffic of its own: every line of every block was written.
+    phase = next(phase for phase in with_sizes.phases if phase.name == "fill")
+    for split, size in (("32-63 B", 40), ("512-1023 B", 1000)):
+        rows = [row for row in phase.objects if row.object in found[split].numbers]
+        assert sum(row.traffic.accesses for row in rows) >= BLOCKS * size / 64
+    # Without, it is one object again, and the parts are known to belong to it.
+    names = [thing.name for thing in with_sizes.objects]
+    assert len(set(names)) == len(names)
+    alike = aligned([with_sizes, with_sizes])
+    assert all(len(numbers) == 1 for same in alike.objects for numbers in same.members)
+
+
+def test_a_tag_goes_on_in_a_child(program: Path, tmp_path: Path) -> None:
+    found = items(profile(program, tmp_path, word="fork"))
+    assert found["main"].allocations == BLOCKS
+
+
+def test_untouched_without_nearfar(program: Path) -> None:
+    """A tag in a program that nobody profiles is a test of a null pointer."""
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert done.stdout == OUTPUT
