@@ -11,7 +11,9 @@ from nearfar.base.units import format_bytes
 from nearfar.documents.validation import KernelResult, Session, ValidationReport
 from nearfar.measure import room, topology
 from nearfar.measure.checks import check_devdax
+from nearfar.measure.obtain import source_of
 from nearfar.measure.settings import Progress, native, no_progress
+from nearfar.profile.program import find_executable
 from nearfar.validate import store
 from nearfar.validate.kernel import chosen_kernels
 from nearfar.validate.place import (
@@ -67,6 +69,10 @@ def validate(
     near_place = place_of(near or NEAR, machine)
     check_apart(near_place, far_place)
     check_cpus(far_place, machine)
+    for place in (near_place, far_place):
+        source_of(place.spec, machine)  # refuses a memory that is not there; takes none
+    for command in programs:
+        find_executable(command[0])
     names = chosen_kernels(kernels)
     region = region_bytes or default_region_bytes(machine, quick)
     far_place, region = _on_device(far_place, region)

@@ -1,0 +1,154 @@
+"""The verb: refusals in one sentence, and one real run of two kernels."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import validation_results as made
+
+from nearfar.__main__ import main
+from nearfar.documents import ValidationReport, load, save
+from nearfar.validate.report import pooled
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--far", "model:optane-100"], 2, "simulated"),
+        (["--far", "hugetlb:2M"], 2, "reserved pages"),
+        (["--far", "dram,pages=thp"], 2, "nothing to predict"),
+        (["--near", "dram,pages=thp,load=store"], 2, "has a load"),
+        (["--far", "node:99"], 3, "node 99"),
+        (["--far", "file:/nowhere/at/all"], 3, "/nowhere/at/all"),
+        (["--only", "gathr"], 2, "gather"),
+        (["--rounds", "1"], 2, "from 2"),
+        (["--store", "somewhere"], 2, "--learn"),
+        (["--again"], 2, "--pool"),
+        (["--size", "64KiB"], 3, "at least"),
+        (["--pool", "/nowhere.jsonl"], 2, "cannot read"),
+        (["-o", "/nowhere/report.json"], 3, "cannot write"),
+        (["--plot", "picture.txt"], 2, "picture.txt"),
+        (["--", "/nowhere/program"], 2, "no such file"),
+    ],
+)
+def test_wrong_use_is_one_sentence(
+    arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", *arguments]) == code
+    said = capsys.readouterr()
+    assert words in said.err
+    assert len(said.err.strip().splitlines()) == 1
+    assert said.out == ""
+
+
+def test_kernels_are_a_fixed_list_of_at_least_fourteen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--only", "list"]) == 0
+    names = capsys.readouterr().out.split()
+    assert len(names) >= 14
+    assert {"gather", "gups", "btree", "skip_list", "triad", "spmv", "merge", "sort"} <= set(names)
+
+
+def test_pooled_reports_are_printed_and_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        results = [
+            made.result(
+                f"kernel-{i}", 1.1 + 0.05 * i, {"best": 1.1 + 0.05 * i, "null": 1.0},
+                of_session=name,
+            )
+            for i in range(12)
+        ]  # fmt: skip
+        save(pooled([made.session(name)], results), tmp_path / f"{name}.json")
+    files = [str(tmp_path / "one.json"), str(tmp_path / "two.json")]
+    picture = tmp_path / "picture.png"
+    assert main(["validate", "--pool", *files, "--plot", str(picture)]) == 0
+    out = capsys.readouterr().out
+    assert "2 sessions" in out
+    assert "A/A floor" in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert main(["validate", "--pool", *files, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["models"]["best"]["mean_error"] == 0.0
+    assert len(found["kernels"]) == 24
+
+
+needs_two_cores = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="the stand-in needs a contending core"
+)
+
+
+@needs_two_cores
+def test_two_kernels_are_predicted_and_measured(tmp_path: Path) -> None:
+    output, store = tmp_path / "report.json", tmp_path / "store.jsonl"
+    size = ["--size", "16MiB", "--rounds", "2", "--quick", "--quiet"]
+    kernels = ["--only", "gather,chase_arithmetic", "--far", "dram,pages=4k,load=store"]
+    kept = ["-o", str(output), "--learn", "--store", str(store)]
+    assert main(["validate", *kernels, *size, *kept]) == 0
+    report = load(output, ValidationReport)
+    assert [one.name for one in report.results] == ["gather", "chase_arithmetic"]
+    for one in report.results:
+        assert len(one.near_samples_ns) == len(one.far_samples_ns) == 4
+        assert min(one.near_samples_ns) > 0
+        assert one.models["null"].slowdown == 1.0
+        assert one.inputs is not None
+    assert report.near_device is not None
+    assert report.near_device.chains
+    assert report.floor >= 0.0
+    assert len(store.read_bytes().splitlines()) == 2
+    assert not _leftovers(tmp_path)
+
+
+@needs_two_cores
+def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None:
+    output, store = tmp_path / "report.json", tmp_path / "store.jsonl"
+    command = [sys.executable, "-m", "nearfar", "validate", "--quick", "--size", "16MiB"]
+    command += ["--far", "dram,pages=4k,load=store", "--rounds", "2"]
+    command += ["-o", str(output), "--learn", "--store", str(store)]
+    process = subprocess.Popen(
+        [*command, "--only", "gather,gups,triad,merge,spmv,stencil"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not (store.exists() and store.stat().st_size) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert b"Interrupted" in out
+    report = load(output, ValidationReport)
+    assert report.ended == "interrupted"
+    assert 1 <= len(report.results) < 6
+    assert not _leftovers(tmp_path)
+
+
+def _leftovers(folder: Path) -> list[str]:
+    """Return kernels and contending processes that still run, and files left beside ours."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = status.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"nearfar.validate.contend" in words and _is_ours(status.parent):
+            found.append(str(words))
+    return found + [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def _is_ours(process: Path) -> bool:
+    """Say whether a process is an orphan or our child: others may validate on this machine too."""
+    try:
+        parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError):
+        return False
+    return parent in (1, os.getpid())
