@@ -6,7 +6,7 @@ import json as json_module
 import math
 import re
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,31 @@ def check_numbers(
         )
     if threads is not None and threads < 1:
         raise CommandError(f"--threads must be at least 1, not {threads}")
+
+
+def given(
+    settings: Settings, choice: KernelChoice, output: Path | None, wanted: Wanted
+) -> dict[str, bool]:
+    """Return by option whether it was given another value than its default."""
+    bare = Settings(spec=settings.spec)
+    options = {
+        "--quick": "quick", "--name": "name", "--title": "title", "--seconds": "seconds",
+        "--repetitions": "repetitions", "--threads": "threads", "--largest": "largest_bytes",
+        "--no-spin": "spin", "--only": "only", "--resume": "resume", "--since": "since",
+        "--seed": "seed",
+    }  # fmt: skip
+    of_kernels = type(choice)()
+    return {
+        "-o": output is not None,
+        "--plot": wanted.plot is not None,
+        "--no-samples": not wanted.samples,
+        **{option: getattr(settings, key) != getattr(bare, key) for option, key in options.items()},
+        **{
+            f"--{field.name.replace('_', '-')}": getattr(choice, field.name)
+            != getattr(of_kernels, field.name)
+            for field in fields(choice)
+        },
+    }
 
 
 def largest_bytes(text: str | None) -> int:
@@ -133,14 +158,19 @@ def draw(measured: Any, path: Path) -> None:
             plot_drawing(drawing, path / f"{kind}.png", [kind])
 
 
-def self_test(settings: Settings, wanted: Wanted) -> ExitCode:
+def self_test(settings: Settings, output: Path | None, wanted: Wanted) -> ExitCode:
     """Probe a simulated memory and compare what is found with its truth; exit 1 on a mismatch."""
+    from nearfar.base.files import check_writable, write_atomically
     from nearfar.measure import show
 
     if settings.spec.kind != "model":
         raise CommandError(
             "--self-test compares with a truth that only simulated memories have: use model:NAME"
         )
+    if settings.spec.pages is not None:
+        raise CommandError("--self-test probes model:NAME as it is: leave out pages=")
+    if output is not None:
+        check_writable(output)
     from nearfar.measure.self_test import self_test as test_devices
 
     name = settings.spec.model
@@ -149,13 +179,18 @@ def self_test(settings: Settings, wanted: Wanted) -> ExitCode:
     with show.progress(wanted.quiet) as progress:
         verdicts = test_devices([device], progress=progress, **budget)
     sound = all(verdict.sound for verdict in verdicts)
+    text = json_module.dumps([asdict(verdict) for verdict in verdicts], indent=1)
+    if output is not None:
+        write_atomically(output, text + "\n")
     if wanted.json:
-        print(json_module.dumps([asdict(verdict) for verdict in verdicts], indent=1))
+        print(text)
     elif not wanted.quiet:
         for one in verdicts:
             said = f"{one.found} {one.interval}".strip() or one.note
             print(f"{one.judged:9s} {one.quantity}: {one.truth} is the truth; {said or 'nothing'}")
         print("sound: nothing false was said" if sound else "not sound: see wrong and invented")
+        if output is not None:
+            print(f"wrote {output}")
     return ExitCode.DONE if sound else ExitCode.FOUND
 
 

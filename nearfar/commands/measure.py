@@ -10,6 +10,14 @@ from cyclopts import Parameter
 from nearfar.base.errors import CommandError
 from nearfar.commands._options import JsonOption, OutputOption, QuietOption
 
+SELF_TEST_USES = ("--seconds", "-o")
+KERNEL_USES = (
+    "--kernel", "--seconds", "--repetitions", "--threads", "--largest", "--no-spin", "--seed",
+    "--chains", "--access", "--stride", "--window", "--read-share", "--fence-every", "--each",
+    "--isa",
+)  # fmt: skip
+"""What these two can use; --json and --quiet every one."""
+
 Flag = Annotated[bool, Parameter(negative="")]
 
 
@@ -69,7 +77,7 @@ def measure(
         Fewer regions, thread counts and loads; about 60 s.
     output
         File to write the device profile to; NAME.json if not given (and nothing if --json is).
-        All samples go beside it, NAME.samples.parquet.
+        All samples go beside it, NAME.samples.parquet. With --self-test: the verdicts, as JSON.
     plot
         Also draw what was found to this .png, .svg or .pdf, or one picture a kind to this folder.
     name
@@ -101,7 +109,7 @@ def measure(
         Of a simulated memory's noise.
     self_test
         Probe model:NAME and judge what is inferred against its truth; exit code 1 if something
-        false is said.
+        false is said. Takes --seconds (of CPU time), -o and --json.
     kernel
         Run only this kernel, print ns per access or GB/s and write nothing; `list` lists them.
     chains
@@ -122,6 +130,7 @@ def measure(
         With --kernel: sse2, avx2, avx512 or scalar instead of the widest this processor has.
     """
     from nearfar.commands import _measure as command
+    from nearfar.commands._ignored import refuse_unused
     from nearfar.measure.one_kernel import KernelChoice
     from nearfar.measure.settings import Settings
     from nearfar.measure.spec import parse_spec
@@ -143,8 +152,6 @@ def measure(
         title=title,
     )
     wanted = command.Wanted(plot=plot, samples=samples, json=json, quiet=quiet)
-    if self_test:
-        return command.self_test(settings, wanted)
     choice = KernelChoice(
         access=access,
         stride=stride,
@@ -155,9 +162,13 @@ def measure(
         each=each,
         isa=isa,
     )
+    given = command.given(settings, choice, output, wanted) | {"--kernel": kernel is not None}
+    if self_test:
+        refuse_unused("--self-test", given, SELF_TEST_USES, "probes model:NAME as it is")
+        return command.self_test(settings, output, wanted)
     if kernel is not None:
-        if output is not None or plot is not None:
-            raise CommandError("--kernel prints and writes nothing: leave out -o and --plot")
+        what = "measures that kernel alone, prints and writes nothing"
+        refuse_unused("--kernel", given, KERNEL_USES, what)
         command.one_kernel(settings, kernel, choice, wanted)
         return 0
     if choice != KernelChoice():

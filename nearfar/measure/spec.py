@@ -187,6 +187,7 @@ def _options(text: str, options: list[tuple[str, str]]) -> dict[str, str]:
 
 def _refusal(text: str, why: str) -> NearfarError:
     options = "; ".join(f",{key}={'|'.join(values)}" for key, values in OPTIONS.items())
+    stop = "" if why.endswith("?") else "."
     return NearfarError(
-        f"cannot read the memory {text!r}: {why}. A memory is {FORMS}; with options {options}"
+        f"cannot read the memory {text!r}: {why}{stop} A memory is {FORMS}; with options {options}"
     )

@@ -68,7 +68,7 @@ def test_seconds_bound_it_but_leave_the_fewest_rounds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["drum"], 2, "did you mean 'dram'"),
+        (["drum"], 2, "did you mean 'dram'? A memory is"),
         (["node:999"], 3, "no NUMA node 999"),
         (["file:/nowhere/at/all"], 3, "there is no /nowhere/at/all"),
         (["--seconds", "0"], 2, "--seconds must be a positive number"),
@@ -81,6 +81,15 @@ def test_seconds_bound_it_but_leave_the_fewest_rounds(tmp_path: Path) -> None:
         (["--resume", "--json"], 2, "--resume goes on with the samples beside the profile"),
         (["--since", "nowhere.json"], 2, "cannot compare with nowhere.json"),
         (["--self-test"], 2, "only simulated memories have"),
+        (
+            ["model:optane-200", "--self-test", "--plot", "x.png", "--quick", "--no-samples"],
+            2,
+            "leave out --plot, --no-samples and --quick",
+        ),
+        (["model:optane-200", "--self-test", "--seed", "2", "--each"], 2, "--seed and --each"),
+        (["model:optane-200", "--self-test", "--kernel", "read"], 2, "leave out --kernel"),
+        (["model:optane-200,pages=4k", "--self-test"], 2, "leave out pages="),
+        (["model:optane-200", "--self-test", "-o", "nowhere/x.json"], 3, "mkdir -p nowhere"),
         (["model:optane-100-7dimm"], 2, "did you mean 'optane-100-6dimm'"),
         (["model:random:x"], 2, "needs a seed"),
         (["devdax:/dev/dax99.0"], 3, "there is no DAX device /dev/dax99.0"),
@@ -90,6 +99,11 @@ def test_seconds_bound_it_but_leave_the_fewest_rounds(tmp_path: Path) -> None:
         (["--chains", "4"], 2, "for --kernel"),
         (["--kernel", "chas"], 2, "did you mean 'chase'"),
         (["--kernel", "read", "-o", "x.json"], 2, "leave out -o"),
+        (
+            ["--kernel", "read", "--only", "idle", "--resume", "--since", "x.json", "--name", "x"],
+            2,
+            "leave out --name, --only, --resume and --since",
+        ),
         (["--plot", "x.jpeg"], 2, "must end in .png"),
         (["-o", "nowhere/device.json"], 3, "mkdir -p nowhere"),
         (["-o", "/sys/device.json"], 3, "choose another folder with -o"),
@@ -103,6 +117,17 @@ def test_wrong_use(tmp_path: Path, arguments: list[str], code: int, says: str) -
     assert says in done.stderr
     assert done.stderr.count("\n") == 1, "one sentence"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_self_test_writes_what_it_prints(tmp_path: Path) -> None:
+    arguments = ["model:random:3", "--self-test", "--seconds", "0.1", "--json", "-o", "x.json"]
+    done = nearfar(*arguments, cwd=tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    verdicts = json.loads(done.stdout)
+    assert verdicts == json.loads((tmp_path / "x.json").read_text())
+    assert {one["judged"] for one in verdicts} <= {"right", "not seen", "wrong", "invented"}
+    # Cut short it has seen less, and says so.
+    assert "not seen" in {one["judged"] for one in verdicts}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
