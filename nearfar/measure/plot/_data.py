@@ -32,3 +32,5 @@ class Panel:
 
     title: str
     draw: Callable[[Axes], None]
+    note: str = ""
+    """Said under the heading, where no data are."""

@@ -12,15 +12,22 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.files import atomic_path
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.machine import JointLimit
+from nearfar.measure.plot._axes import SMALL
 from nearfar.measure.plot._data import Drawing, Panel
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from nearfar.measure.infer.findings import Evidence
     from nearfar.measure.samples import Record
 
 ENDINGS = (".png", ".svg", ".pdf")
 COLUMNS = 3
 PANEL_INCHES = (5.2, 4.3)
+NOTE_WIDTH = 84
+"""Characters of a line of a note: as wide as a panel's axes."""
+NOTE_LEADING = 1.25 * SMALL
+"""Points from one line of a note to the next."""
 MOST_PANELS = 60
 """Beyond, a PNG would be taller than programs show; what is over is said in the heading."""
 
@@ -73,7 +80,7 @@ def plot_drawing(drawing: Drawing, path: Path, figures: Sequence[str] = ()) -> l
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, axes in zip(shown, grid, strict=False):
         panel.draw(axes)
-        axes.set_title(textwrap.fill(panel.title, 62), fontsize=10)
+        _head(axes, panel)
     for axes in grid[len(shown) :]:
         axes.set_axis_off()
     more = f" ({len(panels) - len(shown)} more not drawn)" if len(panels) > len(shown) else ""
@@ -85,6 +92,25 @@ def plot_drawing(drawing: Drawing, path: Path, figures: Sequence[str] = ()) -> l
     with atomic_path(path) as temporary:
         figure.savefig(temporary, format=form, dpi=110, metadata=metadata)
     return [panel.title for panel in shown]
+
+
+def _head(axes: Axes, panel: Panel) -> None:
+    """Write the heading, and the note between it and the axes."""
+    note = textwrap.wrap(panel.note, NOTE_WIDTH)
+    pad = 6 + NOTE_LEADING * len(note)
+    axes.set_title(textwrap.fill(panel.title, 62), fontsize=10, pad=pad)
+    if note:
+        axes.annotate(
+            "\n".join(note),
+            (0.5, 1.0),
+            xycoords="axes fraction",
+            xytext=(0, 4),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=SMALL,
+            color="0.35",
+        )
 
 
 def panels_of(drawing: Drawing, figures: Sequence[str] = ()) -> list[Panel]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -100,11 +101,11 @@ def evidence() -> dict[str, Evidence]:
     y = np.where(x <= 16 * KIB, 180.0, 300.0)
     steps = np.arange(100.0)
     return {
-        "latency-read": Evidence(
+        "read-capacity": Evidence(
             "latency", "Read buffer: a step in latency", "region (bytes)", "ns per line",
             x, y, y * 0.95, y * 1.05, (16384.0,), y,
         ),
-        "stalls": Evidence(
+        "overwrite": Evidence(
             "overwrite", "Stalls", "writes", "ns", steps, steps + 1, steps, steps + 2,
             (50.0,), None, log_x=False,
         ),
@@ -194,6 +195,92 @@ def test_knees_stand_where_they_were_inferred_with_their_interval() -> None:
     assert band.get_x() == 14 * KIB
     queue = _drawn("Idle write latency", full_drawing())
     assert "write queue 4 KiB" in [text.get_text() for text in queue.texts]
+
+
+def _marked(title: str, drawing: Drawing) -> tuple[list[float], set[str], str]:
+    """Return where knees are marked, labels of lines, and the note of the panel `title`."""
+    (panel,) = (one for one in panels_of(drawing, ["evidence"]) if title in one.title)
+    axes: Axes = Figure().subplots()
+    panel.draw(axes)
+    knees = [float(line.get_xdata()[0]) for line in axes.lines if line.get_linestyle() == ":"]
+    return knees, {str(line.get_label()) for line in axes.lines}, panel.note
+
+
+def _seen(**replaced: object) -> DeviceProfile:
+    device = full_device()
+    device.buffers = [msgspec.structs.replace(device.buffers[0], **replaced)]
+    return device
+
+
+def test_evidence_is_marked_where_the_profile_says_and_not_where_inference_looked() -> None:
+    device = _seen(evidence="read-capacity", capacity_bytes=15 << 10)
+    device.write_queues = [
+        msgspec.structs.replace(device.write_queues[0], evidence="write-queue", capacity_bytes=4096)
+    ]
+    device.stalls = [msgspec.structs.replace(device.stalls[0], evidence="overwrite")]
+    queue = replace(evidence()["overwrite"], title="Bursts", knees=(104.0,))
+    drawing = Drawing(device, evidence={**evidence(), "write-queue": queue})
+    assert _marked("Read buffer", drawing)[0] == [15 << 10]
+    knees, _, note = _marked("Bursts", drawing)
+    assert knees == [64.0], "4 KiB are 64 lines"
+    assert note == "a burst waits from 104 lines on: 40 drain while it is written"
+    knees, _, note = _marked("Stalls", drawing)
+    assert knees == [50.0]
+    assert note == "stalls of 60 us every 14,000 writes"
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("read-capacity", "buffers"),
+        ("write-capacity", "write buffers"),
+        ("write-queue", "write queue"),
+        ("interleave-read-strided", "interleave"),
+        ("amplification-first-buffer", "block of first buffer"),
+        ("overwrite", "stalls"),
+    ],
+)
+def test_what_the_profile_has_not_is_grey_and_says_why(name: str, key: str) -> None:
+    device = _seen(evidence="", block_bytes=None, capacity_bytes=1 << 30)
+    device.write_queues, device.interleaves, device.stalls = [], [], []
+    device.not_seen = {key: "in only 70% of resamples"}
+    curve = replace(evidence()["read-capacity"], title="It")
+    knees, labels, note = _marked("It", Drawing(device, evidence={name: curve}))
+    assert knees == []
+    assert "fitted, no answer" in labels
+    assert "as the answer predicts" not in labels
+    assert note == "not seen: in only 70% of resamples"
+
+
+def test_of_two_kernels_that_see_no_interleave_each_panel_says_its_own_reason() -> None:
+    device = full_device()
+    device.interleaves = []
+    device.not_seen = {
+        "interleave": "nt-store-strided: too few; 3 of 9 disturbed; read-strided: all the same"
+    }
+    curve = evidence()["read-capacity"]
+    drawn = {
+        f"interleave-{kernel}": replace(curve, title=kernel)
+        for kernel in ("nt-store-strided", "read-strided")
+    }
+    drawing = Drawing(device, evidence=drawn)
+    assert _marked("nt-store-strided", drawing)[2] == "not seen: too few; 3 of 9 disturbed"
+    assert _marked("read-strided", drawing)[2] == "not seen: all the same"
+
+
+def test_writes_name_the_buffer_that_reads_showed() -> None:
+    curve = replace(evidence()["read-capacity"], title="Writes", knees=(float(14 << 10),))
+    drawing = Drawing(full_device(), evidence={"write-capacity": curve})
+    assert _marked("Writes", drawing)[0] == [16 << 10]
+    far = replace(curve, knees=(float(1 << 20),))
+    assert _marked("Writes", Drawing(full_device(), evidence={"write-capacity": far}))[0] == []
+
+
+def test_noise_does_not_fill_a_panel() -> None:
+    flat = replace(evidence()["read-capacity"], y=np.full(len(SIZES), 0.55), fitted=None)
+    axes = _drawn("Read buffer", Drawing(full_device(), evidence={"read-capacity": flat}))
+    low, high = axes.get_ylim()
+    assert high - low > 0.3 * 0.55
 
 
 def test_a_line_of_bandwidth_changes_nothing_but_its_x() -> None:
