@@ -121,6 +121,10 @@ def test_the_verb(tmp_path: Path) -> None:
     big = load(tmp_path / "big.json", WorkloadProfile)
     assert big.extrapolation is not None
     assert big.extrapolation.profiles == sorted(names)
+    fars = ("--near", "ddr4-2666-cascade-lake", "--far", "cxl-micron-cz120")
+    for words in (("predict",), ("place", "--budget", "30%")):
+        done = nearfar(words[0], "big.json", *fars, *words[1:], "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
     done = nearfar("scale", *names, "--to", "n=3.2e5", "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["size"] == {"n": 3.2e5}
     done = nearfar("scale", *names[:2], "--to", "n=3.2e5", "-o", "no.json", cwd=tmp_path)
