@@ -15,6 +15,7 @@
 #define NEARFAR_PROFILE_QEMU_RING_H
 
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -35,7 +36,7 @@ extern "C" {
 
 enum nf_ring_kind {
   NF_RING_ACCESS = 1, /* address, instruction, block of instructions, is_store, bytes */
-  NF_RING_ALLOCATED,  /* address, bytes, depth, frames */
+  NF_RING_ALLOCATED,  /* address, bytes, tag, depth, frames */
   NF_RING_FREED,      /* address, bytes */
   NF_RING_KEPT,       /* address, bytes: the free before did not happen */
   NF_RING_MAPPED,     /* address, bytes, accessible, path, depth, frames */
@@ -70,6 +71,7 @@ struct nf_ring {
   uint64_t own_begin; /* code of the preloaded library, which is not looked at */
   uint64_t own_end;
   uint32_t text_used;
+  int32_t reader; /* process that reads */
   uint64_t head __attribute__((aligned(64)));
   uint64_t tail __attribute__((aligned(64)));
   uint8_t muted[NF_RING_MUTES] __attribute__((aligned(64)));
@@ -83,10 +85,13 @@ static inline struct nf_ring_event* nf_ring_at(struct nf_ring* ring, uint64_t pl
 
 /* Takes a place, to be filled and followed by nf_ring_publish; 0 if nobody reads. */
 static inline int nf_ring_take(struct nf_ring* ring, uint64_t* place) {
+  unsigned turns = 0;
   *place = __atomic_fetch_add(&ring->head, 1, __ATOMIC_RELAXED);
   while (__atomic_load_n(&nf_ring_at(ring, *place)->turn, __ATOMIC_ACQUIRE) != *place) {
     if (__atomic_load_n(&ring->closed, __ATOMIC_RELAXED)) return 0;
     sched_yield();
+    /* Whoever reads may have been killed. */
+    if (++turns % 4096 == 0 && kill(ring->reader, 0) != 0) ring->closed = 1;
   }
   return 1;
 }

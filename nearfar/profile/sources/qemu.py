@@ -69,7 +69,8 @@ class Qemu:
                 "does it run without nearfar?",
                 ExitCode.PROGRAM_FAILED,
             )
-        caveats = self._caveats(replay.facts, file, ended, stopped=watched is not job)
+        cut_off = job.duration_s is None and job.driver is None and not ended.finished
+        caveats = self._caveats(replay.facts, file, ended, cut_off)
         return ended, Seen(_shares(replay.facts), caveats)
 
     def _command(self, job: Job, plain: program.Build) -> list[str]:
@@ -92,7 +93,7 @@ class Qemu:
         return replace(job, duration_s=longest, limit=f"{longest:g} s, see --sample")
 
     def _caveats(
-        self, facts: Facts, file: emulator.ProgramFile, ended: Ended, stopped: bool
+        self, facts: Facts, file: emulator.ProgramFile, ended: Ended, cut_off: bool
     ) -> list[str]:
         found = [
             f"the program was not rebuilt: it ran under QEMU {self._emulator.version}, which shows "
@@ -121,7 +122,7 @@ class Qemu:
                 f"QEMU, {part:.0%} of the instructions executed; near times and operations are "
                 "of that part, by its instructions"
             )
-        if not facts.sampled_to_the_end and stopped and not ended.finished:
+        if cut_off:
             found.append(
                 "the program was stopped before its end, so that share is not known: near times "
                 "are too long for what was counted; give it less to do, or --sample longer"

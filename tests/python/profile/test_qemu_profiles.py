@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -247,3 +248,51 @@ def test_other_machines_programs_are_refused(tmp_path: Path) -> None:
     done, found = run(tmp_path, str(program))
     assert (done.returncode, found) == (2, None)
     assert "is not a 64-bit x86 program" in done.stderr
+
+
+@needs_qemu
+@needs_gcc
+def test_an_interrupt_leaves_no_process_and_no_folder(compile_: Compile, tmp_path: Path) -> None:
+    program = str(compile_("endless.c"))
+    shared = Path("/dev/shm")
+    before = set(shared.glob("nearfar-run-*"))
+    command = [sys.executable, "-m", "nearfar", "profile", "-o", str(tmp_path / "run.json")]
+    command += ["--source", "qemu", "--repetitions", "1", *CACHE, "--", program, "2000"]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    while "under qemu" not in running.stderr.readline():
+        assert running.poll() is None
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+    while not (pids := children.read_text().split()):
+        assert running.poll() is None
+    os.kill(running.pid, signal.SIGINT)
+    running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert set(shared.glob("nearfar-run-*")) <= before
+    assert not (tmp_path / "run.json").exists()
+
+
+@needs_qemu
+@needs_gcc
+def test_a_driver_says_what_was_done(compile_: Compile, tmp_path: Path) -> None:
+    program = str(compile_("endless.c"))
+    marks = f"{sys.executable} -m nearfar mark"
+    driver = f"{marks} begin work && sleep 0.3 && {marks} end work --operations 50"
+    words = ("--source", "qemu", "--driver", driver)
+    done, found = run(tmp_path, program, "100000000", options=words)
+    assert done.returncode == 0, done.stderr
+    assert found is not None
+    work = next(phase for phase in found["phases"] if phase["name"] == "work")
+    assert work["operations"] == 50
+    assert sum(misses(found, "work").values()) > 0
+    assert not any("that share is not known" in warning for warning in found["warnings"])
+
+
+@needs_qemu
+@needs_gcc
+def test_tags_of_an_unmodified_program_are_objects(compile_: Compile, tmp_path: Path) -> None:
+    found = profile(tmp_path, str(compile_("tagged.c")))
+    made = {name: m for name, m in misses(found).items() if name.startswith("make tagged.c")}
+    assert sorted(name.rpartition(", ")[2] for name in made if ", " in name) == ["orders", "users"]
+    assert list(made.values()) == pytest.approx([2 * (1 << 20) / 64] * 3, rel=0.02)

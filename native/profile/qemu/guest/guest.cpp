@@ -108,7 +108,7 @@ void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t, C
   if (!guard) return;
   Muted const muted;
   map_modules();
-  send_stack(NF_RING_ALLOCATED, {address, size}, call);
+  send_stack(NF_RING_ALLOCATED, {address, size, this_thread.tag}, call);
 }
 
 std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {

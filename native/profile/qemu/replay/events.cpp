@@ -70,7 +70,8 @@ void handle(const nf_ring& ring, const nf_ring_event& event) {
       count_access({w[0], w[1], w[2], w[3] != 0, static_cast<std::uint16_t>(w[4])});
       break;
     case NF_RING_ALLOCATED:
-      have_frames(event, 2);
+      have_frames(event, 3);
+      this_thread.tag = w[2] == 0 ? 0 : runtime.strings.intern(path_at(ring, w[2]));
       block_allocated(w[0], w[1], 0, {});
       break;
     case NF_RING_FREED:

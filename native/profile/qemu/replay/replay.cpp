@@ -63,6 +63,7 @@ int make_ring(std::uint32_t rate_log2, bool open_now) {
   ring->multiplier = NF_HASH_MULTIPLIER;
   ring->shift = NF_HASH_SHIFT;
   ring->sampling = 1;
+  ring->reader = getpid();
   ring->open = open_now ? 1 : 0;
   ring->text_used = 1;  // place 0 is no text
   ring->magic = NF_RING_MAGIC;

@@ -1,0 +1,42 @@
+// The program's own names for what it allocates: each is told by its place in the ring's text.
+#include <string.h>
+
+#include "nearfar/mark.h"
+#include "profile/qemu/guest/send.hpp"
+#include "profile/runtime/runtime.hpp"
+
+namespace nearfar::profile {
+
+namespace {
+
+// As many as a person gives names to; more are told again at each use.
+constexpr unsigned most_known = 256;
+std::uint64_t known[most_known];
+unsigned known_count = 0;
+std::uint32_t lock_word = 0;
+
+std::uint64_t place_of(const char* name) {
+  Lock const lock(lock_word, thread_id());
+  for (unsigned i = 0; i < known_count; ++i) {
+    if (strcmp(ring->text + known[i], name) == 0) return known[i];
+  }
+  const std::uint64_t place = text_of(name);
+  if (place != 0 && known_count < most_known) known[known_count++] = place;
+  return place;
+}
+
+}  // namespace
+
+}  // namespace nearfar::profile
+
+extern "C" [[gnu::visibility("default")]] const char* nearfar_tag_set(const char* name) {
+  using namespace nearfar::profile;
+  if (!active()) return nullptr;
+  Guard const guard;
+  if (!guard) return nullptr;
+  Muted const muted;
+  const std::uint32_t before = this_thread.tag;
+  const bool none = name == nullptr || *name == '\0';
+  this_thread.tag = none ? 0 : static_cast<std::uint32_t>(place_of(name));
+  return before == 0 ? nullptr : ring->text + before;
+}
