@@ -240,6 +240,12 @@ def _folder(path: Path) -> Path:
 
 
 def _no_file(path: Path, error: OSError) -> NearfarError:
+    if error.errno == errno.ENOENT and _folder(path).is_dir():
+        return NearfarError(
+            f"no file can be made in {_folder(path)} (the kernel makes what is there): name a "
+            "folder of the memory to measure",
+            ExitCode.MACHINE_LACKS,
+        )
     hint = {
         errno.ENOENT: "the folder does not exist",
         errno.ENOTDIR: "its parent is not a folder",
