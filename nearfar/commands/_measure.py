@@ -89,7 +89,7 @@ def whole(settings: Settings, output: Path | None, wanted: Wanted) -> None:
     from nearfar.documents import save
     from nearfar.documents.header import to_json
     from nearfar.measure import show
-    from nearfar.measure.measure import run
+    from nearfar.measure.measure import run, seconds_given
 
     if output is None and not wanted.json:
         output = Path(f"{settings.name or settings.spec.slug()}.json")
@@ -109,7 +109,7 @@ def whole(settings: Settings, output: Path | None, wanted: Wanted) -> None:
     check_plot(wanted.plot)
     # Samples are kept beside the profile; without one there is nowhere to go on from.
     settings = replace(settings, output=output, keep=keep)
-    with show.progress(wanted.quiet) as progress:
+    with show.progress(wanted.quiet, most_s=seconds_given(settings)) as progress:
         measured = run(settings, progress)
         progress("writing", 1.0)
         if wanted.plot is not None:

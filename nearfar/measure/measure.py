@@ -74,6 +74,13 @@ def parts_of(names: tuple[str, ...]) -> tuple[dict[str, Surface], set[str]]:
     return (all_surfaces(chosen) if chosen else {}), parts | ({"surfaces"} if chosen else set())
 
 
+def seconds_given(settings: Settings) -> float | None:
+    """Return the time for everything; None: as long as the repetitions asked for take."""
+    if settings.seconds is None and settings.repetitions is not None:
+        return None
+    return settings.seconds or (QUICK_S if settings.quick else FULL_S)
+
+
 def measure(settings: Settings, progress: Progress = no_progress) -> DeviceProfile:
     """Measure the memory of `settings` and keep no samples; stops within 1 s of Ctrl-C."""
     return run(settings, progress).device

@@ -27,37 +27,46 @@ PLAIN_STEP_S = 10.0
 """Without a terminal, one line of progress in so many seconds."""
 
 
+TOLD_FROM = 0.05
+"""Share of the work done from which the time left is told: before it, one slow first sample would
+be taken for the pace of all."""
+
+
 @contextlib.contextmanager
-def progress(quiet: bool, verb: str = "measure") -> Iterator[Callable[[str, float], None]]:
-    """Yield what `measure` tells its progress to: a bar on a terminal, else plain lines."""
+def progress(
+    quiet: bool, verb: str = "measure", most_s: float | None = None
+) -> Iterator[Callable[[str, float], None]]:
+    """Yield what `measure` tells its progress to: a bar on a terminal, else plain lines.
+
+    `most_s`: seconds that the work is given; the time left is never told to be beyond them.
+    """
     if quiet:
         yield lambda _what, _share: None
     elif sys.stderr.isatty():
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
         )
+        begin = time.monotonic()
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("", total=1.0)
-            yield lambda what, share: bar.update(task, description=what, completed=share)
+            task = bar.add_task("", total=1.0, left="")
+
+            def tell(what: str, share: float) -> None:
+                left = time_left(time.monotonic() - begin, share, most_s)
+                bar.update(task, description=what, completed=share, left=left)
+
+            yield tell
     else:
-        yield _plain_lines(verb)
+        yield _plain_lines(verb, most_s)
 
 
-def _plain_lines(verb: str) -> Callable[[str, float], None]:
+def _plain_lines(verb: str, most_s: float | None) -> Callable[[str, float], None]:
     begin = time.monotonic()
     last = [-PLAIN_STEP_S]
 
@@ -65,12 +74,21 @@ def _plain_lines(verb: str) -> Callable[[str, float], None]:
         now = time.monotonic()
         if now - last[0] >= PLAIN_STEP_S:
             last[0] = now
-            left = ""
-            if 0 < share < 1 and now > begin:
-                left = f", about {(now - begin) * (1 - share) / share:.0f} s left"
-            sys.stderr.write(f"nearfar {verb}: {share:4.0%} {what}{left}\n")
+            left = time_left(now - begin, share, most_s)
+            sys.stderr.write(f"nearfar {verb}: {share:4.0%} {what}{left and ', ' + left}\n")
 
     return tell
+
+
+def time_left(elapsed_s: float, share: float, most_s: float | None) -> str:
+    """Return ``about 40 s left`` of work of which `share` took `elapsed_s`; empty: not known.
+
+    Past `most_s` only the pace can tell: the fewest rounds are made however long they take.
+    """
+    paced_s = elapsed_s * (1 - share) / share if TOLD_FROM <= share < 1 else None
+    given_s = most_s - elapsed_s if most_s is not None and elapsed_s < most_s else None
+    known = [one for one in (paced_s, given_s) if one is not None]
+    return f"about {min(known):.0f} s left" if known and share < 1 else ""
 
 
 def summary(device: DeviceProfile) -> str:

@@ -1,0 +1,52 @@
+"""What a person is told while it measures."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from nearfar.measure import show
+from nearfar.measure.measure import seconds_given
+from nearfar.measure.settings import Settings
+from nearfar.measure.spec import parse_spec
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "share", "most_s", "left"),
+    [
+        (2.5, 0.003, 55.0, "about 52 s left"),  # a slow first sample is no pace
+        (2.5, 0.003, None, ""),
+        (10.0, 0.1, 55.0, "about 45 s left"),
+        (10.0, 0.5, 55.0, "about 10 s left"),  # it may end before its time
+        (10.0, 0.5, None, "about 10 s left"),
+        (60.0, 0.5, 55.0, "about 60 s left"),  # the fewest rounds take what they take
+        (60.0, 1.0, 55.0, ""),
+        (0.0, 0.0, 55.0, "about 55 s left"),
+    ],
+)
+def test_time_left_is_bounded_by_what_is_given(
+    elapsed_s: float, share: float, most_s: float | None, left: str
+) -> None:
+    assert show.time_left(elapsed_s, share, most_s) == left
+
+
+def test_plain_lines_say_no_more_than_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    with show.progress(quiet=False, most_s=55.0) as tell:
+        tell("measuring 80 points, round 1", 0.001)
+    (line,) = capsys.readouterr().err.splitlines()
+    found = re.fullmatch(
+        r"nearfar measure:   0% measuring 80 points, round 1, about (\d+) s left", line
+    )
+    assert found is not None
+    assert int(found[1]) <= 55
+
+
+def test_what_is_given_follows_from_the_options() -> None:
+    spec = parse_spec("dram")
+    assert seconds_given(Settings(spec, seconds=7.0, repetitions=3)) == 7.0
+    assert seconds_given(Settings(spec, repetitions=3)) is None
+    quick, full = seconds_given(Settings(spec, quick=True)), seconds_given(Settings(spec))
+    assert quick is not None
+    assert full is not None
+    assert quick < full
