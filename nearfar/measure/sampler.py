@@ -174,9 +174,7 @@ class Sampler:
         beside = self._beside(point)
         worker = self._worker(point, self.cpus[0], self._memory(point, self._largest(point)))
         warm_up, accesses, least_ns = self._effort(point)
-        timing = _measure.time_alone(
-            worker, accesses, warm_up, least_ns, beside, self._pass(point)
-        )
+        timing = _measure.time_alone(worker, accesses, warm_up, least_ns, beside, self._pass(point))
         self.loops_s += timing.loops_ns / 1e9
         return Sample(
             timing.ns,

@@ -50,7 +50,7 @@ LINE_BYTES = 64
 IS_TESTED = 0.02
 """A knee so near to a tested size is that size: the fit knows no better, and sizes are round."""
 
-SERVED = (0.5, 0.96)
+SERVED = (0.7, 0.96)
 """Regions from this to that share of a capacity are served by it, if the level before it is
 overflowed wholly."""
 

@@ -184,7 +184,9 @@ def _replacement(
         knees=[capacity],
     )
     if answer.value is None or answer.share < UNSURE:
-        findings.not_seen[what] = "LRU and random replacement explain the samples alike"
+        findings.not_seen[what] = (
+            "LRU and random replacement explain the samples alike, or neither well"
+        )
         return None
     return answer.value
 

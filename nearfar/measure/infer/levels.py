@@ -162,17 +162,18 @@ def _best_extra(
     if len(capacities) == 0:
         return None
     regions, latency, sigma = curve.regions, curve.latency, curve.sigma()
-    tries = [(capacity, power) for capacity in capacities for power in POWERS]
-    tries = [one for one in tries if _is_apart(one[0], levels)]
-    if not tries:
+    apart = capacities[_are_apart(capacities, levels)]
+    if len(apart) == 0:
         return None
-    extra = np.stack([power_misses(regions / capacity, power) for capacity, power in tries])
+    powers = np.tile(POWERS, len(apart))
+    places = np.repeat(apart, len(POWERS))
+    extra = 1.0 - np.maximum(regions / places[:, None], 1.0) ** -powers[:, None]
     fixed = [np.ones(len(regions))]
     fixed += [power_misses(regions / one.capacity_bytes, one.power) for one in levels]
     base = np.stack(fixed) / sigma
     target = latency / sigma
     design = np.concatenate(
-        [np.broadcast_to(base, (len(tries), *base.shape)), (extra / sigma)[:, None, :]], axis=1
+        [np.broadcast_to(base, (len(places), *base.shape)), (extra / sigma)[:, None, :]], axis=1
     )
     gram = design @ design.transpose(0, 2, 1)
     # A hair on the diagonal: two equal columns are no error, only no better.
@@ -183,7 +184,7 @@ def _best_extra(
     best = int(np.argmin(errors))
     if not np.isfinite(errors[best]):
         return None
-    chosen = [*levels, Level(tries[best][0], tries[best][1], 0.0)]
+    chosen = [*levels, Level(float(places[best]), float(powers[best]), 0.0)]
     steps = solved[best, 1:]
     moved = [
         Level(level.capacity_bytes, level.power, float(step))
@@ -193,10 +194,12 @@ def _best_extra(
     return Fit(tuple(moved), float(solved[best, 0]), float(errors[best]))
 
 
-def _is_apart(capacity: float, levels: list[Level]) -> bool:
-    return all(
-        max(capacity / one.capacity_bytes, one.capacity_bytes / capacity) >= APART for one in levels
-    )
+def _are_apart(capacities: NDArray[np.float64], levels: list[Level]) -> NDArray[np.bool_]:
+    apart = np.ones(len(capacities), dtype=bool)
+    for one in levels:
+        ratio = capacities / one.capacity_bytes
+        apart &= np.maximum(ratio, 1 / ratio) >= APART
+    return apart
 
 
 def _solve(

@@ -29,6 +29,10 @@ CAPACITY_IS_OFF = tuple(np.linspace(0.92, 1.08, 9))
 BADLY_EXPLAINED = 6.0
 """Chi-square per point beyond which a curve explains nothing: mostly beyond two sigma."""
 
+NOT_EXPLAINED = 30.0
+"""The same beyond which it is another replacement: mostly beyond five sigma. Between the two a
+capacity that is off by more than a tested size does as much, and nothing is said."""
+
 CLEARLY_BETTER = 8.0
 """Difference of chi-square from which one is said: odds of 50 to 1."""
 
@@ -63,8 +67,10 @@ def decide_replacement(
         for name, curves in candidates.items()
     }
     best: Replacement = min(errors, key=lambda name: errors[name])
-    if errors[best] > BADLY_EXPLAINED * (len(ratios) - 2):
+    if errors[best] > NOT_EXPLAINED * (len(ratios) - 2):
         return "other"
+    if errors[best] > BADLY_EXPLAINED * (len(ratios) - 2):
+        return None
     if abs(errors["lru"] - errors["random"]) < CLEARLY_BETTER:
         return None
     return best

@@ -100,7 +100,7 @@ def infer_stalls(probe: Probe, findings: Findings) -> None:
         )
         return
     rest = RESTS * float(np.median(each))
-    sample = probe.sample(overwrite(probe, PLACE_BYTES, len(each), rest))
+    sample = probe.calm(overwrite(probe, PLACE_BYTES, len(each), rest))
     if sample.each_ns is None:
         findings.not_seen["stalls"] = "single writes are not timed"
         return
@@ -123,7 +123,7 @@ def _enough(probe: Probe) -> tuple[NDArray[np.float64] | None, list[Stalls]]:
     for writes in WRITES:
         if probe.seconds_left() <= 0:
             break
-        sample = probe.sample(overwrite(probe, PLACE_BYTES, writes))
+        sample = probe.calm(overwrite(probe, PLACE_BYTES, writes))
         if sample.each_ns is None:
             break
         each = sample.each_ns.astype(float)

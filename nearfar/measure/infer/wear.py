@@ -61,7 +61,7 @@ def _times(probe: Probe, region: int, stall: tuple[int, float], lead: float) -> 
     if lead > 0:
         probe.sample(_overwrite(probe, SMALLEST_BYTES // 2, max(int(lead * period_writes), 1)))
     writes = min(2 * PERIODS * period_writes, MOST_WRITES)
-    sample = probe.sample(_overwrite(probe, region, writes))
+    sample = probe.calm(_overwrite(probe, region, writes))
     if sample.each_ns is None:
         return None
     period = recurring_at(sample.each_ns.astype(float), length_ns)
