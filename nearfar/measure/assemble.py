@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nearfar.documents import DeviceProfile
-from nearfar.documents.device import MeasuredContext, Source
+from nearfar.documents.device import LatencyFigure, MeasuredContext, Source
 from nearfar.documents.header import Producer
 from nearfar.measure import environment, figures
 from nearfar.measure.budget import Budget
@@ -48,7 +48,7 @@ def assemble(made: Assembly) -> DeviceProfile:
         if made.samples[name]:
             parts.add(surface.figures(made.samples[name], made.plan))
     if made.found.instrument is not None:
-        parts.latency += made.found.instrument.latency
+        parts.latency += not_yet(parts.latency, made.found.instrument.latency)
     device = DeviceProfile(
         producer=made.producer,
         name=settings.name or settings.spec.slug(),
@@ -72,6 +72,16 @@ def assemble(made: Assembly) -> DeviceProfile:
         device.not_seen = findings.not_seen
         device.granularity_bytes = findings.granularity_bytes or LINE_BYTES
     return device
+
+
+def not_yet(figures: Sequence[LatencyFigure], more: Sequence[LatencyFigure]) -> list[LatencyFigure]:
+    """Return those of `more` that `figures` do not have: one thing has one value in a profile."""
+    had = {_same(one) for one in figures}
+    return [one for one in more if _same(one) not in had]
+
+
+def _same(one: LatencyFigure) -> tuple[object, ...]:
+    return (one.instruction, one.pattern, one.region_bytes, one.page_bytes, one.stride_bytes)
 
 
 def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:

@@ -35,9 +35,33 @@ def panels(drawing: Drawing) -> list[Panel]:
             group = groups.setdefault((record.point.figure, record.point.kernel), {})
             group.setdefault(record.point, []).append(record)
     return [
-        Panel(f"Tails of {kernel} ({figure})", _painter(points))
+        Panel(f"Tails of {_timed(kernel)}{WHERE.get(figure, '')}", _painter(points))
         for (figure, kernel), points in sorted(groups.items())
     ]
+
+
+WHERE: dict[str, str] = {
+    "loaded": " under load",
+    "instrument": ", as the instrument was examined",
+    "protocol": ", as other tools measure",
+}
+"""What a group of samples adds to the heading; of the others the kernel says all."""
+
+KERNELS = {
+    "chase": "dependent loads",
+    "overwrite": "persisted writes to one place",
+    "persist-store": "stores, each with its fence",
+}
+
+
+def _timed(kernel: str) -> str:
+    """Return what a kernel times, in words."""
+    if kernel in KERNELS:
+        return KERNELS[kernel]
+    if kernel.startswith("persist-"):
+        how = kernel.removeprefix("persist-")
+        return f"writes persisted by {how if how == 'nt-store' else f'store + {how}'}"
+    return kernel
 
 
 def tail_of(records: list[Record]) -> Tail:
@@ -112,14 +136,19 @@ def _names(points: list[Point]) -> dict[Point, str]:
         "generator": lambda point: f"beside {point.generator}" if point.generator else "alone",
         "read_share": lambda point: "" if point.read_share is None else f"{point.read_share:.0%} r",
         "pause_ns": lambda point: (
-            "idle" if point.pause_ns is None else f"rest {format_ns(point.pause_ns)}"
+            "idle" if point.pause_ns is None else f"others rest {format_ns(point.pause_ns)}"
         ),
-        "rest_ns": lambda point: f"every {format_ns(point.rest_ns)}",
+        "rest_ns": lambda point: f"rest {format_ns(point.rest_ns)}" if point.rest_ns else "",
         "threads": lambda point: f"{point.threads} threads",
         "window_bytes": lambda point: f"window {_axes.size_text(point.window_bytes)}",
+        "stride_bytes": lambda point: f"one in {_axes.size_text(point.stride_bytes)}",
+        "accesses": lambda point: f"{point.accesses:,} accesses",
     }
     varying = [key for key in words if len({getattr(point, key) for point in points}) > 1]
-    shown = varying or ["region_bytes"]
+    shown = [key for key in varying if key != "accesses"] or ["region_bytes"]
+    if len({tuple(getattr(point, key) for key in shown) for point in points}) < len(points):
+        # Longer and longer runs of the same: nothing else tells them apart.
+        shown.append("accesses")
     return {
         point: ", ".join(filter(None, (words[key](point) for key in shown))) for point in points
     }

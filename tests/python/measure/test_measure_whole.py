@@ -224,3 +224,11 @@ def test_written_latency_depends_on_the_instruction(measured: measuring.Measured
 
     assert largest("store+clwb").operation == "clwb"
     assert largest("nt-store").value_ns > 0
+
+
+def test_a_profile_has_one_value_of_one_thing(measured: measuring.Measured) -> None:
+    same = [
+        (one.instruction, one.pattern, one.region_bytes, one.page_bytes, one.stride_bytes)
+        for one in measured.device.latency
+    ]
+    assert len(same) == len(set(same)), "the instrument's own chase competes with the surface's"

@@ -197,6 +197,45 @@ def test_knees_stand_where_they_were_inferred_with_their_interval() -> None:
     assert "write queue 4 KiB" in [text.get_text() for text in queue.texts]
 
 
+def test_a_region_measured_twice_is_drawn_once_and_strides_apart() -> None:
+    device = full_device()
+    device.latency = [
+        LatencyFigure(
+            region_bytes=size, stride_bytes=stride, value_ns=ns, how="measured", source="here"
+        )
+        for size, stride, ns in (
+            (KIB, None, 200.0), (MIB, None, 300.0), (MIB, None, 160.0), (KIB, 256, 210.0),
+            (MIB, 256, 310.0),
+        )
+    ]  # fmt: skip
+    axes = _drawn("Idle read latency", Drawing(device))
+    drawn = {
+        line.get_label(): list(line.get_ydata())
+        for line in axes.lines
+        if line.get_linestyle() == "-"
+    }
+    assert drawn == {
+        "random load": [200.0, 300.0],
+        "random load, one in 256 B": [210.0, 310.0],
+    }
+
+
+def test_tails_are_told_apart_and_named_in_words() -> None:
+    times = np.random.default_rng(0).lognormal(5, 0.3, 1000).astype(np.float32)
+    points = [
+        Point("overwrite", "overwrite", 4096, 256, each=True, accesses=accesses, rest_ns=rest)
+        for accesses, rest in ((3220, 0.0), (60_000, 0.0), (60_000, 131.5))
+    ]
+    drawing = Drawing(
+        full_device(), [Record(point, Sample(150.0, each_ns=times)) for point in points]
+    )
+    axes = _drawn("Tails of persisted writes to one place", drawing)
+    labels = [line.get_label() for line in axes.lines]
+    assert len(set(labels)) == 3
+    assert labels[0] == "3,220 accesses"
+    assert labels[2] == "rest 132 ns, 60,000 accesses"
+
+
 def _marked(title: str, drawing: Drawing) -> tuple[list[float], set[str], str]:
     """Return where knees are marked, labels of lines, and the note of the panel `title`."""
     (panel,) = (one for one in panels_of(drawing, ["evidence"]) if title in one.title)
