@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from nearfar.measure.subject import Point
@@ -127,12 +128,27 @@ def load_of_generators(model: DeviceModel, point: Point, idle_ns: float) -> tupl
     one = gb_per_s(model, alone, model.media_ns)
     most = gb_per_s(model, replace(alone, threads=10**6), model.media_ns)
     demand = generators * GENERATOR_BYTES / (point.pause_ns + GENERATOR_BYTES / one)
-    drawn = saturated(demand, most, model.read.sharpness)
     share, per_payload = _traffic_of(point)
+    most = min(most, _end_of_curve(model, share) / per_payload)
+    drawn = saturated(demand, most, model.read.sharpness)
     loaded = loaded_latency(model, most * per_payload)
     added_ns = loaded.latency_ns(drawn * per_payload, share) - loaded.latency_ns(0.0, share)
     # Of a region that caches serve, only the rest meets the load.
     return added_ns * min(idle_ns / model.media_ns, 1.0), drawn
+
+
+NEAR_SHARE = 0.13
+"""Between read shares of a curve and of a load that the curve speaks for: half of what lies between
+the curves of a device that has one every quarter."""
+
+
+def _end_of_curve(model: DeviceModel, share: float) -> float:
+    """Return the traffic, GB/s, that the curve nearest to `share` ends at; inf: there is none."""
+    near = [curve for curve in model.loaded if abs(curve[0] - share) <= NEAR_SHARE]
+    if not near:
+        return math.inf
+    _, points = min(near, key=lambda curve: abs(curve[0] - share))
+    return max(bandwidth for bandwidth, _ns in points)
 
 
 def loaded_latency(model: DeviceModel, most_gb_per_s: float) -> LoadedLatency:

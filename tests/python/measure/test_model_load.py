@@ -10,6 +10,7 @@ import pytest
 
 from nearfar.measure.model import HUGE_BYTES, ModelSubject
 from nearfar.measure.subject import Point
+from nearfar.measure.surfaces._shares import mixture, traffic_per_payload
 
 REGION_BYTES = 256 << 20
 DEVICES = ("optane-100-1dimm", "ddr4-2666-cascade-lake")
@@ -67,6 +68,26 @@ def test_ordinary_stores_load_a_memory_with_as_many_reads() -> None:
     traffic = 2 * (full.drawn_gb_per_s - 64 / full.value)
     assert 20 < traffic < 101
     assert full.value / idle == pytest.approx(1 + (traffic - 1) / 100, rel=0.01)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.74, 0.5])
+def test_a_device_with_curves_gives_them_back(share: float) -> None:
+    """ddr4-2666-local: curves as published by Mess, over traffic and its share of reads."""
+    subject = ModelSubject("ddr4-2666-local", noise=0)
+    points = sorted(dict(subject.model.loaded)[share])
+    bandwidths, times = zip(*points, strict=True)
+    lines = mixture(share)
+    end = max(bandwidths)
+    for pause_ns in (3000.0, 1000.0, 300.0, 150.0, 0.0):
+        one = subject.sample(point("chase", pause_ns, lines.line_share, lines.kernel))
+        traffic = (one.drawn_gb_per_s - 64 / one.value) * traffic_per_payload(
+            lines.kernel, lines.line_share
+        )
+        assert traffic <= end
+        if traffic < 0.9 * end:  # beyond, one bandwidth has several latencies
+            expected = float(np.interp(traffic, bandwidths, times))
+            assert one.value == pytest.approx(expected, rel=0.05)
+    assert traffic > 0.7 * end
 
 
 def test_tails_grow_with_the_load() -> None:
