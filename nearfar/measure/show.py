@@ -109,10 +109,14 @@ def summary(device: DeviceProfile) -> str:
     lines += [f"  {_loaded(curve)}" for curve in device.loaded_latency]
     lines += [f"  {text}" for text in _inferred(device)]
     if (context := device.measured) is not None:
-        lines.append(
-            f"  {context.repetitions} rounds in {context.seconds:.0f} s, ended by "
-            f"{ENDED.get(context.ended, context.ended)}; A/A noise floor {context.noise_floor:.1%}"
-        )
+        if context.repetitions:
+            lines.append(
+                f"  {context.repetitions} rounds in {context.seconds:.0f} s, ended by "
+                f"{ENDED.get(context.ended, context.ended)}; A/A noise floor "
+                f"{context.noise_floor:.1%}"
+            )
+        else:
+            lines.append(f"  no rounds of surfaces; {context.seconds:.0f} s in all")
         lines += [f"  warning: {warning}" for warning in context.warnings]
     return "\n".join(lines)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nearfar.base.errors import NearfarError
+from nearfar.base.units import format_bytes
 from nearfar.documents import DeviceProfile
 from nearfar.measure.opened import Opened
 from nearfar.measure.settings import Settings
@@ -30,6 +32,11 @@ def open_simulated(settings: Settings) -> Opened:
     if settings.threads is not None:
         # The generators too are as many as asked for.
         truth.model = replace(truth.model, threads=min(truth.model.threads, settings.threads))
+    if settings.largest_bytes > truth.model.largest_bytes:
+        raise NearfarError(
+            f"a simulated memory has regions of {format_bytes(truth.model.largest_bytes)} at most: "
+            "choose a smaller --largest"
+        )
     subject: Subject = Bounded(truth, settings)
     facts = subject.facts()
     return Opened(

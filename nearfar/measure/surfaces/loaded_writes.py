@@ -44,6 +44,12 @@ class LoadedWrites(Surface):
         ]
         return parts
 
+    def lacking(self, plan: Plan) -> str:
+        """Return what cannot be had; see `Surface.lacking`."""
+        if plan.facts.threads < 2:
+            return "persisted writes under load were not measured: it takes a second CPU"
+        return ""
+
 
 def _timed(plan: Plan) -> list[Point]:
     """Return the writes that are timed; none where nothing can run beside them."""
