@@ -16,6 +16,10 @@ STEAL_WARNING = 0.01
 LOAD_WARNING = 0.25
 """Other programs' share of all CPUs, by CPU time, beyond which caches and bandwidth are shared."""
 
+SWAPPED_WARNING = 16
+"""Pages read back from swap, by any program, beyond which memory is called short. Major faults by
+themselves say nothing: libraries that are loaded when first needed make some in every run."""
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -32,6 +36,8 @@ class Snapshot:
     minor_faults: int
     major_faults: int
     involuntary_switches: int
+    swapped_in_pages: int = 0
+    """Read back from swap since boot, by all programs."""
 
 
 def snapshot(proc: Path = Path("/proc")) -> Snapshot:
@@ -49,7 +55,16 @@ def snapshot(proc: Path = Path("/proc")) -> Snapshot:
         minor_faults=usage.ru_minflt,
         major_faults=usage.ru_majflt,
         involuntary_switches=usage.ru_nivcsw,
+        swapped_in_pages=_swapped_in(proc),
     )
+
+
+def _swapped_in(proc: Path) -> int:
+    for line in _text(proc / "vmstat").splitlines():
+        name, _, value = line.partition(" ")
+        if name == "pswpin":
+            return int(value)
+    return 0  # a kernel without swap
 
 
 def describe(before: Snapshot, after: Snapshot) -> tuple[dict[str, str], list[str]]:
@@ -65,6 +80,7 @@ def describe(before: Snapshot, after: Snapshot) -> tuple[dict[str, str], list[st
         "steal_share": f"{steal:.4f}",
         "page_faults_minor": str(after.minor_faults - before.minor_faults),
         "page_faults_major": str(after.major_faults - before.major_faults),
+        "pages_swapped_in": str(after.swapped_in_pages - before.swapped_in_pages),
         "involuntary_context_switches": str(
             after.involuntary_switches - before.involuntary_switches
         ),
@@ -78,8 +94,12 @@ def describe(before: Snapshot, after: Snapshot) -> tuple[dict[str, str], list[st
         warnings.append(
             f"other programs used {others:.0%} of the CPUs: caches and bandwidth were shared"
         )
-    if after.major_faults > before.major_faults:
-        warnings.append("pages were read from disk while measuring: memory is short")
+    swapped = after.swapped_in_pages - before.swapped_in_pages
+    if swapped > SWAPPED_WARNING and after.major_faults > before.major_faults:
+        warnings.append(
+            f"{swapped} pages were read back from swap while measuring: memory is short, so "
+            "measure with less (--largest), or end other programs"
+        )
     return recorded, warnings
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,16 @@ def test_steal_and_other_programs_are_warned_of() -> None:
     _, warnings = environment.describe(counters(), counters(90, 2, 100, 40))
     assert any("hypervisor took 2.0%" in warning for warning in warnings)
     assert any("other programs used 50%" in warning for warning in warnings)
+
+
+def test_only_pages_back_from_swap_are_short_memory(tmp_path: Path) -> None:
+    after = replace(counters(), major_faults=400)
+    assert environment.describe(counters(), after)[1] == [], "libraries are loaded late"
+    recorded, warnings = environment.describe(counters(), replace(after, swapped_in_pages=300))
+    assert any("300 pages were read back from swap" in warning for warning in warnings)
+    assert (recorded["pages_swapped_in"], recorded["page_faults_major"]) == ("300", "400")
+    files = {"stat": "cpu 1 2 3 4 5 6 7 8 0 0", "vmstat": "pswpout 9\npswpin 7\npgfault 1"}
+    assert environment.snapshot(write(tmp_path, files)).swapped_in_pages == 7
 
 
 def test_facts_of_a_machine_without_files_are_unknown(tmp_path: Path) -> None:
