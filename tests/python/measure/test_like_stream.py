@@ -76,3 +76,22 @@ def test_wrong_elements_fail_the_validation() -> None:
     with pytest.raises(NearfarError, match="Failed Validation: Copy: 3 elements") as caught:
         stream(Wrong("m", 4, KnownSubject()), Wanted("m", 10_000_000, 2), lambda _: None)
     assert caught.value.exit_code == ExitCode.FOUND
+
+
+def test_arrays_that_caches_hold_are_warned_of() -> None:
+    class Cached(ModelArrays):
+        def __init__(self) -> None:
+            super().__init__("m", 4, KnownSubject())
+            self.llc_bytes = 32 << 20
+
+    def notes(elements: int) -> list[str]:
+        said: list[str] = []
+        found = stream(Cached(), Wanted("m", elements, 2), said.append)["notes"]
+        assert all(note in said for note in found)
+        return [note for note in found if "WARNING" in note]
+
+    least = 4 * (32 << 20) // 8
+    assert notes(0) == notes(least) == []
+    (warning,) = notes(2_000_000)
+    assert "15.3 MiB" in warning
+    assert f"-n {least}" in warning

@@ -9,6 +9,7 @@ from typing import Any
 
 from nearfar import __version__
 from nearfar.base.errors import CommandError, ExitCode, nearest
+from nearfar.base.units import format_bytes
 from nearfar.measure.like.stream.arrays import ELEMENT_BYTES, FUNCTIONS, Arrays
 
 SUMMARY = "copy, scale, add and triad, with STREAM's table and validation"
@@ -99,6 +100,7 @@ def stream(arrays: Arrays, wanted: Wanted, say: Callable[[str], None]) -> dict[s
     elements = arrays.prepare(
         wanted.elements or max(FEWEST_ELEMENTS, LLC_MULTIPLE * arrays.llc_bytes // ELEMENT_BYTES)
     )
+    notes = [*arrays.notes, *_too_small(elements, arrays.llc_bytes)]
     mib = elements * ELEMENT_BYTES / (1 << 20)
     for line in (
         RULE,
@@ -114,7 +116,7 @@ def stream(arrays: Arrays, wanted: Wanted, say: Callable[[str], None]) -> dict[s
         " will be used to compute the reported bandwidth.",
         RULE,
         f"Number of Threads counted = {arrays.threads}",
-        *arrays.notes,
+        *notes,
         RULE,
         "Function    Best Rate MB/s  Avg time     Min time     Max time",
     ):
@@ -150,7 +152,19 @@ def stream(arrays: Arrays, wanted: Wanted, say: Callable[[str], None]) -> dict[s
         "elements": elements,
         "threads": arrays.threads,
         "trials": wanted.trials,
-        "notes": arrays.notes,
+        "notes": notes,
         "validated": arrays.verdict,
         "results": rows,
     }
+
+
+def _too_small(elements: int, llc_bytes: int) -> list[str]:
+    """Return a warning if caches may serve arrays of so many elements; STREAM's rule."""
+    least = LLC_MULTIPLE * llc_bytes // ELEMENT_BYTES
+    if elements >= least:
+        return []
+    return [
+        f"WARNING: arrays of {format_bytes(elements * ELEMENT_BYTES)} are less than {LLC_MULTIPLE} "
+        f"times the caches ({format_bytes(llc_bytes)}): what follows is partly the caches' "
+        f"bandwidth, not the memory's; take -n {least} or more"
+    ]
