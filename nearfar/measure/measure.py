@@ -137,8 +137,6 @@ def _measure(
     points = {name: surface.points(plan) for name, surface in surfaces.items()}
     wanted = list(dict.fromkeys(point for of_one in points.values() for point in of_one))
     if not wanted and parts == {"surfaces"}:
-        raise _nothing(surfaces, plan)
-    if not wanted and parts == {"surfaces"}:
         raise _nothing_to_measure(surfaces, plan)
     rounds = _surfaces(
         subject, wanted, settings, budget, began=began, progress=progress, watch=watch
@@ -176,13 +174,6 @@ def _nothing_to_measure(surfaces: dict[str, Surface], plan: Plan) -> NearfarErro
     return NearfarError(
         f"nothing of {', '.join(surfaces)} can be measured here: {why}", ExitCode.MACHINE_LACKS
     )
-
-
-def _nothing(surfaces: dict[str, Surface], plan: Plan) -> NearfarError:
-    """Return the refusal of a measurement without a sample: its profile would hold no figure."""
-    lacking = [text for surface in surfaces.values() if (text := surface.lacking(plan))]
-    why = "; ".join(lacking) or f"{', '.join(surfaces)} cannot be had from this memory"
-    return NearfarError(f"nothing was measured: {why}", ExitCode.MACHINE_LACKS)
 
 
 def _surfaces(

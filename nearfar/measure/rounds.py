@@ -24,7 +24,7 @@ FEWEST = 3
 FEWEST_TO_STOP = 15
 """Rounds made before narrowness may end it: an interval of fewer is itself unsure."""
 
-Ended = Literal["narrow", "time", "repetitions"]
+Ended = Literal["narrow", "time", "repetitions", "nothing to repeat"]
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,14 @@ def run_rounds(
     """
     dice = random.Random(1)
     samples = {point: list((earlier or {}).get(point, ())) for point in points}
+    if not points:
+        return Rounds(samples, "nothing to repeat")
     start = limits.clock()
     while True:
-        rounds = min((len(taken) for taken in samples.values()), default=0)
+        rounds = min(len(taken) for taken in samples.values())
         ended = _finished(samples, rounds, limits)
-        if ended is not None or not points:
-            return Rounds(samples, ended or "narrow", rounds)
+        if ended is not None:
+            return Rounds(samples, ended, rounds)
         each_round(rounds)
         # Of a round that was cut short only the rest is made up.
         order = [point for point in points if len(samples[point]) == rounds]

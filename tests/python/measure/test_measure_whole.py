@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nearfar.base.errors import NearfarError
+from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.devices import check, curves
 from nearfar.documents import DeviceProfile, load, save
 from nearfar.documents.device import LatencyFigure
@@ -80,6 +80,19 @@ def test_only_some_parts_and_an_unknown_one() -> None:
     assert any("only chains was measured" in text for text in device.measured.warnings)
     with pytest.raises(NearfarError, match="did you mean 'inference'"):
         measuring.measure(settings(only=("inferense",)))
+
+
+def test_nothing_to_measure_is_refused_and_leaves_no_profile(tmp_path: Path) -> None:
+    output = tmp_path / "device.json"
+    with pytest.raises(NearfarError, match=r"nothing of loaded .*second CPU") as refused:
+        measuring.run(settings(only=("loaded",), threads=1, output=output))
+    assert refused.value.exit_code is ExitCode.MACHINE_LACKS
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_inference_alone_does_not_end_by_narrow_intervals() -> None:
+    context = measuring.measure(settings("model:random:5", only=("inference",), seconds=2)).measured
+    assert (context.ended, context.repetitions) == ("nothing to repeat", 0)
 
 
 def test_an_unknown_model_and_a_random_one() -> None:
