@@ -90,10 +90,10 @@ def print_device(device: DeviceProfile) -> None:
             escape(chain.note),
         )
     for curve in device.loaded_latency:
-        load, latency_ns = half_load(curve)
+        point = half_load(curve)
         table.add_row(
             f"loaded latency, {curve.read_share:.0%} reads, {len(curve.points)} points",
-            f"{latency_ns:g} ns at {load:.1f} GB/s",
+            f"{point[1]:g} ns at {point[0]:.1f} GB/s" if point else "no point near half load",
             curve.how,
             curve.source,
             escape("; ".join([*([curve.note] if curve.note else []), *curve.oddities])),

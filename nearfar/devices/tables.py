@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from nearfar.base.errors import NearfarError
@@ -134,15 +134,18 @@ def compare_all(first: DeviceProfile, others: list[DeviceProfile]) -> list[dict[
     return found
 
 
-def row_dicts(device: DeviceProfile) -> list[dict[str, Any]]:
-    """Return `rows` as JSON objects."""
-    return [asdict(row) for row in rows(device)]
+HALF = (0.25, 0.75)
+"""Of a curve's best bandwidth: what is called half load. Beyond, it is the idle or the full end."""
 
 
-def half_load(curve: LoadedLatencyCurve) -> tuple[float, float]:
-    """Return (GB/s, ns) of the point nearest to half the curve's best bandwidth."""
-    half = max(curve.points)[0] / 2
-    return min(curve.points, key=lambda point: abs(point[0] - half))
+def half_load(curve: LoadedLatencyCurve) -> tuple[float, float] | None:
+    """Return (GB/s, ns) of the point nearest to half the curve's best bandwidth; see `HALF`.
+
+    None: no point is near half load, and which end lies nearer would be chance.
+    """
+    best = max(curve.points)[0]
+    load, latency = min(curve.points, key=lambda point: abs(point[0] - best / 2))
+    return (load, latency) if HALF[0] * best <= load <= HALF[1] * best else None
 
 
 def _loaded(device: DeviceProfile, share: float) -> Row:
@@ -150,7 +153,9 @@ def _loaded(device: DeviceProfile, share: float) -> Row:
     curve = loaded_curve(device, share)
     if curve is None or abs(curve.read_share - share) > 0.1:
         return Row(name, "ns", None, "", "")
-    load, latency = half_load(curve)
+    if (point := half_load(curve)) is None:
+        return Row(name, "ns", None, "", "no point of the curve is near half load")
+    load, latency = point
     return Row(name, "ns", latency, curve.how, f"at {load:.1f} GB/s")
 
 

@@ -15,6 +15,7 @@ from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode
 from nearfar.devices.closest import UNKNOWN, closest, compare_figures, figures_of
 from nearfar.devices.library import device_names, load_device
+from nearfar.devices.tables import half_load, rows
 from nearfar.documents import DeviceProfile, save
 from nearfar.documents.device import (
     BandwidthFigure,
@@ -42,6 +43,19 @@ def _measured_like(name: str, off: float, cores: float = 1.0) -> DeviceProfile:
         for one in device.loaded_latency
     ]
     return device
+
+
+def test_half_load_is_near_half_or_not_said() -> None:
+    curve = load_device("ddr5-4800-local").loaded_latency[0]
+    whole = msgspec.structs.replace(curve, points=[(1, 100), (6, 150), (10, 400)])
+    assert half_load(whole) == (6, 150)
+    ends = msgspec.structs.replace(curve, points=[(0.2, 381), (2.4, 1789), (2.5, 1785)])
+    assert half_load(ends) is None
+    device = load_device("ddr5-4800-local")
+    device.loaded_latency = [msgspec.structs.replace(ends, read_share=1.0)]
+    (row,) = (row for row in rows(device) if row.quantity.endswith("half load, 100% reads"))
+    assert row.value is None
+    assert row.note == "no point of the curve is near half load"
 
 
 @pytest.mark.parametrize(
