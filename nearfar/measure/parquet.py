@@ -65,15 +65,6 @@ class Summary:
     tail_index: NDArray[np.uint32]
     tail_ns: NDArray[np.float32]
 
-    def percentile_ns(self, share: float) -> float:
-        """Return the time that `share` (0..1) of all accesses stay within: exact beyond p99."""
-        import numpy as np
-
-        beyond = int((1 - share) * self.count + 1e-9)
-        if beyond < self.tail_ns.size:
-            return float(np.sort(self.tail_ns)[self.tail_ns.size - 1 - beyond])
-        return float(np.interp(share, np.linspace(0, 1, QUANTILES), self.quantiles_ns))
-
 
 @dataclass(frozen=True)
 class Row(Record):

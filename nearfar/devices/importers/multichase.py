@@ -28,7 +28,6 @@ from nearfar.devices.oddities import Point
 from nearfar.documents.device import BandwidthFigure, LatencyFigure, Operation
 
 TITLE = re.compile(r"Samples\s*,\s*Byte/thd\s*,")
-NOT_USED = "--------"
 GB = 2**20 / 1e9
 """GB/s per MiB/s."""
 

@@ -64,7 +64,7 @@ def test_samples_and_evidence_beside_a_profile_are_drawn(
     assert main([*command, str(tmp_path / "with.png")]) == ExitCode.DONE
     caption = _caption(capsys)
     assert "Where the buffer ends" in caption
-    assert "Tails of persist-clwb (persist)" in caption
+    assert "Tails of writes persisted by store + clwb" in caption
 
 
 @pytest.mark.parametrize(
