@@ -26,6 +26,7 @@ def profile(
     memory: str = "64MiB",
     size: list[str] | None = None,
     split: Literal["size"] | None = None,
+    phases: Literal["marked", "auto"] = "marked",
     plain: Path | None = None,
     source: Literal["compiled", "qemu"] | None = None,
     sample: str = "60s",
@@ -70,6 +71,8 @@ def profile(
     split
         size: tell what one call stack allocates apart by the sizes of the blocks, by powers of two
         (a slab allocator's classes). Tags need no option: see NEARFAR_TAG in nearfar/mark.h.
+    phases
+        auto: detect phases by what is touched over time, where the program marks none.
     plain
         A plain build of the program, if not the one it holds.
     source
@@ -123,7 +126,7 @@ def profile(
         rate=rate,
         say=say,
     )
-    request = replace(request, source=chosen, split_sizes=split == "size")
+    request = replace(request, source=chosen, split_sizes=split == "size", slices=phases == "auto")
 
     from nearfar.documents import save
     from nearfar.documents.header import to_json
@@ -132,7 +135,14 @@ def profile(
     from nearfar.profile.summary import print_summary
 
     gathered = gather_runs(request, say)
+    said = ""
+    if request.slices:
+        from nearfar.profile.detected import with_detected_phases
+
+        gathered, said = with_detected_phases(gathered)
     result = assemble(request, gathered)
+    if said:
+        result.warnings.append(said)
     save(result, output)
     print_summary(result, console)
     say(f"wrote {output}")

@@ -20,6 +20,7 @@ from nearfar.profile.launch import Ended, Job, run
 from nearfar.profile.modules import instrumented_libraries
 from nearfar.profile.phases import PhaseTime, phase_times
 from nearfar.profile.run_file import ProcessFile, read_run
+from nearfar.profile.slices import slicing
 from nearfar.profile.sources.compiled import Compiled
 from nearfar.profile.sources.source import Seen, Source
 
@@ -39,6 +40,8 @@ class Request:
     memory_bytes: int
     plain: Path | None = None
     size: dict[str, float] = field(default_factory=dict)
+    slices: bool = False
+    """Whether the traced run is cut into slices, from which phases are detected."""
     split_sizes: bool = False
     """Whether sites are told apart by the sizes of their blocks."""
     source: Source = field(default_factory=Compiled)
@@ -87,7 +90,8 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
         say(f"run 2 of {request.repetitions + 1}: {how}")
         with _folder("nearfar-run-", _memory_folder()) as folder:
             control = _control(request, folder)
-            ended, seen = request.source.run(request.job, executable, plain, folder)
+            with slicing(control, runs[0].ended.wall_ns, wanted=request.slices):
+                ended, seen = request.source.run(request.job, executable, plain, folder)
             instrumented = Run(ended, phase_times(control, ended))
             page = control.page
             files = read_run(folder)

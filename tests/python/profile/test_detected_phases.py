@@ -1,0 +1,62 @@
+"""`--phases auto` finds the phases of a program that marks none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from growing import compiled
+
+from nearfar.documents import WorkloadProfile, load
+from nearfar.profile.detected import kinds
+
+
+def profile(program: Path, folder: Path, *words: str) -> WorkloadProfile:
+    command = [sys.executable, "-m", "nearfar", "profile", "-q", "--phases", "auto"]
+    command += ["--repetitions", "1", "--llc", "1MiB", "-o", str(folder / "run.json"), "--"]
+    done = subprocess.run(
+        [*command, str(program), *words], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return load(folder / "run.json", WorkloadProfile)
+
+
+def test_stages_are_found_and_come_again(tmp_path: Path) -> None:
+    program = compiled("stages.c", tmp_path, "--nearfar-rate=16")
+    found = profile(program, tmp_path)
+    arrays = [thing for thing in found.objects if thing.size_bytes > 4 << 20]
+    assert len(arrays) == 2
+    owners = []
+    for phase in found.phases:
+        misses = {row.object: row.traffic.misses() for row in phase.objects}
+        if sum(misses.values()) > 5e6:
+            owner = max(misses, key=lambda thing: misses[thing])
+            assert misses[owner] > 0.9 * sum(misses.values()), phase.name
+            owners.append(owner)
+            assert phase.near_cpu_time_ns.value > 0
+    # Swept, jumped about in, and the first swept again: that is the same phase as before.
+    assert sorted(owners) == sorted(thing.id for thing in arrays)
+    assert all(phase.name.startswith("phase ") for phase in found.phases)
+    assert any("were detected" in warning for warning in found.warnings)
+
+
+def test_a_program_that_marks_its_phases_keeps_them(tmp_path: Path) -> None:
+    program = compiled("growing.c", tmp_path, "--nearfar-rate=16")
+    found = profile(program, tmp_path, "hash", "20000")
+    assert {"insert", "get"} <= {phase.name for phase in found.phases}
+    assert not [phase.name for phase in found.phases if phase.name.startswith("phase ")]
+
+
+def test_change_points_of_made_up_slices() -> None:
+    noise = np.random.default_rng(1)
+    one, other = np.array([0.8, 0.2, 0.0]), np.array([0.1, 0.2, 0.7])
+    truth = [0] * 20 + [1] * 30 + [0] * 15
+    shares = np.array([one if kind == 0 else other for kind in truth])
+    assert kinds(shares + noise.normal(0, 0.02, shares.shape)) == truth
+    alike = np.tile(one, (40, 1)) + noise.normal(0, 0.02, (40, 3))
+    assert kinds(alike) == [0] * 40
+    assert kinds(shares[:5]) == [0] * 5
