@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.measure.subject import Point, Sample
 from nearfar.measure.surfaces._drive import generator_of
-from nearfar.measure.surfaces._shares import traffic_share
+from nearfar.measure.surfaces._shares import traffic_per_payload, traffic_share
 from nearfar.measure.surfaces._surface import HAD, Plan, Samples, values
 
 if TYPE_CHECKING:
@@ -148,9 +148,9 @@ def _share(point: Point) -> float:
 
 def _traffic_per_payload(point: Point) -> float:
     """Return lines that cross the bus for each line that the generators touch."""
-    if point.read_share is None or point.generator.startswith("mixed-nt"):
+    if point.read_share is None:
         return 1.0
-    return 2.0 - point.read_share
+    return traffic_per_payload(point.generator, point.read_share)
 
 
 def _tail(bandwidth_gb_per_s: float, samples: Sequence[Sample]) -> Tail | None:
