@@ -66,8 +66,8 @@ class CycleLevel(Study):
         inside, of = (sum(x) for x in zip(*map(covered, tables), strict=True))
         verdict.append(f"{inside} of {of} truths lie inside the 95 % intervals")
         verdict.append(
-            "no constant of the value was taken from the held-out kernels; the rule's form, and how "
-            "far intervals reach towards other models, were chosen with all of them in sight"
+            "no constant of the value was taken from the held-out kernels; the rule's form, and "
+            "how far intervals reach towards other models, were chosen with all of them in sight"
         )
         return StudyResult(
             name=self.name,
