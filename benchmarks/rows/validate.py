@@ -91,7 +91,8 @@ def rows() -> Iterator[Row]:
 def _said(report: ValidationReport, model: str) -> str:
     best, null = report.models[model], report.models["null"]
     rank = "-" if best.rank is None else f"{best.rank:.2f}"
+    skill = "-" if best.skill is None else f"{best.skill:.2f}"
     return (
-        f"mean error {best.mean_error:.1%} (null {null.mean_error:.1%}), skill {best.skill:.2f}, "
+        f"mean error {best.mean_error:.1%} (null {null.mean_error:.1%}), skill {skill}, "
         f"rank {rank}, A/A floor {report.floor:.1%}"
     )

@@ -95,8 +95,9 @@ class ModelScore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Mean with sign: above zero, too slow."""
     rank: float | None
     """Spearman's rank correlation of slowdowns; None: all predictions are alike."""
-    skill: float
-    """1 - mean_error / the null model's: 1 is perfect, 0 as good as predicting no slowdown."""
+    skill: float | None
+    """1 - mean_error / the null model's: 1 is perfect, 0 as good as predicting no slowdown; None:
+    there was no slowdown to predict."""
     coverage: float | None
     """Share of measurements inside 90 % intervals that were calibrated on the other kernels; None:
     too few kernels for such intervals."""

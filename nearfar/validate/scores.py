@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import warnings
 from collections.abc import Sequence
-from math import inf, isfinite
+from math import isfinite
 
 from nearfar.base.statistics import Estimate
 from nearfar.documents.validation import (
@@ -61,7 +61,7 @@ def score(results: Sequence[KernelResult], model: str) -> ModelScore | None:
         max_error=max(map(abs, errors)),
         bias=statistics.fmean(errors),
         rank=rank_correlation([one.value for one in predicted], measured),
-        skill=1.0 - mean / of_null if of_null > 0 else (0.0 if mean == 0 else -inf),
+        skill=1.0 - mean / of_null if of_null > 0 else None,
         coverage=statistics.fmean(held) if finite else None,
         width=statistics.fmean(one.high - one.low for one in intervals) if finite else None,
         interval_score=statistics.fmean(costs) if finite else None,

@@ -99,7 +99,7 @@ def _scores(one: ModelScore) -> list[str]:
         _percent(one.max_error),
         _percent(one.bias, "+"),
         "-" if one.rank is None else f"{one.rank:.2f}",
-        f"{one.skill:.2f}",
+        "-" if one.skill is None else f"{one.skill:.2f}",
         "-" if one.coverage is None else f"{one.coverage:.0%}",
         "-" if one.width is None else f"{one.width:.3g}",
         "-" if one.interval_score is None else f"{one.interval_score:.3g}",
