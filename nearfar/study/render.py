@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
@@ -17,8 +19,14 @@ UNBOUNDED_COLUMNS = 1000
 """Wider than any table here: what it would take if it could."""
 
 
+FILE_COLUMNS = 250
+"""Of a file or pipe, which has no width: the widest table with all its rivals fits."""
+
+
 def print_reproduction(reproduction: Reproduction, console: Console) -> None:
-    """Print every study."""
+    """Print every study; into a file with every column, unless COLUMNS says how wide it is."""
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = FILE_COLUMNS
     for number, result in enumerate(reproduction.studies):
         if number:
             console.print()

@@ -68,6 +68,17 @@ def test_no_figure_is_cut_however_wide_the_terminal(
 
 
 @pytest.mark.parametrize("name", QUICK)
+def test_a_file_gets_every_column(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    main(["reproduce", name])
+    out = capsys.readouterr().out
+    assert "wider terminal" not in out
+    assert "…" not in out
+
+
+@pytest.mark.parametrize("name", QUICK)
 def test_errors_follow_from_the_rows(name: str) -> None:
     for found in STUDIES.get(name)().run(Given()).tables:
         judged = [row for row in found.rows if row.judged]
