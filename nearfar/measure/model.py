@@ -19,6 +19,7 @@ from nearfar.measure.subject import Facts, Point, Sample
 from nearfar.sim.memory import make_memory
 from nearfar.sim.model_of import model_of
 from nearfar.sim.parameters import LINE_BYTES, DeviceModel
+from nearfar.sim.throughput import by_threads
 from nearfar.sim.warm import scaled, warm_up_accesses
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Truth:
     refresh_length_ns: float | None
     idle_ns: float
     read_gb_per_s: float
+    """Of all threads; of some memories fewer get more."""
     nt_store_gb_per_s: float
 
 
@@ -122,8 +124,8 @@ class ModelSubject:
             refresh_period_ns=refresh.period_ns if refresh else None,
             refresh_length_ns=refresh.length_ns if refresh else None,
             idle_ns=model.media_ns,
-            read_gb_per_s=model.read.most_gb_per_s,
-            nt_store_gb_per_s=model.nt_store.most_gb_per_s,
+            read_gb_per_s=by_threads(model.read, model.threads),
+            nt_store_gb_per_s=by_threads(model.nt_store, model.threads),
         )
 
     def sample(self, point: Point) -> Sample:

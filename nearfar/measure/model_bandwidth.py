@@ -1,4 +1,4 @@
-"""Bandwidth, chains and load of a simulated memory: closed forms, no simulation."""
+"""Bandwidth, chains and load of a simulated memory: published by threads, else closed forms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from dataclasses import replace
 from nearfar.measure.subject import Point
 from nearfar.sim.loaded import LoadedLatency
 from nearfar.sim.parameters import LINE_BYTES, Bandwidth, DeviceModel
-from nearfar.sim.throughput import amplified, busiest_share, by_threads, mixed, saturated
+from nearfar.sim.throughput import (
+    amplified,
+    busiest_share,
+    by_threads,
+    held_below,
+    mixed,
+    saturated,
+    scaled_by,
+)
 
 READS = frozenset({"read", "nt-load", "stream-sum", "gather"})
 WRITES = frozenset({"write", "scatter"})
@@ -42,9 +50,6 @@ GENERATOR_BYTES = 2048
 
 CHAIN_SHARPNESS = 6.0
 """Of the corner where chains meet a core's own bandwidth."""
-
-RANDOM_IN_FLIGHT = 1.0
-"""Random independent reads of one thread over sequential ones, per line moved by the medium."""
 
 
 def gb_per_s(model: DeviceModel, point: Point, region_ns: float) -> float:
@@ -92,16 +97,12 @@ def _of_kind(model: DeviceModel, kind: Bandwidth, point: Point, order: str) -> f
         return by_threads(kind, point.threads)
     access = max(point.access_bytes, LINE_BYTES)
     share = 1 / amplified(access, model.granularity_bytes)
-    slowed = replace(
-        kind,
-        one_thread_gb_per_s=kind.one_thread_gb_per_s * share * RANDOM_IN_FLIGHT,
-        most_gb_per_s=kind.most_gb_per_s * share,
-    )
+    slowed = scaled_by(kind, share)
     if order == "strided" and model.interleave is not None:
         stride = max(point.stride_bytes, access)
         devices = model.interleave.devices
         busiest = busiest_share(model.interleave, stride, access)
-        slowed = replace(slowed, most_gb_per_s=slowed.most_gb_per_s / (devices * busiest))
+        slowed = held_below(slowed, slowed.most_gb_per_s / (devices * busiest))
     return by_threads(slowed, point.threads)
 
 
@@ -126,7 +127,9 @@ def load_of_generators(model: DeviceModel, point: Point, idle_ns: float) -> tupl
         point, kernel=point.generator, threads=1, generator="", access_bytes=GENERATOR_BYTES
     )
     one = gb_per_s(model, alone, model.media_ns)
-    most = gb_per_s(model, replace(alone, threads=10**6), model.media_ns)
+    # As published for so many threads, where it was; else a memory's most, which few may not reach.
+    known = bool(model.read.points or model.nt_store.points or model.write.points)
+    most = gb_per_s(model, replace(alone, threads=generators if known else 10**6), model.media_ns)
     demand = generators * GENERATOR_BYTES / (point.pause_ns + GENERATOR_BYTES / one)
     share, per_payload = _traffic_of(point)
     most = min(most, _end_of_curve(model, share) / per_payload)

@@ -265,6 +265,10 @@ def _bandwidth(
     if not figures:
         raise NearfarError(f"device {device.name!r} has no bandwidth, which a simulation needs")
     most = max(figure.value_gb_per_s for figure in figures)
+    points = _by_threads(figures)
+    if points:
+        most = max(value for _, value in points)
+        return Bandwidth(min(one_by_latency, points[0][1] / points[0][0]), most, sharpness, points)
     single = [figure.value_gb_per_s for figure in figures if figure.threads == 1]
     if not single:
         return Bandwidth(min(one_by_latency, most), most, sharpness)
@@ -274,6 +278,15 @@ def _bandwidth(
         return Bandwidth(2 * most, most, sharpness)
     inverse = one**-sharpness - most**-sharpness
     return Bandwidth(inverse ** (-1 / sharpness), most, sharpness)
+
+
+def _by_threads(figures: Sequence[BandwidthFigure]) -> tuple[tuple[int, float], ...]:
+    """Return the best of each published number of threads; nothing where there is only one."""
+    best: dict[int, float] = {}
+    for figure in figures:
+        if figure.threads is not None and not figure.stride_bytes:
+            best[figure.threads] = max(best.get(figure.threads, 0.0), figure.value_gb_per_s)
+    return tuple(sorted(best.items())) if len(best) > 1 else ()
 
 
 def _interleave(device: DeviceProfile) -> Interleave | None:

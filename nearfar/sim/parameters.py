@@ -135,14 +135,24 @@ class Tlb:
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """Bandwidth of one kind of traffic by threads: ((T b1)^-p + Bmax^-p)^(-1/p)."""
+    """Bandwidth of one kind of traffic by threads: as published, else ((T b1)^-p + Bmax^-p)^(-1/p).
+
+    The closed form only ever rises; that more threads get less is known where it was measured.
+    """
 
     one_thread_gb_per_s: float
     most_gb_per_s: float
     sharpness: float = 2.5
     """p: 2.5 fits published reads, 7 non-temporal stores."""
+    points: tuple[tuple[int, float], ...] = ()
+    """Threads and GB/s as published, fewest threads first; empty: the closed form."""
 
     def __post_init__(self) -> None:
+        counts = [threads for threads, _ in self.points]
+        if counts != sorted(set(counts)) or any(
+            threads < 1 or value <= 0 for threads, value in self.points
+        ):
+            _refuse("bandwidth", "thread counts rise from 1 or more, and bandwidths are positive")
         if min(self.one_thread_gb_per_s, self.most_gb_per_s, self.sharpness) <= 0:
             _refuse("bandwidth", "bandwidths are positive")
 

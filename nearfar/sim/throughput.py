@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from nearfar.sim.parameters import LINE_BYTES, Bandwidth, Interleave
 
 
 def by_threads(bandwidth: Bandwidth, threads: int) -> float:
-    """Return GB/s of `threads`: ((T b1)^-p + Bmax^-p)^(-1/p), a saturation without a corner.
+    """Return GB/s of `threads`: between published thread counts, where there are any, by straight
+    lines, and beyond the last as there; else ((T b1)^-p + Bmax^-p)^(-1/p), which has no corner.
 
     Within 4 % where fitted to published curves, 1.4-9 % on other capacities and generations; the
     plain minimum of T b1 and Bmax is 10 % off at its corner.
     """
     p = bandwidth.sharpness
+    if bandwidth.points:
+        fewest, least = bandwidth.points[0]
+        if threads < fewest:
+            return least * threads / fewest
+        counts, values = zip(*bandwidth.points, strict=True)
+        return float(np.interp(threads, counts, values))
     linear = threads * bandwidth.one_thread_gb_per_s
     return saturated(linear, bandwidth.most_gb_per_s, p)
 
@@ -25,6 +35,25 @@ def saturated(demand_gb_per_s: float, most_gb_per_s: float, sharpness: float) ->
     # The larger of the two is taken out, so that no power overflows.
     low, high = sorted((demand_gb_per_s, most_gb_per_s))
     return float(low * (1 + (low / high) ** sharpness) ** (-1 / sharpness))
+
+
+def scaled_by(bandwidth: Bandwidth, share: float) -> Bandwidth:
+    """Return `bandwidth` where of every byte moved only `share` is asked for."""
+    return replace(
+        bandwidth,
+        one_thread_gb_per_s=bandwidth.one_thread_gb_per_s * share,
+        most_gb_per_s=bandwidth.most_gb_per_s * share,
+        points=tuple((threads, value * share) for threads, value in bandwidth.points),
+    )
+
+
+def held_below(bandwidth: Bandwidth, most_gb_per_s: float) -> Bandwidth:
+    """Return `bandwidth` of a part of the devices, which give so much at most."""
+    return replace(
+        bandwidth,
+        most_gb_per_s=most_gb_per_s,
+        points=tuple((threads, min(value, most_gb_per_s)) for threads, value in bandwidth.points),
+    )
 
 
 def amplified(access_bytes: int, granularity_bytes: int) -> float:

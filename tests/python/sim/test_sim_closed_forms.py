@@ -66,6 +66,7 @@ def test_a_published_curve_is_met_on_its_points() -> None:
         lambda: WriteQueue(100, 10.0),
         lambda: Interleave(2, 3000),
         lambda: Bandwidth(0.0, 1.0),
+        lambda: Bandwidth(1.0, 1.0, points=((4, 1.0), (2, 1.0))),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_name(make: object) -> None:

@@ -1,0 +1,55 @@
+"""Simulated memories give back the thread counts they were published with, declines included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nearfar.devices.library import load_device
+from nearfar.measure.model import HUGE_BYTES, ModelSubject
+from nearfar.measure.subject import Point
+
+REGION_BYTES = 256 << 20
+DEVICES = ("optane-100-1dimm", "optane-100-6dimm", "ddr4-2666-cascade-lake")
+
+
+def gb_per_s(subject: ModelSubject, kernel: str, threads: int, **more: object) -> float:
+    point = Point("bandwidth", kernel, HUGE_BYTES, REGION_BYTES, threads=threads)
+    return subject.sample(replace(point, **more)).value
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize("operation", ["read", "nt-store"])
+def test_every_published_thread_count_is_given_back(name: str, operation: str) -> None:
+    subject = ModelSubject(name, noise=0)
+    published = [
+        one
+        for one in load_device(name).bandwidth
+        if (one.operation, one.pattern) == (operation, "sequential") and one.threads
+    ]
+    assert len(published) >= 5
+    for one in published:
+        assert gb_per_s(subject, operation, one.threads) == pytest.approx(one.value_gb_per_s)
+
+
+def test_between_thread_counts_it_lies_between_and_beyond_it_stays() -> None:
+    subject = ModelSubject("optane-100-1dimm", noise=0)
+    assert 3.89 < gb_per_s(subject, "read", 20) < 4.73
+    assert gb_per_s(subject, "read", 48) == gb_per_s(subject, "read", 24)
+
+
+@pytest.mark.parametrize("kernel", ["nt-store-random", "mixed-nt", "copy-nt"])
+def test_too_many_threads_slow_other_writes_too(kernel: str) -> None:
+    subject = ModelSubject("optane-100-1dimm", noise=0)
+    few, many = (gb_per_s(subject, kernel, threads, access_bytes=256) for threads in (4, 24))
+    assert many < 0.6 * few
+
+
+def test_generators_draw_what_so_many_threads_get() -> None:
+    subject = ModelSubject("optane-100-1dimm", noise=0)
+    loaded = Point("loaded", "chase", HUGE_BYTES, REGION_BYTES, generator="mixed-nt",
+                   pause_ns=0.0, read_share=0.0)  # fmt: skip
+    sample = subject.sample(loaded)
+    drawn = sample.drawn_gb_per_s - 64 / sample.value
+    assert drawn == pytest.approx(gb_per_s(subject, "nt-store", 23), rel=0.03)
