@@ -21,7 +21,7 @@ from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import Limits, Rounds, run_rounds
 from nearfar.measure.samples import SampleStore, header, store_path
 from nearfar.measure.settings import Progress, Settings, no_progress
-from nearfar.measure.subject import Point
+from nearfar.measure.subject import Point, Sample
 from nearfar.measure.surfaces import SURFACES, Plan, Surface, all_surfaces
 
 if TYPE_CHECKING:
@@ -131,9 +131,13 @@ def _measure(
 
         watch = Watch(opened.cpus)
     began = time.monotonic()
-    for surface in surfaces.values():
+
+    def take(point: Point) -> Sample:
         progress("probing what the memory gives", 0.0)
-        plan = surface.scout(plan, subject.sample)
+        return subject.sample(point)
+
+    for surface in surfaces.values():
+        plan = surface.scout(plan, take)
     points = {name: surface.points(plan) for name, surface in surfaces.items()}
     wanted = list(dict.fromkeys(point for of_one in points.values() for point in of_one))
     if not wanted and parts == {"surfaces"}:
