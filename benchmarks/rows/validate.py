@@ -58,7 +58,7 @@ def rows() -> Iterator[Row]:
         command=COMMAND,
     )
     yield make_row(
-        f"{what}: skill", best.skill, "", bar=0.6, at_most=False,
+        f"{what}: skill", best.skill or 0.0, "", bar=0.6, at_most=False,
         peer="null: 0", command=COMMAND,
     )  # fmt: skip
     yield make_row(

@@ -48,7 +48,6 @@ uint64_t kernel_perform(uint64_t first, uint64_t count) {
 
 uint64_t kernel_expected(uint64_t first, uint64_t count) {
   uint64_t sum = 0;
-  for (uint64_t i = first; i < first + count; i++)
-    sum ^= work(kernel_mix(deck[i % n]) ^ (sum & 1));
+  for (uint64_t i = first; i < first + count; i++) sum ^= work(kernel_mix(deck[i % n]) ^ (sum & 1));
   return sum;
 }

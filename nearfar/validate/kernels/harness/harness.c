@@ -49,9 +49,7 @@ static void perform(uint64_t count) {
   check(kernel_perform(first, count), first, count);
 }
 
-static void warm_up(void) {
-  perform((uint64_t)(warm_up_accesses / kernel_accesses) + 1);
-}
+static void warm_up(void) { perform((uint64_t)(warm_up_accesses / kernel_accesses) + 1); }
 
 static void timed_run(void) {
   warm_up();

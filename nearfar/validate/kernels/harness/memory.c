@@ -74,8 +74,8 @@ static char* map_file(uint64_t bytes) {
     refuse("cannot make the file larger");
   const int ways[] = {MAP_SHARED_VALIDATE | MAP_SYNC, MAP_SHARED};
   for (int i = 0; i < 2; i++) {
-    char* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, ways[i], place.descriptor,
-                        (off_t)place.offset);
+    char* memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, ways[i], place.descriptor, (off_t)place.offset);
     if (memory != MAP_FAILED) {
       place.offset += bytes;
       memset(memory, 0, bytes);
