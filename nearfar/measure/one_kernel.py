@@ -142,11 +142,36 @@ def _kernel(name: str, choice: KernelChoice, *, simulated: bool) -> dict[str, An
         raise NearfarError(
             f"kernel {name!r} has no read share: leave --read-share out, or use --kernel mixed"
         )
+    _check_shape(kernel, choice)
     if choice.fence_every < 1:
         raise NearfarError(f"--fence-every must be at least 1, not {choice.fence_every}")
     if not simulated:
         _check_isa(name, choice.isa)
     return kernel
+
+
+IN_SEQUENCE = ("read", "write", "nt-store", "nt-load", "read-modify-write", "mixed", "mixed-nt")
+SIDE_BY_SIDE = ("copy", "triad", "stream-")
+"""Kernels that walk whole arrays line after line: no access, stride or window changes what they
+do (`in_sequence` of native/measure/orders.hpp)."""
+
+
+def _check_shape(kernel: dict[str, Any], choice: KernelChoice) -> None:
+    """Refuse what the kernel would go over its lines without."""
+    name, bare = kernel["name"], KernelChoice()
+    if choice.fence_every != bare.fence_every and kernel["fences"] == 0:
+        raise NearfarError(
+            f"kernel {name!r} has no fences: leave --fence-every out, or use --kernel persist-clwb"
+        )
+    options = ["window"] if name.endswith("-strided") else []
+    if name in IN_SEQUENCE or name.startswith(SIDE_BY_SIDE):
+        options = ["access", "stride", "window"]
+    given = [f"--{one}" for one in options if getattr(choice, one) != getattr(bare, one)]
+    if given:
+        raise NearfarError(
+            f"kernel {name!r} goes {'on by its stride' if len(options) == 1 else 'line after line'}"
+            f" and has no such shape: leave {' and '.join(given)} out, or use --kernel read-random"
+        )
 
 
 def _check_isa(name: str, isa: str) -> None:
