@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from nearfar.measure.subject import Point
 from nearfar.sim.loaded import LoadedLatency
 from nearfar.sim.parameters import LINE_BYTES, Bandwidth, DeviceModel
@@ -64,6 +66,8 @@ def gb_per_s(model: DeviceModel, point: Point, region_ns: float) -> float:
     else:
         kind = model.read if base in READS else model.nt_store if base in NT_STORES else model.write
         value = _of_kind(model, kind, point, _order(base, order))
+        if base in WRITES and not kind.points:
+            value *= _as_published(model, 0.0, "write")
     if base in NT_STORES or base == "copy-nt":
         return value
     # What caches serve is as much faster as its latency is shorter.
@@ -86,10 +90,49 @@ def _order(base: str, order: str) -> str:
 
 
 def _plane(model: DeviceModel, point: Point, share: float, how: str, order: str) -> float:
+    """Return GB/s of payload of which `share` is read; how far published mixtures of one order are
+    from reads and writes one after the other holds for all orders and thread counts."""
     writes = model.nt_store if how == "nt-store" else model.write
-    read = _of_kind(model, model.read, point, order)
-    write = _of_kind(model, writes, point, order)
-    return mixed(read, write, share)
+
+    def closed(point: Point) -> float:
+        read = _of_kind(model, model.read, point, order)
+        return mixed(read, _of_kind(model, writes, point, order), share)
+
+    plain, ratio = closed(point), _as_published(model, share, how)
+    at_most = max((threads for _, threads, _ in model.mixtures), default=0)
+    if 0 < at_most < point.threads and ratio > 1:
+        # What so many threads reached is not scaled up to more of them.
+        return min(plain * ratio, max(plain, closed(replace(point, threads=at_most)) * ratio))
+    return plain * ratio
+
+
+MANY_THREADS = 10**6
+"""With which a closed form gives all it has."""
+
+
+def _as_published(model: DeviceModel, share: float, how: str) -> float:
+    """Return published mixtures over the closed form's, between the nearest read shares; 1 where
+    none is published, and for nothing but reads or nothing but stores past the caches."""
+    writes = model.nt_store if how == "nt-store" else model.write
+    ratios = {0.0: 1.0, 1.0: 1.0}
+    for traffic, threads, published_gb_per_s in model.mixtures:
+        # Of ordinary stores, at least half of the traffic is reads: their lines'.
+        if how == "write" and traffic < 0.5:
+            continue
+        lines = traffic if how == "nt-store" else 2.0 - 1.0 / traffic
+        count = threads or MANY_THREADS
+        payload = mixed(by_threads(model.read, count), by_threads(writes, count), lines)
+        ratios[traffic] = published_gb_per_s / (payload * _lines_moved(lines, how))
+    if how == "write" and len(ratios) > 2:
+        # Below the least published share there is no other end to go to.
+        ratios[0.0] = ratios[min(traffic for traffic in ratios if traffic > 0)]
+    at = share if how == "nt-store" else 1.0 / (2.0 - share)
+    return float(np.interp(at, sorted(ratios), [ratios[one] for one in sorted(ratios)]))
+
+
+def _lines_moved(share: float, how: str) -> float:
+    """Return lines of traffic for each line touched: an ordinary store reads its line first."""
+    return 1.0 if how == "nt-store" else 2.0 - share
 
 
 def _of_kind(model: DeviceModel, kind: Bandwidth, point: Point, order: str) -> float:
@@ -129,7 +172,9 @@ def load_of_generators(model: DeviceModel, point: Point, idle_ns: float) -> tupl
     one = gb_per_s(model, alone, model.media_ns)
     # As published for so many threads, where it was; else a memory's most, which few may not reach.
     known = bool(model.read.points or model.nt_store.points or model.write.points)
-    most = gb_per_s(model, replace(alone, threads=generators if known else 10**6), model.media_ns)
+    most = gb_per_s(
+        model, replace(alone, threads=generators if known else MANY_THREADS), model.media_ns
+    )
     demand = generators * GENERATOR_BYTES / (point.pause_ns + GENERATOR_BYTES / one)
     share, per_payload = _traffic_of(point)
     most = min(most, _end_of_curve(model, share) / per_payload)
@@ -172,4 +217,4 @@ def _traffic_of(point: Point) -> tuple[float, float]:
         share, how = (0.5 if point.read_share is None else point.read_share), MIXED[base]
     elif base in SHARES:
         share, how = SHARES[base]
-    return (share, 1.0) if how == "nt-store" else (1.0 / (2.0 - share), 2.0 - share)
+    return share if how == "nt-store" else 1.0 / (2.0 - share), _lines_moved(share, how)

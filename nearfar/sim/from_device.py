@@ -93,6 +93,7 @@ def from_device(device: DeviceProfile) -> DeviceModel:
             for curve in device.loaded_latency
             if curve.instruction == "load"
         ),
+        mixtures=_mixtures(device),
         threads=max([16, *(figure.threads or 0 for figure in device.bandwidth)]),
     )
     model = fit_reads(model, reads)
@@ -287,6 +288,19 @@ def _by_threads(figures: Sequence[BandwidthFigure]) -> tuple[tuple[int, float], 
         if figure.threads is not None and not figure.stride_bytes:
             best[figure.threads] = max(best.get(figure.threads, 0.0), figure.value_gb_per_s)
     return tuple(sorted(best.items())) if len(best) > 1 else ()
+
+
+def _mixtures(device: DeviceProfile) -> tuple[tuple[float, int, float], ...]:
+    """Return mixed traffic as published, and where only a loaded-latency curve is, its end."""
+    found = {
+        curve.read_share: (0, max(bandwidth for bandwidth, _ns in curve.points))
+        for curve in device.loaded_latency
+        if curve.instruction == "load" and 0 < curve.read_share < 1
+    }
+    for figure in device.bandwidth:
+        if figure.operation == "mixed" and figure.read_share and figure.pattern == "sequential":
+            found[figure.read_share] = (figure.threads or 0, figure.value_gb_per_s)
+    return tuple((share, threads, value) for share, (threads, value) in sorted(found.items()))
 
 
 def _interleave(device: DeviceProfile) -> Interleave | None:

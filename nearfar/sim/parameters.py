@@ -200,6 +200,9 @@ class DeviceModel:
     tlb: Tlb = field(default_factory=Tlb)
     loaded: tuple[tuple[float, tuple[tuple[float, float], ...]], ...] = ()
     """Loaded latency as published: (read share, ((GB/s, ns), ...)); none: the closed form."""
+    mixtures: tuple[tuple[float, int, float], ...] = ()
+    """Mixed traffic as published: reads over all traffic, threads (0: of so many as it takes), GB/s
+    of traffic; none: the times of reads and writes, one after the other."""
     threads: int = 16
     largest_bytes: int = 1 << 30
 

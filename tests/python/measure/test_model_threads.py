@@ -9,6 +9,7 @@ import pytest
 from nearfar.devices.library import load_device
 from nearfar.measure.model import HUGE_BYTES, ModelSubject
 from nearfar.measure.subject import Point
+from nearfar.measure.surfaces._shares import mixture, traffic_per_payload
 
 REGION_BYTES = 256 << 20
 DEVICES = ("optane-100-1dimm", "optane-100-6dimm", "ddr4-2666-cascade-lake")
@@ -53,3 +54,30 @@ def test_generators_draw_what_so_many_threads_get() -> None:
     sample = subject.sample(loaded)
     drawn = sample.drawn_gb_per_s - 64 / sample.value
     assert drawn == pytest.approx(gb_per_s(subject, "nt-store", 23), rel=0.03)
+
+
+@pytest.mark.parametrize("name", ["ddr4-2666-local", "ddr4-2666-cascade-lake", "cxl-e3s-x8"])
+def test_published_mixtures_are_given_back_as_traffic(name: str) -> None:
+    subject = ModelSubject(name, noise=0)
+    published = [one for one in load_device(name).bandwidth if one.operation == "mixed"]
+    assert len(published) >= 2
+    for one in published:
+        made = mixture(one.read_share)
+        threads = one.threads or 10**6
+        payload = gb_per_s(subject, made.kernel, threads, read_share=made.line_share)
+        traffic = payload * traffic_per_payload(made.kernel, made.line_share)
+        assert traffic == pytest.approx(one.value_gb_per_s, rel=0.01)
+
+
+def test_ordinary_stores_take_no_more_traffic_than_published() -> None:
+    subject = ModelSubject("ddr4-2666-local", noise=0)
+    assert 2 * gb_per_s(subject, "write", 10**6) == pytest.approx(103.33, rel=0.01)
+
+
+def test_more_threads_than_published_scale_no_mixture_up() -> None:
+    subject = ModelSubject("ddr4-2666-cascade-lake", noise=0)
+    few, many = (
+        gb_per_s(subject, "mixed", threads, read_share=0.0, access_bytes=64) for threads in (16, 24)
+    )
+    assert few <= many <= 1.01 * few
+    assert gb_per_s(subject, "write", 24) == pytest.approx(35.56), "as published, stored and clwb"
