@@ -1,0 +1,53 @@
+"""Surfaces measured with noise, in rounds, against what their devices were published with: 3 %."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nearfar.devices import curves
+from nearfar.devices.library import load_device
+from nearfar.documents import DeviceProfile
+from nearfar.measure import measure as measuring
+from nearfar.measure.settings import Settings
+from nearfar.measure.spec import parse_spec
+
+WITHIN = 0.03
+
+
+def measured(name: str, *only: str, quick: bool = True) -> DeviceProfile:
+    spec = parse_spec(f"model:{name}")
+    return measuring.measure(Settings(spec=spec, quick=quick, repetitions=9, only=only))
+
+
+@pytest.mark.parametrize("name", ["optane-100-1dimm", "optane-100-6dimm", "ddr4-2666-cascade-lake"])
+def test_idle_latency_and_bandwidth_of_every_thread_count(name: str) -> None:
+    device, library = measured(name, "idle", "bandwidth", quick=False), load_device(name)
+    assert curves.idle_read_latency_ns(device).value_ns == pytest.approx(
+        curves.idle_read_latency_ns(library).value_ns, rel=WITHIN
+    )
+    published = {
+        (one.operation, one.threads): one.value_gb_per_s
+        for one in library.bandwidth
+        if one.pattern == "sequential" and one.operation in ("read", "nt-store")
+    }
+    compared = [
+        (one.value_gb_per_s, published[one.operation, one.threads])
+        for one in device.bandwidth
+        if one.pattern == "sequential" and (one.operation, one.threads) in published
+    ]
+    assert len(compared) >= 8
+    for found, known in compared:
+        assert found == pytest.approx(known, rel=WITHIN)
+
+
+def test_loaded_latency_lies_on_the_published_curves() -> None:
+    library = load_device("ddr4-2666-local")
+    (reads,) = (
+        one for one in measured(library.name, "loaded").loaded_latency if one.read_share == 1
+    )
+    known = sorted(next(one for one in library.loaded_latency if one.read_share == 1).points)
+    assert len(reads.points) >= 5
+    for drawn, ns in reads.points:
+        expected = float(np.interp(drawn, *zip(*known, strict=True)))
+        assert ns == pytest.approx(expected, rel=WITHIN)
