@@ -1,8 +1,8 @@
 // The one place that turns a kernel's time into ns per access or GB/s.
 //
 // What is timed runs in the calling thread, pinned meanwhile; threads beside it are started, pinned
-// and joined inside each call. Calls are short: whoever calls can stop between two calls and nothing
-// goes on running.
+// and joined inside each call. Calls are short: whoever calls can stop between two calls and
+// nothing goes on running.
 #pragma once
 
 #include <cstdint>

@@ -188,3 +188,38 @@ TEST_CASE("a line passes between two cores, modified and clean") {
   CHECK(result.modified.count > 0);
   CHECK(result.clean.count >= 0);
 }
+
+TEST_CASE("whoever asked for a timing may run where it could before") {
+  cpu_set_t before;
+  cpu_set_t after;
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  Memory memory = memory_of(64_KiB);
+  time_alone(worker_of("chase", memory), 100, {100}, {0}, {});
+  together(std::vector{worker_of("read", memory)}, {1e5}, {1e4});
+  CHECK_THROWS(time_alone({.cpu = no_such_cpu, .kernel = &kernel("chase"), .memory = &memory}, 1,
+                          {1}, {0}, {}));
+  REQUIRE(sched_getaffinity(0, sizeof after, &after) == 0);
+  CHECK(CPU_EQUAL(&before, &after));
+}
+
+TEST_CASE("a warm-up in passes ends once one is no faster, and never later than told") {
+  Memory memory = memory_of(64_KiB);
+  const Worker worker = worker_of("chase", memory);
+  // A chase in the first caches is as fast from the second pass on, give or take a neighbour.
+  time_alone(worker, 1000, {.iterations = 1'000'000, .pass = 10'000}, {0}, {});
+  const std::uint64_t position = memory.linked(64_KiB, {}, Links::random)->position;
+  CHECK(position >= 2 * 10'000 + 1000);
+  CHECK(position <= 1'001'000);
+}
+
+TEST_CASE("switches are counted, and what they take is not timed") {
+  Memory memory = memory_of(16_KiB);
+  const Worker worker = worker_of("chase", memory);
+  const std::vector<Worker> same_core{{.cpu = worker.cpu}};
+  // 60 ms of its own: a scheduler's slices are some milliseconds.
+  const Timing timing = time_alone(worker, 1000, {10'000}, {60e6}, same_core);
+  CHECK(timing.switches > 0);
+  // Half of the time and more was the other's.
+  const double all = timing.per_iteration.count * static_cast<double>(timing.iterations);
+  CHECK(all < 0.9 * timing.in_loops.count);
+}

@@ -151,8 +151,7 @@ TEST_CASE("a periodic stall does not reach what a cache serves") {
   p.refresh = {{10'000}, {500}};
   Memory memory(p);
   const Pattern pattern{.region = {2048}, .access = cache_line, .stride = cache_line};
-  const Ran ran =
-      run(memory, pattern, {.warm_up = 64, .accesses = 100'000}, Isa::scalar);
+  const Ran ran = run(memory, pattern, {.warm_up = 64, .accesses = 100'000}, Isa::scalar);
   CHECK(ran.refresh_stalls == 0);
   CHECK(ran.elapsed.count == doctest::Approx(100'000 * 2));
   // Nor does one that came while the cache served stall the access to the device after it.
