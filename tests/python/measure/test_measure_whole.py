@@ -54,9 +54,9 @@ def test_it_is_a_valid_device_with_every_part(measured: measuring.Measured, tmp_
 def test_figures_are_the_truth_within_noise(measured: measuring.Measured) -> None:
     truth = ModelSubject("optane-100-6dimm").truth()
     device = measured.device
-    assert curves.idle_read_latency_ns(device).value_ns == pytest.approx(truth.idle_ns, rel=0.05)
+    assert curves.idle_read_latency_ns(device).value_ns == pytest.approx(truth.idle_ns, rel=0.03)
     assert curves.bandwidth(device, "read").value_gb_per_s == pytest.approx(
-        truth.read_gb_per_s, rel=0.15
+        truth.read_gb_per_s, rel=0.03
     )
     assert curves.chains(device)[0].chains == 1
 
