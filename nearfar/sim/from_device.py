@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nearfar.base.errors import NearfarError
+from nearfar.devices.curves import idle_read_latency_ns
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure, BufferFigure, LatencyFigure
 from nearfar.sim.memory import make_memory
@@ -70,6 +71,9 @@ def from_device(device: DeviceProfile) -> DeviceModel:
         raise NearfarError(
             f"device {device.name!r} has no random read latency, which a simulation starts from"
         )
+    if device.measured is not None:
+        # By regions, smallest first: the medium's is that of the largest.
+        idle[0] = idle_read_latency_ns(device).value_ns
     levels = [_level(buffer, idle[0]) for buffer in device.buffers if _usable(buffer)]
     levels.sort(key=lambda level: level.capacity_bytes)
     caches = tuple(level for level in levels if _is_cache(level))
@@ -107,6 +111,9 @@ def fit_reads(model: DeviceModel, plateaus: Sequence[Plateau]) -> DeviceModel:
     squared. With fewer plateaus than constants the model stays as it is.
     """
     if len({plateau.region_bytes for plateau in plateaus}) <= len(model.levels):
+        return model
+    if not model.levels and len(plateaus) > 1:
+        # Caches that nobody found are in them; their mean is nobody's latency.
         return model
     shares = np.array([read_shares(model, plateau.region_bytes) for plateau in plateaus])
     fitted = _least_squares(shares, plateaus)
@@ -196,13 +203,21 @@ def _with_writes(model: DeviceModel, device: DeviceProfile) -> DeviceModel:
 
 
 def _plateaus(figures: Sequence[LatencyFigure], operation: str) -> list[Plateau]:
-    return [
-        Plateau(figure.region_bytes, figure.value_ns)
+    """Return one plateau a region, on the largest pages: the simulator takes those as free."""
+    fitting = [
+        figure
         for figure in figures
         if figure.operation == operation
         and figure.pattern == "random"
         and figure.region_bytes is not None
+        and not figure.stride_bytes
     ]
+    pages = max((figure.page_bytes or 0 for figure in fitting), default=0)
+    of_region: dict[int, float] = {}
+    for figure in fitting:
+        if (figure.page_bytes or 0) == pages and figure.region_bytes is not None:
+            of_region.setdefault(figure.region_bytes, figure.value_ns)
+    return [Plateau(region, ns) for region, ns in of_region.items()]
 
 
 def _latency(device: DeviceProfile, operation: str) -> float | None:

@@ -9,8 +9,10 @@ from nearfar.devices import curves
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile
 from nearfar.measure import measure as measuring
+from nearfar.measure.model import HUGE_BYTES, ModelSubject
 from nearfar.measure.settings import Settings
 from nearfar.measure.spec import parse_spec
+from nearfar.measure.subject import Point
 
 WITHIN = 0.03
 
@@ -39,6 +41,16 @@ def test_idle_latency_and_bandwidth_of_every_thread_count(name: str) -> None:
     assert len(compared) >= 8
     for found, known in compared:
         assert found == pytest.approx(known, rel=WITHIN)
+
+
+def test_a_measured_profile_simulates_what_it_says() -> None:
+    first = measured("optane-100-1dimm", "idle", "bandwidth")
+    again = ModelSubject(first, noise=0)
+    idle_ns = curves.idle_read_latency_ns(first).value_ns
+    assert again.model.media_ns == pytest.approx(idle_ns, rel=WITHIN)
+    largest = again.facts().largest_bytes
+    chase = again.sample(Point("latency", "chase", HUGE_BYTES, largest))
+    assert chase.value == pytest.approx(idle_ns, rel=WITHIN)
 
 
 def test_loaded_latency_lies_on_the_published_curves() -> None:
