@@ -112,12 +112,13 @@ def whole(settings: Settings, output: Path | None, wanted: Wanted) -> None:
     with show.progress(wanted.quiet, most_s=seconds_given(settings)) as progress:
         measured = run(settings, progress)
         progress("writing", 1.0)
-        if wanted.plot is not None:
-            draw(measured, wanted.plot)
+        # What took minutes is safe before anything is drawn of it.
         if samples is not None:
             measured.write_samples(samples)
         if output is not None:
             save(measured.device, output)
+        if wanted.plot is not None:
+            draw(measured, wanted.plot)
         measured.discard_store()
     if wanted.json:
         sys.stdout.write(to_json(measured.device).decode())

@@ -287,8 +287,10 @@ class MeasuredContext(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     drift: list[Drift] = []
     """Against earlier runs on the same memory and machine."""
     ended: str = ""
-    """Why repetitions ended: "narrow", "time", "repetitions", "interrupted", or "nothing to repeat":
-    no surface was measured, and there is no noise floor."""
+    """Why repetitions ended: "narrow", "time", "repetitions", "interrupted".
+
+    Or "nothing to repeat": no surface was measured, and there is no noise floor.
+    """
     samples_file: str = ""
     """Parquet file of all samples, beside the profile; empty: not kept."""
     warnings: list[str] = []
