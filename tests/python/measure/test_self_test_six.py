@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from nearfar.measure.self_test import Verdict, self_test, shares, table
+from nearfar.measure.infer import Findings
+from nearfar.measure.self_test import Verdict, judge, open_device, self_test, shares, table
 
 BUDGET_S = 25.0
 """CPU seconds a device; most need far less."""
@@ -17,6 +20,40 @@ with caches, buffers and stalls (development seeds)."""
 @pytest.fixture(scope="module", params=DEVICES)
 def verdicts(request):
     return self_test([request.param], budget=BUDGET_S)
+
+
+MUST_BE_SEEN = {
+    "optane-100-1dimm": {
+        "capacity of read-modify-write buffer",
+        "block of read-modify-write buffer",
+        "latency of read-modify-write buffer",
+        "capacity of address indirection table",
+        "latency of address indirection table",
+        "write queue",
+        "wear period",
+        "wear length",
+        "wear block",
+    },
+    "optane-100-6dimm": {"interleave", "wear period", "wear length"},
+    "synthetic-dram--1": {"capacity of L1", "latency of L1"},
+}
+"""What these devices show plainly: "not seen" is no answer there."""
+
+
+def unseen(verdicts: Sequence[Verdict]) -> set[str]:
+    """Return what must be seen of these devices and was not, or not rightly."""
+    must = set().union(*(MUST_BE_SEEN.get(one.device, set()) for one in verdicts))
+    return must - {one.quantity for one in verdicts if one.judged == "right"}
+
+
+def test_what_must_be_seen_is_seen(verdicts):
+    assert not unseen(verdicts), table(verdicts)
+
+
+@pytest.mark.parametrize("device", ["optane-100-1dimm", "optane-100-6dimm", -1])
+def test_an_inference_that_sees_nothing_does_not_pass(device):
+    name, subject = open_device(device)
+    assert unseen(judge(name, subject, Findings())) == MUST_BE_SEEN[name]
 
 
 def test_nothing_is_invented(verdicts):
