@@ -168,12 +168,9 @@ def _waiting(model: DeviceModel) -> float:
 
 
 def _latency(name: str, what: str, true_ns: float, found: BufferFigure) -> Verdict:
-    assert found.latency_ns is not None
-    right = abs(found.latency_ns / true_ns - 1) <= LATENCY_WITHIN
-    return Verdict(
-        name, f"latency of {what}", f"{true_ns:.1f} ns", f"{found.latency_ns:.1f} ns", "",
-        "right" if right else "wrong",
-    )  # fmt: skip
+    shown = "" if found.latency_ns is None else f"{found.latency_ns:.1f} ns"
+    judged = _near(found.latency_ns, true_ns, LATENCY_WITHIN)
+    return Verdict(name, f"latency of {what}", f"{true_ns:.1f} ns", shown, "", judged)
 
 
 def _inner(name: str, level: Level, found: BufferFigure, why: dict[str, str]) -> Iterable[Verdict]:

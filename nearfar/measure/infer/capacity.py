@@ -54,6 +54,9 @@ SERVED = (0.7, 0.96)
 """Regions from this to that share of a capacity are served by it, if the level before it is
 overflowed wholly."""
 
+MAY_BE_HIDDEN = 0.03
+"""Of a latency: what figures are held to."""
+
 OVERFLOWED = ((4.0, 1.6), (1.4, 6.0), (0.0, 16.0))
 """(sharpness at least, times its capacity from which a level serves less than a tenth)."""
 
@@ -79,6 +82,9 @@ class Capacity:
     high_bytes: int
     confidence: float
     served_ns: float
+    is_plateau: bool
+    """Whether `served_ns` is measured, or hardly depends on the form of the knee before; else it is
+    good enough to plan by, and not to be told."""
     step_ns: float
     tested: float
     """Largest ratio of neighbouring tested sizes around it."""
@@ -174,20 +180,29 @@ def _move(curve: Curve, latency: NDArray[np.float64], fit: Fit, index: int) -> F
     return moved if len(moved.levels) == len(fit.levels) else fit
 
 
-def _served(curve: Curve, index: int) -> float:
-    """Return the latency of what level `index` serves: measured in it, or else what is fitted."""
+def _served(curve: Curve, index: int) -> tuple[float, bool]:
+    """Return the latency of what level `index` serves, and whether that is known.
+
+    Measured in it, or else what is fitted; which is known only if what the level before may still
+    serve there, with the softest knee there is, does not count.
+    """
+    hidden_ns = 0.0
     level = curve.fit.levels[index]
     low, high = (share * level.capacity_bytes for share in SERVED)
     if index > 0:
         before = curve.fit.levels[index - 1]
         times = next(times for power, times in OVERFLOWED if before.power >= power)
         low = max(low, before.capacity_bytes * times)
+        hidden_ns = before.step_ns * min(before.capacity_bytes / high, 1.0)
     inside = [
         values
         for region, values in zip(curve.regions, curve.samples, strict=True)
         if low <= region <= high
     ]
-    return float(np.median(np.concatenate(inside))) if inside else curve.fit.served_ns(index)
+    if inside:
+        return float(np.median(np.concatenate(inside))), True
+    fitted = curve.fit.served_ns(index)
+    return fitted, hidden_ns <= MAY_BE_HIDDEN * fitted
 
 
 def _capacity(curve: Curve, index: int) -> Capacity:
@@ -206,12 +221,14 @@ def _capacity(curve: Curve, index: int) -> Capacity:
     same = [1 / step <= one / value <= step for one in found]
     low, high = (float(end) for end in np.percentile(found, INTERVAL))
     below, above = neighbours(curve.regions, level.capacity_bytes)
+    served_ns, is_plateau = _served(curve, index)
     return Capacity(
         value_bytes=value,
         low_bytes=min(round(low), below),
         high_bytes=max(round(high), above),
         confidence=float(np.mean(same)),
-        served_ns=_served(curve, index),
+        served_ns=served_ns,
+        is_plateau=is_plateau,
         step_ns=level.step_ns,
         tested=step,
     )

@@ -107,7 +107,7 @@ def _figure(one: Capacity, name: str) -> BufferFigure:
         capacity_bytes=one.value_bytes,
         capacity_low_bytes=one.low_bytes,
         capacity_high_bytes=one.high_bytes,
-        latency_ns=one.served_ns,
+        latency_ns=one.served_ns if one.is_plateau else None,
         confidence=one.confidence,
         evidence=EVIDENCE,
         **HAD,

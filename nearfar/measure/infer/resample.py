@@ -21,6 +21,9 @@ MAD_TO_SIGMA = 1.4826
 MEDIAN_COST = 1.2533
 """Standard error of a median over that of a mean, of a normal distribution: sqrt(pi / 2)."""
 
+FAR_LARGER = 3.0
+"""Of six samples of equal noise, hardly a point scatters so much more than the others."""
+
 LEAST_NOISE = 0.002
 """Relative; equal samples of a coarse timer do not mean that there is no noise."""
 
@@ -60,14 +63,15 @@ def median_noise(samples: Sequence[NDArray[np.float64]]) -> float:
 
 
 def point_noise(samples: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the relative standard error of each point's median: pooled, or its own if larger.
+    """Return the relative standard error of each point's median: pooled, or its own if far larger.
 
     On real memory points differ: what the first caches serve keeps within a fraction of a per cent,
     what neighbours on a shared machine have a part in scatters by tens. Pooled alone, such points
     would look like levels.
     """
-    own = [median_noise([values]) for values in samples]
-    return np.maximum(median_noise(samples), own)
+    pooled = median_noise(samples)
+    own = np.array([median_noise([values]) for values in samples])
+    return np.where(own > FAR_LARGER * pooled, own, pooled)
 
 
 def agreement(

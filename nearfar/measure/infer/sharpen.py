@@ -55,7 +55,7 @@ def sharpen(probe: Probe, buffer: Buffer, block_bytes: int) -> Buffer:
         capacity_bytes=seen.value_bytes,
         capacity_low_bytes=seen.low_bytes,
         capacity_high_bytes=seen.high_bytes,
-        latency_ns=before.served_ns if probe.facts.llc_bytes else seen.served_ns,
+        latency_ns=buffer.figure.latency_ns if probe.facts.llc_bytes else seen.served_ns,
         confidence=seen.confidence,
     )
     # What lies beyond is all missed only far away: the wide curve knows the step better.
@@ -65,6 +65,7 @@ def sharpen(probe: Probe, buffer: Buffer, block_bytes: int) -> Buffer:
         seen.high_bytes,
         seen.confidence,
         before.served_ns if probe.facts.llc_bytes else seen.served_ns,
+        before.is_plateau,
         before.step_ns,
         seen.tested,
     )

@@ -143,7 +143,7 @@ def _figure(one: Capacity, name: str) -> BufferFigure:
         capacity_low_bytes=one.low_bytes,
         capacity_high_bytes=one.high_bytes,
         operation="nt-store",
-        latency_ns=one.served_ns,
+        latency_ns=one.served_ns if one.is_plateau else None,
         confidence=one.confidence,
         evidence=EVIDENCE,
         **HAD,
