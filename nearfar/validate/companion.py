@@ -15,7 +15,6 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.measure.sampler import LOAD_KERNELS
-from nearfar.validate.child import prepare_child
 from nearfar.validate.place import Place
 
 
@@ -30,8 +29,8 @@ class Companion:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=prepare_child({cpu}),  # noqa: PLW1509 (no thread is running)
         )
+        os.sched_setaffinity(self._process.pid, {cpu})
         assert self._process.stdout is not None
         if says_ready and self._process.stdout.readline() != "ready\n":
             _, said = self._process.communicate()

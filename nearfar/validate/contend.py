@@ -4,7 +4,12 @@ BYTES SPEC`` runs a kernel of `nearfar measure` over its own memory until it is 
 
 from __future__ import annotations
 
+import ctypes
+import signal
 import sys
+
+_PDEATHSIG = 1
+"""PR_SET_PDEATHSIG of linux/prctl.h: killed when our parent ends, stopped or not."""
 
 GROW_NS = 3e6
 """At the beginning of a slice: looks at the clock become rare, as beside a device curve."""
@@ -20,6 +25,7 @@ def main(arguments: list[str]) -> None:
     from nearfar.measure.spec import parse_spec
     from nearfar.measure.topology import detect
 
+    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     cpu, kernel, size_bytes, text = arguments
     spec = parse_spec(text)
     memory = source_of(spec, detect())(int(size_bytes), spec.pages or "4k")

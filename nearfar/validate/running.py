@@ -6,7 +6,6 @@ import os
 import subprocess
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.validate.child import prepare_child
 from nearfar.validate.interleave import Timed
 from nearfar.validate.kernel import Kernel
 from nearfar.validate.place import Place
@@ -25,7 +24,6 @@ class Running:
             text=True,
             start_new_session=True,
             env={**os.environ, "NEARFAR_VALIDATE_MEMORY": place.words()},
-            preexec_fn=prepare_child(small_pages=place.small_pages),  # noqa: PLW1509
         )
 
     def ready(self) -> float:

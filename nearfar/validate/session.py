@@ -93,13 +93,12 @@ def run(wanted: Wanted, machine: topology.Topology, keep: Keep, progress: Progre
         folder = Path(name)
         programs = _programs(wanted, folder)
         kernels = build(wanted.kernels, folder, lambda share: clock.step("building kernels", share))
+        launcher = next(iter(kernels.values())).plain
         clock.next()
         clock.step("taking both memories", 0.0)
         near = Curves.open(wanted.near.spec, wanted.region_bytes)
         far = Curves.open(wanted.far.spec, wanted.region_bytes)
-        beside = stack.enter_context(
-            _companions(wanted, machine, next(iter(kernels.values())), far)
-        )
+        beside = stack.enter_context(_companions(wanted, machine, launcher, far))
         far.beside = beside.contender
         for number in range(FIRST_CURVES):
             near.sample_round()
@@ -121,7 +120,7 @@ def run(wanted: Wanted, machine: topology.Topology, keep: Keep, progress: Progre
             tell=lambda share: clock.step("profiling kernels", share),
         )
         clock.next()
-        loop = _Loop(wanted, machine, found, beside, clock)
+        loop = _Loop(wanted, machine, found, beside, clock, launcher)
         try:
             for kernel in kernels.values():
                 keep(found.session, loop.kernel(kernel, made[kernel.name]))
@@ -158,7 +157,7 @@ class _Companions:
 
 @contextlib.contextmanager
 def _companions(
-    wanted: Wanted, machine: topology.Topology, kernel: Kernel, far: Curves
+    wanted: Wanted, machine: topology.Topology, launcher: Path, far: Curves
 ) -> Iterator[_Companions]:
     """Yield what runs on another core beside near and beside far data."""
     if len(machine.cpus) < 2:
@@ -166,7 +165,7 @@ def _companions(
         return
     cpu = machine.cpus[-1]
     with contextlib.ExitStack() as stack:
-        spinner = spinning(kernel.plain, cpu)
+        spinner = spinning(launcher, cpu)
         stack.callback(spinner.end)
         contender = None
         if wanted.far.spec.load != "none":
@@ -182,6 +181,7 @@ class _Loop:
     found: Found
     beside: _Companions
     clock: _Clock
+    launcher: Path
 
     def kernel(self, kernel: Kernel, workload: WorkloadProfile) -> KernelResult:
         """Time one kernel in both memories and predict it."""
@@ -217,7 +217,7 @@ class _Loop:
 
         def timed(index: int, place: Place, companion: Companion | None) -> Timed:
             with at_work(companion):
-                done = whole_program.run(program, place, cpu)
+                done = whole_program.run(program, place, cpu, self.launcher)
             shares[index] = max(shares[index], done.huge_share)
             return Timed(done.ns)
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.profile.compiler import twin
 from nearfar.profile.program import find_executable
-from nearfar.validate.child import can_bind, prepare_child
 from nearfar.validate.place import Place
 
 HUGE_BY_MALLOC = "glibc.malloc.hugetlb=1"
@@ -54,11 +53,6 @@ def check_placeable(place: Place) -> None:
             "make the memory a NUMA node (daxctl reconfigure-device --mode=system-ram)",
             ExitCode.MACHINE_LACKS,
         )
-    if place.node is not None and not can_bind():
-        raise NearfarError(
-            f"programs cannot be bound to a node on {os.uname().machine}",
-            ExitCode.MACHINE_LACKS,
-        )
 
 
 def prepare(command: Sequence[str], folder: Path) -> Program:
@@ -72,21 +66,25 @@ def prepare(command: Sequence[str], folder: Path) -> Program:
     return Program(command, executable, dict(os.environ))
 
 
-def run(program: Program, place: Place, cpu: int) -> ProgramRun:
-    """Run it to its end in `place` on `cpu`; what it prints is thrown away."""
+def run(program: Program, place: Place, cpu: int, launcher: Path) -> ProgramRun:
+    """Run it to its end in `place` on `cpu`; what it prints is thrown away.
+
+    `launcher` is any kernel, plain: it places itself and becomes the program.
+    """
     environment = dict(program.environment)
     if not place.small_pages:
         before = environment.get("GLIBC_TUNABLES")
         environment["GLIBC_TUNABLES"] = f"{before}:{HUGE_BY_MALLOC}" if before else HUGE_BY_MALLOC
     started = subprocess.Popen(
-        program.command,
-        executable=program.plain,
+        [
+            *(str(launcher), "place", str(cpu), "4k" if place.small_pages else "thp"),
+            *(str(-1 if place.node is None else place.node), str(program.plain), *program.command),
+        ],
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=prepare_child({cpu}, small_pages=place.small_pages, node=place.node),  # noqa: PLW1509
     )
     huge_share = 0.0
     most_kib = 0

@@ -4,16 +4,28 @@
  *                           line it reads and answers "ns NS SWITCHES" (CPU time of one run, and
  *                           how often others had the core meanwhile); ends with its input.
  *   KERNEL spin             keeps its core awake until it is killed; touches no memory.
+ *   KERNEL place CPU PAGES NODE FILE WORDS...
+ *                           becomes the program FILE on that CPU, without transparent huge pages if
+ *                           PAGES is 4k, bound to that NODE unless it is -1.
  *   KERNEL BYTES once RUNS  for nearfar profile: warm-up, then RUNS runs as the phase "kernel".
  *
- * Exit code 1: a result was wrong.
+ * It dies with its parent. Exit code 1: a result was wrong.
+ *
+ * What a child needs is done here and not by the parent after a fork: a fork leaves all of the
+ * parent's memory to be copied on write, and its next bandwidths would be those of page faults.
  */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kernel.h"
 #include "nearfar/mark.h"
@@ -95,7 +107,33 @@ static void spin(void) {
   }
 }
 
+static int place_failed(const char* what) {
+  fprintf(stderr, "%s: %s\n", what, strerror(errno));
+  return 3;
+}
+
+/* Words: place CPU PAGES NODE FILE WORDS... */
+static int place(char** words) {
+  enum { most_nodes = 1024, bind_policy = 2 /* MPOL_BIND of linux/mempolicy.h */ };
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(strtoul(words[1], NULL, 10), &cpus);
+  if (sched_setaffinity(0, sizeof cpus, &cpus) != 0) return place_failed("cannot choose the CPU");
+  if (strcmp(words[2], "4k") == 0) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+  const long node = strtol(words[3], NULL, 10);
+  if (node >= 0 && node < most_nodes) {
+    unsigned long mask[most_nodes / 64] = {0};
+    mask[node / 64] = 1ul << (node % 64);
+    if (syscall(SYS_set_mempolicy, bind_policy, mask, (unsigned long)most_nodes) != 0)
+      return place_failed("cannot bind memory to the node");
+  }
+  execv(words[4], words + 5);
+  return place_failed(words[4]);
+}
+
 int main(int count, char** words) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (count > 6 && strcmp(words[1], "place") == 0) return place(words + 1);
   if (count == 2 && strcmp(words[1], "spin") == 0) spin();
   const uint64_t bytes = count > 1 ? strtoull(words[1], NULL, 10) : 0;
   const uint64_t runs = count == 4 ? strtoull(words[3], NULL, 10) : 0;
