@@ -24,13 +24,8 @@ from nearfar.predict.traffic import (
 INDEPENDENT_PRIOR = 11.0
 """Misses in flight in a gather: measured on real cores 11, not the 28 a simulation gives."""
 
-SHARPNESS = 3.0
-"""How suddenly bandwidth takes over from latency: exponent p of (a^p + b^p)^(1/p). Chosen on the
-read-write probes of the cycle-level core, which are no test kernels; 2 and 4 fit them worse."""
-
-HIDING = 3.0
-"""How well a prefetched stream hides behind the rest: exponent p of (a^p + b^p)^(1/p). A matter of
-smoothness, as SHARPNESS: 2 to 8 change the cycle-level core's mean error by 0.1 %."""
+TINY = float(np.finfo(float).tiny)
+"""Keeps quotients of nothing finite."""
 
 FAR_ABOVE = 1e6
 """Bandwidth over waiting time beyond which waiting does not matter; keeps powers finite."""
@@ -176,16 +171,26 @@ def core_time_ns(
     waiting = np.maximum(_longer(other_ns + loads, stream), buffers)
     # The chains curve already holds the bandwidth bound of its own reads: only what comes on top
     # (stores, write-backs) slows it further.
-    per_waiting = 1.0 / np.maximum(waiting, np.finfo(float).tiny)
-    b = np.minimum(all_lines * per_waiting, FAR_ABOVE) ** SHARPNESS
-    r = np.minimum(reads * per_waiting, FAR_ABOVE) ** SHARPNESS
-    rise = ((1.0 + b) / (1.0 + r)) ** (1.0 / SHARPNESS)
+    per_waiting = 1.0 / np.maximum(waiting, TINY)
+    b = _cubed(np.minimum(all_lines * per_waiting, FAR_ABOVE))
+    r = _cubed(np.minimum(reads * per_waiting, FAR_ABOVE))
+    rise = np.cbrt((1.0 + b) / (1.0 + r))
     return np.asarray(np.maximum(all_lines, waiting * rise))
 
 
 def _longer(one: Array | float, other: Array) -> Array:
     """Return the time of two things that go on at once: a little above the longer."""
-    least = np.finfo(float).tiny
-    longer = np.maximum(np.maximum(one, other), least)
+    longer = np.maximum(np.maximum(one, other), TINY)
     shorter = np.minimum(one, other) / longer
-    return np.asarray(longer * (1.0 + shorter**HIDING) ** (1.0 / HIDING))
+    return np.asarray(longer * np.cbrt(1.0 + _cubed(shorter)))
+
+
+def _cubed(x: Array) -> Array:
+    """Return x to the power of 3, by products: numpy's own power takes ten times as long.
+
+    3 is the exponent p of (a^p + b^p)^(1/p), twice. How suddenly bandwidth takes over from
+    latency: chosen on the read-write probes of the cycle-level core, which are no test kernels; 2
+    and 4 fit them worse. And how well a prefetched stream hides behind the rest: a matter of
+    smoothness, 2 to 8 change that core's mean error by 0.1 %.
+    """
+    return x * x * x

@@ -190,10 +190,11 @@ def _demand_share(thing: MemoryObject) -> float:
 
 def as_prefetched(lines: AccessClasses, sequential: AccessClasses) -> AccessClasses:
     """Return misses by what a prefetcher makes of them: those seen in sequence are streams."""
-    chase, indirect, opaque = (
-        min(getattr(sequential, name), getattr(lines, name))
-        for name in ("chase", "indirect", "opaque")
-    )
+    chase = min(sequential.chase, lines.chase)
+    indirect = min(sequential.indirect, lines.indirect)
+    opaque = min(sequential.opaque, lines.opaque)
+    if not (chase or indirect or opaque):
+        return lines
     return AccessClasses(
         chase=lines.chase - chase,
         indirect=lines.indirect - indirect,
