@@ -144,6 +144,7 @@ def test_children_run_uncounted_and_it_is_said(compile_: Compile, tmp_path: Path
 
 @needs_qemu
 @needs_gcc
+@pytest.mark.long  # whether the part ends before the whole hangs on the machine's pace
 def test_a_part_is_looked_at_and_near_time_is_of_that_part(
     compile_: Compile, tmp_path: Path
 ) -> None:
