@@ -42,7 +42,8 @@ def test_programs_that_cannot_be_profiled(tmp_path: Path) -> None:
     refuse(ExitCode.WRONG_USE, ("profile", "-o", out, "--", "/no/such/program"), "/no/such/program")
     plain = tmp_path / "plain"
     subprocess.run(["cp", "/bin/true", str(plain)], check=True)
-    refuse(ExitCode.WRONG_USE, ("profile", "-o", out, "--", plain), "nearfar cc")
+    words = ("profile", "--source", "compiled", "-o", out, "--", plain)
+    refuse(ExitCode.WRONG_USE, words, "nearfar cc")
     plain.chmod(0o644)
     refuse(ExitCode.WRONG_USE, ("profile", "-o", out, "--", plain), str(plain))
     assert [entry.name for entry in tmp_path.iterdir()] == ["plain"]
