@@ -44,7 +44,8 @@ def test_the_plan_keeps_its_budget_and_beats_all_far(whole_path: WholePath) -> N
     near = [item for item in plan.placements if item.memory == "near"]
     assert sum(item.size_bytes for item in near) <= plan.budget_bytes
     bars = {bar.name: bar for bar in plan.alternatives}
-    assert bars["all-near"].time_ns.value <= bars["optimal"].time_ns.value
+    # Idle bandwidth of the second memory may help by less than anything could be measured.
+    assert bars["all-near"].time_ns.value <= bars["optimal"].time_ns.value * (1 + 1e-6)
     assert bars["optimal"].time_ns.value <= bars["greedy"].time_ns.value * (1 + 1e-9)
     assert bars["greedy"].time_ns.value <= bars["all-far"].time_ns.value
 
