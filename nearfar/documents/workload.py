@@ -30,6 +30,15 @@ class AccessClasses(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """Return the sum over classes."""
         return self.chase + self.indirect + self.stream + self.opaque
 
+    def times(self, factor: float) -> AccessClasses:
+        """Return every class multiplied by `factor`."""
+        return AccessClasses(
+            chase=self.chase * factor,
+            indirect=self.indirect * factor,
+            stream=self.stream * factor,
+            opaque=self.opaque * factor,
+        )
+
 
 class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What some accesses did to the simulated last-level cache and the memory behind it."""

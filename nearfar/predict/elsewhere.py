@@ -196,7 +196,7 @@ def _added(
     """Return misses times what the curve says of both sizes; all of the curve where none were."""
     at_here, at_there = (_at(curve, sizes, size) for size in (here, there))
     if misses.total() > 0 and at_here > 0:
-        return _times(misses, at_there / at_here)
+        return misses.times(at_there / at_here)
     # Nothing missed here: a smaller cache misses what the curve says, of no known class.
     return AccessClasses(opaque=at_there if there < here else 0.0)
 
@@ -205,17 +205,8 @@ def _at(curve: list[float], sizes: list[float], size: int) -> float:
     return float(np.interp(np.log2(size), np.log2(sizes), curve))
 
 
-def _times(classes: AccessClasses, factor: float) -> AccessClasses:
-    return AccessClasses(
-        chase=classes.chase * factor,
-        indirect=classes.indirect * factor,
-        stream=classes.stream * factor,
-        opaque=classes.opaque * factor,
-    )
-
-
 def _likewise(part: AccessClasses, before: AccessClasses, after: AccessClasses) -> AccessClasses:
-    return _times(part, after.total() / before.total() if before.total() else 0.0)
+    return part.times(after.total() / before.total() if before.total() else 0.0)
 
 
 def parse_near_times(texts: list[str], names: list[str]) -> dict[str, float]:

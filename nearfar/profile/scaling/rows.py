@@ -90,10 +90,10 @@ def row_at_target(where: InPhase, number: int, rows: Sequence[Row], notes: Notes
     notes.add("write-backs", backs, phase, number)
     traffic = Traffic(
         accesses=accesses.estimate.value,
-        read_misses=_times(classes.read_misses, lines),
-        write_misses=_times(classes.write_misses, lines),
-        read_sequential=_times(classes.read_sequential, lines),
-        write_sequential=_times(classes.write_sequential, lines),
+        read_misses=classes.read_misses.times(lines),
+        write_misses=classes.write_misses.times(lines),
+        read_sequential=classes.read_sequential.times(lines),
+        write_sequential=classes.write_sequential.times(lines),
         write_backs=backs.estimate.value,
     )
     curve = None
@@ -154,10 +154,10 @@ def _classes(rows: Sequence[Row], chance: float) -> Traffic:
         if total > chance or (row is rows[0] and total > 0):
             one = 1.0 / total
             return Traffic(
-                read_misses=_times(row.traffic.read_misses, one),
-                write_misses=_times(row.traffic.write_misses, one),
-                read_sequential=_times(row.traffic.read_sequential, one),
-                write_sequential=_times(row.traffic.write_sequential, one),
+                read_misses=row.traffic.read_misses.times(one),
+                write_misses=row.traffic.write_misses.times(one),
+                read_sequential=row.traffic.read_sequential.times(one),
+                write_sequential=row.traffic.write_sequential.times(one),
             )
     return Traffic(read_misses=AccessClasses(opaque=1.0))
 
@@ -198,13 +198,4 @@ def _write_backs(rows: Sequence[Row], held: float, misses: Growth, own: Growth) 
             min(low * ends.low, max(own.estimate.low, 0.0), share * ends.value),
             max(high * ends.high, share * ends.value, min(at_first, ends.high)),
         ),
-    )
-
-
-def _times(classes: AccessClasses, factor: float) -> AccessClasses:
-    return AccessClasses(
-        chase=classes.chase * factor,
-        indirect=classes.indirect * factor,
-        stream=classes.stream * factor,
-        opaque=classes.opaque * factor,
     )
