@@ -1,4 +1,9 @@
-"""Plan: which object goes to which memory, for a budget of near memory."""
+"""Plan: which object goes to which memory, for a budget of near memory.
+
+What is needed to act on a plan is in it: `memories` are named by what the plan calls them, objects
+carry the frames that tell them from others in another run. Fields that earlier plans lack have
+defaults, so those still load.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +13,121 @@ import msgspec
 
 from nearfar.base.statistics import Estimate
 from nearfar.documents.header import Document
+from nearfar.documents.workload import Frame
+
+NEAR = "near"
+"""What every plan calls its first memory."""
+
+
+class PlanMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One memory of a plan. The first is near memory."""
+
+    name: str
+    """What placements call it: ``near``, ``far``; of several far ones, the device's name."""
+    device: str
+    """Name of its DeviceProfile."""
+    spec: str = ""
+    """Where it is on the machine that runs the program, such as ``node:1``; empty: the run says."""
+    capacity_bytes: int | None = None
+    """Most bytes that the plan may put there; None: no limit. Of near memory: the budget."""
+    used_bytes: int = 0
+    """What the plan puts there when the program starts."""
+    price_per_byte: float = 1.0
+    """Relative: only ratios matter."""
+    write_over_read: float | None = None
+    """Bandwidth time of a random line written over one read; above near's: for read-mostly data."""
+
+
+class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A stretch of one object's addresses."""
+
+    memory: str
+    share: float
+    """Of the object's bytes; an object's parts sum to 1."""
 
 
 class Placement(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Where one object goes."""
+    """Where one object goes, and what tells it from the others."""
 
     object: int
     name: str
     size_bytes: int
-    memory: Literal["near", "far"]
+    memory: str
+    """The `PlanMemory` of the object, or of most of its bytes, when the program starts."""
     added_ns_if_far: Estimate
+    """If it alone went to far memory; of several far memories, to the first."""
+    kind: Literal["heap", "mmap", "file", "stack", "globals", "unknown"] = "unknown"
+    frames: list[Frame] = []
+    """Innermost first, wrappers left out, as in the profile's MemoryObject."""
+    told_by: int = 1
+    """How many of `frames` tell it from other objects."""
+    via: str = ""
+    split: str = ""
+    """The part of its site that it is: sizes such as ``64-127 B``, the program's own tag."""
+    parts: list[Part] = []
+    """In address order; empty: all of it is in `memory`."""
+    interleave: dict[str, int] = {}
+    """Memory to pages dealt out in turn, the kernel's weights; empty: not interleaved."""
+
+
+class Move(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Data that moves."""
+
+    object: int
+    source: str
+    """The memory it leaves."""
+    memory: str
+    """The memory it goes to."""
+    bytes: int
+    cost_ns: float
+    """What copying it takes; part of the plan's time."""
+
+
+class PhasePlacements(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What moves when a phase starts."""
+
+    phase: str
+    moves: list[Move]
+
+
+class Undecided(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """An object whose place is another at one end of the prediction's interval."""
+
+    object: int
+    name: str
+    memory: str
+    """Where the plan puts it."""
+    at_low: str
+    """Where it would be if far memory cost as little as the interval allows."""
+    at_high: str
+    """And as much."""
+
+
+BarName = Literal[
+    "all-near",
+    "all-far",
+    "page-interleaved",
+    "bandwidth-interleaved",
+    "hot-first",
+    "x-mem",
+    "memory-mode",
+    "greedy",
+    "optimal",
+    "per-phase",
+]
 
 
 class Alternative(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One way to place the data, as a bar to compare with."""
 
-    name: Literal["all-near", "all-far", "page-interleaved", "hot-first", "greedy", "optimal"]
+    name: BarName
     near_bytes: int
     time_ns: Estimate
     slowdown: Estimate
     cost_relative: float
     """Price of the memory used, over all-near's."""
+    bytes_by_memory: dict[str, int] = {}
+    """Empty in plans of earlier versions."""
 
 
 class FrontierPoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -51,6 +150,16 @@ class Prices(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     source: str = "X-Mem (EuroSys 2016): DRAM costs 5x NVM per bit"
 
 
+class SlowdownGoal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The slowdown that a plan was asked to keep with least near memory."""
+
+    most_slowdown: float
+    """1.10 is 10 % slower than all near."""
+    judged_by: Literal["value", "high"]
+    """What of the predicted interval must keep it."""
+    reached: bool
+
+
 class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     """A placement for one budget, the bars beside it, and the frontier of all budgets."""
 
@@ -60,6 +169,7 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     profile: str
     near: str
     far: str
+    """Device of the far memory; of several, of the first."""
     phase: str
     """The phase whose time is minimised, or ``total``."""
     budget_bytes: int
@@ -71,3 +181,14 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     proven_gap: float | None
     """Relative gap of the exact optimiser; 0 is proven optimal; None if it was not run."""
     caveats: list[str] = []
+    memories: list[PlanMemory] = []
+    """Near memory first; empty in plans of earlier versions, which know ``near`` and ``far``."""
+    phases: list[PhasePlacements] = []
+    """In the order of the run; empty: nothing moves while the program runs."""
+    undecided: list[Undecided] = []
+    goal: SlowdownGoal | None = None
+    """None: the budget was given."""
+    profiles: list[str] = []
+    """Files of the profiles that it was made from, where there were several."""
+    over_profiles: Literal["", "mean", "worst"] = ""
+    """What of several profiles' slowdowns is least."""

@@ -7,7 +7,7 @@ import numpy as np
 from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile, Plan, WorkloadProfile, producer
-from nearfar.documents.plan import Alternative, Placement, Prices
+from nearfar.documents.plan import NEAR, Alternative, Placement, PlanMemory, Prices
 from nearfar.documents.prediction import HostRule
 from nearfar.place.budget import budget_remark, parse_budget_bytes
 from nearfar.place.frontier import frontier, frontier_points
@@ -83,7 +83,8 @@ def place(
         phase=phase,
         budget_bytes=budget_bytes,
         footprint_bytes=footprint,
-        placements=_placements(problem, choice),
+        placements=_placements(workload, problem, choice),
+        memories=_memories(problem, choice, budget_bytes),
         alternatives=_alternatives(problem, choices),
         frontier=frontier_points(problem, frontier(problem)),
         prices=problem.prices,
@@ -102,7 +103,7 @@ def place(
     )
 
 
-def _placements(problem: Problem, choice: Choice) -> list[Placement]:
+def _placements(workload: WorkloadProfile, problem: Problem, choice: Choice) -> list[Placement]:
     far = summed([found.far_time_ns for found in problem.far_outcome])
     added = problem.added_ns
     low, high = added_bounds(added, problem.near_time_ns.value, far)
@@ -114,8 +115,32 @@ def _placements(problem: Problem, choice: Choice) -> list[Placement]:
             size_bytes=int(problem.sizes_bytes[number]),
             memory="near" if choice.near_shares[number] == 1.0 else "far",
             added_ns_if_far=Estimate(*effect),
+            kind=thing.kind,
+            frames=thing.frames,
+            told_by=thing.told_by,
+            via=thing.via,
+            split=thing.split,
         )
-        for number, effect in enumerate(effects)
+        for number, (thing, effect) in enumerate(zip(workload.objects, effects, strict=True))
+    ]
+
+
+def _memories(problem: Problem, choice: Choice, budget_bytes: int) -> list[PlanMemory]:
+    taken = problem.near_bytes(choice.near_shares)
+    prices = problem.prices
+    return [
+        PlanMemory(
+            name=name,
+            device=memory.device.name,
+            capacity_bytes=capacity,
+            used_bytes=used,
+            price_per_byte=price,
+            write_over_read=memory.write_ns[0] / memory.read_ns[0],
+        )
+        for name, memory, capacity, used, price in (
+            (NEAR, problem.near, budget_bytes, taken, prices.near_per_byte),
+            ("far", problem.far, None, problem.footprint_bytes - taken, prices.far_per_byte),
+        )
     ]
 
 
