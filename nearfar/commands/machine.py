@@ -1,4 +1,4 @@
-"""The verb `machine`."""
+"""The verb `machine`: what is here, what lacks, and persistent memory converted."""
 
 from __future__ import annotations
 
@@ -6,24 +6,33 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
-from nearfar.base.errors import CommandError
+from nearfar.base.errors import CommandError, ExitCode
 from nearfar.commands._options import JsonOption, OutputOption, QuietOption
 
 if TYPE_CHECKING:
     from nearfar.documents import MachineProfile
 
+app = App(
+    name="machine",
+    help="Show processor, caches, memories and counters of this machine, and what it lacks.",
+)
 
+NamesOption = Annotated[list[str] | None, Parameter(negative="")]
+
+
+@app.default
 def machine(
     *,
     root: Path = Path("/"),
+    check: Annotated[bool, Parameter(negative="")] = False,
     measure: Annotated[bool, Parameter(negative="")] = False,
-    joint: Annotated[list[str] | None, Parameter(negative="")] = None,
+    joint: NamesOption = None,
     output: OutputOption = None,
     json_: JsonOption = False,
     quiet: QuietOption = False,
-) -> None:
+) -> int:
     """Show processor, caches, memories and counters of this machine, and what it lacks.
 
     Each lack says what, why, and the command that mends it. No root is needed.
@@ -32,6 +41,10 @@ def machine(
     ----------
     root
         Folder that holds sys and proc: / for this machine, or a tree captured from another.
+    check
+        Look at everything that far memory needs: nodes, tiers, firmware, health, regions,
+        mounts, kernel, container. Say what works, what lacks, what that costs, and the command
+        that mends it; end with 1 if something lacks.
     measure
         Also measure latency and read bandwidth of every node's memory from every node with CPUs
         (about 3 s a pair), and the time of a cache line from CPU to CPU (all pairs, or 300 of
@@ -41,10 +54,9 @@ def machine(
         what they copy together under every split of the threads, and whether they hold each other
         back as memories on one channel do (up to 60 s). Repeat for several pairs; with --measure.
     output
-        File to write the machine profile to (JSON).
+        File to write the machine profile, or with --check the findings, to (JSON).
     json_
-        Print the machine profile as JSON: sizes in bytes, latencies in ns, bandwidths in GB/s
-        (1e9 B/s).
+        Print that as JSON: sizes in bytes, latencies in ns, bandwidths in GB/s (1e9 B/s).
     quiet
         Print nothing but errors.
     """
@@ -55,23 +67,46 @@ def machine(
 
     if joint and not measure:
         raise CommandError("--joint goes with --measure: nearfar machine --measure --joint A,B")
+    if check and measure:
+        raise CommandError("--check and --measure are two commands: give one of them")
     if measure and root.resolve() != Path("/"):
         raise CommandError(f"--measure is for this machine, and {root} is a captured one")
     if output is not None:
         check_writable(output)
+    if check:
+        return _check(root, output, json_=json_, quiet=quiet)
     found = read_machine(root)
     if measure:
         _measure(found, joint or [], quiet)
     if output is not None:
         save(found, output)
     if quiet:
-        return
+        return ExitCode.DONE
     if json_:
         sys.stdout.write(to_json(found).decode())
     elif output is None:
         sys.stdout.write(render(found))
     else:
         print(f"wrote {output}")
+    return ExitCode.DONE
+
+
+def _check(root: Path, output: Path | None, *, json_: bool, quiet: bool) -> int:
+    from nearfar.documents.header import save, to_json
+    from nearfar.machine.check import check_machine
+    from nearfar.machine.render_check import render_check
+
+    found = check_machine(root)
+    if output is not None:
+        save(found, output)
+    if not quiet:
+        if json_:
+            sys.stdout.write(to_json(found).decode())
+        elif output is None:
+            sys.stdout.write(render_check(found))
+        else:
+            print(f"wrote {output}")
+    return ExitCode.FOUND if found.lacks() else ExitCode.DONE
 
 
 def _measure(found: MachineProfile, joint: list[str], quiet: bool) -> None:

@@ -19,6 +19,7 @@ KINDS = {
         documents.Reproduction,
         documents.ValidationReport,
         documents.CounterProfile,
+        documents.MachineCheck,
     )
 }
 
@@ -30,7 +31,7 @@ def schema(kind: str) -> None:
     ----------
     kind
         device-profile, machine-profile, workload-profile, prediction, plan,
-        reproduction, validation-report or counter-profile.
+        reproduction, validation-report, counter-profile or machine-check.
     """
     if kind not in KINDS:
         raise CommandError(

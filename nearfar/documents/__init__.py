@@ -9,6 +9,7 @@ from nearfar.documents.counters import CounterProfile
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.header import Document, Producer, load, producer, save, schema
 from nearfar.documents.machine import MachineProfile
+from nearfar.documents.machine_check import MachineCheck
 from nearfar.documents.plan import Plan
 from nearfar.documents.prediction import Prediction
 from nearfar.documents.study import Reproduction
@@ -19,6 +20,7 @@ __all__ = [
     "CounterProfile",
     "DeviceProfile",
     "Document",
+    "MachineCheck",
     "MachineProfile",
     "Plan",
     "Prediction",

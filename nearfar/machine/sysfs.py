@@ -80,14 +80,9 @@ class Tree:
         text = self.text(path)
         if text is None:
             return None
-        numbers: list[int] = []
-        for part in text.split(","):
-            if not part.strip():
-                continue
-            match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
-            if match is None:
-                raise self.broken(path, text, "a list such as 0-3,8")
-            numbers += range(int(match[1]), int(match[2] or match[1]) + 1)
+        numbers = parse_list(text)
+        if numbers is None:
+            raise self.broken(path, text, "a list such as 0-3,8")
         return numbers
 
     def exists(self, path: str) -> bool:
@@ -131,6 +126,19 @@ class Tree:
         """Return the kernel's version (6, 1), or None where it is not known."""
         match = re.match(r"([0-9]+)\.([0-9]+)", self.text("proc/sys/kernel/osrelease") or "")
         return (int(match[1]), int(match[2])) if match else None
+
+
+def parse_list(text: str) -> list[int] | None:
+    """Return the numbers of ``0-3,8``; None where the text is no such list."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        if not part.strip():
+            continue
+        match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
+        if match is None:
+            return None
+        numbers += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return numbers
 
 
 def natural(name: str) -> tuple[object, ...]:

@@ -32,16 +32,25 @@ FILES = [
     "sys/kernel/mm/numa/demotion_enabled",
     "sys/kernel/mm/mempolicy/weighted_interleave/node[0-9]*",
     *(f"sys/bus/nd/devices/*/{k}" for k in ("size", "mode", "holder", "numa_node", "target_node")),
+    *(f"sys/bus/nd/devices/*/{k}" for k in ("align", "namespace", "badblocks", "security")),
+    "sys/bus/nd/devices/*/persistence_domain",
+    "sys/bus/nd/devices/nmem*/nfit/flags",
     *(f"sys/bus/dax/devices/*/{key}" for key in ("size", "target_node")),
     *(f"sys/bus/cxl/devices/mem*/{kind}/size" for kind in ("ram", "pmem")),
-    *(f"sys/bus/cxl/devices/region*/{key}" for key in ("target[0-9]*", "size")),
+    *(f"sys/bus/cxl/devices/region*/{key}" for key in ("target[0-9]*", "size", "commit")),
+    "sys/bus/cxl/devices/mem*/firmware_version",
     *(f"sys/class/dmi/id/{key}" for key in ("sys_vendor", "product_name")),
+    *(f"sys/class/dmi/id/bios_{key}" for key in ("vendor", "version", "date")),
+    *(f"sys/devices/system/memory/{key}" for key in ("auto_online_blocks", "block_size_bytes")),
+    "sys/fs/cgroup/memory.(max|high)",
     "sys/hypervisor/type",
     "sys/devices/system/clocksource/clocksource0/available_clocksource",
     *(f"proc/sys/kernel/{k}" for k in ("osrelease", "arch", "perf_event_paranoid")),
     "proc/sys/kernel/numa_balancing",
     "proc/sys/vm/unprivileged_userfaultfd",
 ]
+WORDS = ("efi=", "memmap=", "numa=", "mem=", "transparent_hugepage=", "cgroup_disable=", "nohmat")
+"""The beginnings of what is kept of the kernel's command line."""
 FOLDERS = [
     "sys/kernel/mm/damon",
     "sys/bus/event_source/devices/*",
@@ -58,7 +67,8 @@ LINES = {
     r"|CPU implementer|CPU part)\s*:.*",
     "proc/meminfo": r"Mem(Total|Free):.*",
     "sys/devices/system/node/node[0-9]*/meminfo": r".*Mem(Total|Free):.*",
-    "proc/mounts": r"/dev/pmem.*",
+    "proc/mounts": r"(/dev/pmem|tmpfs /dev/shm ).*",
+    "proc/self/status": r"(Mems_allowed_list|CapEff|Seccomp):.*",
     "proc/iomem": r".*(Soft Reserved|Persistent Memory).*",
     "etc/os-release": r"(ID|VERSION_CODENAME)=.*",
 }
@@ -82,8 +92,19 @@ def main(root: Path) -> None:
             lines = [line for line in text.splitlines() if re.fullmatch(keep, line)]
             print(entry(root, path, "\n".join(short(lines, path))))
     arguments = (root / "proc/cmdline").read_text().split()
-    kept = [word for word in arguments if word.startswith(("efi=", "memmap=", "numa="))]
+    kept = [word for word in arguments if word.startswith(WORDS)]
     print(f"proc/cmdline = {' '.join(kept)}")
+    # Named without what it says: a container's group is its host's business.
+    for sign in (".dockerenv", "run/.containerenv"):
+        if (root / sign).exists():
+            print(f"{sign} =")
+    # Of thousands of blocks only those that are offline, and of all cards only CXL memory.
+    for path in found(root, "sys/devices/system/memory/memory[0-9]*/state"):
+        if path.read_text().strip() == "offline":
+            print(entry(root, path, "offline"))
+    for path in found(root, "sys/bus/pci/devices/*/class"):
+        if path.read_text().strip() == "0x050210":
+            print(entry(root, path, "0x050210"))
     for pattern in FOLDERS:
         for path in found(root, pattern):
             print(f"{path.relative_to(root)}/")

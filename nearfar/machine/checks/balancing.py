@@ -1,0 +1,30 @@
+"""NUMA balancing: the kernel moves pages on its own, also those a plan placed by first touch."""
+
+from __future__ import annotations
+
+from nearfar.documents import MachineProfile
+from nearfar.documents.machine_check import Finding
+from nearfar.machine.abilities import memory_nodes
+from nearfar.machine.abilities.numa_balancing import SWITCH
+from nearfar.machine.checks import CHECKS, absent, note, works
+from nearfar.machine.sysfs import Tree
+
+NAME = "numa-balancing"
+
+
+@CHECKS.register(NAME)
+def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
+    """Read the switch where there is more than one node to move between."""
+    if len(memory_nodes(machine)) < 2:
+        return absent(NAME, "a single node: no page can be moved")
+    mode = tree.number(SWITCH)
+    if not mode:
+        return works(NAME, "off: pages stay where they were put")
+    return note(
+        NAME,
+        f"on (kernel.numa_balancing is {mode})",
+        "pages that no mbind holds move while a program is measured, and faults are taken to "
+        "find out which",
+        "sudo sysctl kernel.numa_balancing=0   # while measuring",
+        "times drift over the first seconds of a run",
+    )

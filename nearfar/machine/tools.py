@@ -1,0 +1,58 @@
+"""Ask the tools that know more than sysfs (ndctl, ipmctl, cxl): their text, never their status.
+
+These tools end with 0 although they failed, and speak to root alone of some things. So what they
+print is read, and no answer is never taken for a good one. In a captured tree their answers are
+files of the folder `tools`, named after the command with ``_`` for blanks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import Literal
+
+from nearfar.machine.sysfs import Tree
+
+LIMIT_S = 60.0
+"""ipmctl asks every module over a slow mailbox: half a minute with 24 modules."""
+FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
+"""Where these tools are on systems whose users do not have them in PATH."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool printed; `problem` says why there is nothing."""
+
+    text: str = ""
+    problem: Literal["", "not installed", "no answer", "not captured"] = ""
+
+
+def find_tool(name: str) -> str | None:
+    """Return the path of tool `name`, or None."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{FOLDERS}")
+
+
+def ask(tree: Tree, *command: str) -> Answer:
+    """Return what `command` prints on this machine, or printed on the captured one."""
+    if not tree.live:
+        text = tree.text(f"tools/{'_'.join(command)}")
+        return Answer(problem="not captured") if text is None else Answer(text)
+    path = find_tool(command[0])
+    if path is None:
+        return Answer(problem="not installed")
+    try:
+        done = subprocess.run(
+            [path, *command[1:]],
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+            env={**os.environ, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return Answer(problem="no answer")
+    return Answer(done.stdout + done.stderr)
