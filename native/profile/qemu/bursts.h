@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later
+ *
+ * The run folder's file `bursts`: short stretches of all that one thread executes, in full, as the
+ * plugin bursts.c writes them and nearfar/profile/burst_file.py reads them (same layout there).
+ *
+ * A burst is a list of executed *blocks* (stretches of code without a jump inside, as QEMU
+ * translates them) and a list of accesses to memory. Blocks refer to instructions, kept once with
+ * their bytes: what depends on what is worked out from these when the program has ended.
+ */
+#ifndef NEARFAR_PROFILE_QEMU_BURSTS_H
+#define NEARFAR_PROFILE_QEMU_BURSTS_H
+
+#include <stdint.h>
+
+#define NF_BURSTS_FILE "bursts"
+#define NF_BURSTS_MAGIC 0x315354535242464eull /* "NFBRSTS1" */
+#define NF_BURST_PHASES 256
+/* Phases that have bursts: the first so many that were entered. */
+#define NF_BURST_TRACED 16
+/* Per phase, spread over all of it: thinned out to half and taken half as often when there are so
+ * many. */
+#define NF_BURSTS_PER_PHASE 32
+#define NF_BURST_ACCESSES 2000
+/* A burst ends here too: code that hardly touches memory. */
+#define NF_BURST_BLOCKS 6000
+#define NF_BURST_CODE (1u << 16)
+#define NF_BURST_CODE_BLOCKS (1u << 15)
+/* Instructions from one burst's start to the next at first: little more than a burst has, so that
+ * a phase of a millisecond has some. */
+#define NF_BURST_INTERVAL 16000u
+
+struct nf_burst_instruction {
+  uint64_t address;
+  uint8_t size;
+  uint8_t bytes[15];
+};
+
+struct nf_burst_block {
+  uint64_t address;
+  uint64_t end;   /* address of what follows it in memory */
+  uint32_t first; /* its instructions' places */
+  uint32_t count;
+};
+
+struct nf_burst_access {
+  uint64_t address;
+  uint64_t value;       /* loaded, if 8 bytes were and they could be read; else 0 */
+  uint32_t block;       /* place in the burst's list of blocks */
+  uint16_t instruction; /* in that block */
+  uint8_t bytes;
+  uint8_t store;
+};
+
+struct nf_burst {
+  uint32_t thread;
+  uint32_t block_count;
+  uint32_t access_count;
+  uint32_t closed;
+  uint64_t at; /* instructions of the phase executed before it */
+  uint32_t blocks[NF_BURST_BLOCKS];
+  struct nf_burst_access accesses[NF_BURST_ACCESSES];
+};
+
+struct nf_burst_phase {
+  uint64_t instructions; /* executed, nearly: threads may lose each other's */
+  uint64_t next;
+  uint64_t interval;
+  uint32_t base;                      /* place of its first burst, plus 1; 0: none */
+  uint32_t count;                     /* of bursts */
+  uint8_t order[NF_BURSTS_PER_PHASE]; /* which of its places hold them, in order of time */
+};
+
+struct nf_bursts {
+  uint64_t magic;
+  /* Where in the file `control` the current phase is, and whether it counts. */
+  uint32_t phase_offset;
+  uint32_t counting_offset;
+  uint32_t traced;
+  uint32_t code_used;
+  uint32_t blocks_used;
+  uint32_t full; /* 1: a table was, and bursts ended early */
+  uint32_t has_values;
+  uint32_t reserved;
+  struct nf_burst_phase phases[NF_BURST_PHASES];
+  struct nf_burst_instruction code[NF_BURST_CODE];
+  struct nf_burst_block blocks[NF_BURST_CODE_BLOCKS];
+  struct nf_burst bursts[NF_BURST_TRACED * NF_BURSTS_PER_PHASE];
+};
+
+#endif

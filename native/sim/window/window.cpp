@@ -1,0 +1,200 @@
+#include "sim/window/window.hpp"
+
+#include <algorithm>
+
+#include "sim/window/memory_side.hpp"
+#include "sim/window/private_cache.hpp"
+
+namespace nearfar::sim {
+
+namespace {
+
+constexpr double not_counted = 0.1;
+
+// What was last retired or drained, as many back as a buffer is long.
+class Past {
+ public:
+  explicit Past(std::uint32_t length) : times_(std::max(length, 1u), 0.0) {}
+  // The time pushed `length` pushes ago.
+  Cycles oldest() const { return times_[next_]; }
+  void push(Cycles time) {
+    times_[next_] = time;
+    next_ = next_ + 1 == times_.size() ? 0 : next_ + 1;
+  }
+
+ private:
+  std::vector<Cycles> times_;
+  std::size_t next_ = 0;
+};
+
+class Simulation {
+ public:
+  Simulation(const Trace& trace, const Core& core, const Medium& near, const Medium& far)
+      : trace_(trace),
+        core_(core),
+        near_(near),
+        far_(far),
+        retired_(core.window),
+        drained_(core.store_buffer),
+        arrivals_(trace.lines, unknown) {}
+
+  void run(const Burst& burst, const Served* served, Windowed& result) {
+    const auto counted_from =
+        static_cast<std::size_t>(not_counted * static_cast<double>(burst.accesses.size()));
+    std::size_t access = 0;
+    std::uint32_t instruction = 0;
+    Cycles began = -1;
+    std::uint32_t began_at = 0;
+    for (std::size_t i = 0; i < burst.blocks.size(); ++i) {
+      const Block& block = trace_.blocks[burst.blocks[i]];
+      for (std::uint32_t row = block.first; row < block.first + block.count; ++row, ++instruction) {
+        enter();
+        Cycles done = 0;
+        const Cycles inputs = ready(trace_.code.uses, row);
+        Cycles loaded = 0;
+        bool stores = false;
+        std::uint32_t stored_line = 0;
+        Served stored_from = Served::private_cache;
+        for (; access < burst.accesses.size() && burst.accesses[access].instruction == instruction;
+             ++access) {
+          const Access& one = burst.accesses[access];
+          if (access == counted_from) {
+            began = retire_;
+            began_at = instruction;
+            counting_ = true;
+          }
+          if (one.store) {
+            stores = true;
+            stored_line = one.line;
+            stored_from = served[access];
+          } else {
+            const Cycles asked = ready(trace_.code.address, row);
+            loaded = std::max(loaded, arrive(one.line, served[access], asked, result));
+          }
+        }
+        done = std::max(inputs, std::max(loaded, ready(trace_.code.address, row))) +
+               trace_.code.cycles[row];
+        for (std::uint32_t d = trace_.code.defs.begins[row]; d < trace_.code.defs.begins[row + 1];
+             ++d) {
+          registers_[trace_.code.defs.values[d]] = done;
+        }
+        leave(done);
+        if (stores) drain(stored_line, stored_from, result);
+        const bool last = row + 1 == block.first + block.count;
+        if (last && burst.mispredicted[i]) {
+          fetch_from_ = std::max(fetch_from_, done + core_.mispredicted);
+          if (counting_) ++result.mispredictions;
+        }
+      }
+    }
+    if (began >= 0) {
+      result.cycles += retire_ - began;
+      result.instructions += instruction - began_at;
+    }
+  }
+
+ private:
+  static constexpr Cycles unknown = -1;
+
+  void enter() {
+    entered_ = std::max({entered_ + 1 / core_.width, retired_.oldest(), fetch_from_});
+  }
+
+  void leave(Cycles done) {
+    retire_ = std::max(retire_ + 1 / core_.width, done);
+    retired_.push(retire_);
+  }
+
+  Cycles ready(const RegisterLists& lists, std::uint32_t row) const {
+    Cycles at = entered_ + 1;
+    for (std::uint32_t i = lists.begins[row]; i < lists.begins[row + 1]; ++i) {
+      at = std::max(at, registers_[lists.values[i]]);
+    }
+    return at;
+  }
+
+  // A store leaves the window at once and waits for its line in the store buffer; where that is
+  // full, nothing enters.
+  void drain(std::uint32_t line, Served from, Windowed& result) {
+    entered_ = std::max(entered_, drained_.oldest());
+    const Cycles there = arrive(line, from, retire_, result) - core_.first_level;
+    drain_ = std::max(drain_, there);
+    drained_.push(drain_);
+  }
+
+  Cycles arrive(std::uint32_t line, Served from, Cycles asked, Windowed& result) {
+    const bool first_level = cache_.touch(line);
+    Cycles& there = arrivals_[line];
+    if (there != unknown) {
+      const Cycles hit = asked + (first_level ? core_.first_level : core_.second_level);
+      return std::max(hit, there);
+    }
+    if (counting_) ++result.served[static_cast<std::size_t>(from)];
+    switch (from) {
+      case Served::private_cache:
+        there = asked + core_.second_level;
+        break;
+      case Served::last_level:
+        there = asked + core_.last_level;
+        (void)streams_.of(line);
+        break;
+      case Served::near:
+        there = fetch(near_, line, asked, result);
+        break;
+      case Served::far:
+        there = fetch(far_, line, asked, result);
+        break;
+    }
+    return there;
+  }
+
+  Cycles fetch(MemorySide& memory, std::uint32_t line, Cycles asked, Windowed& result) {
+    if (!memory.has_prefetcher()) return memory.arrives(asked);
+    Streams::Stream& stream = streams_.of(line);
+    Cycles there = 0;
+    if (stream.length < Streams::followed_from) {
+      there = memory.arrives(asked);
+    } else {
+      // It was asked for when the line `depth` before it was used, or when the stream was known.
+      const std::uint32_t back = std::min(memory.depth(), stream.length - 2);
+      const Cycles ahead = stream.asked[(stream.length - back) % stream.asked.size()];
+      there = memory.arrives_in_stream(std::min(ahead, asked), stream.arrived);
+      there = std::max(there, asked + core_.second_level);
+      if (counting_) ++result.prefetched;
+    }
+    stream.asked[stream.length % stream.asked.size()] = asked;
+    stream.arrived = there;
+    return there;
+  }
+
+  const Trace& trace_;
+  const Core& core_;
+  MemorySide near_;
+  MemorySide far_;
+  Past retired_;
+  Past drained_;
+  std::vector<Cycles> arrivals_;  // by line, when it was there; unknown: not touched
+  std::array<Cycles, most_registers> registers_{};
+  FirstLevel cache_;
+  Streams streams_;
+  Cycles entered_ = 0;
+  Cycles retire_ = 0;
+  Cycles drain_ = 0;
+  Cycles fetch_from_ = 0;
+  bool counting_ = false;
+};
+
+}  // namespace
+
+Windowed run_window(const Trace& trace, const std::vector<Served>& served, const Core& core,
+                    const Medium& near, const Medium& far) {
+  Windowed result;
+  std::size_t begin = 0;
+  for (const Burst& burst : trace.bursts) {
+    Simulation(trace, core, near, far).run(burst, served.data() + begin, result);
+    begin += burst.accesses.size();
+  }
+  return result;
+}
+
+}  // namespace nearfar::sim
