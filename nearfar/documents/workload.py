@@ -177,6 +177,8 @@ class Phase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """How many operations (requests, steps) the phase did, where the program or driver says."""
     objects: list[ObjectTraffic]
     instructions: list[InstructionTraffic]
+    counted: dict[str, float] = {}
+    """What the processor counted, by the names of CounterInterval; empty where nothing asked it."""
 
 
 class LiveSample(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
