@@ -21,9 +21,14 @@ def added_by_object_ns(model: Model) -> Array:
         return np.zeros(len(model.phase.objects))
     all_far_ns = float(model.times_ns(model.phase.total))
     together = all_far_ns - model.near_time_ns
-    first = model.times_ns(model.phase.objects) - model.near_time_ns
-    last = all_far_ns - model.times_ns(model.phase.total - model.phase.objects)
-    alone = (first + last) / 2
+    objects = model.phase.objects
+    touched = np.flatnonzero(objects.any(axis=1))
+    if len(touched) < len(objects):
+        objects = objects[touched]
+    first = model.times_ns(objects) - model.near_time_ns
+    last = all_far_ns - model.times_ns(model.phase.total - objects)
+    alone = np.zeros(len(model.phase.objects))
+    alone[touched] = (first + last) / 2
     if together >= 0.0 and model.far.latency_ns >= model.near.latency_ns:
         alone = np.maximum(alone, 0.0)
     weights = np.abs(alone)

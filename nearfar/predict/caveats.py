@@ -5,7 +5,7 @@ from __future__ import annotations
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.predict.explain import explain
 from nearfar.predict.memory import Memory
-from nearfar.predict.traffic import PhaseTraffic
+from nearfar.predict.traffic import PhaseTraffic, extrapolated_lines
 
 MANY_STREAM_MISSES = 0.2
 """Share of stream misses from which the prefetcher's quality matters to the result."""
@@ -29,6 +29,7 @@ def common_caveats(
 ) -> list[str]:
     """Return the sentences that are the same for every far memory."""
     return [
+        *extrapolated(workload),
         *other_machine(workload, near.device),
         *_beaten_curves(phases, near),
         *_without_time(phases),
@@ -51,6 +52,27 @@ def other_machine(workload: WorkloadProfile, near: DeviceProfile) -> list[str]:
             "profile was taken"
         ]
     return []
+
+
+def extrapolated(workload: WorkloadProfile) -> list[str]:
+    """Say of a profile of a size that nobody ran how sure its counts are; the interval holds it."""
+    about = workload.extrapolation
+    if about is None:
+        return []
+    phases = []
+    for phase in workload.phases:
+        low, high = extrapolated_lines(workload, phase.name)
+        time = phase.near_cpu_time_ns
+        if time.value > 0.0:
+            phases.append(
+                f"{phase.name}: near time {time.low / time.value - 1.0:+.0%} to "
+                f"{time.high / time.value - 1.0:+.0%}, misses {low - 1.0:+.0%} to {high - 1.0:+.0%}"
+            )
+    sizes = ", ".join(f"{size:g}" for size in about.sizes)
+    return [
+        f"nobody ran {about.parameter}={about.target:g}: the profile was worked out from "
+        f"{about.parameter}={sizes} ({'; '.join(phases)}), and the interval holds that",
+    ]
 
 
 def _beaten_curves(phases: list[PhaseTraffic], near: Memory) -> list[str]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from nearfar.predict.core_time import core_time_ns
 from nearfar.predict.memory import LoadedFactor, Memory
 from nearfar.predict.model import NO_DOUBT
 from nearfar.predict.overlap import (
@@ -16,7 +17,6 @@ from nearfar.predict.overlap import (
     LEAST_FACTOR,
     MOST_FACTOR,
     Overlap,
-    core_time_ns,
     overlap,
     part,
     streams_of,

@@ -77,15 +77,15 @@ def _towards(
 def doubts(phase: PhaseTraffic, near: Memory, far: Memory) -> list[Doubt]:
     """Return what may be otherwise."""
     time = phase.near_time_ns
-    lines = phase.sampling_error
+    fewest, most = phase.lines_range
     latency, bandwidth = far.latency_error, far.bandwidth_error
     varied = [
         Doubt(near_time=time.low / time.value),
         Doubt(near_time=time.high / time.value),
         Doubt(near_latency=1.0 - min(near.latency_error, 0.9)),
         Doubt(near_latency=1.0 + near.latency_error),
-        Doubt(lines=1.0 - min(lines, 0.9)),
-        Doubt(lines=1.0 + lines),
+        Doubt(lines=max(fewest, 0.1)),
+        Doubt(lines=most),
         Doubt(far_latency=1.0 - min(latency, 0.9)),
         Doubt(far_latency=1.0 + latency),
         Doubt(far_latency=far.latency_range[0]),

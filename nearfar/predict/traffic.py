@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import hypot
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,11 +68,21 @@ class PhaseTraffic:
     objects: Array
     """Shape (objects, COLUMNS)."""
     sampling_error: float
-    """Relative 95 % half-width of the counts."""
+    """Relative 95 % half-width of the counts that sampling implies."""
     streams: float = 1.0
     """Streams that advance together, see `streams_at_once`."""
     curve: Curve | None = None
     """Misses that other caches would have; None where the profile does not say."""
+    extrapolated: tuple[float, float] = (1.0, 1.0)
+    """Ends of the interval of all lines over their value, where nobody ran this size."""
+
+    @property
+    def lines_range(self) -> tuple[float, float]:
+        """Return the 95 % interval of the counts over their value."""
+        low, high = self.extrapolated
+        return 1.0 - hypot(self.sampling_error, 1.0 - low), 1.0 + hypot(
+            self.sampling_error, high - 1.0
+        )
 
     @cached_property
     def total(self) -> Array:
@@ -111,13 +122,18 @@ def read_share(lines: Array) -> float:
 
 def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
     lines = np.zeros((len(workload.objects), COLUMNS))
-    for row in phase.objects:
-        if not 0 <= row.object < len(lines):
+    if phase.objects:
+        numbers = np.array([row.object for row in phase.objects])
+        wrong = numbers[(numbers < 0) | (numbers >= len(lines))]
+        if wrong.size:
             raise NearfarError(
-                f"phase {phase.name!r} of the profile counts object {row.object}, and the profile "
+                f"phase {phase.name!r} of the profile counts object {wrong[0]}, and the profile "
                 f"has {len(lines)} objects: it is damaged; profile the program again"
             )
-        lines[row.object] += _row(row.traffic, _demand_share(workload.objects[row.object]))
+        demand = np.array([_demand_share(thing) for thing in workload.objects])[numbers]
+        with np.errstate(invalid="ignore"):
+            found = _rows([row.traffic for row in phase.objects], demand)
+        np.add.at(lines, numbers, found)
     if not np.all(np.isfinite(lines)) or lines.min(initial=0.0) < 0:
         raise NearfarError(
             f"phase {phase.name!r} of the profile has counts that are negative or not numbers: "
@@ -140,7 +156,27 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         sampling_error=workload.sampling.relative_error,
         streams=streams_at_once(workload, phase),
         curve=_curve(workload, phase),
+        extrapolated=extrapolated_lines(workload, phase.name),
     )
+
+
+def extrapolated_lines(workload: WorkloadProfile, phase: str) -> tuple[float, float]:
+    """Return the ends of a phase's lines over their value; (1, 1) for a profile of what was run.
+
+    Objects' ends are added, not joined as if independent: one law too steep is so for all.
+    """
+    if workload.extrapolation is None:
+        return (1.0, 1.0)
+    found = [
+        one.estimate
+        for one in workload.extrapolation.quantities
+        if one.phase == phase and one.quantity in ("misses", "write-backs")
+    ]
+    value = sum(one.value for one in found)
+    if value <= 0.0:
+        return (1.0, 1.0)
+    low, high = sum(one.low for one in found) / value, sum(one.high for one in found) / value
+    return min(1.0, low), max(1.0, high)
 
 
 def _curve(workload: WorkloadProfile, phase: Phase) -> Curve | None:
@@ -188,45 +224,58 @@ def _demand_share(thing: MemoryObject) -> float:
     return min(1.0, TRAINING_LINES * LINE_BYTES * thing.allocations / thing.allocated_bytes)
 
 
-def as_prefetched(lines: AccessClasses, sequential: AccessClasses) -> AccessClasses:
-    """Return misses by what a prefetcher makes of them: those seen in sequence are streams."""
-    chase = min(sequential.chase, lines.chase)
-    indirect = min(sequential.indirect, lines.indirect)
-    opaque = min(sequential.opaque, lines.opaque)
-    if not (chase or indirect or opaque):
-        return lines
-    return AccessClasses(
-        chase=lines.chase - chase,
-        indirect=lines.indirect - indirect,
-        stream=lines.stream + chase + indirect + opaque,
-        opaque=lines.opaque - opaque,
+def _rows(traffics: list[Traffic], demand_shares: Array) -> Array:
+    """Return the columns of each traffic, shape (rows, COLUMNS); all rows at once for speed."""
+    read, read_in_sequence, write, write_in_sequence = (
+        _classes([getattr(traffic, name) for traffic in traffics])
+        for name in ("read_misses", "read_sequential", "write_misses", "write_sequential")
     )
-
-
-def _row(traffic: Traffic, demand_share: float) -> list[float]:
-    read = as_prefetched(traffic.read_misses, traffic.read_sequential)
-    write = as_prefetched(traffic.write_misses, traffic.write_sequential)
-    on_demand, store_on_demand = read.stream * demand_share, write.stream * demand_share
-    stores = write.total()
-    lines = read.total() + stores
+    accesses, backs, flushes, fences, nt_bytes = np.array(
+        [(t.accesses, t.write_backs, t.flushes, t.fences, t.nt_store_bytes) for t in traffics],
+        dtype=float,
+    ).T
+    read = _as_prefetched(read, read_in_sequence)
+    write = _as_prefetched(write, write_in_sequence)
+    read_stream, write_stream = read[STREAMED], write[STREAMED]
+    on_demand, store_on_demand = read_stream * demand_shares, write_stream * demand_shares
+    stores = write.sum(axis=0)
+    lines = read.sum(axis=0) + stores
     # A line is written back as it was written: in a stream or not. Where no store missed (each
     # line was loaded first), all misses say which.
-    streamed = write.stream / stores if stores else (read.stream / lines if lines else 0.0)
+    streamed = np.where(stores > 0, _share(write_stream, stores), _share(read_stream, lines))
     # Hits beside a stream cost what the stream's arithmetic costs; only the others hold up a
     # chain of loads, and only those are of use (see models/inversion).
-    hits = max(0.0, traffic.accesses - lines) * (
-        1.0 - (read.stream + write.stream) / lines if lines else 1.0
-    )
-    return [
-        read.chase,
-        read.indirect + read.opaque + on_demand,
-        read.stream - on_demand,
-        stores - write.stream + store_on_demand,
-        write.stream - store_on_demand,
-        traffic.write_backs * (1.0 - streamed),
-        traffic.write_backs * streamed,
-        hits,
-        traffic.flushes,
-        traffic.fences,
-        traffic.nt_store_bytes / LINE_BYTES,
-    ]
+    hits = np.maximum(0.0, accesses - lines) * (1.0 - _share(read_stream + write_stream, lines))
+    found = np.empty((len(traffics), COLUMNS))
+    found[:, CHASE] = read[CHASED]
+    found[:, INDEPENDENT] = read[INDIRECT] + read[OPAQUE] + on_demand
+    found[:, STREAM] = read_stream - on_demand
+    found[:, STORE] = stores - write_stream + store_on_demand
+    found[:, STORE_STREAM] = write_stream - store_on_demand
+    found[:, WRITE_BACK] = backs * (1.0 - streamed)
+    found[:, WRITE_BACK_STREAM] = backs * streamed
+    found[:, HITS] = hits
+    found[:, FLUSH], found[:, FENCE], found[:, NT_LINE] = flushes, fences, nt_bytes / LINE_BYTES
+    return found
+
+
+CHASED, INDIRECT, STREAMED, OPAQUE = range(4)
+
+
+def _classes(found: list[AccessClasses]) -> Array:
+    """Return counts by class, shape (4, rows)."""
+    return np.array([(c.chase, c.indirect, c.stream, c.opaque) for c in found], dtype=float).T
+
+
+def _as_prefetched(lines: Array, in_sequence: Array) -> Array:
+    """Return misses by what a prefetcher makes of them: those seen in sequence are streams."""
+    moved = np.minimum(in_sequence, lines)
+    moved[STREAMED] = 0.0
+    found = lines - moved
+    found[STREAMED] += moved.sum(axis=0)
+    return found
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """Return part over whole, 0 where there is nothing."""
+    return np.asarray(part / np.where(whole > 0, whole, 1.0))

@@ -16,6 +16,7 @@ import numpy as np
 
 from nearfar.base.statistics import Estimate
 from nearfar.documents.prediction import Bound
+from nearfar.predict.fixed_point import all_settled
 from nearfar.predict.memory import Memory
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
 from nearfar.predict.traffic import (
@@ -29,9 +30,6 @@ from nearfar.predict.traffic import (
     read_share,
     write_backs,
 )
-
-FIXED_POINT_STEPS = 40
-"""Halvings: to 1e-12 of the range, past any figure's error."""
 
 
 @MODELS.register("counters")
@@ -68,15 +66,15 @@ class Counters(Model):
             added = lines * (wait_ns - self._near_wait_ns)
             return np.maximum(np.maximum(self.near_time_ns + added, floor), 0.0)
 
-        low = np.ones(moved.shape[:-1])
-        if self._far_curve is None:
-            return np.asarray(time(low))
-        high = np.full(moved.shape[:-1], self._far_curve.greatest)
-        for _ in range(FIXED_POINT_STEPS):
-            middle = (low + high) / 2
-            above = self._far_curve.at(self._drawn(moved, time(middle))) > middle
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        return np.asarray(time((low + high) / 2))
+        curve = self._far_curve
+        if curve is None:
+            return np.asarray(time(np.ones(moved.shape[:-1])))
+        found = all_settled(
+            lambda factors: curve.at(self._drawn(moved, time(factors))),
+            curve.greatest,
+            moved.shape[:-1],
+        )
+        return np.asarray(time(found))
 
     def extrapolated(self) -> float:
         """Return how far the drawn bandwidth lies beyond the far curve's end, relative to it."""

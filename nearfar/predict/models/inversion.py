@@ -21,23 +21,18 @@ curve at that k gives what a miss will cost. Beside it:
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from nearfar.documents.prediction import Bound
+from nearfar.predict.core_time import Number, Part, arithmetic, core_time_ns
 from nearfar.predict.explain import drawn_gb_per_s, explain, load_curve
+from nearfar.predict.fixed_point import all_settled, settled
 from nearfar.predict.memory import LoadedFactor, Memory
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
-from nearfar.predict.overlap import Part, core_time_ns, part, streams_of
+from nearfar.predict.overlap import part, streams_of
 from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array, PhaseTraffic
-
-LOAD_STEPS = 12
-"""Halvings for the fixed point: to 1/4000 of the range of loaded latency, below any figure's
-error."""
-
-AT_ONCE = 6
-"""Halvings done at once by trying all points that they could reach: 12 are two looks."""
-GRID = np.arange(1, 2**AT_ONCE) / 2**AT_ONCE
 
 
 @MODELS.register("inversion")
@@ -65,12 +60,14 @@ class Inversion(Model):
 
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
+        whole = moved is self.phase.total
         # Data moved within one memory has not moved: its bandwidth is not there twice.
-        moved = moved * (0.0 if self.far.is_near else self.doubt.lines)
-        parts = self._parts(moved)
+        times = 0.0 if self.far.is_near else self.doubt.lines
+        moved = moved if times == 1.0 else moved * times
+        parts = self._parts(moved) if not whole or self.far.is_near else self._parts_all_far
         if self._far_load is None:
-            return self._time(parts, 1.0)
-        return self._fixed_point(moved, parts, self._far_load)
+            return np.asarray(self._time(parts, 1.0))
+        return np.asarray(self._fixed_point(moved, parts, self._far_load))
 
     def elsewhere_ns(self, lines: Array, frequency_ratio: float) -> float:
         """Return the time with `lines` (COLUMNS,) in the far memory alone, at another clock, ns.
@@ -84,7 +81,7 @@ class Inversion(Model):
 
     def bound(self) -> Bound:
         """Compare what memory does not explain, bandwidth alone, and all of memory."""
-        far = self._part(self.total, self.far)
+        far = self._all_far
         memory_ns = float(core_time_ns(0.0, [far], [1.0]))
         if self._why.other_ns >= memory_ns * self._why.scale:
             return "compute"
@@ -115,66 +112,70 @@ class Inversion(Model):
         return (chase + independent) * self.near.cost_ns(1.0) / overlapped
 
     def _parts(self, moved: Array) -> list[Part]:
-        rest = np.maximum(self.total - moved, 0.0)
-        return [self._part(rest, self.near), self._part(moved, self.far)]
+        stays = self._all_near.without(self._part(moved, self.near))
+        return [stays, self._part(moved, self.far)]
+
+    @cached_property
+    def _parts_all_far(self) -> list[Part]:
+        return self._parts(self.total)
+
+    @cached_property
+    def _all_near(self) -> Part:
+        return self._part(self.total, self.near)
+
+    @cached_property
+    def _all_far(self) -> Part:
+        return self._part(self.total, self.far)
 
     def _part(self, lines: Array, memory: Memory) -> Part:
         return part(lines, memory, self._why.overlap, self._streams, self.phase.concurrency)
 
-    def _time(self, parts: list[Part], far_factor: Array | float) -> Array:
+    def _time(self, parts: list[Part], far_factor: Number) -> Any:
         why = self._why
         time_ns = why.scale * core_time_ns(
             why.other_ns, parts, [why.near_factor, far_factor], self._given(parts)
         )
-        return np.asarray(np.maximum(time_ns, self._least_ns(parts[1])))
+        least_ns = parts[1].all_lines * self._far_limit
+        return arithmetic(time_ns).larger(time_ns, least_ns)
 
-    def _given(self, parts: list[Part]) -> Array | float:
+    def _given(self, parts: list[Part]) -> Number:
         """Return what both memories give of their bandwidths where they share channels."""
         if self.far.together is None:
             return 1.0
         near_lines, far_lines = (one.lines for one in parts)
         return self.far.together.at(far_lines / np.maximum(near_lines + far_lines, 1e-9))
 
-    def _least_ns(self, moved: Part) -> Array:
-        """Return what far bandwidth allows at best.
+    @cached_property
+    def _far_limit(self) -> float:
+        """Over far bandwidth time, what is the least time it allows.
 
         Where the program ran faster than near bandwidth allows, that figure is too low by
         `scale`. The far figure is off alike only as far as both memories are: the slower the
         far memory, the less its limit has to do with what held near memory back when measured.
         """
-        return np.asarray(moved.all_lines * self._far_limit)
-
-    @cached_property
-    def _far_limit(self) -> float:
-        near = self._part(self.total, self.near)
-        far = self._part(self.total, self.far)
+        if self._why.scale == 1.0:
+            return 1.0
+        near, far = self._all_near, self._all_far
         slower = max(1.0, float(far.all_lines) / max(float(near.all_lines), 1e-9))
         return float(self._why.scale ** (1.0 / slower))
 
-    def _fixed_point(self, moved: Array, parts: list[Part], load: LoadedFactor) -> Array:
-        """Return the time at which latency and drawn bandwidth agree.
-
-        More time draws less bandwidth, less bandwidth means less latency, less latency means
-        less time: one crossing, found by halving.
-        """
+    def _fixed_point(self, moved: Array, parts: list[Part], load: LoadedFactor) -> Any:
+        """Return the time at which latency and drawn bandwidth agree."""
+        drawn = drawn_gb_per_s(self.phase, self.far, moved, 1.0)
         if moved.ndim == 1:
-            return self._one_fixed_point(moved, parts, load)
-        shape = moved.shape[:-1]
-        low, high = np.ones(shape), np.full(shape, load.greatest)
-        drawn = drawn_gb_per_s(self.phase, self.far, moved, 1.0)
-        for _ in range(LOAD_STEPS):
-            middle = (low + high) / 2
-            above = load.at(drawn / np.maximum(self._time(parts, middle), 1.0)) > middle
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        return self._time(parts, (low + high) / 2)
-
-    def _one_fixed_point(self, moved: Array, parts: list[Part], load: LoadedFactor) -> Array:
-        """Do the same for one placement, many halvings at once: the same time, sooner."""
-        low, width = 1.0, load.greatest - 1.0
-        drawn = drawn_gb_per_s(self.phase, self.far, moved, 1.0)
-        for _ in range(LOAD_STEPS // AT_ONCE):
-            inner = low + width * GRID
-            above = load.at(drawn / np.maximum(self._time(parts, inner), 1.0)) > inner
-            low += width * np.count_nonzero(above) / 2**AT_ONCE
-            width /= 2**AT_ONCE
-        return self._time(parts, low + width / 2)
+            most = float(drawn)
+            return self._time(
+                parts,
+                settled(
+                    lambda factor: load.at_one(most / max(self._time(parts, factor), 1.0)),
+                    load.greatest,
+                ),
+            )
+        return self._time(
+            parts,
+            all_settled(
+                lambda factors: load.at(drawn / np.maximum(self._time(parts, factors), 1.0)),
+                load.greatest,
+                moved.shape[:-1],
+            ),
+        )

@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.base.units import format_bytes
+from nearfar.predict.core_time import Part
 from nearfar.predict.memory import Memory, scaled
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, ModelLacksError
 from nearfar.predict.models.inversion import Inversion
-from nearfar.predict.overlap import Part
 from nearfar.predict.traffic import (
     COLUMNS,
     FENCE,

@@ -1,0 +1,51 @@
+"""The crossing of a loaded-latency curve with what draws on it, for one placement and for many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearfar.predict.core_time import Part, core_time_ns
+from nearfar.predict.fixed_point import all_settled, settled
+from nearfar.predict.memory import LoadedFactor, straight
+
+FACTORS = st.floats(1.0, 8.0)
+
+
+@given(st.lists(FACTORS, min_size=2, max_size=12), st.floats(0.01, 500.0), st.floats(0.0, 50.0))
+def test_one_and_many_settle_where_the_curve_answers_what_it_was_asked(
+    factors: list[float], lines: float, rest: float
+):
+    curve = LoadedFactor(np.arange(float(len(factors))), np.sort([1.0, *factors[1:]]))
+
+    def asked(factor: float) -> float:
+        return curve.at_one(64.0 * lines / (rest + lines * factor))
+
+    def many(factor: np.ndarray) -> np.ndarray:
+        return curve.at(64.0 * lines / (rest + lines * factor))
+
+    found = settled(asked, curve.greatest)
+    # A steep curve's answer jumps about; what it is asked with does not.
+    step = 1e-4 * curve.greatest
+    assert asked(found - step) >= found - step
+    assert asked(found + step) <= found + step
+    assert all_settled(many, curve.greatest, (3,)) == pytest.approx([found] * 3, abs=step)
+
+
+@given(st.lists(st.floats(0, 1e12), min_size=12, max_size=12), st.floats(0, 1e12), FACTORS)
+def test_core_time_of_numbers_is_that_of_arrays(costs: list[float], other_ns: float, factor: float):
+    parts = [Part(*costs[:6]), Part(*costs[6:])]
+    arrays = [Part(*(np.array([c, c]) for c in row)) for row in (costs[:6], costs[6:])]
+    one = core_time_ns(other_ns, parts, [1.0, factor])
+    assert core_time_ns(other_ns, arrays, [1.0, factor]) == pytest.approx([one, one], rel=1e-12)
+    # No shorter than anything that must be waited for, nor than all of it one after the other.
+    alone = [other_ns, parts[0].all_lines, parts[1].all_lines, costs[1] + costs[7]]
+    assert one >= max(alone) * (1 - 1e-9)
+
+
+@given(st.floats(-2.0, 12.0))
+def test_straight_is_numpys_interpolation(x: float):
+    xs, ys = [0.0, 1.0, 1.5, 9.0], [4.0, 2.0, 2.0, -1.0]
+    assert straight(x, xs, ys) == pytest.approx(float(np.interp(x, xs, ys)), abs=1e-12)
