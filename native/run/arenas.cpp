@@ -1,0 +1,169 @@
+#include "run/arenas.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "run/jemalloc.hpp"
+#include "run/lock.hpp"
+#include "run/places.hpp"
+#include "run/state.hpp"
+
+// No sbrk: its addresses would not tell whose they are.
+extern "C" {
+const char* je_malloc_conf = "dss:disabled";
+}
+
+namespace nearfar::run {
+
+namespace {
+
+// Arenas of one target; threads share them out. More than four seldom helps: most blocks come from
+// a thread's cache.
+constexpr unsigned most_lanes = 4;
+
+struct Lane {
+  extent_hooks_t hooks;  // first: jemalloc hands it back
+  unsigned target;
+  unsigned arena_plus_one;
+};
+Lane lanes[NF_RUN_TARGETS][most_lanes];
+std::uint32_t lanes_lock;
+unsigned lane_count;
+unsigned next_lane;
+
+// As jemalloc 5.3 has it: its own tables may stay in near memory while blocks go far.
+struct ArenaConfig {
+  extent_hooks_t* hooks;
+  bool metadata_use_hooks;
+};
+
+constexpr unsigned no_cache = 0xFFFFFFFFu;
+
+// Zero at first: caches are numbered from one here.
+struct ThreadCaches {
+  unsigned lane_plus_one;
+  bool ended;
+  unsigned cache_plus_one[NF_RUN_TARGETS];
+};
+__thread ThreadCaches caches __attribute__((tls_model("initial-exec")));
+pthread_key_t at_thread_end;
+bool has_key;
+
+unsigned target_of_hooks(extent_hooks_t* hooks) { return reinterpret_cast<Lane*>(hooks)->target; }
+
+void* extent_alloc(extent_hooks_t* hooks, void* wanted, size_t bytes, size_t alignment, bool* zero,
+                   bool* commit, unsigned) {
+  if (wanted != nullptr) return nullptr;  // jemalloc then asks for any address
+  *zero = true;
+  *commit = true;
+  return place_extent(target_of_hooks(hooks), bytes, alignment);
+}
+
+// Addresses are kept for the next extent: true is "not given back".
+bool extent_dalloc(extent_hooks_t*, void*, size_t, bool, unsigned) { return true; }
+void extent_destroy(extent_hooks_t*, void* begin, size_t bytes, bool, unsigned) {
+  release_extent(begin, bytes);
+}
+bool extent_commit(extent_hooks_t*, void*, size_t, size_t, size_t, unsigned) { return false; }
+bool extent_decommit(extent_hooks_t*, void*, size_t, size_t, size_t, unsigned) { return true; }
+bool extent_purge(extent_hooks_t* hooks, void* begin, size_t, size_t offset, size_t bytes,
+                  unsigned) {
+  if (!is_purgeable(target_of_hooks(hooks))) return true;
+  return madvise(static_cast<char*>(begin) + offset, bytes, MADV_DONTNEED) != 0;
+}
+bool extent_split(extent_hooks_t*, void*, size_t, size_t, size_t, bool, unsigned) { return false; }
+bool extent_merge(extent_hooks_t*, void*, size_t, void*, size_t, bool, unsigned) { return false; }
+
+void thread_ends(void*) {
+  caches.ended = true;
+  for (unsigned& cache : caches.cache_plus_one) {
+    if (cache == 0 || cache == no_cache) continue;
+    unsigned index = cache - 1;
+    cache = no_cache;
+    je_mallctl("tcache.destroy", nullptr, nullptr, &index, sizeof index);
+  }
+}
+
+unsigned make_arena(Lane& lane, unsigned target) {
+  lane.target = target;
+  lane.hooks = {extent_alloc,    extent_dalloc, extent_destroy, extent_commit, extent_decommit,
+                nullptr,         extent_purge,  extent_split,   extent_merge};
+  ArenaConfig config{&lane.hooks, false};
+  unsigned arena = 0;
+  size_t size = sizeof arena;
+  if (je_mallctl("experimental.arenas_create_ext", &arena, &size, &config, sizeof config) != 0) {
+    return 0;
+  }
+  return arena + 1;
+}
+
+unsigned arena_of(unsigned target) {
+  if (caches.lane_plus_one == 0) {
+    Lock const lock(lanes_lock);
+    if (lane_count == 0) {
+      const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+      lane_count = cpus < 1 ? 1 : cpus > most_lanes ? most_lanes : static_cast<unsigned>(cpus);
+      has_key = pthread_key_create(&at_thread_end, thread_ends) == 0;
+    }
+    caches.lane_plus_one = next_lane++ % lane_count + 1;
+  }
+  Lane& lane = lanes[target][caches.lane_plus_one - 1];
+  unsigned arena = __atomic_load_n(&lane.arena_plus_one, __ATOMIC_ACQUIRE);
+  if (arena != 0) return arena;
+  Lock const lock(lanes_lock);
+  if (lane.arena_plus_one == 0) {
+    __atomic_store_n(&lane.arena_plus_one, make_arena(lane, target), __ATOMIC_RELEASE);
+  }
+  return lane.arena_plus_one;
+}
+
+unsigned make_cache(unsigned target) {
+  unsigned& cache = caches.cache_plus_one[target];
+  cache = no_cache;  // meanwhile, and for good if there can be none
+  if (caches.ended || !has_key) return no_cache;
+  unsigned index = 0;
+  size_t size = sizeof index;
+  if (je_mallctl("tcache.create", &index, &size, nullptr, 0) == 0) {
+    pthread_setspecific(at_thread_end, &caches);
+    cache = index + 1;
+  }
+  return cache;
+}
+
+int cache_flags(unsigned target) {
+  unsigned cache = caches.cache_plus_one[target];
+  if (cache == 0) cache = make_cache(target);
+  return cache == no_cache ? MALLOCX_TCACHE_NONE : MALLOCX_TCACHE(cache - 1);
+}
+
+int flags_of(unsigned target) {
+  const unsigned arena = arena_of(target);
+  return arena == 0 ? -1 : (MALLOCX_ARENA(arena - 1) | cache_flags(target));
+}
+
+}  // namespace
+
+void* far_malloc(unsigned target, std::size_t size, int flags) {
+  const int where = flags_of(target);
+  if (where == -1) return je_mallocx(size == 0 ? 1 : size, flags);
+  void* block = je_mallocx(size == 0 ? 1 : size, where | flags);
+  // Addresses or memory of the target are used up: near is better than none.
+  if (block == nullptr) return je_mallocx(size == 0 ? 1 : size, flags);
+  // From here up a block has pages of its own.
+  constexpr std::size_t own_pages = 64u << 10;
+  if (size >= own_pages) place_parts(target, block, size);
+  return block;
+}
+
+void* far_realloc(unsigned target, void* block, std::size_t size) {
+  const int where = flags_of(target);
+  return where == -1 ? nullptr : je_rallocx(block, size == 0 ? 1 : size, where);
+}
+
+void far_free(unsigned target, void* block) { je_dallocx(block, cache_flags(target)); }
+
+void arenas_in_child() { lanes_lock = 0; }
+
+}  // namespace nearfar::run

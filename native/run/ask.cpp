@@ -1,0 +1,64 @@
+#include "run/ask.hpp"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "run/state.hpp"
+
+namespace nearfar::run {
+
+namespace {
+
+sockaddr_un address{};
+bool known = false;
+
+// Longer than symbols of a large program take to read; then the verb is gone or stopped.
+constexpr time_t patience_s = 60;
+
+bool exchange(int end, nf_run_ask& question, nf_run_answer& answer) {
+  if (connect(end, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return false;
+  const timeval patience{patience_s, 0};
+  setsockopt(end, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  if (send(end, &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return false;
+  for (;;) {
+    const ssize_t got = recv(end, &answer, sizeof answer, 0);
+    if (got < 0 && errno == EINTR) continue;
+    return got == sizeof answer;
+  }
+}
+
+}  // namespace
+
+bool set_socket(const char* folder) {
+  address.sun_family = AF_UNIX;
+  const int length = snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", folder);
+  known = length > 0 && static_cast<std::size_t>(length) < sizeof address.sun_path;
+  return known;
+}
+
+bool ask(nf_run_ask& question, nf_run_answer& answer) {
+  if (!known) return false;
+  const int error = errno;
+  question.pid = getpid();
+  question.state = reinterpret_cast<std::uint64_t>(&state);
+  const int end = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  const bool answered = end >= 0 && exchange(end, question, answer);
+  if (end >= 0) close(end);
+  errno = error;
+  return answered;
+}
+
+void tell(nf_run_message message) {
+  nf_run_ask question{};
+  nf_run_answer answer{};
+  question.message = message;
+  ask(question, answer);
+}
+
+}  // namespace nearfar::run

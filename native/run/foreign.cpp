@@ -1,0 +1,41 @@
+#include "run/foreign.hpp"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "run/jemalloc.hpp"
+#include "run/state.hpp"
+
+namespace nearfar::run {
+
+namespace {
+
+// The next definition after ours: libc's, or that of an allocator preloaded behind.
+template <typename Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+void foreign_free(void* block) {
+  static const auto real = next<void (*)(void*)>("free");
+  add(state.foreign_frees, std::uint64_t{1});
+  if (real != nullptr) real(block);
+}
+
+std::size_t foreign_usable_size(void* block) {
+  static const auto real = next<std::size_t (*)(void*)>("malloc_usable_size");
+  return real == nullptr ? 0 : real(block);
+}
+
+void* foreign_realloc(void* block, std::size_t size) {
+  const std::size_t old = foreign_usable_size(block);
+  void* moved = je_malloc(size == 0 ? 1 : size);
+  if (moved == nullptr) return nullptr;
+  memcpy(moved, block, old < size ? old : size);
+  foreign_free(block);
+  return moved;
+}
+
+}  // namespace nearfar::run

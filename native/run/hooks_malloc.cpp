@@ -1,0 +1,221 @@
+// malloc and its family. operator new and delete, strdup and the like call these.
+#include <errno.h>
+#include <string.h>
+
+#include "run/arenas.hpp"
+#include "run/ask.hpp"
+#include "run/foreign.hpp"
+#include "run/jemalloc.hpp"
+#include "run/recognise.hpp"
+#include "run/shadow.hpp"
+#include "run/state.hpp"
+
+using nearfar::profile::Call;
+using namespace nearfar::run;
+
+namespace {
+
+// A picture of where everything is whenever the heap has grown by so much, from so many sampled
+// pages (each stands for eight) on: a program that frees all before it ends has had some taken.
+constexpr std::uint64_t first_picture = 64;
+constexpr std::uint64_t growth_percent = 130;
+std::uint64_t next_picture = first_picture;
+
+[[gnu::noinline]] void note(void* block, std::size_t size, Found found) {
+  note_block(block, size, found.object);
+  const std::uint64_t pages = __atomic_load_n(&state.sampled_pages, __ATOMIC_RELAXED);
+  std::uint64_t wanted = __atomic_load_n(&next_picture, __ATOMIC_RELAXED);
+  if (pages < wanted || pages >> 63 != 0) return;
+  if (__atomic_compare_exchange_n(&next_picture, &wanted, pages * growth_percent / 100, false,
+                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    tell(NF_RUN_GROWN);
+  }
+}
+
+[[gnu::noinline]] void recognise_and_note(void* block, std::size_t size, Call call) {
+  if (block != nullptr) note(block, size, recognise(call, size, false));
+}
+
+[[gnu::noinline]] void forget(void* block) {
+  const int error = errno;
+  forget_block(block, je_malloc_usable_size(block));
+  errno = error;
+}
+
+[[gnu::noinline]] void* placed(std::size_t size, int flags, Call call) {
+  const Found found = recognise(call, size, false);
+  void* block = nullptr;
+  if (found.target != 0) {
+    block = far_malloc(found.target, size, flags);
+  } else {
+    block = je_mallocx(size == 0 ? 1 : size, flags);
+  }
+  if (block == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  if (is_noted(block, size)) note(block, size, found);
+  return block;
+}
+
+// `flags` as of mallocx.
+inline void* allocated(std::size_t size, int flags, Call call) {
+  if (mode == Mode::every) return placed(size, flags, call);
+  void* block = flags == 0 ? je_malloc(size) : je_mallocx(size == 0 ? 1 : size, flags);
+  if (__builtin_expect(block == nullptr, 0)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  if (mode == Mode::samples && is_noted(block, size)) recognise_and_note(block, size, call);
+  return block;
+}
+
+[[gnu::noinline]] void free_far(void* block) {
+  if (block == nullptr) return;
+  if (!is_ours(block)) {
+    foreign_free(block);
+    return;
+  }
+  if (may_be_noted(block)) forget(block);
+  const unsigned target = target_of(block);
+  if (target == 0) {
+    je_free(block);
+  } else {
+    far_free(target, block);
+  }
+}
+
+[[gnu::noinline]] void* moved(void* block, std::size_t size, Call call) {
+  const Found found =
+      mode == Mode::every ? recognise(call, size, false) : Found{NF_RUN_NO_OBJECT, 0};
+  const unsigned target = target_of(block);
+  const std::size_t old = je_malloc_usable_size(block);
+  const bool was_noted = shadow != nullptr && may_be_noted(block);
+  if (was_noted) forget_block(block, old);
+  void* result = nullptr;
+  if (found.target == target) {
+    result = target == 0 ? je_realloc(block, size) : far_realloc(target, block, size);
+  } else {
+    result = found.target == 0 ? je_malloc(size) : far_malloc(found.target, size, 0);
+    if (result != nullptr) {
+      memcpy(result, block, old < size ? old : size);
+      free_far(block);
+    }
+  }
+  if (result == nullptr) {
+    // The old block stays; whose it was is known by the verb's last picture at best.
+    errno = ENOMEM;
+    return nullptr;
+  }
+  if (mode == Mode::every) {
+    if (is_noted(result, size)) note(result, size, found);
+  } else if (mode == Mode::samples && is_noted(result, size)) {
+    recognise_and_note(result, size, call);
+  }
+  return result;
+}
+
+void* resized(void* block, std::size_t size, Call call) {
+  if (block == nullptr) return allocated(size, 0, call);
+  if (size == 0) {
+    free_far(block);
+    return nullptr;
+  }
+  if (!is_ours(block)) return foreign_realloc(block, size);
+  if (mode == Mode::inert && target_of(block) == 0) return je_realloc(block, size);
+  return moved(block, size, call);
+}
+
+bool is_power_of_two(std::size_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void* malloc(std::size_t size) noexcept {
+  if (__builtin_expect(mode == Mode::every, 0)) return placed(size, 0, NEARFAR_THIS_CALL);
+  void* block = je_malloc(size);
+  if (mode == Mode::samples && __builtin_expect(is_noted(block, size), 0)) {
+    recognise_and_note(block, size, NEARFAR_THIS_CALL);
+  }
+  return block;
+}
+
+void free(void* block) noexcept {
+  // Near memory is the first slots: one comparison for what is ours and near.
+  constexpr std::uint64_t near_bytes = std::uint64_t{near_slots} << slot_bits;
+  if (__builtin_expect(reinterpret_cast<std::uint64_t>(block) - first_address >= near_bytes, 0)) {
+    free_far(block);
+    return;
+  }
+  if (__builtin_expect(shadow != nullptr && may_be_noted(block), 0)) forget(block);
+  je_free(block);
+}
+
+void* calloc(std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return allocated(bytes, MALLOCX_ZERO, NEARFAR_THIS_CALL);
+}
+
+void* realloc(void* block, std::size_t size) noexcept {
+  return resized(block, size, NEARFAR_THIS_CALL);
+}
+
+void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return resized(block, bytes, NEARFAR_THIS_CALL);
+}
+
+int posix_memalign(void** block, std::size_t alignment, std::size_t size) noexcept {
+  if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  const int error = errno;
+  void* made = allocated(size, MALLOCX_ALIGN(alignment), NEARFAR_THIS_CALL);
+  errno = error;
+  if (made == nullptr) return ENOMEM;
+  *block = made;
+  return 0;
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  if (!is_power_of_two(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return allocated(size, MALLOCX_ALIGN(alignment), NEARFAR_THIS_CALL);
+}
+
+void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  // As glibc: up to the next power of two.
+  std::size_t power = sizeof(void*);
+  while (power < alignment && power << 1 != 0) power <<= 1;
+  return allocated(size, MALLOCX_ALIGN(power), NEARFAR_THIS_CALL);
+}
+
+void* valloc(std::size_t size) noexcept {
+  return allocated(size, MALLOCX_ALIGN(page_bytes), NEARFAR_THIS_CALL);
+}
+
+void* pvalloc(std::size_t size) noexcept {
+  const std::size_t whole = (size + page_bytes - 1) / page_bytes * page_bytes;
+  if (whole < size) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return allocated(whole, MALLOCX_ALIGN(page_bytes), NEARFAR_THIS_CALL);
+}
+
+std::size_t malloc_usable_size(void* block) noexcept {
+  if (block == nullptr) return 0;
+  return is_ours(block) ? je_malloc_usable_size(block) : foreign_usable_size(block);
+}
+}
+#pragma GCC visibility pop

@@ -1,0 +1,183 @@
+// mmap and its family: large anonymous mappings are objects too.
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "run/lock.hpp"
+#include "run/places.hpp"
+#include "run/recognise.hpp"
+#include "run/state.hpp"
+
+using nearfar::profile::Call;
+using namespace nearfar::run;
+
+namespace {
+
+// Smaller ones are seldom data, and each may cost a mapping of its own.
+constexpr std::size_t least_bytes = 64u << 10;
+
+std::uint32_t mapped_lock;
+
+void* system_mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
+                  off_t offset) {
+  return reinterpret_cast<void*>(
+      syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
+}
+
+bool is_data(std::size_t bytes, int protection, int flags) {
+  constexpr int other = MAP_SHARED | MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_GROWSDOWN | MAP_STACK |
+                        MAP_HUGETLB;
+  return (flags & MAP_ANONYMOUS) != 0 && (flags & other) == 0 &&
+         (protection & PROT_WRITE) != 0 && (protection & PROT_EXEC) == 0 && bytes >= least_bytes;
+}
+
+void note(void* begin, std::size_t bytes, Found found) {
+  Lock const lock(mapped_lock);
+  for (nf_run_mapped& entry : state.mapped) {
+    if (entry.begin != 0) continue;
+    entry = {reinterpret_cast<std::uint64_t>(begin), bytes, found.target, found.object};
+    __atomic_fetch_add(&state.mapped_count, 1u, __ATOMIC_RELEASE);
+    return;
+  }
+}
+
+void* mapped(void* begin, std::size_t bytes, int protection, int flags, Call call) {
+  if (mode == Mode::inert || begin == MAP_FAILED || !is_data(bytes, protection, flags)) {
+    return begin;
+  }
+  const int error = errno;
+  const Found found = recognise(call, bytes, true);
+  if (found.object != NF_RUN_NO_OBJECT) {
+    const std::size_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+    if (found.target != 0) place_mapping(found.target, begin, whole);
+    note(begin, whole, found);
+  }
+  errno = error;
+  return begin;
+}
+
+// Takes [begin, begin+bytes) out of what is noted; returns the entry that held it all, as it was.
+nf_run_mapped take_out(void* begin, std::size_t bytes) {
+  nf_run_mapped whole{};
+  if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) == 0) return whole;
+  const auto first = reinterpret_cast<std::uint64_t>(begin);
+  const std::uint64_t last = first + bytes;
+  nf_run_mapped rest{};
+  Lock const lock(mapped_lock);
+  for (nf_run_mapped& entry : state.mapped) {
+    if (entry.begin == 0 || entry.begin + entry.bytes <= first || last <= entry.begin) continue;
+    if (entry.begin <= first && last <= entry.begin + entry.bytes) whole = entry;
+    if (entry.target != 0) mapping_gone(begin, bytes);
+    const std::uint64_t end = entry.begin + entry.bytes;
+    if (entry.begin < first) {
+      if (last < end) rest = {last, end - last, entry.target, entry.object};
+      entry.bytes = first - entry.begin;
+    } else if (last < end) {
+      entry.begin = last;
+      entry.bytes = end - last;
+    } else {
+      entry = {};
+      __atomic_fetch_sub(&state.mapped_count, 1u, __ATOMIC_RELEASE);
+    }
+  }
+  if (rest.begin == 0) return whole;
+  for (nf_run_mapped& entry : state.mapped) {
+    if (entry.begin != 0) continue;
+    entry = rest;
+    __atomic_fetch_add(&state.mapped_count, 1u, __ATOMIC_RELEASE);
+    break;
+  }
+  return whole;
+}
+
+// The pages behind those of a file are other objects': it cannot grow in place, so it is copied.
+void* copied(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, void* wanted,
+             const nf_run_mapped& entry) {
+  if ((flags & MREMAP_MAYMOVE) == 0 && new_bytes > bytes) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  if (new_bytes <= bytes && (flags & MREMAP_FIXED) == 0) {
+    munmap(static_cast<char*>(begin) + new_bytes, bytes - new_bytes);
+    return begin;
+  }
+  const int place = (flags & MREMAP_FIXED) != 0 ? MAP_FIXED : 0;
+  void* made = system_mmap(wanted, new_bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | place, -1, 0);
+  if (made == MAP_FAILED) return made;
+  place_mapping(entry.target, made, new_bytes);
+  memcpy(made, begin, bytes < new_bytes ? bytes : new_bytes);
+  munmap(begin, bytes);
+  note(made, new_bytes,
+       {static_cast<std::uint16_t>(entry.object), static_cast<std::uint16_t>(entry.target)});
+  return made;
+}
+
+nf_run_mapped entry_of(void* begin) {
+  Lock const lock(mapped_lock);
+  const auto address = reinterpret_cast<std::uint64_t>(begin);
+  for (const nf_run_mapped& entry : state.mapped) {
+    if (entry.begin <= address && address < entry.begin + entry.bytes) return entry;
+  }
+  return {};
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
+           off_t offset) noexcept {
+  if ((flags & MAP_FIXED) != 0) take_out(wanted, bytes);
+  return mapped(system_mmap(wanted, bytes, protection, flags, file, offset), bytes, protection,
+                flags, NEARFAR_THIS_CALL);
+}
+
+// off_t has 64 bits here, so both names are one function.
+void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file,
+             off64_t offset) noexcept {
+  if ((flags & MAP_FIXED) != 0) take_out(wanted, bytes);
+  return mapped(system_mmap(wanted, bytes, protection, flags, file, offset), bytes, protection,
+                flags, NEARFAR_THIS_CALL);
+}
+
+int munmap(void* begin, std::size_t bytes) noexcept {
+  take_out(begin, (bytes + page_bytes - 1) / page_bytes * page_bytes);
+  return static_cast<int>(syscall(SYS_munmap, begin, bytes));
+}
+
+void* mremap(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, ...) noexcept {
+  void* wanted = nullptr;
+  if ((flags & MREMAP_FIXED) != 0) {
+    va_list more;
+    va_start(more, flags);
+    wanted = va_arg(more, void*);
+    va_end(more);
+  }
+  if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) != 0) {
+    const nf_run_mapped entry = entry_of(begin);
+    if (entry.begin != 0 && !is_purgeable(entry.target)) {
+      return copied(begin, bytes, new_bytes, flags, wanted, entry);
+    }
+    const auto made = reinterpret_cast<void*>(
+        syscall(SYS_mremap, begin, bytes, new_bytes, flags, wanted));
+    if (entry.begin != 0 && made != MAP_FAILED) {
+      take_out(begin, bytes);
+      // The policy came along; what is new has it too.
+      note(made, new_bytes,
+           {static_cast<std::uint16_t>(entry.object), static_cast<std::uint16_t>(entry.target)});
+    }
+    return made;
+  }
+  return reinterpret_cast<void*>(syscall(SYS_mremap, begin, bytes, new_bytes, flags, wanted));
+}
+}
+#pragma GCC visibility pop
+
+namespace nearfar::run {
+void mappings_in_child() { mapped_lock = 0; }
+}  // namespace nearfar::run

@@ -1,0 +1,436 @@
+#include "run/places.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "run/lock.hpp"
+
+namespace nearfar::run {
+
+namespace {
+
+constexpr std::uint64_t huge_page = 2u << 20;
+// Two addresses spaces' worth of file extents would be 65,530 mappings, the kernel's limit: an
+// extent is divided into so many chunks at most.
+constexpr std::uint64_t most_chunks = 64;
+constexpr std::uint64_t least_chunk = 64u << 10;
+
+// linux/mempolicy.h
+constexpr int mpol_preferred = 1;
+constexpr unsigned mpol_mf_move = 2;
+
+std::uint64_t next_address[NF_RUN_TARGETS];
+std::uint32_t extents_lock;
+
+// A memory's file in this process, and how much of it is used.
+struct File {
+  int descriptor_plus_one;
+  std::uint64_t next_offset;
+};
+File files[NF_RUN_MEMORIES];
+std::uint32_t files_lock;
+
+std::uint64_t up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+std::uint64_t slot_begin(unsigned target) {
+  const std::uint64_t slot = target == 0 ? 0 : near_slots + target - 1;
+  return first_address + (slot << slot_bits);
+}
+
+void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file, std::uint64_t offset) {
+  const long got = syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, flags, file, offset);
+  return got == -1 ? nullptr : reinterpret_cast<void*>(got);
+}
+
+// Addresses that nobody has used: they are never given out twice.
+void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment) {
+  const std::uint64_t unit = alignment > huge_page ? alignment : huge_page;
+  const std::uint64_t end =
+      target == 0 ? slot_begin(1) : slot_begin(target) + (1ull << slot_bits);
+  for (;;) {
+    std::uint64_t seen = __atomic_load_n(&next_address[target], __ATOMIC_RELAXED);
+    const std::uint64_t begin = up(seen == 0 ? slot_begin(target) : seen, unit);
+    // To whole huge pages: those of a device can be mapped only so.
+    const std::uint64_t after = begin + up(bytes, huge_page);
+    if (after > end || after < begin) return nullptr;
+    if (!__atomic_compare_exchange_n(&next_address[target], &seen, after, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED)) {
+      continue;
+    }
+    void* memory = map_at(begin, bytes,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (memory != nullptr) return memory;
+    if (errno != EEXIST) return nullptr;  // of another's mapping: the next addresses may be free
+  }
+}
+
+void note_bind_failure() {
+  if (__atomic_fetch_add(&state.bind_failures, 1u, __ATOMIC_RELAXED) == 0) {
+    state.bind_errno = static_cast<std::uint32_t>(errno);
+  }
+}
+
+// Preferred, not bound: on a full node a bound page is the end of the program.
+void bind(std::uint64_t begin, std::uint64_t bytes, int node, unsigned flags) {
+  unsigned long nodes[16] = {};
+  constexpr unsigned bits = 8 * sizeof(unsigned long);
+  if (node < 0 || static_cast<unsigned>(node) >= 16 * bits) return;
+  nodes[static_cast<unsigned>(node) / bits] = 1ul << (static_cast<unsigned>(node) % bits);
+  if (syscall(SYS_mbind, begin, bytes, mpol_preferred, nodes, 16 * bits, flags) != 0) {
+    note_bind_failure();
+  }
+}
+
+// Takes room of a memory; false: there is not so much left.
+bool take(nf_run_memory& memory, std::uint64_t bytes) {
+  const std::uint64_t before = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+  if (memory.capacity_bytes == 0 || before + bytes <= memory.capacity_bytes) return true;
+  __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+  return false;
+}
+
+// Whether room that a process ends with is room again. Of a device, offsets are not handed out
+// twice: others' may lie behind.
+bool gives_back(const nf_run_memory& memory) {
+  return memory.kind == NF_RUN_NODE || memory.kind == NF_RUN_FILE;
+}
+
+int open_file(const nf_run_memory& memory) {
+  return memory.kind == NF_RUN_DEVICE
+             ? open(memory.path, O_RDWR | O_CLOEXEC)
+             : open(memory.path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+// Maps the next bytes of a file or device; false: it is full or cannot be opened.
+bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
+  nf_run_memory& memory = table->memories[number];
+  const bool device = memory.kind == NF_RUN_DEVICE;
+  if (device) bytes = up(bytes, huge_page);
+  if (device && (begin % huge_page != 0)) return false;
+  std::uint64_t offset = 0;
+  int file = -1;
+  {
+    Lock const lock(files_lock);
+    File& kept = files[number];
+    if (kept.descriptor_plus_one == 0) kept.descriptor_plus_one = open_file(memory) + 1;
+    file = kept.descriptor_plus_one - 1;
+    if (file < 0) return false;
+    if (!device) {
+      offset = kept.next_offset;
+      // Room now, or a full disk would be a SIGBUS in the program later.
+      if (posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
+        return false;
+      }
+      kept.next_offset += bytes;
+    }
+  }
+  if (device) {
+    // All processes share the device: the table says what is taken.
+    offset = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+    if (offset + bytes > memory.size_bytes) {
+      __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+      return false;
+    }
+    if (memory.capacity_bytes != 0 && offset + bytes > memory.capacity_bytes) return false;
+    // What an earlier process left there.
+    if (map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) == nullptr) return false;
+    memset(reinterpret_cast<void*>(begin), 0, bytes);
+    return true;
+  }
+  if (!take(memory, bytes)) return false;
+  return map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) != nullptr;
+}
+
+void remember(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory) {
+  Lock const lock(extents_lock);
+  const std::uint32_t count = state.extent_count;
+  if (count != 0) {
+    nf_run_extent& last = state.extents[count - 1];
+    if (last.begin + last.bytes == begin && last.target == target && last.memory == memory) {
+      last.bytes += bytes;
+      return;
+    }
+  }
+  if (count == NF_RUN_EXTENTS) {
+    ++state.extents_lost;
+    return;
+  }
+  state.extents[count] = {begin, bytes, target, memory};
+  __atomic_store_n(&state.extent_count, count + 1, __ATOMIC_RELEASE);
+}
+
+// Takes a range out of the table, and back from the memories that had it.
+void forget(std::uint64_t begin, std::uint64_t bytes) {
+  Lock const lock(extents_lock);
+  const std::uint64_t end = begin + bytes;
+  const std::uint32_t count = state.extent_count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    nf_run_extent& extent = state.extents[i];
+    const std::uint64_t extent_end = extent.begin + extent.bytes;
+    if (extent.bytes == 0 || extent_end <= begin || end <= extent.begin) continue;
+    const std::uint64_t first = begin > extent.begin ? begin : extent.begin;
+    const std::uint64_t last = end < extent_end ? end : extent_end;
+    const std::uint32_t memory = extent.memory;
+    if (table != nullptr && gives_back(table->memories[memory])) {
+      __atomic_fetch_sub(&table->memories[memory].used_bytes, last - first, __ATOMIC_RELAXED);
+    }
+    extent.bytes = first - extent.begin;
+    if (last == extent_end) continue;
+    if (extent.bytes == 0) {
+      extent = {last, extent_end - last, extent.target, memory};
+    } else if (state.extent_count < NF_RUN_EXTENTS) {
+      state.extents[state.extent_count] = {last, extent_end - last, extent.target, memory};
+      __atomic_store_n(&state.extent_count, state.extent_count + 1, __ATOMIC_RELEASE);
+    } else {
+      ++state.extents_lost;
+    }
+  }
+}
+
+bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number, unsigned flags) {
+  nf_run_memory& memory = table->memories[number];
+  switch (memory.kind) {
+    case NF_RUN_NODE:
+      if (!take(memory, bytes)) return false;
+      bind(begin, bytes, memory.node, flags);
+      return true;
+    case NF_RUN_FILE:
+    case NF_RUN_DEVICE:
+      return map_file(number, begin, bytes);
+    default:
+      return true;
+  }
+}
+
+// What the target's memory has no room for is near.
+void put_or_near(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory,
+                 unsigned flags, bool remembered) {
+  std::uint32_t landed = memory;
+  if (!put(begin, bytes, memory, flags)) {
+    landed = table->targets[0].memory[0];
+    add(state.fallback_bytes[target], bytes);
+    put(begin, bytes, landed, flags);
+  }
+  if (remembered) remember(begin, bytes, target, landed);
+}
+
+bool any_file(unsigned target) {
+  const nf_run_target& wanted = table->targets[target];
+  for (unsigned i = 0; i < wanted.count; ++i) {
+    if (table->memories[wanted.memory[i]].kind >= NF_RUN_FILE) return true;
+  }
+  return false;
+}
+
+bool any_device(const nf_run_target& wanted) {
+  for (unsigned i = 0; i < wanted.count; ++i) {
+    if (table->memories[wanted.memory[i]].kind == NF_RUN_DEVICE) return true;
+  }
+  return false;
+}
+
+// Chunks dealt out to the memories in turn, so that each has its weight of any long stretch.
+void put_interleaved(std::uint64_t begin, std::uint64_t bytes, unsigned target, unsigned flags,
+                     bool remembered) {
+  const nf_run_target& wanted = table->targets[target];
+  std::uint64_t chunk = up(bytes / most_chunks, page_bytes);
+  if (chunk < least_chunk) chunk = least_chunk;
+  if (any_device(wanted)) chunk = up(chunk, huge_page);
+  std::int64_t credit[NF_RUN_PARTS] = {};
+  std::int64_t total = 0;
+  for (unsigned i = 0; i < wanted.count; ++i) total += wanted.weight[i];
+  for (std::uint64_t done = 0; done < bytes; done += chunk) {
+    unsigned best = 0;
+    for (unsigned i = 0; i < wanted.count; ++i) {
+      credit[i] += wanted.weight[i];
+      if (credit[i] > credit[best]) best = i;
+    }
+    credit[best] -= total;
+    const std::uint64_t length = bytes - done < chunk ? bytes - done : chunk;
+    put_or_near(begin + done, length, target, wanted.memory[best], flags, remembered);
+  }
+}
+
+void put_in_parts(std::uint64_t begin, std::uint64_t bytes, unsigned target, unsigned flags,
+                  bool remembered) {
+  const nf_run_target& wanted = table->targets[target];
+  const std::uint64_t unit = any_device(wanted) ? huge_page : page_bytes;
+  std::uint64_t total = 0;
+  for (unsigned i = 0; i < wanted.count; ++i) total += wanted.weight[i];
+  std::uint64_t done = 0;
+  std::uint64_t weights = 0;
+  for (unsigned i = 0; i < wanted.count; ++i) {
+    weights += wanted.weight[i];
+    const auto share = static_cast<long double>(bytes) * weights / total;
+    std::uint64_t end = i + 1 == wanted.count
+                            ? bytes
+                            : (static_cast<std::uint64_t>(share) + unit / 2) / unit * unit;
+    if (end > bytes) end = bytes;
+    if (end <= done) continue;
+    put_or_near(begin + done, end - done, target, wanted.memory[i], flags, remembered);
+    done = end;
+  }
+}
+
+void put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool remembered) {
+  const nf_run_target& wanted = table->targets[target];
+  switch (wanted.style) {
+    case NF_RUN_INTERLEAVE:
+      put_interleaved(begin, bytes, target, 0, remembered);
+      break;
+    case NF_RUN_IN_PARTS:
+      put_in_parts(begin, bytes, target, 0, remembered);
+      break;
+    default:
+      put_or_near(begin, bytes, target, wanted.memory[0], 0, remembered);
+  }
+}
+
+void ask_for_huge_pages(void* begin, std::size_t bytes) {
+  if (table->huge_pages != 0) {
+    madvise(begin, bytes, table->huge_pages == 1 ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  }
+}
+
+int copied[2] = {-1, -1};  // closed at its end by the child once it has its copies
+
+// What the kernel shares between parent and child is copied into memory of the child's own.
+void own_copy(nf_run_extent& extent) {
+  void* other = claim(extent.target, extent.bytes, huge_page);
+  if (other == nullptr) _exit(127);  // out of memory: the parent's data would be overwritten
+  if (!map_file(extent.memory, reinterpret_cast<std::uint64_t>(other), extent.bytes)) {
+    extent.memory = table->targets[0].memory[0];
+    add(state.fallback_bytes[extent.target], extent.bytes);
+  }
+  memcpy(other, reinterpret_cast<void*>(extent.begin), extent.bytes);
+  syscall(SYS_mremap, other, extent.bytes, extent.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+          extent.begin);
+}
+
+bool is_shared(const nf_run_extent& extent) {
+  return table->memories[extent.memory].kind >= NF_RUN_FILE;
+}
+
+bool any_shared() {
+  for (std::uint32_t i = 0; i < state.extent_count; ++i) {
+    if (is_shared(state.extents[i])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment) {
+  void* memory = claim(target, bytes, alignment);
+  if (memory == nullptr) return nullptr;
+  add(state.heap_bytes, static_cast<std::uint64_t>(bytes));
+  if (table == nullptr) {
+    remember(reinterpret_cast<std::uint64_t>(memory), bytes, target, 0);
+    return memory;
+  }
+  put_target(reinterpret_cast<std::uint64_t>(memory), bytes, target, true);
+  ask_for_huge_pages(memory, bytes);
+  return memory;
+}
+
+void release_extent(void* begin, std::size_t bytes) {
+  syscall(SYS_munmap, begin, bytes);
+  forget(reinterpret_cast<std::uint64_t>(begin), bytes);
+  add(state.heap_bytes, 0 - static_cast<std::uint64_t>(bytes));
+}
+
+void mapping_gone(void* begin, std::size_t bytes) {
+  forget(reinterpret_cast<std::uint64_t>(begin), bytes);
+}
+
+void place_mapping(unsigned target, void* begin, std::size_t bytes) {
+  put_target(reinterpret_cast<std::uint64_t>(begin), bytes, target, true);
+  ask_for_huge_pages(begin, bytes);
+}
+
+void place_parts(unsigned target, void* begin, std::size_t bytes) {
+  // Of files, an extent is divided when it is mapped: their pages cannot move.
+  if (table->targets[target].style != NF_RUN_IN_PARTS || any_file(target)) return;
+  const auto first = up(reinterpret_cast<std::uint64_t>(begin), page_bytes);
+  const auto last = (reinterpret_cast<std::uint64_t>(begin) + bytes) / page_bytes * page_bytes;
+  if (last > first) put_in_parts(first, last - first, target, mpol_mf_move, false);
+}
+
+bool is_purgeable(unsigned target) { return !any_file(target); }
+
+void places_before_fork() {
+  copied[0] = copied[1] = -1;
+  if (mode != Mode::inert && any_shared() && pipe2(copied, O_CLOEXEC) != 0) {
+    copied[0] = copied[1] = -1;
+  }
+}
+
+void places_in_parent() {
+  if (copied[0] < 0) return;
+  close(copied[1]);
+  char nothing = 0;
+  while (read(copied[0], &nothing, 1) < 0 && errno == EINTR) {
+  }
+  close(copied[0]);
+}
+
+void places_in_child() {
+  extents_lock = files_lock = 0;
+  if (mode == Mode::inert || !any_shared()) return;
+  int inherited[NF_RUN_MEMORIES];
+  for (unsigned i = 0; i < NF_RUN_MEMORIES; ++i) {
+    inherited[i] = files[i].descriptor_plus_one - 1;
+    files[i] = {};
+  }
+  for (std::uint32_t i = 0; i < state.extent_count; ++i) {
+    if (is_shared(state.extents[i])) own_copy(state.extents[i]);
+  }
+  for (const int file : inherited) {
+    if (file >= 0) close(file);
+  }
+  if (copied[0] >= 0) {
+    close(copied[0]);
+    close(copied[1]);
+  }
+}
+
+void places_at_end() {
+  for (std::uint32_t i = 0; i < state.extent_count; ++i) {
+    const nf_run_extent& extent = state.extents[i];
+    nf_run_memory& memory = table->memories[extent.memory];
+    if (gives_back(memory)) {
+      __atomic_fetch_sub(&memory.used_bytes, extent.bytes, __ATOMIC_RELAXED);
+    }
+  }
+}
+
+}  // namespace nearfar::run
+
+// What jemalloc gets from the kernel for near memory and its own tables.
+extern "C" __attribute__((visibility("hidden"))) void* nf_os_mmap(void* wanted, std::size_t bytes,
+                                                                  int protection, int flags,
+                                                                  int file, off_t offset) {
+  using namespace nearfar::run;
+  if (wanted == nullptr && file == -1) {
+    void* memory = place_extent(0, bytes, page_bytes);
+    if (memory == nullptr) {
+      errno = ENOMEM;
+      return MAP_FAILED;
+    }
+    if ((protection & PROT_WRITE) == 0) mprotect(memory, bytes, protection);
+    return memory;
+  }
+  return reinterpret_cast<void*>(
+      syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
+}
+
+extern "C" __attribute__((visibility("hidden"))) int nf_os_munmap(void* begin, std::size_t bytes) {
+  nearfar::run::release_extent(begin, bytes);
+  return 0;
+}

@@ -1,0 +1,34 @@
+// Addresses for targets, and the memory behind them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "run/state.hpp"
+
+namespace nearfar::run {
+
+// Fresh zeroed memory of a target, a multiple of pages; null if the addresses or the memory are
+// used up. What does not fit into the target's memories goes near and is counted.
+void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment);
+void release_extent(void* begin, std::size_t bytes);
+
+// Puts memory that the program mapped itself where `target` is; and what is no longer mapped.
+void place_mapping(unsigned target, void* begin, std::size_t bytes);
+void mapping_gone(void* begin, std::size_t bytes);
+
+// A block of an in-parts target: its pages go to the parts in address order. Only of nodes.
+void place_parts(unsigned target, void* begin, std::size_t bytes);
+
+// Whether pages of the target can be given back to the kernel and come back zeroed.
+bool is_purgeable(unsigned target);
+
+// Around fork. Memory of files and devices is shared with the child by nature, so the child takes
+// copies, and the parent waits until it has them.
+void places_before_fork();
+void places_in_parent();
+void places_in_child();
+// Gives the memories' room back, at the program's end.
+void places_at_end();
+
+}  // namespace nearfar::run

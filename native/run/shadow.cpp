@@ -1,0 +1,74 @@
+#include "run/shadow.hpp"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace nearfar::run {
+
+std::uint32_t* shadow = nullptr;
+
+namespace {
+
+std::uint32_t* entry_of(std::uint64_t page) { return shadow + (page - first_address / page_bytes); }
+
+// Pages whose place lies in the block, first to last.
+template <typename F>
+void for_each_page(const void* block, std::size_t size, F f) {
+  const auto begin = reinterpret_cast<std::uint64_t>(block);
+  const std::uint64_t end = begin + size;
+  for (std::uint64_t page = begin / page_bytes; page * page_bytes < end; ++page) {
+    const std::uint64_t hash = hash_of_page(page);
+    if (!is_sampled(hash)) continue;
+    const std::uint64_t place = place_of(page, hash);
+    if (place >= begin && place < end) f(page);
+  }
+}
+
+}  // namespace
+
+bool map_shadow() {
+  // One page more: the last page's entry is read together with the next.
+  constexpr std::uint64_t pages = (end_address - first_address) / page_bytes;
+  const long got = syscall(SYS_mmap, nullptr, pages * sizeof *shadow + page_bytes,
+                           PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                           0L);
+  if (got == -1) return false;
+  // A huge page of it would stand for two gigabytes of blocks.
+  madvise(reinterpret_cast<void*>(got), pages * sizeof *shadow, MADV_NOHUGEPAGE);
+  madvise(reinterpret_cast<void*>(got), pages * sizeof *shadow, MADV_DONTDUMP);
+  shadow = reinterpret_cast<std::uint32_t*>(got);
+  return true;
+}
+
+void note_block(const void* block, std::size_t size, std::uint16_t object) {
+  const auto begin = reinterpret_cast<std::uint64_t>(block);
+  const auto start = static_cast<std::uint32_t>(begin % page_bytes / 8 + 1);
+  const std::uint64_t first = begin / page_bytes;
+  std::uint64_t pages = 0;
+  for_each_page(block, size, [&](std::uint64_t page) {
+    const std::uint32_t code = page == first ? start : continued;
+    pages += *entry_of(page) == 0;
+    *entry_of(page) = code << start_shift | object;
+  });
+  // A long block is found again by its first page, which may be no sampled one.
+  if (size > page_bytes && *entry_of(first) == 0) *entry_of(first) = start << start_shift;
+  if (pages != 0) add(state.sampled_pages, pages);
+}
+
+void forget_block(const void* block, std::size_t size) {
+  const auto begin = reinterpret_cast<std::uint64_t>(block);
+  const auto start = static_cast<std::uint32_t>(begin % page_bytes / 8 + 1);
+  const std::uint64_t first = begin / page_bytes;
+  std::uint64_t pages = 0;
+  for_each_page(block, size, [&](std::uint64_t page) {
+    const std::uint32_t code = *entry_of(page) >> start_shift;
+    if (code != (page == first ? start : continued)) return;
+    *entry_of(page) = 0;
+    ++pages;
+  });
+  if (*entry_of(first) == start << start_shift) *entry_of(first) = 0;
+  if (pages != 0) add(state.sampled_pages, 0 - pages);
+}
+
+}  // namespace nearfar::run

@@ -1,0 +1,63 @@
+// Which object each sampled page holds: a table with one word per page of our addresses.
+//
+// One page in eight is sampled, by a hash of its number, and stands for the object whose block
+// covers one chosen place of it: so a page is of an object with the probability of the object's
+// share of it. A block without such a place costs an addition and a comparison at malloc and one
+// load at free.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "run/state.hpp"
+
+namespace nearfar::run {
+
+// Null until it is mapped.
+extern std::uint32_t* shadow __attribute__((visibility("hidden")));
+
+inline constexpr std::uint32_t start_shift = 16;
+// In place of a block's start: it began in an earlier page.
+inline constexpr std::uint32_t continued = 0xFFFFu;
+
+inline std::uint64_t hash_of_page(std::uint64_t page) { return page * NF_RUN_PAGE_FACTOR; }
+inline bool is_sampled(std::uint64_t hash) { return hash >> (64 - NF_RUN_PAGE_BITS) == 0; }
+// The place of a page that decides whose it is.
+inline std::uint64_t place_of(std::uint64_t page, std::uint64_t hash) {
+  return page * page_bytes + (hash >> (64 - NF_RUN_PAGE_BITS - 9) & 511) * 8;
+}
+
+// Whether malloc has something to note.
+inline bool is_noted(const void* block, std::size_t size) {
+  if (size > page_bytes) return true;
+  const auto begin = reinterpret_cast<std::uint64_t>(block);
+  std::uint64_t page = begin / page_bytes;
+  std::uint64_t hash = hash_of_page(page);
+  if (__builtin_expect(is_sampled(hash), 0)) {
+    const std::uint64_t place = place_of(page, hash);
+    if (place >= begin && place < begin + size) return true;
+  }
+  const std::uint64_t last = (begin + size - 1) / page_bytes;
+  if (__builtin_expect(last == page, 1)) return false;
+  hash = hash_of_page(last);
+  return is_sampled(hash) && place_of(last, hash) < begin + size;
+}
+
+// Whether free may have something to take out: a little more often than there is something.
+inline bool may_be_noted(const void* block) {
+  const auto begin = reinterpret_cast<std::uint64_t>(block);
+  const std::uint32_t* entry = shadow + (begin - first_address) / page_bytes;
+  std::uint64_t both = 0;
+  __builtin_memcpy(&both, entry, sizeof both);
+  if (__builtin_expect(both == 0, 1)) return false;
+  const std::uint32_t start = entry[0] >> start_shift;
+  return start == begin % page_bytes / 8 + 1 || start == continued ||
+         entry[1] >> start_shift == continued;
+}
+
+bool map_shadow();
+// `size` as asked for; at free what the allocator says of the block, which is as much or more.
+void note_block(const void* block, std::size_t size, std::uint16_t object);
+void forget_block(const void* block, std::size_t size);
+
+}  // namespace nearfar::run

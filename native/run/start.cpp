@@ -1,0 +1,84 @@
+// How the library wakes up, forks and ends.
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "run/arenas.hpp"
+#include "run/ask.hpp"
+#include "run/places.hpp"
+#include "run/recognise.hpp"
+#include "run/shadow.hpp"
+#include "run/state.hpp"
+
+namespace nearfar::run {
+
+Mode mode = Mode::inert;
+nf_run_table* table = nullptr;
+nf_run_state state;
+
+void mappings_in_child();
+
+namespace {
+
+nf_run_table* map_table(const char* folder) {
+  char path[512];
+  const int length = snprintf(path, sizeof path, "%s/table", folder);
+  if (length <= 0 || static_cast<std::size_t>(length) >= sizeof path) return nullptr;
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return nullptr;
+  struct stat status {};
+  void* mapped = nullptr;
+  if (fstat(file, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(nf_run_table))) {
+    const long got = syscall(SYS_mmap, nullptr, sizeof(nf_run_table), PROT_READ | PROT_WRITE,
+                             MAP_SHARED, file, 0L);
+    if (got != -1) mapped = reinterpret_cast<void*>(got);
+  }
+  close(file);
+  auto* found = static_cast<nf_run_table*>(mapped);
+  if (found == nullptr || memcmp(found->magic, NF_RUN_MAGIC, sizeof found->magic) != 0 ||
+      found->version != NF_RUN_VERSION) {
+    return nullptr;
+  }
+  return found;
+}
+
+void in_child() {
+  arenas_in_child();
+  mappings_in_child();
+  recognise_in_child();
+  places_in_child();
+  if (mode != Mode::inert) tell(NF_RUN_HELLO);
+}
+
+// Before the program's own constructors: after libc's and jemalloc's, which the first malloc woke.
+__attribute__((constructor(101))) void wake() {
+  state.first_address = first_address;
+  const char* folder = getauxval(AT_SECURE) != 0 ? nullptr : getenv(NF_RUN_VARIABLE);
+  if (folder == nullptr || *folder == '\0' || !set_socket(folder)) return;
+  nf_run_table* found = map_table(folder);
+  if (found == nullptr || !map_shadow()) return;
+  state.shadow = reinterpret_cast<std::uint64_t>(shadow);
+  memcpy(state.magic, NF_RUN_MAGIC, sizeof state.magic);
+  table = found;
+  // jemalloc's fork handlers are there already: ours run before them, and after them in the child.
+  pthread_atfork(places_before_fork, places_in_parent, in_child);
+  tell(NF_RUN_HELLO);
+  mode = found->look_at_every != 0 ? Mode::every : Mode::samples;
+}
+
+__attribute__((destructor(101))) void end() {
+  if (mode == Mode::inert) return;
+  tell(NF_RUN_BYE);
+  places_at_end();
+}
+
+}  // namespace
+
+}  // namespace nearfar::run

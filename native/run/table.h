@@ -1,0 +1,122 @@
+/* What `nearfar run` and the preloaded library say to each other. All little-endian, sizes in
+ * bytes; nearfar/run/layout.py holds the same.
+ *
+ *   memory   where pages are: a node, a file, a DAX device
+ *   target   where an object goes: one memory, or several by weights or by shares; the first target
+ *            is near memory. Each target has addresses of its own, so that the address of a
+ *            block says where it went.
+ *   object   a placement of the plan, by its place in the plan plus one
+ *
+ * The verb writes the table into a file that the processes share; each process keeps its state in
+ * its own memory, where the verb reads it (process_vm_readv).
+ */
+#ifndef NEARFAR_RUN_TABLE_H
+#define NEARFAR_RUN_TABLE_H
+
+#include <stdint.h>
+
+#define NF_RUN_MAGIC "NFRUN\0\0"
+#define NF_RUN_VERSION 1u
+/* The run folder, for the library; unset: it is inert. */
+#define NF_RUN_VARIABLE "NEARFAR_RUN_PLACES"
+
+#define NF_RUN_MEMORIES 16
+/* Near memory, the plan's combinations, and one for each object that moves between phases. */
+#define NF_RUN_TARGETS 48
+#define NF_RUN_PARTS 8
+#define NF_RUN_EXTENTS 16384
+#define NF_RUN_MAPPED 1024
+
+enum nf_run_kind { NF_RUN_DEFAULT = 0, NF_RUN_NODE = 1, NF_RUN_FILE = 2, NF_RUN_DEVICE = 3 };
+enum nf_run_style { NF_RUN_SINGLE = 0, NF_RUN_INTERLEAVE = 1, NF_RUN_IN_PARTS = 2 };
+
+struct nf_run_memory {
+  uint32_t kind;
+  int32_t node; /* of NF_RUN_NODE */
+  uint64_t capacity_bytes; /* 0: no limit */
+  uint64_t used_bytes; /* of all processes */
+  uint64_t size_bytes; /* of NF_RUN_DEVICE */
+  char path[232]; /* a folder of NF_RUN_FILE, the device of NF_RUN_DEVICE */
+};
+
+struct nf_run_target {
+  uint32_t style;
+  uint32_t count; /* of parts */
+  uint32_t memory[NF_RUN_PARTS];
+  uint32_t weight[NF_RUN_PARTS];
+};
+
+struct nf_run_table {
+  char magic[8];
+  uint32_t version;
+  uint32_t look_at_every; /* 1: each allocation is recognised; 0: all go near, samples are */
+  uint32_t memory_count;
+  uint32_t target_count;
+  uint32_t split_sizes; /* 1: the size of a block tells objects apart too */
+  uint32_t huge_pages;  /* 1: asked for by madvise; 2: refused by madvise; 0: as the system has it */
+  struct nf_run_memory memories[NF_RUN_MEMORIES];
+  struct nf_run_target targets[NF_RUN_TARGETS];
+};
+
+/* One page in 2^NF_RUN_PAGE_BITS is looked at: those whose number times the factor has so many
+ * leading zeros; the next nine bits say which eight bytes of it. */
+#define NF_RUN_PAGE_FACTOR 0x9E3779B97F4A7C15ull
+#define NF_RUN_PAGE_BITS 3
+#define NF_RUN_NO_OBJECT 0xFFFFu
+
+struct nf_run_extent {
+  uint64_t begin;
+  uint64_t bytes;
+  uint32_t target;
+  uint32_t memory; /* where it was put, which is not the target's where that was full */
+};
+
+/* What the program mapped itself and the plan knows. */
+struct nf_run_mapped {
+  uint64_t begin; /* 0: free */
+  uint64_t bytes;
+  uint32_t target;
+  uint32_t object;
+};
+
+struct nf_run_state {
+  char magic[8];
+  uint64_t first_address; /* of near memory; page 0 of the shadow */
+  uint64_t shadow; /* address of one uint32_t per page: object below, start of its block above */
+  uint64_t sampled_pages; /* that hold a block now */
+  uint64_t heap_bytes; /* got from the kernel for blocks, near memory included */
+  uint64_t stacks_asked;
+  uint64_t stacks_unanswered;
+  uint64_t foreign_frees;
+  uint64_t bind_failures;
+  uint32_t bind_errno; /* of the first */
+  uint32_t extents_lost; /* beyond the table */
+  uint64_t fallback_bytes[NF_RUN_TARGETS];
+  uint32_t extent_count;
+  uint32_t mapped_count;
+  struct nf_run_mapped mapped[NF_RUN_MAPPED];
+  struct nf_run_extent extents[NF_RUN_EXTENTS];
+};
+
+/* Messages on the socket `socket` in the run folder; each is answered by an nf_run_answer. */
+enum nf_run_message { NF_RUN_HELLO = 1, NF_RUN_STACK = 2, NF_RUN_GROWN = 3, NF_RUN_BYE = 4 };
+#define NF_RUN_FRAMES 8
+
+struct nf_run_ask {
+  uint32_t message;
+  int32_t pid;
+  uint64_t state; /* address of the nf_run_state */
+  uint64_t size;  /* of the block, for NF_RUN_STACK */
+  uint32_t mapped; /* 1: mmap, 0: malloc */
+  uint32_t count; /* of frames */
+  uint64_t frames[NF_RUN_FRAMES]; /* return addresses, innermost first */
+  char tag[64];
+};
+
+struct nf_run_answer {
+  uint16_t object;
+  uint16_t target;
+  uint32_t depth; /* so many frames told it: others need not be looked at */
+};
+
+#endif
