@@ -1,26 +1,10 @@
 // STREAM's fourth: a = b + 3 c.
-#include "measure/kernel.hpp"
-#include "measure/orders.hpp"
+#include "measure/streamed.hpp"
 
 namespace nearfar::measure {
 namespace {
 
-class StreamTriad final : public Kernel {
- public:
-  [[nodiscard]] Traffic traffic(const Shape& shape) const override {
-    return {.read = shape.access * 2, .written = shape.access, .owned = shape.access};
-  }
-  [[nodiscard]] bool has_target() const override { return true; }
-  std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
-    const Arrays arrays(lane, 3);
-    std::uint64_t sum = 0;
-    in_sequence(lane, arrays.lines(), iterations, [&](std::uint64_t at, std::uint64_t count) {
-      sum += lane.operations->stream(arrays.target(at), arrays.source(0, at), arrays.source(1, at),
-                                     count);
-    });
-    return sum;
-  }
-};
+using StreamTriad = Streamed<&Operations::stream, 2>;
 
 NEARFAR_KERNEL(StreamTriad, "stream-triad", "STREAM triad: a = b + 3 c, ordinary stores")
 

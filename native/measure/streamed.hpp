@@ -1,0 +1,50 @@
+// Kernels that read arrays in step and write another: copies, STREAM's, triads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "measure/kernel.hpp"
+#include "measure/orders.hpp"
+#include "measure/persist.hpp"
+
+namespace nearfar::measure {
+
+enum class Stores : std::uint8_t { ordinary, non_temporal };
+
+// `Operation`: member of Operations that takes the target, `sources` lines and a count.
+template <auto Operation, unsigned sources, Stores stores = Stores::ordinary>
+class Streamed final : public Kernel {
+ public:
+  [[nodiscard]] Traffic traffic(const Shape& shape) const override {
+    const Bytes read = shape.access * sources;
+    if constexpr (nt) return {.read = read, .non_temporal = shape.access};
+    return {.read = read, .written = shape.access, .owned = shape.access};
+  }
+  [[nodiscard]] bool has_target() const override { return true; }
+  [[nodiscard]] std::string missing(const Operations& operations) const override {
+    return nt && !operations.has_nt_store ? "has no stores past the caches" : "";
+  }
+  std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
+    const Arrays arrays(lane, sources + 1);
+    std::uint64_t sum = 0;
+    in_sequence(lane, arrays.lines(), iterations, [&](std::uint64_t at, std::uint64_t count) {
+      sum += operate(arrays, *lane.operations, at, count, std::make_index_sequence<sources>());
+    });
+    if constexpr (nt) stores_end();
+    return sum;
+  }
+
+ private:
+  static constexpr bool nt = stores == Stores::non_temporal;
+
+  template <std::size_t... source>
+  static std::uint64_t operate(const Arrays& arrays, const Operations& operations, std::uint64_t at,
+                               std::uint64_t count, std::index_sequence<source...> /*sources*/) {
+    return (operations.*Operation)(arrays.target(at), arrays.source(source, at)..., count);
+  }
+};
+
+}  // namespace nearfar::measure
