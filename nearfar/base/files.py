@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
+
+FULL_DEVICE = os.makedev(1, 7)
+"""/dev/full: the kernel's disk that is always full (Linux, Documentation/admin-guide/devices)."""
 
 
 @contextlib.contextmanager
@@ -53,13 +57,19 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise NearfarError(f"cannot write {path}: it is a folder; name a file in it")
     if _is_special(path):
+        if path.stat().st_rdev == FULL_DEVICE:
+            raise cannot_write(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
         return
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            # A full disk still makes empty files.
+            os.write(handle, bytes(4096))
+        finally:
+            os.close(handle)
+            Path(name).unlink(missing_ok=True)
     except OSError as error:
         raise cannot_write(path, error) from error
-    os.close(handle)
-    Path(name).unlink(missing_ok=True)
 
 
 def cannot_write(path: Path, error: OSError) -> NearfarError:

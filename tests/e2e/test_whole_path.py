@@ -33,7 +33,8 @@ def test_far_memory_is_predicted_slower_and_within_its_interval(whole_path: Whol
     assert device.far == "optane-100-6dimm"
     for phase in [*device.phases, device.total]:
         assert phase.slowdown.low <= phase.slowdown.value <= phase.slowdown.high
-        assert phase.slowdown.value >= 1.0
+        # A phase without misses gains what idle bandwidth helps: less than can be measured.
+        assert phase.slowdown.value >= 1.0 - 1e-6
         assert {"null", "latency-ratio", "misses"} <= {model.model for model in phase.models}
     near = load(whole_path.near, DeviceProfile)
     assert random_read_ns(near.latency) > 0

@@ -99,19 +99,31 @@ def test_sizes_and_operations(case: Case) -> None:
             assert phase(made, one.name).operations == pytest.approx(one.operations, rel=0.01)
 
 
-def test_curves_have_the_largest_sizes_shape(
-    case: Case,
-) -> None:
-    made, true = case.made, case.true
-    if case.name in ("matrix", "sort"):
-        pytest.skip("all of it falls at one capacity: a curve of steps, right to half an octave")
-    last = made.phases[-1].name
-    totals = []
-    for profile in (made, true):
-        curves = [row.curve for row in phase(profile, last).objects if row.curve]
-        totals.append([sum(c.read[i] + c.write[i] for c in curves) for i in (6, 10)])
-    for mine, theirs in zip(*totals, strict=True):
-        assert mine == pytest.approx(theirs, rel=0.4, abs=5000)
+@pytest.mark.parametrize("name", ["hash", "btree"])
+def test_curves_have_the_largest_sizes_shape(program: Path, name: str) -> None:
+    """Matrix and sort fall at one capacity: curves of steps, right to half an octave only.
+
+    The median of three: which lines are sampled differs from run to run, and of the smallest
+    tree's few hundred so does the law that fits them best.
+    """
+    sizes, cache_bytes = CASES[name]
+    ratios = []
+    for _ in range(3):
+        profiles = at_sizes(program, name, sizes, cache_bytes)
+        names = [f"{n}.json" for n in sizes[:-1]]
+        made = extrapolate(profiles[:-1], names, {"n": float(sizes[-1])}, force=True)
+        last = made.phases[-1].name
+        mine, theirs = (
+            [sum(c.read[i] + c.write[i] for c in curves) for i in (6, 10)]
+            for curves in (
+                [row.curve for row in phase(profile, last).objects if row.curve]
+                for profile in (made, profiles[-1])
+            )
+        )
+        ratios.append([math.log(a / b) for a, b in zip(mine, theirs, strict=True)])
+    near, far = (sorted(column)[1] for column in zip(*ratios, strict=True))
+    assert abs(near) < math.log(2)
+    assert abs(far) < math.log(1.4)
 
 
 def test_it_says_that_nobody_ran_it(case: Case) -> None:
