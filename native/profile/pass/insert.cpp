@@ -23,9 +23,10 @@ FunctionCallee declare(Module& module, const Twine& name, FunctionType* type) {
 
 // An entry called with preserve_most goes by a stub in the program itself: the loader's lazy
 // binding would spoil r10, and a call by the address in the offset table would make the compiler
-// keep that address in a register around the loop.
+// keep that address in a register around the loop. Its name is no name of C: configure scripts made
+// with libtool list an object's symbols and declare those that C can name, as variables.
 FunctionCallee declare_preserving(Module& module, const std::string& name, FunctionType* type) {
-  const std::string stub = name + "_stub";
+  const std::string stub = name + ".stub";
   FunctionCallee callee = declare(module, stub, type);
   auto* function = cast<Function>(callee.getCallee()->stripPointerCasts());
   function->setCallingConv(CallingConv::PreserveMost);
