@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from nearfar.base.statistics import Estimate
+from nearfar.documents.bursts import Bursts
 from nearfar.documents.header import Document
 
 
@@ -54,14 +55,32 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     write_sequential: AccessClasses = msgspec.field(default_factory=AccessClasses)
     """Likewise of `write_misses`."""
     write_backs: float = 0.0
-    """Dirty lines evicted to memory."""
+    """Lines written to memory: dirty ones that were evicted or flushed, and those that
+    non-temporal stores filled."""
     flushes: float = 0.0
-    """Lines written to memory on purpose (clwb, clflushopt, clflush). 0 where nothing counts
-    them."""
+    """Lines the program flushed (clwb, clflushopt, clflush), dirty or not; all of them are counted.
+    0 where nothing counts them, see `WorkloadProfile.flushes_counted`."""
     fences: float = 0.0
-    """Fences that waited for flushes or non-temporal stores of this object."""
+    """Fences that waited for lines flushed or stored past the caches, of which the last was this
+    object's; others, which nothing was flushed before, are not counted."""
     nt_store_bytes: float = 0.0
-    """Bytes of non-temporal stores."""
+    """Bytes of non-temporal stores; these stores are not among accesses and misses."""
+    log_bytes: float = 0.0
+    """Bytes that transactions (libpmemobj) were asked to snapshot before they change."""
+    syncs: float = 0.0
+    """Calls of msync."""
+    sync_bytes: float = 0.0
+    """Bytes of the ranges of these calls."""
+    tlb_misses_4k: float = 0.0
+    """Page walks if all pages have 4 KiB: misses of the cores' last translation cache
+    (`WorkloadProfile.core`). Too many where several lines of a page are touched in no order."""
+    tlb_misses_2m: float = 0.0
+    """The same if all pages have 2 MiB."""
+    private_misses: float = 0.0
+    """Accesses that each thread's own cache (`CoreModel.private_bytes`) does not answer: these the
+    shared last level sees. `misses()` are a part of them, but counted by other lines."""
+    transfers: float = 0.0
+    """Accesses to lines that another thread wrote last and a cache still holds."""
 
     def misses(self) -> float:
         """Return lines fetched from memory."""
@@ -76,6 +95,16 @@ class CacheModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     line_bytes: int
     origin: str
     """"detected", or the option that overrode it."""
+
+
+class CoreModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What was simulated of each thread's core, beside the shared last level."""
+
+    private_bytes: int
+    """Of its own second-level cache; 0: the processor does not say, and nothing was simulated."""
+    tlb_entries: int
+    """Of its last translation cache, for pages of either size."""
+    tlb_origin: Literal["detected", "assumed"]
 
 
 class Sampling(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -245,6 +274,10 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """The size parameters it was run at, for example {"n": 1e5}."""
     cache: CacheModel
     sampling: Sampling
+    core: CoreModel | None = None
+    """None: page walks, private misses and transfers were not counted."""
+    flushes_counted: bool = False
+    """Whether flushes, fences and non-temporal stores were looked for: a 0 then says none."""
     curve_bytes: list[float] = []
     """Cache sizes of every `MissCurve`, ascending, 32 KiB to 1 TiB."""
     instrumented_slowdown: float
@@ -255,5 +288,7 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     live: list[LiveSample]
     warnings: list[str] = []
     """What was not seen and why: functions not instrumented, tables that were full."""
+    bursts: Bursts | None = None
+    """Short stretches in full; only where `profile --bursts` asked for them."""
     extrapolation: Extrapolation | None = None
     """Set: nobody ran this size, `nearfar scale` worked it out."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.statistics import Estimate
 from nearfar.documents.workload import AccessClasses, MemoryObject, Phase, Traffic, WorkloadProfile
+from nearfar.predict.recorded import Recorded, recorded
 
 Array = NDArray[np.float64]
 
@@ -75,6 +76,8 @@ class PhaseTraffic:
     """Misses that other caches would have; None where the profile does not say."""
     extrapolated: tuple[float, float] = (1.0, 1.0)
     """Ends of the interval of all lines over their value, where nobody ran this size."""
+    bursts: Recorded | None = None
+    """Short stretches in full; None where the profile has none."""
 
     @property
     def lines_range(self) -> tuple[float, float]:
@@ -157,6 +160,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         streams=streams_at_once(workload, phase),
         curve=_curve(workload, phase),
         extrapolated=extrapolated_lines(workload, phase.name),
+        bursts=recorded(workload, phase.name),
     )
 
 

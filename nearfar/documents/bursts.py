@@ -1,0 +1,111 @@
+"""Bursts in a WorkloadProfile: short stretches of all that one thread executed, in full.
+
+The rest of a profile counts; bursts keep the order. Each holds the blocks of code a thread went
+through and every access to memory these made, with lines renamed: line n + 1 lies behind line n,
+numbers further apart mean nothing. The code is kept once, as what each instruction reads and
+writes, so that it can be said what waits for what.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Code(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An instruction as what it needs and gives; registers are numbers, flags are one."""
+
+    address: list[int] = []
+    """Registers that the address of its access is made of."""
+    uses: list[int] = []
+    """Registers it reads besides."""
+    defs: list[int] = []
+    cycles: int = 1
+    """From its inputs to its result, an access left out."""
+    conditional: bool = False
+    """A branch that may go either way."""
+    access: int = -1
+    """Its place in `Bursts.accesses`; -1: it touches no memory."""
+
+
+class Block(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Instructions that are executed one after another."""
+
+    first: int
+    """Its first instruction's place in `Bursts.code`."""
+    count: int
+    begin: int
+    """Address, counted from the lowest seen: a branch was taken if the next block does not begin
+    where this one ends."""
+    end: int
+
+
+class BurstAccess(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An instruction that touches memory, as the bursts' own run saw it."""
+
+    function: str
+    file: str = ""
+    line: int = 0
+    bytes: int
+    loads: bool = True
+    stores: bool = False
+    access_class: str = "opaque"
+    """Of the profile's instruction at the same place."""
+    object: int = -1
+    """What most of its accesses touch; -1: unknown."""
+    misses: list[float] = []
+    """By place in `Bursts.phases`: misses of the last-level cache per access."""
+
+
+class Burst(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One stretch. The lists of accesses have one entry for each, in program order."""
+
+    thread: int
+    """Counted from 0 in order of appearance."""
+    at: int
+    """Instructions that the phase had executed before."""
+    blocks: list[int]
+    """Places in `Bursts.blocks`."""
+    gaps: list[int]
+    """Instructions from the access before (from the start) to this one; 0: the same one's."""
+    lines: list[int]
+    """Loads: the line; stores: -1 - line."""
+    depends: list[int]
+    """How many accesses back the newest load is that its address comes from; 0: none here."""
+
+
+class ObjectBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a phase's bursts say of the misses of one object."""
+
+    object: int
+    misses: float
+    """In the bursts, as many as the instructions' miss rates make."""
+    dependent_share: float
+    """Of its loads that miss: whose address comes from another load that misses in the burst."""
+    value_share: float | None = None
+    """The same by values alone: the address lies up to 4 KiB above one of the last 32 pointers
+    loaded. None where values could not be read."""
+    chain_depth: float
+    """Misses that come one from another, mean over its misses: 1 for independent ones."""
+    instructions_between: float
+    """From one of its misses to the next, mean."""
+
+
+class PhaseBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The bursts of one phase, spread over it."""
+
+    phase: str
+    instructions: float
+    """That the phase executed in the bursts' run, nearly."""
+    bursts: list[Burst]
+    objects: list[ObjectBursts]
+    mispredictions_per_1000: float
+    """Branches that a predictor of two tables gets wrong, per 1000 instructions."""
+
+
+class Bursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """All bursts of a run, and the code that they went through."""
+
+    code: list[Code]
+    blocks: list[Block]
+    accesses: list[BurstAccess]
+    phases: list[PhaseBursts]

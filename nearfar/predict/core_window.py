@@ -1,0 +1,78 @@
+"""The out-of-order window as the near memory's profile shows the core, in the native core's units.
+
+What curves tell is taken from them: the length of a cycle from the first-level cache's latency, how
+latency grows with misses in flight from the chains curve (so that no number of buffers is needed).
+What they do not tell is as on cores of 2017 to 2023; the interval has others.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from nearfar.predict.memory import Memory
+from nearfar.predict.overlap import prefetched
+
+if TYPE_CHECKING:
+    from nearfar import _window
+
+FIRST_LEVEL_CYCLES = 5.0
+"""A load that hits: 4 on Skylake and Zen, 5 since Ice Lake."""
+SECOND_LEVEL_CYCLES = 14.0
+"""12 (Zen) to 16 (Golden Cove)."""
+LAST_LEVEL_CYCLES = 45.0
+"""Zen's within its complex 40 to 50; Intel's server meshes 60 to 75; desktops 40."""
+WIDTH = 5.0
+"""Instructions per cycle: 4 (Skylake), 5 (Ice Lake), 6 (Zen 3, Golden Cove)."""
+WINDOW = 320
+"""Instructions: Skylake 224, Zen 3 256, Zen 4 320, Ice Lake 352, Golden Cove 512."""
+SMALLEST_WINDOW, LARGEST_WINDOW = 224, 512
+STORE_BUFFER = 64
+"""56 (Skylake), 64 (Zen 3 and 4), 72 (Ice Lake), 112 (Golden Cove)."""
+MISPREDICTED_CYCLES = 16.0
+"""From when a branch is known to when the right instructions enter: 13 (Zen) to 20."""
+
+
+@lru_cache(maxsize=256)
+def core(window: int = WINDOW, hits: float = 1.0) -> _window.Core:
+    """Return a core; `hits` multiplies the latencies of its caches."""
+    from nearfar import _window
+
+    return _window.Core(
+        window=window,
+        width=WIDTH,
+        store_buffer=STORE_BUFFER,
+        first_level=FIRST_LEVEL_CYCLES * hits,
+        second_level=SECOND_LEVEL_CYCLES * hits,
+        last_level=LAST_LEVEL_CYCLES * hits,
+        mispredicted=MISPREDICTED_CYCLES,
+    )
+
+
+def cycle_ns(near: Memory) -> float:
+    """Return the length of a cycle of the core that `near` was measured on."""
+    return near.hit_ns / FIRST_LEVEL_CYCLES
+
+
+def medium(
+    memory: Memory, near: Memory, sequential: float, write_backs: float, threads: float
+) -> _window.Medium:
+    """Return a memory in cycles.
+
+    `sequential` is the share of lines read in sequence, `write_backs` how many lines are written
+    back for each that is read, `threads` how many share the bandwidth.
+    """
+    from nearfar import _window
+
+    cycle = cycle_ns(near)
+    # By Little's law, k misses in flight that each cost c wait k c.
+    latency = [k * memory.cost_ns(float(k)) / cycle for k in range(1, _window.MOST_IN_FLIGHT + 1)]
+    read_ns, write_ns = (
+        ns[1] * sequential + ns[0] * (1.0 - sequential) for ns in (memory.read_ns, memory.write_ns)
+    )
+    return _window.Medium(
+        latency=latency,
+        line=read_ns * threads / cycle,
+        write_back=write_ns * write_backs * threads / cycle,
+        stream=memory.core_stream_ns / cycle if prefetched(near) else 0.0,
+    )

@@ -1,0 +1,190 @@
+"""A fast out-of-order window over the profile's bursts, in near and in far memory.
+
+Bursts say what was executed, what depends on what and which branches hang on what was loaded; the
+run that recorded them says how often each instruction misses. A window of instructions goes over
+them twice: with the near memory's latencies and with the far one's, each as its chains curve gives
+them for so many misses in flight, with the bandwidth of lines and write-backs, a store buffer, and
+a prefetcher where the near curves show one. What the far memory adds in the window is added to near
+time, for as many misses as the profile counts. Where the window takes longer than near time was
+measured to be, it waits more than the program does: then the added time is in proportion.
+
+Where part of the data is far, the added time is in proportion to what the moved lines cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from nearfar.documents.prediction import Bound
+from nearfar.predict.core_window import (
+    LARGEST_WINDOW,
+    SMALLEST_WINDOW,
+    WINDOW,
+    core,
+    cycle_ns,
+    medium,
+)
+from nearfar.predict.memory import MOST_CHAINS, Memory
+from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model, ModelLacksError
+from nearfar.predict.overlap import INDEPENDENT_PRIOR
+from nearfar.predict.recorded import Recorded
+from nearfar.predict.traffic import (
+    CHASE,
+    COLUMNS,
+    INDEPENDENT,
+    STORE,
+    STORE_STREAM,
+    STREAM,
+    WRITE_BACK,
+    WRITE_BACK_STREAM,
+    Array,
+    PhaseTraffic,
+    misses,
+    write_backs,
+)
+
+FEWEST_MISSES = 100
+"""In all bursts together: fewer say little of how misses overlap."""
+
+TRUSTED = (0.7, 1.4)
+"""Simulated over measured near time between which the simulated overlap is the program's."""
+
+
+@dataclass(frozen=True)
+class _Times:
+    """ns per miss."""
+
+    near: float
+    far: float
+
+
+@dataclass(frozen=True)
+class _How:
+    """What is simulated beside the memory."""
+
+    sequential: float
+    """Share of lines read in sequence."""
+    written: float
+    """Lines written back for each that is read."""
+    threads: float
+    window: int
+    hits: float
+    """On the latencies of caches."""
+
+
+@MODELS.register("window")
+class Window(Model):
+    """Near time, and what far memory adds in a simulated window."""
+
+    name = "window"
+    brackets = ("inversion",)
+
+    def __init__(
+        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+    ) -> None:
+        super().__init__(phase, near, far, doubt)
+        if phase.bursts is None:
+            raise ModelLacksError(
+                f"window: there are no bursts of phase {phase.name!r} (`nearfar profile --bursts`)"
+            )
+        lines = float(misses(phase.total))
+        counted = int(phase.bursts.trace.missing.sum())
+        if lines > 0.0 and counted < FEWEST_MISSES:
+            raise ModelLacksError(
+                f"window: the bursts of phase {phase.name!r} have {counted} misses, which is too "
+                f"few (of {FEWEST_MISSES})"
+            )
+        self._lines = float(misses(self.total))
+        window = WINDOW
+        if doubt.near_curves_hold:
+            window = SMALLEST_WINDOW
+        elif doubt.streams_share != NO_DOUBT.streams_share:
+            window = LARGEST_WINDOW
+        sequential = float(phase.total[STREAM] + phase.total[STORE_STREAM]) / max(lines, 1.0)
+        written = float(write_backs(phase.total)) / max(lines, 1.0)
+        how = _How(sequential, written, phase.concurrency, window, doubt.hits)
+        self._times = _Times(0.0, 0.0)
+        if lines > 0.0:
+            one, other = (
+                _per_miss_ns(phase.bursts, memory, self.near, how)
+                for memory in (self.near, self.far)
+            )
+            self._times = _Times(one, other)
+
+    def times_ns(self, moved: Array) -> Array:
+        """Return near time and the moved lines' part of what far memory adds, ns."""
+        weights = self._weights()
+        whole = float(self.phase.total @ weights)
+        share = moved @ weights / whole if whole > 0.0 else np.zeros(moved.shape[:-1])
+        return np.asarray(self.near_time_ns + share * self._added_ns())
+
+    def bound(self) -> Bound:
+        """Bandwidth, where lines alone take nearly all of the time."""
+        line_ns = float(
+            misses(self.total) * self.far.read_ns[1]
+            + write_backs(self.total) * self.far.write_ns[1]
+        )
+        time_ns = self.near_time_ns + self._added_ns()
+        return "bandwidth" if line_ns * self.phase.concurrency > 0.9 * time_ns else "latency"
+
+    def effective_parallelism(self) -> float | None:
+        """Return idle latency over what a miss takes in the window: a lower bound."""
+        return max(1.0, self.near.latency_ns / self._times.near) if self._times.near else None
+
+    def remarks(self) -> list[str]:
+        """Say where the window is not this program's."""
+        ratio = self.simulated_over_near
+        if ratio is None or TRUSTED[0] <= ratio <= TRUSTED[1]:
+            return []
+        return [
+            f"phase {self.phase.name!r}: the simulated window takes {ratio:.2g} times the measured "
+            "near time, so its overlap is not quite the program's, and its interval is wider"
+        ]
+
+    @property
+    def simulated_over_near(self) -> float | None:
+        """Return simulated over measured near time; None where there is nothing to simulate."""
+        if self.near_time_ns <= 0.0 or self._lines == 0.0:
+            return None
+        return self._times.near * self._lines / self.near_time_ns
+
+    def _added_ns(self) -> float:
+        if self.far.is_near:
+            return 0.0
+        added = (self._times.far - self._times.near) * self._lines
+        ratio = self.simulated_over_near
+        if ratio is None:
+            return 0.0
+        # The other way to take it, as a doubt: added as it is, or in proportion.
+        proportional = (ratio > 1.0) != (self.doubt.parallelism == "classes")
+        return added / ratio if proportional else added
+
+    def _weights(self) -> Array:
+        """Return what a moved line of each kind adds, ns, of which only proportions matter."""
+        weights = np.zeros(COLUMNS)
+        for column, chains in (
+            (CHASE, 1.0),
+            (INDEPENDENT, INDEPENDENT_PRIOR),
+            (STORE, float(MOST_CHAINS)),
+        ):
+            weights[column] = self.far.cost_ns(chains) - self.near.cost_ns(chains)
+        stream = self.far.core_stream_ns - self.near.core_stream_ns
+        weights[STREAM] = weights[STORE_STREAM] = stream
+        for column, kind in ((WRITE_BACK, 0), (WRITE_BACK_STREAM, 1)):
+            weights[column] = self.far.write_ns[kind] - self.near.write_ns[kind]
+        weights = np.maximum(weights, 0.0)
+        return weights if float(self.phase.total @ weights) > 0.0 else np.ones(COLUMNS)
+
+
+@lru_cache(maxsize=4096)
+def _per_miss_ns(recorded: Recorded, memory: Memory, near: Memory, how: _How) -> float:
+    """Return what the window takes over its misses with everything in `memory`, ns."""
+    from nearfar import _window
+
+    trace = recorded.trace
+    there = medium(memory, near, how.sequential, how.written, how.threads)
+    found = _window.run(trace.native, trace.served, core(how.window, how.hits), there, there)
+    return float(found.cycles) * cycle_ns(near) / max(1, found.misses)

@@ -1,0 +1,39 @@
+"""A phase's bursts, made into what the native window runs when a model first asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nearfar.documents.bursts import Bursts
+from nearfar.documents.workload import WorkloadProfile
+
+if TYPE_CHECKING:
+    from nearfar.profile.burst_trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """The bursts of one phase."""
+
+    bursts: Bursts
+    number: int
+    """Of the phase, in `bursts.phases`."""
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The bursts as arrays; made once, as it takes as long as many predictions."""
+        from nearfar.profile.burst_trace import make_trace
+
+        return make_trace(self.bursts, self.bursts.phases[self.number], self.number)
+
+
+def recorded(workload: WorkloadProfile, phase: str) -> Recorded | None:
+    """Return the bursts of the phase of this name; None where the profile has none."""
+    if workload.bursts is None:
+        return None
+    for number, one in enumerate(workload.bursts.phases):
+        if one.phase == phase and one.bursts:
+            return Recorded(workload.bursts, number)
+    return None

@@ -1,0 +1,123 @@
+"""What an x86 instruction reads, writes and takes: from its bytes, by iced-x86.
+
+iced-x86 knows every register that an instruction touches, flags and AVX-512 included; Capstone's
+lists are not complete for vectors, and LLVM's disassembler would have to be linked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import iced_x86 as x86
+
+FLAGS = 255
+"""Beyond all registers' numbers."""
+
+_ALWAYS_READ = {x86.OpAccess.READ, x86.OpAccess.READ_WRITE, x86.OpAccess.READ_COND_WRITE}
+_READ = _ALWAYS_READ | {x86.OpAccess.COND_READ}
+_WRITTEN = {x86.OpAccess.WRITE, x86.OpAccess.READ_WRITE}
+_PERHAPS_WRITTEN = {x86.OpAccess.COND_WRITE, x86.OpAccess.READ_COND_WRITE}
+
+# Cycles from inputs to result, as on most cores since 2015 (uops.info: Skylake to Golden Cove and
+# Zen 2 to 4 agree within one or two). What is not named takes one.
+_MULTIPLY, _FLOAT, _DIVIDE, _ROOT = 3, 4, 14, 18
+_BY_START = {
+    "IMUL": _MULTIPLY,
+    "MUL": _MULTIPLY,
+    "CRC32": _MULTIPLY,
+    "POPCNT": _MULTIPLY,
+    "LZCNT": _MULTIPLY,
+    "TZCNT": _MULTIPLY,
+    "PDEP": _MULTIPLY,
+    "PEXT": _MULTIPLY,
+    "DIV": _DIVIDE,
+    "IDIV": _DIVIDE,
+    "ADDS": _FLOAT,
+    "ADDP": _FLOAT,
+    "SUBS": _FLOAT,
+    "SUBP": _FLOAT,
+    "MULS": _FLOAT,
+    "MULP": _FLOAT,
+    "MULX": _MULTIPLY,
+    "FMADD": _FLOAT,
+    "FMSUB": _FLOAT,
+    "FNMADD": _FLOAT,
+    "FNMSUB": _FLOAT,
+    "CVT": _FLOAT,
+    "UCOMIS": _MULTIPLY,
+    "COMIS": _MULTIPLY,
+    "DIVS": _DIVIDE,
+    "DIVP": _DIVIDE,
+    "SQRT": _ROOT,
+    "PMULL": 10,
+    "PMUL": 5,
+}
+_NAMES = {value: name for name, value in vars(x86.Mnemonic).items() if isinstance(value, int)}
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """One instruction."""
+
+    address: list[int] = field(default_factory=list)
+    uses: list[int] = field(default_factory=list)
+    defs: list[int] = field(default_factory=list)
+    cycles: int = 1
+    conditional: bool = False
+    loads: bool = False
+    stores: bool = False
+
+
+def decode(address: int, content: bytes) -> Decoded:
+    """Return what the instruction with these bytes does; nothing for one that is not known."""
+    instruction = x86.Decoder(64, content, ip=address).decode()
+    if instruction.is_invalid:
+        return Decoded()
+    info = x86.InstructionInfoFactory().info(instruction)
+    stack = instruction.is_stack_instruction  # the core renames the stack pointer beforehand
+    made_of: set[int] = set()
+    loads = stores = False
+    for memory in info.used_memory():
+        if memory.access == x86.OpAccess.NO_MEM_ACCESS:
+            continue
+        loads = loads or memory.access in _READ
+        stores = stores or memory.access in _WRITTEN | _PERHAPS_WRITTEN
+        made_of |= {_number(memory.base), _number(memory.index)}
+    uses: set[int] = set()
+    defs: set[int] = set()
+    for used in info.used_registers():
+        number = _number(used.register)
+        if used.access in _READ | _PERHAPS_WRITTEN:
+            uses.add(number)
+        if used.access in _WRITTEN | _PERHAPS_WRITTEN:
+            defs.add(number)
+    if instruction.rflags_read:
+        uses.add(FLAGS)
+    if instruction.rflags_modified:
+        defs.add(FLAGS)
+    not_waited_for = {_number(x86.Register.NONE), _number(x86.Register.RIP)}
+    if stack:
+        not_waited_for.add(_number(x86.Register.RSP))
+    if instruction.is_string_instruction:  # its next address does not wait for what it loads
+        defs -= made_of | {_number(x86.Register.RCX)}
+    return Decoded(
+        address=sorted(made_of - not_waited_for),
+        uses=sorted(uses - not_waited_for - made_of),
+        defs=sorted(defs - not_waited_for),
+        cycles=_cycles(_NAMES.get(instruction.mnemonic, "")),
+        conditional=instruction.flow_control == x86.FlowControl.CONDITIONAL_BRANCH,
+        loads=loads,
+        stores=stores,
+    )
+
+
+def _number(register: int) -> int:
+    if register == x86.Register.NONE:
+        return 0
+    return int(x86.RegisterExt.full_register(register))  # type: ignore[arg-type]
+
+
+def _cycles(name: str) -> int:
+    name = name.removeprefix("V")
+    longest = max((start for start in _BY_START if name.startswith(start)), key=len, default="")
+    return _BY_START.get(longest, 1)

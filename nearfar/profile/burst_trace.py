@@ -1,0 +1,138 @@
+"""Bursts as arrays: for the native window, and to say which accesses miss.
+
+A burst's own caches are cold, so what it touches first may or may not miss. How many of an
+instruction's accesses miss is known from the run (lines are sampled all the time); which ones is
+not, and is taken to be those whose lines the fewest bursts touch: the cold ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfar import _window
+from nearfar.documents.bursts import Bursts, PhaseBursts
+
+PRIVATE, LAST_LEVEL, NEAR, FAR = range(4)
+"""Where a line is found that the burst has not touched before, as nearfar._window wants it."""
+
+HOT = 0.5
+"""A line touched in more than half of the bursts stays in the core's own caches between them."""
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One phase's bursts; accesses of all bursts one after another."""
+
+    native: _window.Trace
+    starts: list[int]
+    """Where each burst's accesses begin; one more for their end."""
+    access: Ints
+    """Place in `Bursts.accesses`."""
+    at: Ints
+    """Instruction, counted through all bursts."""
+    line: Ints
+    store: NDArray[np.bool_]
+    served: NDArray[np.uint8]
+    """PRIVATE, LAST_LEVEL or NEAR; what was touched before in its burst is PRIVATE."""
+    depends: Ints
+    instructions: int
+    mispredictions: int
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Accesses that fetch a line from memory."""
+        return np.asarray(self.served == NEAR)
+
+
+def make_trace(bursts: Bursts, phase: PhaseBursts, number: int) -> Trace:
+    """Return the arrays of the phase at place `number` of `bursts.phases`."""
+    native = native_code(bursts)
+    access_of_row = np.array([row.access for row in bursts.code], dtype=np.int64)
+    counts = np.array([block.count for block in bursts.blocks], dtype=np.int64)
+    firsts = np.array([block.first for block in bursts.blocks], dtype=np.int64)
+    starts, columns, executed = [0], [], 0
+    for burst in phase.bursts:
+        blocks = np.array(burst.blocks, dtype=np.uint32)
+        at = np.cumsum(np.array(burst.gaps, dtype=np.int64))
+        lines = np.array(burst.lines, dtype=np.int64)
+        store = lines < 0
+        line = np.where(store, -1 - lines, lines)
+        native.add_burst(
+            blocks=blocks,
+            instructions=at.astype(np.uint32),
+            lines=line.astype(np.uint32),
+            stores=store.astype(np.uint8),
+        )
+        ends = np.cumsum(counts[blocks])
+        block = np.searchsorted(ends, at, side="right")
+        row = firsts[blocks[block]] + at - (ends - counts[blocks])[block]
+        depended = np.array(burst.depends, dtype=np.int64)
+        columns.append((access_of_row[row], at + executed, line, store, depended))
+        starts.append(starts[-1] + len(at))
+        executed += int(ends[-1]) if len(ends) else 0
+    access, at, line, store, depends = (
+        np.concatenate(
+            [column[i].astype(np.int64) for column in columns] or [np.zeros(0, np.int64)]
+        )
+        for i in range(5)
+    )
+    rates = np.array([one.misses[number] for one in bursts.accesses] or [0.0])
+    return Trace(
+        native=native,
+        starts=starts,
+        access=access,
+        at=at,
+        line=line,
+        store=store.astype(bool),
+        served=_served(starts, access, line, rates),
+        depends=depends,
+        instructions=executed,
+        mispredictions=native.predict(),
+    )
+
+
+def native_code(bursts: Bursts) -> _window.Trace:
+    """Return a native trace that has the code, but no bursts yet."""
+    native = _window.Trace()
+    lists = {}
+    for name in ("address", "uses", "defs"):
+        rows: list[list[int]] = [getattr(row, name) for row in bursts.code]
+        begins = np.zeros(len(rows) + 1, dtype=np.uint32)
+        begins[1:] = np.cumsum([len(row) for row in rows])
+        lists[f"{name}_begins"] = begins
+        lists[name] = np.array([number for row in rows for number in row], dtype=np.uint8)
+    native.set_code(
+        cycles=np.array([row.cycles for row in bursts.code], dtype=np.uint8),
+        conditional=np.array([row.conditional for row in bursts.code], dtype=np.uint8),
+        **lists,
+    )
+    for block in bursts.blocks:
+        native.add_block(block.first, block.count, block.begin, block.end)
+    return native
+
+
+def _served(
+    starts: list[int], access: Ints, line: Ints, rates: NDArray[np.float64]
+) -> NDArray[np.uint8]:
+    served = np.full(len(line), PRIVATE, dtype=np.uint8)
+    if not len(line):
+        return served
+    burst = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    # First touches: the first of each pair of burst and line.
+    _, first = np.unique(np.stack([burst, line]), axis=1, return_index=True)
+    in_bursts = np.bincount(line[first], minlength=int(line.max()) + 1)[line]
+    expected = np.bincount(access, minlength=len(rates)) * rates[: len(rates)]
+    # Coldest lines at first; among equals by a hash, so that no instruction's misses come together.
+    mixed = (line.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
+    order = first[np.lexsort((mixed[first], in_bursts[first]))]
+    order = order[np.argsort(access[order], kind="stable")]
+    rank = np.arange(len(order)) - np.searchsorted(access[order], access[order], side="left")
+    misses = rank + 0.5 < expected[access[order]]
+    hot = in_bursts[order] > max(1.0, HOT * (len(starts) - 1))
+    served[order] = np.where(misses, NEAR, np.where(hot, PRIVATE, LAST_LEVEL))
+    return served

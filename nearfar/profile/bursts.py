@@ -1,0 +1,347 @@
+"""An additional run under QEMU for bursts: all that a thread executes, for short stretches.
+
+The plain build runs, so what is recorded is what runs without nearfar: the instructions that the
+compiler chose, none of tracing. The same run samples lines as `--source qemu` does, which says how
+often each instruction misses.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.units import format_ns
+from nearfar.documents import WorkloadProfile
+from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
+from nearfar.native_files import native_file
+from nearfar.profile import burst_file
+from nearfar.profile.burst_code import Decoded, decode
+from nearfar.profile.burst_file import BurstFile, RawBurst
+from nearfar.profile.burst_objects import describe
+from nearfar.profile.burst_trace import make_trace, native_code
+from nearfar.profile.control import PHASE_BEFORE
+from nearfar.profile.launch import Job
+from nearfar.profile.objects import make_objects
+from nearfar.profile.program import Build
+from nearfar.profile.run_file import ProcessFile, Records, read_run
+from nearfar.profile.session import Request, prepare_folder
+from nearfar.profile.sources.qemu import Qemu
+from nearfar.profile.symbols import Place, symbolise
+
+RATE_LOG2 = 6
+"""One line in 64 is sampled, as everywhere."""
+
+MOST_STEP = 3
+"""Lines are numbered anew; numbers of lines that are not neighbours are so far apart."""
+
+FEWEST_SAMPLED = 8
+"""Sampled accesses of an instruction below which its miss rate is that of the whole phase."""
+
+
+class QemuWithBursts(Qemu):
+    """The emulator with a second plugin, and no time beyond what is looked at."""
+
+    def _command(self, job: Job, plain: Build) -> list[str]:
+        words = super()._command(job, plain)
+        at = words.index("-plugin")
+        return [*words[:at], "-plugin", str(native_file("libnearfar_bursts.so")), *words[at:]]
+
+    def _bounded(self, job: Job) -> Job:
+        if job.duration_s is not None or job.driver is not None:
+            return job
+        return replace(job, duration_s=self._sample_s, limit=f"{self._sample_s:g} s of bursts")
+
+
+def add_bursts(
+    profile: WorkloadProfile, request: Request, sample_s: float, say: Callable[[str], None]
+) -> None:
+    """Record bursts and put them into `profile`; where that is not possible, a warning says why."""
+    say(f"bursts: the plain build under QEMU, at most {format_ns(sample_s * 1e9)}")
+    try:
+        profile.bursts = _recorded(profile, request, sample_s)
+    except NearfarError as error:
+        profile.warnings.append(f"there are no bursts: {error}")
+        return
+    reached = {phase.phase for phase in profile.bursts.phases}
+    missing = [phase.name for phase in profile.phases if phase.name not in reached]
+    if missing:
+        profile.warnings.append(
+            f"there are no bursts of {', '.join(missing)}: not entered in the "
+            f"{format_ns(sample_s * 1e9)} that the program had under QEMU, or not by its marks"
+        )
+
+
+def _recorded(profile: WorkloadProfile, request: Request, sample_s: float) -> Bursts:
+    source = QemuWithBursts(sample_s, RATE_LOG2)
+    with (
+        tempfile.TemporaryDirectory(prefix="nearfar-plain-") as twins,
+        tempfile.TemporaryDirectory(prefix="nearfar-bursts-", dir=_memory_folder()) as name,
+    ):
+        folder = Path(name)
+        executable = Path(profile.program.executable)
+        plain = request.source.plain(executable, request.plain, Path(twins))
+        size = (request.cache_bytes, request.cache_ways, request.memory_bytes)
+        control = prepare_folder(folder, *size, counting=request.job.after_s == 0)
+        try:
+            burst_file.make(folder)
+            ended, _ = source.run(request.job, executable, plain, folder)
+            names = {
+                number: row.name.decode(errors="replace")
+                for number, row in enumerate(control.phases())
+                if number != PHASE_BEFORE
+            }
+        finally:
+            control.close()
+        files = read_run(folder)
+        recorded = burst_file.read(folder)
+        if not files or not any(recorded.bursts.values()):
+            raise NearfarError(
+                f"the program {ended.status} under QEMU before any could be recorded"
+            )
+        return _Assembler(profile, recorded, files[0], names).bursts()
+
+
+@dataclass(frozen=True)
+class _Rate:
+    """What sampled lines say of one instruction in one phase."""
+
+    accesses: float = 0.0
+    misses: float = 0.0
+
+    def __add__(self, other: _Rate) -> _Rate:
+        return _Rate(self.accesses + other.accesses, self.misses + other.misses)
+
+    def per_access(self, otherwise: float) -> float:
+        if self.accesses < FEWEST_SAMPLED:
+            return otherwise
+        return min(1.0, self.misses / self.accesses)
+
+
+class _Assembler:
+    """Makes the document's bursts of one process' recorded ones."""
+
+    def __init__(
+        self,
+        profile: WorkloadProfile,
+        recorded: BurstFile,
+        file: ProcessFile,
+        names: Mapping[int, str],
+    ) -> None:
+        self._profile = profile
+        self._recorded = recorded
+        self._file = file
+        known = {phase.name for phase in profile.phases}
+        self._phases = {
+            number: name
+            for number, name in names.items()
+            if name in known and recorded.bursts.get(number)
+        }
+        self._rates: dict[tuple[int, int], _Rate] = {}
+        self._whole: dict[int, _Rate] = {}
+        self._object_of: dict[int, int] = {}
+        self._count_rates()
+
+    def bursts(self) -> Bursts:
+        blocks = self._used_blocks()
+        code, pcs = self._code(blocks)
+        accesses = self._accesses(code, pcs)
+        renamed = {int(place): number for number, place in enumerate(blocks)}
+        base = int(self._recorded.blocks["address"].min()) if len(blocks) else 0
+        found = Bursts(
+            code=code,
+            blocks=[],
+            accesses=accesses,
+            phases=[],
+        )
+        first = 0
+        for place in blocks:
+            row = self._recorded.blocks[place]
+            count = int(row["count"])
+            begin, end = int(row["address"]) - base, int(row["end"]) - base
+            found.blocks.append(Block(first=first, count=count, begin=begin, end=end))
+            first += count
+        threads: dict[int, int] = {}
+        values: dict[str, list[Records]] = {}
+        for number, name in self._phases.items():
+            raw = self._recorded.bursts[number]
+            lines = _renamed([burst.accesses["address"] >> np.uint64(6) for burst in raw])
+            found.phases.append(
+                PhaseBursts(
+                    phase=name,
+                    instructions=float(self._recorded.instructions[number]),
+                    bursts=[
+                        self._burst(burst, renamed, numbers, threads)
+                        for burst, numbers in zip(raw, lines, strict=True)
+                    ],
+                    objects=[],
+                    mispredictions_per_1000=0.0,
+                )
+            )
+            values[name] = [burst.accesses for burst in raw]
+        for at, phase in enumerate(found.phases):
+            self._tell_dependences(found, phase)
+            trace = make_trace(found, phase, at)
+            phase.mispredictions_per_1000 = (
+                1000.0 * trace.mispredictions / max(1, trace.instructions)
+            )
+            seen = values[phase.phase] if self._recorded.has_values else None
+            phase.objects = describe(found, trace, seen)
+        return found
+
+    def _count_rates(self) -> None:
+        objects, object_of = make_objects([self._file])
+        here = {(thing.kind, thing.name): thing.id for thing in self._profile.objects}
+        touched: dict[int, dict[int, float]] = {}
+        pc_of = {
+            int(row["key"]): int(row["line"]) | int(row["column"]) << 32
+            for row in self._file.instructions
+        }
+        for row in self._file.counters:
+            key = int(row["key"])
+            phase, site, pc = key >> 48, key >> 32 & 0xFFFF, pc_of.get(key & 0xFFFFFFFF)
+            if pc is None:
+                continue
+            accesses = float(row["accesses"])
+            rate = _Rate(accesses, float(row["read_misses"]) + float(row["write_misses"]))
+            self._rates[(phase, pc)] = self._rates.get((phase, pc), _Rate()) + rate
+            self._whole[phase] = self._whole.get(phase, _Rate()) + rate
+            if phase in self._phases and (0, site) in object_of:
+                thing = objects[object_of[(0, site)]]
+                number = here.get((thing.kind, thing.name), -1)
+                row_of = touched.setdefault(pc, {})
+                row_of[number] = row_of.get(number, 0.0) + accesses
+        self._object_of = {pc: max(by, key=lambda one: by[one]) for pc, by in touched.items()}
+
+    def _used_blocks(self) -> list[int]:
+        used: set[int] = set()
+        for number in self._phases:
+            for burst in self._recorded.bursts[number]:
+                used.update(burst.blocks.tolist())
+        return sorted(used)
+
+    def _code(self, blocks: list[int]) -> tuple[list[Code], list[int]]:
+        """Return the instructions of these blocks, one after another, and their addresses."""
+        code: list[Code] = []
+        pcs: list[int] = []
+        known: dict[tuple[int, bytes], Decoded] = {}
+        for place in blocks:
+            row = self._recorded.blocks[place]
+            first = int(row["first"])
+            for one in self._recorded.code[first : first + int(row["count"])]:
+                pc, content = int(one["address"]), bytes(one["bytes"][: int(one["size"])])
+                found = known.get((pc, content))
+                if found is None:
+                    found = known[(pc, content)] = decode(pc, content)
+                code.append(
+                    Code(
+                        address=found.address,
+                        uses=found.uses,
+                        defs=found.defs,
+                        cycles=found.cycles,
+                        conditional=found.conditional,
+                    )
+                )
+                pcs.append(pc)
+        self._decoded = known
+        return code, pcs
+
+    def _accesses(self, code: list[Code], pcs: list[int]) -> list[BurstAccess]:
+        """List the instructions that touch memory, and tell the code their places."""
+        widths: dict[int, int] = {}
+        for number in self._phases:
+            for burst in self._recorded.bursts[number]:
+                rows = self._recorded.blocks["first"][burst.blocks[burst.accesses["block"]]]
+                rows = rows + burst.accesses["instruction"]
+                for pc, width in zip(
+                    self._recorded.code["address"][rows].tolist(),
+                    burst.accesses["bytes"].tolist(),
+                    strict=True,
+                ):
+                    widths[pc] = max(widths.get(pc, 0), width)
+        by_pc: dict[int, int] = {}
+        for row, pc in zip(code, pcs, strict=True):
+            if pc in widths:
+                row.access = by_pc.setdefault(pc, len(by_pc))
+        decoded = {pc: found for (pc, _), found in self._decoded.items()}
+        places = {pc: self._place(pc) for pc in by_pc}
+        frames = symbolise(places.values())
+        classes = {(one.function, one.line): one.access_class for one in self._profile.instructions}
+        found = []
+        for pc in by_pc:
+            frame = frames[places[pc]][0]
+            found.append(
+                BurstAccess(
+                    function=frame.function,
+                    file=frame.file,
+                    line=frame.line,
+                    bytes=widths[pc],
+                    loads=decoded[pc].loads,
+                    stores=decoded[pc].stores,
+                    access_class=classes.get((frame.function, frame.line), "opaque"),
+                    object=self._object_of.get(pc, -1),
+                    misses=[
+                        self._rates.get((number, pc), _Rate()).per_access(
+                            self._whole.get(number, _Rate()).per_access(0.0)
+                        )
+                        for number in self._phases
+                    ],
+                )
+            )
+        return found
+
+    def _place(self, pc: int) -> Place:
+        modules = self._file.modules
+        found = modules[(modules["begin"] <= pc) & (pc < modules["end"])]
+        if not len(found):
+            return Place("?", pc + 1)
+        # symbolise() looks one byte before, as return addresses want.
+        return Place(self._file.text(int(found[-1]["path"])), pc - int(found[-1]["base"]) + 1)
+
+    def _burst(
+        self, raw: RawBurst, renamed: Mapping[int, int], lines: Records, threads: dict[int, int]
+    ) -> Burst:
+        counts = self._recorded.blocks["count"][raw.blocks].astype(np.int64)
+        begins = np.cumsum(counts) - counts
+        at = begins[raw.accesses["block"]] + raw.accesses["instruction"]
+        store = raw.accesses["store"] != 0
+        return Burst(
+            thread=threads.setdefault(raw.thread, len(threads)),
+            at=raw.at,
+            blocks=[renamed[place] for place in raw.blocks.tolist()],
+            gaps=np.diff(at, prepend=0).tolist(),
+            lines=np.where(store, -1 - lines, lines).tolist(),
+            depends=[0] * len(at),
+        )
+
+    def _tell_dependences(self, bursts: Bursts, phase: PhaseBursts) -> None:
+        native = native_code(bursts)
+        for burst in phase.bursts:
+            lines = np.array(burst.lines, dtype=np.int64)
+            native.add_burst(
+                blocks=np.array(burst.blocks, dtype=np.uint32),
+                instructions=np.cumsum(burst.gaps).astype(np.uint32),
+                lines=np.where(lines < 0, -1 - lines, lines).astype(np.uint32),
+                stores=(lines < 0).astype(np.uint8),
+            )
+        for number, burst in enumerate(phase.bursts):
+            burst.depends = native.dependences(number)
+
+
+def _memory_folder() -> str | None:
+    """Return /dev/shm if it can be used: the tables on a disk would be written back meanwhile."""
+    shared = Path("/dev/shm")
+    return str(shared) if os.access(shared, os.W_OK) else None
+
+
+def _renamed(lines: list[Records]) -> list[Records]:
+    """Number lines anew: neighbours stay neighbours, all others lie `MOST_STEP` apart."""
+    known = np.unique(np.concatenate(lines))
+    steps = np.minimum(np.diff(known, prepend=known[:1]), np.uint64(MOST_STEP)).astype(np.int64)
+    numbers = np.cumsum(steps)
+    return [numbers[np.searchsorted(known, one)] for one in lines]
