@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -89,6 +89,101 @@ def machine(
     else:
         print(f"wrote {output}")
     return ExitCode.DONE
+
+
+@app.command
+def convert(
+    device: str | None = None,
+    *,
+    to: str | None = None,
+    destroy: NamesOption = None,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+    resume: Annotated[bool, Parameter(negative="")] = False,
+    file_system: Literal["ext4", "xfs"] = "ext4",
+    note: Path | None = None,
+    root: Path = Path("/"),
+    json_: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Convert persistent or far memory to another use, step by step.
+
+    Shows every step as a command that could be typed, and what stands in its way; does nothing
+    without --yes. Ends with 3 where a precondition does not hold or a step did not do what it
+    should.
+
+    Parameters
+    ----------
+    device
+        What to convert: namespace0.0, pmem0, dax0.0 or region0. Not needed where there is only
+        one, nor for app-direct, memory-mode, mixed and emulated-pmem.
+    to
+        app-direct, memory-mode, mixed:N% (Optane modules, over a reboot); fsdax, devdax,
+        system-ram (one device); emulated-pmem:SIZE (DRAM set aside at boot; 0B gives it back).
+    destroy
+        Name of a namespace or device whose data may be destroyed; repeat for several.
+    yes
+        Act. Stops before a reboot, which is yours to do.
+    resume
+        Go on with the conversion that a reboot or an error interrupted.
+    file_system
+        What to make for fsdax.
+    note
+        File that keeps a conversion over the reboot. Default: /var/lib/nearfar/conversion.json.
+    root
+        Folder that holds sys and proc of a captured machine, to see what would be done there.
+    json_
+        Print the conversion as JSON.
+    quiet
+        Print nothing but errors.
+    """
+    import os
+
+    from nearfar.documents import producer
+    from nearfar.documents.conversion import Conversion
+    from nearfar.documents.header import to_json
+    from nearfar.machine.convert import convert as conversion
+    from nearfar.machine.convert.render import render_conversion
+    from nearfar.machine.sysfs import Tree
+
+    tree = Tree(root)
+    note = note or conversion.NOTE
+    if (to is None) != resume:
+        raise CommandError(
+            "say what to convert to (--to fsdax, ...), or --resume to go on with what was begun"
+        )
+    if yes and not tree.live:
+        raise CommandError(f"--yes is for this machine, and {root} is a captured one")
+    if yes and os.geteuid() != 0:
+        raise CommandError(
+            "only root may do this: run it with sudo, or type the commands that it shows "
+            "without --yes",
+            ExitCode.MACHINE_LACKS,
+        )
+    if to is None:
+        wanted = conversion.resume(tree, note)
+    else:
+        begun = conversion.read_note(note) if tree.live else None
+        if yes and begun is not None and begun.to != to:
+            raise CommandError(
+                f"a conversion to {begun.to} was begun and not finished: go on with --resume, or "
+                f"forget it with: sudo rm {note}"
+            )
+        wanted = Conversion(
+            producer=producer(),
+            to=to,
+            device=device,
+            file_system=file_system,
+            destroy=destroy or [],
+        )
+    conversion.draft(tree, wanted)
+    if yes and wanted.state == "drafted":
+        tell = (lambda _: None) if quiet or json_ else lambda line: print(f"$ {line}", flush=True)
+        conversion.act(tree, wanted, note, conversion.run_step, tell)
+    if json_ and not quiet:
+        sys.stdout.write(to_json(wanted).decode())
+    elif not quiet:
+        sys.stdout.write(render_conversion(wanted))
+    return ExitCode.MACHINE_LACKS if wanted.state == "stopped" else ExitCode.DONE
 
 
 def _check(root: Path, output: Path | None, *, json_: bool, quiet: bool) -> int:

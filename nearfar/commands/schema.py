@@ -20,6 +20,7 @@ KINDS = {
         documents.ValidationReport,
         documents.CounterProfile,
         documents.MachineCheck,
+        documents.Conversion,
     )
 }
 
@@ -31,7 +32,7 @@ def schema(kind: str) -> None:
     ----------
     kind
         device-profile, machine-profile, workload-profile, prediction, plan,
-        reproduction, validation-report, counter-profile or machine-check.
+        reproduction, validation-report, counter-profile, machine-check or conversion.
     """
     if kind not in KINDS:
         raise CommandError(

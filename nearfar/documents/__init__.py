@@ -5,6 +5,7 @@ unknown keys, each with one sentence; `save` writes whole or not at all. The JSO
 is generated from these types: ``nearfar schema KIND``.
 """
 
+from nearfar.documents.conversion import Conversion
 from nearfar.documents.counters import CounterProfile
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.header import Document, Producer, load, producer, save, schema
@@ -12,11 +13,13 @@ from nearfar.documents.machine import MachineProfile
 from nearfar.documents.machine_check import MachineCheck
 from nearfar.documents.plan import Plan
 from nearfar.documents.prediction import Prediction
+from nearfar.documents.run_record import RunRecord
 from nearfar.documents.study import Reproduction
 from nearfar.documents.validation import ValidationReport
 from nearfar.documents.workload import WorkloadProfile
 
 __all__ = [
+    "Conversion",
     "CounterProfile",
     "DeviceProfile",
     "Document",
@@ -26,6 +29,7 @@ __all__ = [
     "Prediction",
     "Producer",
     "Reproduction",
+    "RunRecord",
     "ValidationReport",
     "WorkloadProfile",
     "load",

@@ -99,3 +99,15 @@ def answer_is_empty(answer: Answer) -> bool:
     """Return whether ipmctl says that there are no modules, or nothing at all."""
     text = answer.text.lower()
     return not text.strip() or re.search(r"no (pmem modules|dimms|intel)", text) is not None
+
+
+def goal_share(tree: Tree) -> float | None:
+    """Return the share of Memory Mode in the goal that waits; None where there is none."""
+    rows = table(ask(tree, "ipmctl", "show", "-goal").text)
+    memory = sum(size_bytes(row.get("MemorySize", "")) or 0 for row in rows)
+    direct = sum(
+        size_bytes(row.get(key, "")) or 0
+        for row in rows
+        for key in ("AppDirect1Size", "AppDirect2Size")
+    )
+    return memory / (memory + direct) if memory + direct else None

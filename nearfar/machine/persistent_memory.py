@@ -26,7 +26,7 @@ def read_persistent_memory(tree: Tree) -> list[PersistentMemory]:
             size = tree.number(f"{DEVICES}/{region}/size") or 0
             found.append(
                 PersistentMemory(
-                    device=region, mode="raw", size_bytes=size, node=_node(tree, region)
+                    device=region, mode="raw", size_bytes=size, node=node_of(tree, region)
                 )
             )
         found += [_namespace(tree, region, name) for name in names]
@@ -48,22 +48,22 @@ def is_system_ram(tree: Tree, dax: str) -> bool:
 def _namespace(tree: Tree, region: str, name: str) -> PersistentMemory:
     here = f"{DEVICES}/{name}"
     mode = MODES.get(tree.text(f"{here}/mode") or "raw", "raw")
-    block = _block(tree, name)
+    block = block_device(tree, name)
     dax = dax_device(tree, name)
     if mode == "devdax" and dax and is_system_ram(tree, dax):
         mode = "system-ram"
-    mount, with_dax = _mount(tree, block) if block else (None, None)
+    mount, with_dax = mount_of(tree, block) if block else (None, None)
     return PersistentMemory(
         device=block or (dax if mode in ("devdax", "system-ram") and dax else name),
         mode=mode,
         size_bytes=tree.number(f"{here}/size") or 0,
-        node=_node(tree, region),
+        node=node_of(tree, region),
         mount=mount,
         dax=with_dax,
     )
 
 
-def _node(tree: Tree, region: str) -> int | None:
+def node_of(tree: Tree, region: str) -> int | None:
     """Return the node its memory would be: target_node; numa_node is the nearest CPUs'."""
     for key in ("target_node", "numa_node"):
         node = tree.number(f"{DEVICES}/{region}/{key}")
@@ -72,7 +72,7 @@ def _node(tree: Tree, region: str) -> int | None:
     return None
 
 
-def _block(tree: Tree, namespace: str) -> str | None:
+def block_device(tree: Tree, namespace: str) -> str | None:
     """Return the block device of a namespace: its own, or that of the pfn or btt claiming it."""
     for holder in (namespace, tree.text(f"{DEVICES}/{namespace}/holder") or ""):
         if holder:
@@ -82,7 +82,7 @@ def _block(tree: Tree, namespace: str) -> str | None:
     return None
 
 
-def _mount(tree: Tree, block: str) -> tuple[str | None, bool | None]:
+def mount_of(tree: Tree, block: str) -> tuple[str | None, bool | None]:
     """Return where `block` is mounted and whether with DAX for every file."""
     for line in (tree.text("proc/mounts") or "").splitlines():
         fields = line.split()

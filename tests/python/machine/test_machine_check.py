@@ -50,7 +50,7 @@ def test_what_lacks_says_what_it_costs(tmp_path: Path) -> None:
 
 
 def test_every_ability_has_a_cost() -> None:
-    import nearfar.machine.abilities as abilities
+    from nearfar.machine import abilities
     from nearfar.machine.abilities.far_node import PLACEMENT
 
     assert set(abilities.ABILITIES.names()) | {PLACEMENT} == set(COSTS)

@@ -1,0 +1,32 @@
+"""Which device a request means: the one it names, or the only one there is."""
+
+from __future__ import annotations
+
+from nearfar.base.errors import ExitCode, NearfarError, nearest
+from nearfar.base.units import format_bytes
+from nearfar.machine.convert.request import Request
+from nearfar.machine.convert.state import Far, all_far
+from nearfar.machine.sysfs import Tree
+
+
+def choose(tree: Tree, request: Request) -> Far:
+    """Return the device; refuse where there is none, or several and no name."""
+    found = all_far(tree)
+    if not found:
+        raise NearfarError(
+            "this machine has no persistent memory, no device-dax and no CXL region to convert; "
+            "see what there is with: nearfar machine --check",
+            ExitCode.MACHINE_LACKS,
+        )
+    shown = ", ".join(f"{far.name} ({far.mode}, {format_bytes(far.size_bytes)})" for far in found)
+    if request.device is None:
+        if len(found) == 1:
+            return found[0]
+        raise NearfarError(f"there are several devices, name the one to convert: {shown}")
+    for far in found:
+        if request.device in far.names():
+            return far
+    names = sorted(name for far in found for name in far.names())
+    raise NearfarError(
+        f"there is no {request.device}{nearest(request.device, names)}; there are: {shown}"
+    )

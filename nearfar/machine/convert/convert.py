@@ -1,0 +1,149 @@
+"""A conversion from the request to its end: draft, check, act, remember over a reboot."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.documents.conversion import Conversion, ConversionObstacle, ConversionStep
+from nearfar.documents.header import load, producer, save
+from nearfar.machine.convert.draft import Draft, Step
+from nearfar.machine.convert.request import parse_request
+from nearfar.machine.convert.targets import TARGETS
+from nearfar.machine.sysfs import Tree
+from nearfar.machine.tools import FOLDERS
+
+NOTE = Path("/var/lib/nearfar/conversion.json")
+"""Where a conversion under way is written down; it must survive a reboot."""
+BOOT_ID = "proc/sys/kernel/random/boot_id"
+
+Runner = Callable[[Step], str]
+"""Does one step and returns what it printed."""
+Tell = Callable[[str], None]
+
+
+def draft(tree: Tree, wanted: Conversion) -> Draft:
+    """Fill `wanted` with what is left to do on the machine as it is, and return the draft."""
+    request = parse_request(wanted.to, wanted.device, wanted.file_system)
+    made = Draft()
+    TARGETS.get(request.target)(tree, request, made)
+    wanted.steps = [
+        ConversionStep(
+            command=step.command(),
+            why=step.why,
+            destroys=list(step.destroys),
+            reboot=step.reboot,
+            after_reboot=step.after_reboot,
+        )
+        for step in made.steps
+    ]
+    wanted.obstacles = [ConversionObstacle(what=o.what, mend=o.mend) for o in made.obstacles]
+    wanted.warnings = made.warnings
+    wanted.boot_id = tree.text_if_allowed(BOOT_ID) or ""
+    done = not made.steps and not made.obstacles
+    wanted.state = "stopped" if made.obstacles else "done" if done else "drafted"
+    return made
+
+
+def act(tree: Tree, wanted: Conversion, note: Path, run: Runner, tell: Tell) -> None:
+    """Do what is left up to the next reboot; stop at the first step that does not hold after it."""
+    made = draft(tree, wanted)
+    if made.obstacles:
+        return
+    unnamed = sorted({n for step in made.steps for n in step.destroys} - set(wanted.destroy))
+    if unnamed:
+        options = " ".join(f"--destroy {name}" for name in unnamed)
+        raise NearfarError(
+            f"this destroys what {' and '.join(unnamed)} holds, so its name must be typed: copy "
+            f"away what is wanted, then add {options}"
+        )
+    if wanted.state == "done":
+        note.unlink(missing_ok=True)
+        return
+    wanted.state = "acting"
+    _write(wanted, note)
+    for step, shown in zip(made.steps, wanted.steps, strict=True):
+        if step.reboot:
+            wanted.state = "reboot"
+            _write(wanted, note)
+            return
+        tell(shown.command)
+        said = run(step)
+        if not step.holds(Tree(tree.root)):
+            raise NearfarError(
+                f"`{shown.command}` was run, and it is not so that {step.told}"
+                + (f"; it said: {' '.join(said.split())[-300:]}" if said.strip() else "")
+                + "; what was done before stays, and after mending it goes on with: "
+                "nearfar machine convert --resume --yes",
+                ExitCode.MACHINE_LACKS,
+            )
+        shown.done = True
+        _write(wanted, note)
+    wanted.state = "done"
+    note.unlink(missing_ok=True)
+
+
+def read_note(note: Path) -> Conversion | None:
+    """Return the conversion that is under way, if any."""
+    return load(note, Conversion) if note.exists() else None
+
+
+def resume(tree: Tree, note: Path) -> Conversion:
+    """Return the conversion under way; refuse where there is none or no reboot yet."""
+    found = read_note(note)
+    if found is None:
+        raise NearfarError(f"no conversion is under way ({note} is not there)")
+    if found.state == "reboot" and found.boot_id == (tree.text_if_allowed(BOOT_ID) or ""):
+        raise NearfarError(
+            f"the conversion to {found.to} waits for a reboot, and there was none yet: sudo reboot",
+            ExitCode.MACHINE_LACKS,
+        )
+    return Conversion(
+        producer=producer(),
+        to=found.to,
+        device=found.device,
+        file_system=found.file_system,
+        destroy=found.destroy,
+    )
+
+
+def run_step(step: Step) -> str:
+    """Do one step on this machine and return what it printed; its status says nothing."""
+    import os
+
+    if step.writes is not None:
+        path, line = step.writes
+        try:
+            Path(path).write_text(line + "\n")
+        except OSError as error:
+            return f"{path}: {error.strerror}"
+        return ""
+    environment = {**os.environ, "LC_ALL": "C"}
+    environment["PATH"] = f"{environment.get('PATH', os.defpath)}:{FOLDERS}"
+    try:
+        done = subprocess.run(
+            list(step.argv),
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            env=environment,
+        )
+    except OSError as error:
+        return f"{step.argv[0]}: {error.strerror}"
+    return done.stdout + done.stderr
+
+
+def _write(wanted: Conversion, note: Path) -> None:
+    try:
+        note.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NearfarError(
+            f"cannot write {note}, where a conversion is kept over the reboot: {error.strerror}; "
+            "run this with sudo, or choose another file with --note",
+            ExitCode.MACHINE_LACKS,
+        ) from error
+    save(wanted, note)

@@ -1,0 +1,65 @@
+"""What a conversion consists of: steps, obstacles, warnings."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from nearfar.machine.sysfs import Tree
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command, and what must be so when it has worked."""
+
+    why: str
+    told: str
+    """The state it leads to, as a clause: ``namespace0.0 is fsdax``."""
+    holds: Callable[[Tree], bool]
+    """Whether that is so, read from the machine."""
+    argv: tuple[str, ...] = ()
+    """The command without sudo; empty where a file is written."""
+    writes: tuple[str, str] | None = None
+    """File and line, for what a person would do with echo and tee."""
+    destroys: tuple[str, ...] = ()
+    """The names that must have been typed before this is done."""
+    reboot: bool = False
+    after_reboot: bool = False
+    """Drafted before the reboot with the names that are usual; drafted again after it."""
+
+    def command(self) -> str:
+        """Return it as a person would type it."""
+        if self.writes is not None:
+            path, line = self.writes
+            return f"echo {shlex.quote(line)} | sudo tee {shlex.quote(path)}"
+        return "sudo " + shlex.join(self.argv)
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A precondition that does not hold."""
+
+    what: str
+    mend: str = ""
+    """A command a person could type, where one mends it."""
+
+
+@dataclass
+class Draft:
+    """What is left to do."""
+
+    steps: list[Step] = field(default_factory=list)
+    obstacles: list[Obstacle] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def stop(self, what: str, mend: str = "") -> None:
+        """Add an obstacle, once."""
+        obstacle = Obstacle(what, mend)
+        if obstacle not in self.obstacles:
+            self.obstacles.append(obstacle)
+
+    def warn(self, text: str) -> None:
+        """Add a warning, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)

@@ -1,0 +1,197 @@
+"""The steps that several targets are made of."""
+
+from __future__ import annotations
+
+from nearfar.machine.convert.contents import contents
+from nearfar.machine.convert.draft import Draft, Step
+from nearfar.machine.convert.state import Far, find, node_bytes, usual_block, usual_dax
+from nearfar.machine.convert.users import check_unused
+from nearfar.machine.sysfs import Tree
+from nearfar.machine.tools import find_tool
+
+POLICY = "sys/devices/system/memory/auto_online_blocks"
+PACKAGES = {"mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs", "cxl": "ndctl"}
+"""Debian's package of a tool, where it has another name."""
+
+
+def need_tools(tree: Tree, draft: Draft, *tools: str) -> None:
+    """Add an obstacle for each tool that is not installed on this machine."""
+    for tool in tools:
+        if tree.live and find_tool(tool) is None:
+            draft.stop(
+                f"{tool} is not installed", f"sudo apt-get install {PACKAGES.get(tool, tool)}"
+            )
+
+
+def unmount(tree: Tree, far: Far, draft: Draft) -> None:
+    """Unmount it where it is mounted and nobody uses it."""
+    check_unused(tree, far, draft)
+    if far.mount is None:
+        return
+    block, mount = far.block, far.mount
+    draft.steps.append(
+        Step(
+            why=f"{mount} must not be in use when what lies below it changes",
+            told=f"nothing is mounted from /dev/{block}",
+            holds=lambda tree: _mount(tree, far.name) is None,
+            argv=("umount", mount),
+        )
+    )
+
+
+def reconfigure(far: Far, mode: str, draft: Draft, *, keeps: bool = False) -> None:
+    """Make the namespace, or a new one in an empty region, one of `mode`; its data are lost.
+
+    `keeps`: it holds no data that anybody could want (memory of a node; what was just made).
+    """
+    common = (f"--mode={mode}", "--align=2M")
+    argv: tuple[str, ...]
+    if far.mode == "empty":
+        argv = ("ndctl", "create-namespace", *common, f"--region={far.region}")
+        told = f"{far.region} has a namespace of mode {mode}"
+    else:
+        argv = ("ndctl", "create-namespace", "--force", f"--reconfig={far.name}", *common)
+        told = f"{far.name} is {mode}"
+    draft.steps.append(
+        Step(
+            why=f"{far.name} becomes {mode}, in pages of 2 MiB",
+            told=told,
+            holds=lambda tree: any(now.mode == mode for now in _now(tree, far)),
+            argv=argv,
+            destroys=() if keeps or far.mode == "empty" else (far.name,),
+        )
+    )
+
+
+def take_back(tree: Tree, far: Far, draft: Draft) -> None:
+    """Take memory back from its node, so that it is a device again."""
+    need_tools(tree, draft, "daxctl")
+    dax = far.dax or usual_dax(far.name)
+    total, free = node_bytes(tree, far.node)
+    elsewhere = sum(
+        node_bytes(tree, int(name.removeprefix("node")))[1]
+        for name in tree.entries("sys/devices/system/node", "node[0-9]+")
+        if name != f"node{far.node}"
+    )
+    if total - free > elsewhere:
+        draft.stop(
+            f"node {far.node} holds {(total - free) >> 20} MiB in use, and the other nodes have "
+            f"{elsewhere >> 20} MiB free for them",
+            "",
+        )
+    if total:
+        draft.steps.append(
+            Step(
+                why=f"the kernel moves everything away from node {far.node}",
+                told=f"node {far.node} has no memory",
+                holds=lambda tree: node_bytes(tree, far.node)[0] == 0,
+                argv=("daxctl", "offline-memory", dax),
+            )
+        )
+    draft.steps.append(
+        Step(
+            why="the device is taken from the kernel's memory",
+            told=f"{dax} is a device",
+            holds=lambda tree: any(now.mode == "devdax" for now in _now(tree, far)),
+            argv=("daxctl", "reconfigure-device", "--mode=devdax", "--force", dax),
+        )
+    )
+
+
+def give_to_node(tree: Tree, far: Far, draft: Draft, *, destroys: tuple[str, ...]) -> None:
+    """Make the device memory of its own node; what it holds is lost."""
+    need_tools(tree, draft, "daxctl")
+    dax = far.dax or usual_dax(far.name)
+    policy = tree.text(POLICY)
+    if policy is None and tree.live:
+        draft.stop("this kernel cannot add memory (CONFIG_MEMORY_HOTPLUG)")
+    racing = policy not in (None, "offline")
+    if racing:
+        draft.steps.append(
+            _policy(str(policy), "offline", "daxctl refuses to race with the kernel")
+        )
+    draft.steps.append(
+        Step(
+            why=f"{dax} becomes memory of node {far.node}",
+            told=f"{dax} is memory of node {far.node}",
+            holds=lambda tree: any(
+                now.mode == "system-ram" and node_bytes(tree, now.node)[0] > 0
+                for now in _now(tree, far)
+            ),
+            argv=("daxctl", "reconfigure-device", "--mode=system-ram", dax),
+            destroys=destroys,
+        )
+    )
+    if racing:
+        draft.steps.append(_policy("offline", str(policy), "as it was before"))
+
+
+def make_file_system(tree: Tree, far: Far, draft: Draft, kind: str, *, fresh: bool) -> None:
+    """Make a file system where there is none, and mount it with DAX.
+
+    `fresh`: the namespace is made by an earlier step, so nothing in it can be kept.
+    """
+    need_tools(tree, draft, f"mkfs.{kind}")
+    block = (far.block if not fresh else None) or usual_block(far.name)
+    there = "nothing" if fresh else contents(tree, block)
+    if there is None:
+        draft.warn(f"only root may read /dev/{block}: whether it holds a file system is not known")
+    if there not in ("ext4", "xfs"):
+        force = "-f" if kind == "xfs" else "-F"
+        extra = ("-m", "reflink=0") if kind == "xfs" else ("-q", "-b", "4096")
+        draft.steps.append(
+            Step(
+                why="DAX needs a file system that knows it, with blocks of a page",
+                told=f"/dev/{block} holds {kind}",
+                holds=lambda tree: contents(tree, block) == kind,
+                argv=(f"mkfs.{kind}", force, *extra, f"/dev/{block}"),
+                destroys=(far.name,) if there in ("data", None) else (),
+            )
+        )
+    mount = f"/mnt/{block}"
+    if not (tree.root / mount[1:]).is_dir():
+        draft.steps.append(
+            Step(
+                why="where it is mounted",
+                told=f"{mount} is a folder",
+                holds=lambda tree: (tree.root / mount[1:]).is_dir(),
+                argv=("mkdir", "-p", mount),
+            )
+        )
+    draft.steps.append(
+        Step(
+            why="with DAX, loads and stores reach the memory itself",
+            told=f"/dev/{block} is mounted with DAX",
+            holds=lambda tree: any(now.mount and now.mounted_with_dax for now in _now(tree, far)),
+            argv=("mount", "-o", "dax", f"/dev/{block}", mount),
+        )
+    )
+
+
+def reboot(why: str) -> Step:
+    """Return the step that only a person does."""
+    return Step(why=why, told="", holds=lambda tree: False, argv=("reboot",), reboot=True)
+
+
+def _policy(was: str, becomes: str, why: str) -> Step:
+    return Step(
+        why=f"{why} (auto_online_blocks is {was})",
+        told=f"auto_online_blocks is {becomes}",
+        holds=lambda tree: tree.text(POLICY) == becomes,
+        writes=(f"/{POLICY}", becomes),
+    )
+
+
+def _now(tree: Tree, far: Far) -> list[Far]:
+    """Return what `far` has become: itself, or the namespaces of the region that was empty."""
+    from nearfar.machine.convert.state import all_far
+
+    if far.mode == "empty":
+        return [now for now in all_far(tree) if now.region == far.region]
+    now = find(tree, far.name)
+    return [now] if now else []
+
+
+def _mount(tree: Tree, name: str) -> str | None:
+    now = find(tree, name)
+    return now.mount if now else None

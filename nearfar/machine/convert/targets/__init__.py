@@ -1,0 +1,18 @@
+"""What far memory can be converted to: one file each, found by itself.
+
+A target gets the machine, the request and an empty draft, and fills the draft with what is left
+to do from the state the machine is in now; a draft without steps and obstacles means: done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nearfar.base.registry import Registry
+from nearfar.machine.convert.draft import Draft
+from nearfar.machine.convert.request import Request
+from nearfar.machine.sysfs import Tree
+
+Target = Callable[[Tree, Request, Draft], None]
+
+TARGETS: Registry[Target] = Registry("nearfar.machine.convert.targets", "target")
