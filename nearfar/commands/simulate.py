@@ -18,6 +18,7 @@ def simulate(
     access: str = "64B",
     stride: str | None = None,
     write: Annotated[bool, Parameter(negative="")] = False,
+    in_flight: float | None = None,
     memory_mode: str | None = None,
     isa: Literal["avx512", "avx2", "scalar"] | None = None,
     json: JsonOption = False,
@@ -43,6 +44,9 @@ def simulate(
         From one access to its neighbour, of `strided`. Default: 4KiB.
     write
         Persisted non-temporal stores with a fence each, in place of loads.
+    in_flight
+        Also say what so many loads in flight at once, of all cores together, wait for and draw: the
+        point where the memory's loaded latency and its bandwidth agree.
     memory_mode
         Put a direct-mapped DRAM cache of this size in front: Memory Mode. Not validated on
         hardware.
@@ -60,6 +64,7 @@ def simulate(
             access_bytes=parse_size_bytes(access),
             stride_bytes=None if stride is None else parse_size_bytes(stride),
             write=write,
+            in_flight=in_flight,
             memory_mode_bytes=None if memory_mode is None else parse_size_bytes(memory_mode),
             isa=isa or "",
         )

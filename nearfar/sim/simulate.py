@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_bytes
+from nearfar.sim.loaded import LoadedLatency
 from nearfar.sim.memory import make_memory
 from nearfar.sim.model_of import model_of
 from nearfar.sim.parameters import LINE_BYTES, DeviceModel, NearCache
@@ -25,6 +26,9 @@ LARGEST_BYTES = 1 << 37
 
 DEFAULT_STRIDE_BYTES = 4096
 
+MOST_IN_FLIGHT = 10_000
+"""What 200 cores with 48 line-fill buffers each could ask for."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -36,6 +40,8 @@ class Request:
     access_bytes: int = LINE_BYTES
     stride_bytes: int | None = None
     write: bool = False
+    in_flight: float | None = None
+    """Lines that all cores together keep in flight; None: one access at a time."""
     memory_mode_bytes: int | None = None
     isa: str = ""
 
@@ -55,6 +61,8 @@ class Simulated:
     """Of one thread, and not of `chase`."""
     lines_simulated: int
     caveats: tuple[str, ...]
+    loaded: tuple[float, float] | None = None
+    """GB/s and ns per line with `in_flight` lines in flight."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as printed by --json."""
@@ -70,6 +78,13 @@ class Simulated:
             "amplification": self.amplification,
             "gb_per_s_of_one_thread": self.gb_per_s,
             "lines_simulated": self.lines_simulated,
+            "loaded": None
+            if self.loaded is None
+            else {
+                "in_flight": self.request.in_flight,
+                "gb_per_s": self.loaded[0],
+                "ns_per_line": self.loaded[1],
+            },
             "caveats": list(self.caveats),
         }
 
@@ -86,6 +101,11 @@ class Simulated:
         found.append(f"  amplification {self.amplification:.2f} (bytes the medium moves per byte)")
         if self.gb_per_s is not None:
             found.append(f"  {self.gb_per_s:.2f} GB/s of one thread (closed form)")
+        if self.loaded is not None:
+            found.append(
+                f"  with {request.in_flight:g} lines in flight {self.loaded[1]:.1f} ns per line "
+                f"and {self.loaded[0]:.2f} GB/s, where latency and bandwidth agree"
+            )
         return found + [f"  {sentence}" for sentence in self.caveats]
 
 
@@ -134,6 +154,9 @@ def simulate_pattern(request: Request) -> Simulated:
         gb_per_s=None if request.pattern == "chase" else _gb_per_s(model, request, stride),
         lines_simulated=ran.lines,
         caveats=tuple(caveats),
+        loaded=None
+        if request.in_flight is None
+        else _loaded(model, request, ran.elapsed_ns / ran.lines),
     )
 
 
@@ -145,6 +168,16 @@ def _checked(request: Request) -> tuple[DeviceModel, int]:
         whole = request.memory_mode_bytes // LINE_BYTES * LINE_BYTES
         near_ns = min(NEAR_NS, model.media_ns)
         model = replace(model, near=NearCache(whole, near_ns))
+    if request.in_flight is not None:
+        if request.write or request.pattern not in ("random", "sequential"):
+            raise CommandError(
+                "--in-flight goes with loads that do not wait for each other: --pattern random or "
+                "sequential, without --write"
+            )
+        if not 1.0 <= request.in_flight <= MOST_IN_FLIGHT:
+            raise CommandError(
+                f"--in-flight is from 1 to {MOST_IN_FLIGHT:,} lines, not {request.in_flight:g}"
+            )
     access = request.access_bytes
     if not LINE_BYTES <= access <= 16384 or access % LINE_BYTES:
         raise CommandError(f"--access is a multiple of 64 B up to 16 KiB, not {access} B")
@@ -181,6 +214,16 @@ def _amplification(
         return amplified(LINE_BYTES, model.granularity_bytes) * shares["medium"]
     beyond = sum(shares[level.name] for level in model.buffers[1:]) + shares["medium"]
     return beyond * block / LINE_BYTES
+
+
+def _loaded(model: DeviceModel, request: Request, idle_ns: float) -> tuple[float, float]:
+    """Return GB/s and ns per line at which the memory gives what so many lines in flight ask."""
+    most = model.read.most_gb_per_s
+    if request.pattern == "random":
+        most /= amplified(request.access_bytes, model.granularity_bytes)
+    return LoadedLatency(idle_ns, lambda _share: most, model.loaded).fixed_point(
+        request.in_flight or 1.0
+    )
 
 
 def _gb_per_s(model: DeviceModel, request: Request, stride: int) -> float:

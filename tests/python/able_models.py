@@ -1,7 +1,8 @@
-"""The models that any profile serves: the others need flush counts, curves, or a file of counts."""
+"""The models that any profile serves: the others need flush counts, curves, bursts, or counts."""
 
 from __future__ import annotations
 
 from nearfar.predict.model import MODELS
 
-ABLE_MODELS = [name for name in MODELS.names() if name not in ("persist", "memory-mode", "code")]
+NEEDY = ("persist", "memory-mode", "code", "window")
+ABLE_MODELS = [name for name in MODELS.names() if name not in NEEDY]

@@ -22,3 +22,10 @@ class LatencyRatio(Model):
         share = misses(moved) * self.doubt.lines / all_misses
         ratio = self.far.latency_ns / self.near.latency_ns
         return np.asarray(self.near_time_ns * (1.0 + share * (ratio - 1.0)))
+
+    def remarks(self) -> list[str]:
+        """Say what its interval lacks."""
+        return [
+            "latency-ratio takes all of near time for waiting: its interval holds what is "
+            "uncertain of the figures, not how far that is wrong"
+        ]

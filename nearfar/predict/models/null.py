@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nearfar.documents.prediction import Bound
 from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import Array
 
@@ -17,3 +18,11 @@ class Null(Model):
     def times_ns(self, moved: Array) -> Array:
         """Return near time, ns."""
         return np.full(moved.shape[:-1], self.near_time_ns)
+
+    def bound(self) -> Bound:
+        """Say what it takes for granted: nothing waits for memory."""
+        return "compute"
+
+    def remarks(self) -> list[str]:
+        """Say that its interval is none."""
+        return ["null says that nothing waits for memory: its interval is that of near time alone"]

@@ -22,6 +22,8 @@ from nearfar.predict.traffic import (
     WRITE_BACK,
     WRITE_BACK_STREAM,
     Array,
+    misses,
+    write_backs,
 )
 
 
@@ -41,12 +43,21 @@ class Traffic(Model):
         # Where it ran faster than near bandwidth allows, the figures are too low alike.
         scale = min(1.0, self.near_time_ns / before) if before > 0 else 1.0
         other_ns = self.near_time_ns - scale * before
-        return np.asarray(other_ns + scale * np.maximum(rest @ near, moved @ far))
+        both_ns = np.maximum(rest @ near, moved @ far)
+        if self.far.together is not None:
+            far_share = lines_moved(moved) / max(float(lines_moved(self.total)), 1e-9)
+            both_ns = both_ns / self.far.together.at(far_share)
+        return np.asarray(other_ns + scale * both_ns)
 
     def bound(self) -> Bound:
         """Bandwidth, where it takes more than half of the time with everything far."""
         far_ns = float(self.total @ line_costs_ns(self.far, self.phase.concurrency))
         return "bandwidth" if far_ns > 0.5 * float(self.times_ns(self.total)) else "compute"
+
+
+def lines_moved(lines: Array) -> Array:
+    """Return lines read and written back."""
+    return misses(lines) + write_backs(lines)
 
 
 def line_costs_ns(memory: Memory, threads: float) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nearfar.documents.prediction import Bound
 from nearfar.predict.memory import Memory
 from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
@@ -38,6 +39,15 @@ class XMem(Model):
         """Return near time and the moved lines' added effective latencies, ns."""
         added = effective_latencies_ns(self.far) - effective_latencies_ns(self.near)
         return np.asarray(np.maximum(0.0, self.near_time_ns + (moved * self.doubt.lines) @ added))
+
+    def bound(self) -> Bound:
+        """Compare far waits of chases and random accesses, of streams and writes, and the rest."""
+        costs = self.total * effective_latencies_ns(self.far)
+        latency_ns = float(costs[[CHASE, INDEPENDENT, STORE]].sum())
+        bandwidth_ns = float(costs.sum()) - latency_ns
+        if latency_ns + bandwidth_ns < 0.5 * float(self.times_ns(self.phase.total)):
+            return "compute"
+        return "bandwidth" if bandwidth_ns > latency_ns else "latency"
 
 
 def effective_latencies_ns(memory: Memory) -> Array:

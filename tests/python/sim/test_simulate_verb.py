@@ -24,6 +24,18 @@ def test_shares_add_up_and_say_where(capsys: pytest.CaptureFixture[str]) -> None
     assert answer["amplification"] == pytest.approx(4, rel=0.02)
 
 
+def test_lines_in_flight_obey_littles_law(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is drawn times what it waits is what is in flight; more in flight draws no less."""
+    drawn = []
+    for count in (1, 16, 1000):
+        arguments = ("--pattern", "random", "--in-flight", str(count), "--json")
+        assert _run("--region", "64MiB", *arguments) == 0
+        loaded = json.loads(capsys.readouterr().out)["loaded"]
+        assert loaded["gb_per_s"] * loaded["ns_per_line"] == pytest.approx(64 * count, rel=1e-6)
+        drawn.append(loaded["gb_per_s"])
+    assert drawn == sorted(drawn)
+
+
 def test_memory_mode_says_that_it_is_not_validated(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("--region", "1GiB", "--memory-mode", "2GiB") == 0
     text = capsys.readouterr().out
@@ -35,6 +47,8 @@ def test_memory_mode_says_that_it_is_not_validated(capsys: pytest.CaptureFixture
     ("arguments", "sentence"),
     [
         (("--access", "100B"), "multiple of 64 B"),
+        (("--in-flight", "4"), "do not wait for each other"),
+        (("--pattern", "random", "--in-flight", "0.5"), "from 1 to"),
         (("--stride", "4KiB"), "goes with --pattern strided"),
         (("--region", "1B"), "at least one stride"),
         (("--region", "1TiB"), "at most 128 GiB"),
