@@ -8,7 +8,7 @@ import sys
 from benchmarks import Row, make_row
 from nearfar.base.errors import NearfarError
 from nearfar.predict.model import DEFAULT_MODEL
-from nearfar.study import cycle_level
+from nearfar.study import cycle_intervals, cycle_level
 from nearfar.study.cycle_profiles import profiles
 
 BARS = {
@@ -34,6 +34,12 @@ def rows() -> list[Row]:
         print(f"cycle_level: left out, {missing}", file=sys.stderr)
         return []
     found = []
+    every = [
+        case
+        for config in cycle_level.CONFIGS
+        for level in cycle_level.LEVELS
+        for case in cycle_level.cases(reference, profiled, config, level)
+    ]
     for (config, level), bars in BARS.items():
         cases = cycle_level.cases(reference, profiled, config, level)
         errors = [abs(case.error(DEFAULT_MODEL)) * 100 for case in cases]
@@ -51,4 +57,32 @@ def rows() -> list[Row]:
                     command="nearfar reproduce cycle-level",
                 )
             )
-    return found
+    return found + _of_intervals(every)
+
+
+def _of_intervals(cases: list[cycle_level.Case]) -> list[Row]:
+    """Judge 90 % intervals, grouped by kernel, beside those of the null model."""
+    ours, null = cycle_intervals.calibrated(cases), cycle_intervals.calibrated(cases, "null")
+    if ours is None or null is None:
+        return []
+    return [
+        make_row(
+            f"cycle-level core, all {len(cases)} cases: coverage of 90 % intervals, off 90 % by",
+            100 * abs(ours.coverage - 0.9),
+            "%",
+            bar=5.0,
+            peer="null, calibrated likewise",
+            peer_value=100 * abs(null.coverage - 0.9),
+            command="nearfar reproduce cycle-level",
+        ),
+        make_row(
+            f"cycle-level core, all {len(cases)} cases: interval score",
+            ours.score,
+            "",
+            bar=1.0,
+            judge="ratio",
+            peer="null, calibrated likewise",
+            peer_value=null.score,
+            command="nearfar reproduce cycle-level",
+        ),
+    ]

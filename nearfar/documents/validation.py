@@ -106,7 +106,7 @@ class ModelScore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     interval_score: float | None
     """Width and what misses cost together (Winkler's score, mean): smaller is better."""
     own_coverage: float
-    """Share inside the model's own intervals (95 %, not calibrated)."""
+    """Share inside the model's own intervals (90 %, not calibrated)."""
     own_width: float
     results: int
 

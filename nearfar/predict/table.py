@@ -63,7 +63,7 @@ def _overview(prediction: Prediction) -> Table:
     table = Table(
         "far memory",
         "ns",
-        "slowdown (95 %)",
+        "slowdown (90 %)",
         *(name.removeprefix("latency-") for name in shown),
         "bound",
         title=f"Whole run: everything far instead of in {near}, model {prediction.model}",
@@ -128,7 +128,7 @@ def _phases(prediction: Prediction, device: DevicePrediction) -> Table:
         "phase",
         "near",
         "all far",
-        "slowdown (95 %)",
+        "slowdown (90 %)",
         *naive,
         "bound",
         title=f"{escape(device.title)} ({escape(device.far)}), near {escape(prediction.near)}, "

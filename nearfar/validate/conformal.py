@@ -2,20 +2,34 @@
 
 A score says how far a measurement is from its prediction, in units of a scale known before. Where
 kernels are exchangeable (none was chosen for its error), the score of a new kernel is as likely to
-have any rank among them: the quantile below holds it with the probability asked for, whatever
-the distribution. Results of one kernel, from several sessions, are one group: they
-resemble each other, so a group counts as one (hierarchical conformal prediction, Dunn, Wasserman
-and Ramdas, JASA 2023).
+have any rank among them: the ceil((n + 1) level)-th smallest of n holds it with the probability
+asked for, whatever the distribution.
+
+Results of one kernel, from several sessions or at several slowdowns, are one group: they resemble
+each other. One result drawn of every group is exchangeable again (subsampling once: Dunn,
+Wasserman and Ramdas, JASA 2023), but the answer would hang on the draw. Taken is the median of the
+answers over all draws, which is worked out and not drawn. Where every group has one result, that
+is the ordinary quantile and its guarantee; elsewhere the guarantee is of the single draw, and on
+made-up groups the median held up to 3 % more than that. The quantile of all scores together, each
+group weighing the same, has a guarantee too, and is needlessly wide: of ten kernels it is the
+greatest score of all, which holds 98 %.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from math import inf
+from math import ceil, inf
+
+import numpy as np
 
 LEVEL = 0.9
 """Coverage aimed at."""
+
+MEDIAN = 0.5
+"""Of the answers over all draws."""
+
+ROUNDING = 1e-9
+"""Of products of small fractions, such as (9 + 1) 0.9: far below any share of a draw."""
 
 
 def fewest_groups(level: float = LEVEL) -> int:
@@ -27,19 +41,26 @@ def fewest_groups(level: float = LEVEL) -> int:
 
 
 def grouped_quantile(scores: Sequence[float], groups: Sequence[str], level: float = LEVEL) -> float:
-    """Return the score that one of a new group exceeds with probability 1 - `level` at most.
+    """Return the score that one of a new group exceeds with probability 1 - `level`, or nearly.
 
-    Every group weighs the same, the new one among them (its score counts as infinite). Infinite
-    where the groups are too few.
+    Every group weighs the same. Infinite where the groups are too few.
     """
-    sizes = Counter(groups)
-    share = 1.0 / (len(sizes) + 1)
-    reached = 0.0
-    for score, group in sorted(zip(scores, groups, strict=True)):
-        reached += share / sizes[group]
-        if reached >= level - 1e-12:
-            return score
-    return inf
+    of_group: dict[str, list[float]] = {}
+    for score, group in zip(scores, groups, strict=True):
+        of_group.setdefault(group, []).append(score)
+    rank = ceil((len(of_group) + 1) * level - ROUNDING)
+    if rank > len(of_group):
+        return inf
+    candidates = np.unique(np.asarray(scores, dtype=float))
+    # below[i, k]: probability that k of the scores drawn, one a group, are at most candidate i.
+    below = np.zeros((len(candidates), len(of_group) + 1))
+    below[:, 0] = 1.0
+    for members in of_group.values():
+        share = np.searchsorted(np.sort(members), candidates, side="right") / len(members)
+        below[:, 1:] = below[:, 1:] * (1.0 - share)[:, None] + below[:, :-1] * share[:, None]
+        below[:, 0] *= 1.0 - share
+    enough = below[:, rank:].sum(axis=1) >= MEDIAN - ROUNDING
+    return float(candidates[int(enough.argmax())])
 
 
 def leave_group_out(

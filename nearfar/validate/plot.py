@@ -43,7 +43,7 @@ def plot(report: ValidationReport, path: Path, model: str = DEFAULT_MODEL) -> No
             fmt="o",
             markersize=4,
             linewidth=0.8,
-            label=f"{model}, 95 % intervals",
+            label=f"{model}, its own 90 % intervals",
         )
         if len(had) <= LABELLED:
             for one, x, y in zip(had, measured, predicted, strict=True):

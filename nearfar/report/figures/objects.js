@@ -39,7 +39,7 @@ function objectColumns(near) {
     columns.push({ key: `added:${memory.name}`, title: `Added on ${memory.name}`, number: true,
       sort: (i) => added.added_ns[i][0],
       show: (i) => (added.added_ns[i][0]
-        ? el("span", { title: `95 %: ${ns(added.added_ns[i][1])} to ${ns(added.added_ns[i][2])}` }, ns(added.added_ns[i][0]))
+        ? el("span", { title: `90 %: ${ns(added.added_ns[i][1])} to ${ns(added.added_ns[i][2])}` }, ns(added.added_ns[i][0]))
         : el("span", { class: "quiet" }, "0")) });
   }
   return columns;

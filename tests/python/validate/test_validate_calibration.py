@@ -15,6 +15,7 @@ from nearfar.documents import DeviceProfile, Prediction, save
 from nearfar.documents.header import cpu_model
 from nearfar.predict.api import predict
 from nearfar.predict.calibration import (
+    Scale,
     calibration_for,
     load_calibrations,
     scale_of,
@@ -41,7 +42,7 @@ def test_a_score_and_a_spread_are_each_others_inverse() -> None:
         wide = spread(slowdown, factor)
         assert score_of(slowdown, wide.high) == pytest.approx(factor)
         assert score_of(slowdown, wide.low) == pytest.approx(factor)
-    assert scale_of(Estimate(1.0, 1.0, 1.0)) == pytest.approx(0.03)
+    assert scale_of(Estimate(1.0, 1.0, 1.0)) == Scale(0.03, 0.03)
 
 
 def test_other_models_only_widen() -> None:
