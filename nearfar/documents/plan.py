@@ -80,7 +80,7 @@ class Move(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The memory it goes to."""
     bytes: int
     cost_ns: float
-    """What copying it takes; part of the plan's time."""
+    """What copying it once takes; part of the plan's time, as often as the phase starts."""
 
 
 class PhasePlacements(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -88,6 +88,8 @@ class PhasePlacements(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     phase: str
     moves: list[Move]
+    entries: int = 1
+    """How often the profiled run entered the phase from another."""
 
 
 class Undecided(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -113,8 +115,10 @@ BarName = Literal[
     "memory-mode",
     "greedy",
     "optimal",
+    "plan",
     "per-phase",
 ]
+"""plan: what the plan does where that is none of the others."""
 
 
 class Alternative(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -2,41 +2,68 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
-from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
-from nearfar.documents import DeviceProfile, Plan, WorkloadProfile, producer
-from nearfar.documents.plan import NEAR, Alternative, Placement, PlanMemory, Prices
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.units import format_bytes
+from nearfar.documents import DeviceProfile, MachineProfile, Plan, WorkloadProfile, producer
+from nearfar.documents.plan import Prices, SlowdownGoal
 from nearfar.documents.prediction import HostRule
-from nearfar.place.budget import budget_remark, parse_budget_bytes
+from nearfar.place.bars import BARS, bar, bars, memory_mode
+from nearfar.place.budget import budget_remark
+from nearfar.place.copying import copy_ns_per_byte
+from nearfar.place.describe import memories_of, of_plan, placements_of
+from nearfar.place.evaluate import Evaluation, evaluate
 from nearfar.place.frontier import frontier, frontier_points
-from nearfar.place.optimiser import OPTIMISERS, BarName, Choice
-from nearfar.place.order import fill, greedy_order
-from nearfar.place.problem import Problem, make_problem, slowdown_estimates, time_estimates
-from nearfar.predict.api import added_bounds
+from nearfar.place.goal import Judge, check_goal, least_budget
+from nearfar.place.inputs import joined
+from nearfar.place.interleaved import interleaved
+from nearfar.place.limits import with_budget, with_limits
+from nearfar.place.machine_file import FarMemory
+from nearfar.place.moves import Moving, changes_of, moving
+from nearfar.place.optimiser import OPTIMISERS, Choice
+from nearfar.place.parts import splittable, with_parts
+from nearfar.place.problem import Over, Problem, problem_of
+from nearfar.place.search import best_of
+from nearfar.place.undecided import undecided
+from nearfar.predict.api import scaled
 from nearfar.predict.caveats import caveats, common_caveats
+from nearfar.predict.derive import near_memory
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.model import DEFAULT_MODEL
-from nearfar.predict.total import TOTAL, summed
-
-BARS = ("all-near", "all-far", "page-interleaved", "hot-first", "greedy", "exact")
-"""The optimisers whose times every plan shows."""
+from nearfar.predict.total import TOTAL
+from nearfar.predict.traffic import Array
 
 DEFAULT_OPTIMISER = "exact"
 
-LITTLE = 0.002
-"""Share of the added time below which where an object goes does not matter."""
+Allowed = Literal["parts", "interleave", "moves"]
+"""What a plan may do beside putting whole objects somewhere for good."""
 
-MOST_NAMED = 5
-"""Objects named in a caveat; more are counted."""
+
+WORTH_SAYING = 0.02
+"""Of the time, what something that is not allowed must save to be worth a sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A choice, and what was done to it that whole objects in one place do not show."""
+
+    shares: Array
+    dealt: dict[int, tuple[int, ...]]
+    """Objects whose pages are dealt out, with weights by memory."""
 
 
 def place(
-    workload: WorkloadProfile,
+    workload: WorkloadProfile | Sequence[WorkloadProfile],
     near: DeviceProfile,
-    far: DeviceProfile,
-    budget: int | str,
+    far: DeviceProfile | Sequence[FarMemory],
+    budget: int | str | None = None,
     phase: str = TOTAL,
     *,
     prices: Prices | None = None,
@@ -44,163 +71,243 @@ def place(
     model: str = DEFAULT_MODEL,
     page_bytes: int | None = None,
     host: HostRule = DEFAULT_HOST,
-    profile_path: str = "",
+    profile_path: str | Sequence[str] = "",
+    machine: MachineProfile | None = None,
+    near_spec: str = "",
+    allow: Collection[Allowed] = (),
+    goal: float | None = None,
+    judge: Judge = "value",
+    over: Over = "mean",
+    move_gb_per_s: float | None = None,
+    details: bool = True,
 ) -> Plan:
-    """Choose which objects stay near so that `phase` takes least time within the budget.
+    """Choose where objects go so that `phase` takes least time within the budget.
 
-    `budget` is bytes, or text such as ``2GiB`` or ``25%`` (of the program's memory).
-    `host` says how a latency published on another machine is taken to this one, as in `predict`.
+    `budget` is bytes, or text such as ``2GiB``, ``25%`` (of the program's memory) or
+    ``price:40%`` (of what all near would cost); or `goal`, the most slowdown, asks for the least
+    near memory that keeps it, by the predicted value or the interval's `high` end. Several
+    profiles of one program are placed for at once, for the `over` of their slowdowns. `machine`
+    says which memories hold each other back. `host` says how a latency published on another
+    machine is taken to this one, as in `predict`. `details`: also look for what the interval
+    changes and for what is not allowed but would pay.
     Raises NearfarError for a budget that is negative or has no unit, an unknown phase, model or
-    optimiser, and a device without the figures that the model needs.
+    optimiser, memories that do not hold the program, profiles of different programs, and a device
+    without the figures that the model needs.
     """
+    _check(allow, over, goal=goal, budget=budget, move_gb_per_s=move_gb_per_s)
     chosen_by = OPTIMISERS.get(optimiser)()
     if chosen_by.only_bar:
         raise NearfarError(
             f"{optimiser} is only a bar to compare with, no plan of whole objects: "
             "choose exact, greedy or hot-first"
         )
-    problem = make_problem(
-        workload,
-        near,
-        far,
-        phase=phase,
-        model=model,
-        prices=prices,
-        page_bytes=page_bytes,
-        host=host,
+    profiles = [workload] if isinstance(workload, WorkloadProfile) else list(workload)
+    paths = [profile_path] if isinstance(profile_path, str) else list(profile_path)
+    if len(profiles) > 1 and "moves" in allow:
+        raise NearfarError(
+            "--allow moves goes with one profile: several inputs do not share the order of phases"
+        )
+    fars = [FarMemory(far)] if isinstance(far, DeviceProfile) else list(far)
+    if not fars:
+        raise NearfarError("there is no far memory: name one with --far")
+    whole, phases, inputs = joined(profiles, paths, phase)
+    problem = with_limits(
+        problem_of(
+            whole,
+            phases,
+            near_memory(near, page_bytes),
+            [one.device for one in fars],
+            model=model,
+            prices=prices,
+            host=host,
+            machine=machine,
+        ),
+        fars,
+        inputs=inputs,
+        over=over,
     )
-    footprint = problem.footprint_bytes
-    text = budget if isinstance(budget, str) else f"{budget}B"
-    budget_bytes = parse_budget_bytes(text, footprint)
+    problem, budget_bytes = with_budget(problem, budget)
+    can_split = splittable(whole)
+
+    def choose(bytes_: int) -> Choice:
+        choice = chosen_by.choose(problem, bytes_)
+        placed = _allowed(problem, bytes_, choice.shares, can_split, allow)
+        return Choice(placed.shares, choice.proven_gap)
+
+    reached = None
+    if goal is not None:
+        greedy = OPTIMISERS.get("greedy")()
+        budget_bytes, kept = least_budget(
+            problem, goal, judge, lambda b: greedy.choose(problem, b), choose
+        )
+        reached = SlowdownGoal(most_slowdown=goal, judged_by=judge, reached=kept)
     choices = {name: OPTIMISERS.get(name)().choose(problem, budget_bytes) for name in BARS}
     choice = choices.get(optimiser) or chosen_by.choose(problem, budget_bytes)
-    remark = budget_remark(budget_bytes, footprint)
+    placed = _allowed(problem, budget_bytes, choice.shares, can_split, allow)
+    alternatives = bars(problem, choices)
+    if allow and not np.array_equal(placed.shares, choice.shares):
+        found = evaluate(problem, placed.shares[np.newaxis])[0]
+        alternatives.append(bar(problem, "plan", found))
+    cached, not_cached = memory_mode(problem, budget_bytes)
+    alternatives += [cached] if cached is not None else []
+    said: list[str] = []
+    moves = None
+    if len(profiles) == 1 and ("moves" in allow or details):
+        copies = copy_ns_per_byte(problem, machine, move_gb_per_s)
+        moves = moving(problem, whole, budget_bytes, placed.shares, copies)
+    if moves is not None:
+        per_phase = _per_phase_bar(problem, placed, moves)
+        alternatives.append(bar(problem, "per-phase", per_phase))
+        if "moves" in allow:
+            placed = replace(placed, shares=moves.shares[moves.first])
+            said += _said_of_moves(whole, problem, moves)
+        else:
+            said.append(
+                "moving data when phases change is predicted "
+                f"{1 - moves.time_ns / float(problem.shared_times_ns(placed.shares)):.1%} faster, "
+                "copies included: --allow moves"
+            )
+    elif "moves" in allow:
+        said.append("moving data between phases does not pay here: the plan is static")
+    remark = budget_remark(budget_bytes, problem.footprint_bytes)
+    memory = placed.shares.argmax(axis=1)
     return Plan(
         producer=producer(),
-        profile=profile_path,
+        profile=paths[0],
         near=near.name,
-        far=far.name,
+        far=fars[0].device.name,
         phase=phase,
         budget_bytes=budget_bytes,
-        footprint_bytes=footprint,
-        placements=_placements(workload, problem, choice),
-        memories=_memories(problem, choice, budget_bytes),
-        alternatives=_alternatives(problem, choices),
+        footprint_bytes=problem.footprint_bytes,
+        placements=placements_of(whole, problem, placed.shares, placed.dealt),
+        alternatives=alternatives,
         frontier=frontier_points(problem, frontier(problem)),
         prices=problem.prices,
         proven_gap=choices["exact"].proven_gap,
+        memories=memories_of(problem, placed.shares, budget_bytes, fars, near_spec),
+        phases=moves.phases if moves is not None and "moves" in allow else [],
+        undecided=undecided(problem, budget_bytes, memory) if details else [],
+        goal=reached,
+        profiles=paths if len(paths) > 1 else [],
+        over_profiles=over if len(paths) > 1 else "",
         caveats=[
             *([remark] if remark and problem.names else []),
             *([] if problem.names else ["the profile has no objects: there is nothing to place"]),
-            *_undecided(problem, budget_bytes),
-            *_of_plan(problem, choice, choices["page-interleaved"]),
-            *caveats(
-                problem.near,
-                problem.far,
-                common_caveats(workload, problem.phases, problem.near),
+            *said,
+            *of_plan(
+                problem,
+                budget_bytes,
+                placed.shares,
+                choices,
+                allow=allow,
+                joint_limits=machine is not None,
             ),
+            *(_hints(problem, budget_bytes, choice.shares, can_split, allow) if details else []),
+            *not_cached,
+            *_about_memories(problem, whole),
         ],
     )
 
 
-def _placements(workload: WorkloadProfile, problem: Problem, choice: Choice) -> list[Placement]:
-    far = summed([found.far_time_ns for found in problem.far_outcome])
-    added = problem.added_ns
-    low, high = added_bounds(added, problem.near_time_ns.value, far)
-    effects = zip(added.tolist(), low.tolist(), high.tolist(), strict=True)
-    return [
-        Placement(
-            object=number,
-            name=problem.names[number],
-            size_bytes=int(problem.sizes_bytes[number]),
-            memory="near" if choice.near_shares[number] == 1.0 else "far",
-            added_ns_if_far=Estimate(*effect),
-            kind=thing.kind,
-            frames=thing.frames,
-            told_by=thing.told_by,
-            via=thing.via,
-            split=thing.split,
+def _check(
+    allow: Collection[str],
+    over: str,
+    *,
+    goal: float | None,
+    budget: int | str | None,
+    move_gb_per_s: float | None,
+) -> None:
+    for one in allow:
+        if one not in get_args(Allowed):
+            known = list(get_args(Allowed))
+            hint = nearest(one, known) or f"; there are: {', '.join(known)}"
+            raise NearfarError(f"a plan cannot be allowed {one!r}{hint}")
+    if over not in get_args(Over):
+        raise NearfarError(f"slowdowns of several profiles count by mean or worst, not {over!r}")
+    if goal is not None:
+        check_goal(goal)
+    if (goal is None) == (budget is None):
+        raise NearfarError(
+            "say how much near memory there is (--budget) or how slow it may be (--slo), one of "
+            "the two"
         )
-        for number, (thing, effect) in enumerate(zip(workload.objects, effects, strict=True))
-    ]
+    if move_gb_per_s is not None and not (math.isfinite(move_gb_per_s) and move_gb_per_s > 0):
+        raise NearfarError(f"data cannot move at {move_gb_per_s:g} GB/s: give a rate above 0")
 
 
-def _memories(problem: Problem, choice: Choice, budget_bytes: int) -> list[PlanMemory]:
-    taken = problem.near_bytes(choice.near_shares)
-    prices = problem.prices
-    return [
-        PlanMemory(
-            name=name,
-            device=memory.device.name,
-            capacity_bytes=capacity,
-            used_bytes=used,
-            price_per_byte=price,
-            write_over_read=memory.write_ns[0] / memory.read_ns[0],
-        )
-        for name, memory, capacity, used, price in (
-            (NEAR, problem.near, budget_bytes, taken, prices.near_per_byte),
-            ("far", problem.far, None, problem.footprint_bytes - taken, prices.far_per_byte),
-        )
-    ]
+def _allowed(
+    problem: Problem,
+    budget_bytes: int,
+    shares: Array,
+    can_split: NDArray[np.bool_],
+    allow: Collection[str],
+) -> Placed:
+    """Return the choice with what is allowed done where it pays."""
+    if "parts" in allow:
+        split = with_parts(problem, budget_bytes, can_split, shares)
+        shares = shares if split is None else best_of(problem, [shares, split])
+    dealt: dict[int, tuple[int, ...]] = {}
+    if "interleave" in allow:
+        shares, dealt = interleaved(problem, budget_bytes, shares, can_split)
+    return Placed(shares, dealt)
 
 
-def _alternatives(problem: Problem, choices: dict[str, Choice]) -> list[Alternative]:
-    names: list[BarName] = [OPTIMISERS.get(name).bar for name in choices]
-    shares = np.stack([choice.near_shares for choice in choices.values()])
-    near_bytes = [problem.near_bytes(row) for row in shares]
-    times = problem.times_ns(shares)
-    rows = zip(
-        names,
-        near_bytes,
-        time_estimates(problem, times),
-        slowdown_estimates(problem, times),
-        problem.cost_relative(np.array(near_bytes, dtype=float)).tolist(),
-        strict=True,
+def _per_phase_bar(problem: Problem, placed: Placed, moves: Moving) -> Evaluation:
+    """Return the moving plan's bar: the static plan's interval around its own time."""
+    static = evaluate(problem, placed.shares[np.newaxis])[0]
+    factor = moves.time_ns / static.time_ns.value if static.time_ns.value > 0 else 1.0
+    first = evaluate(problem, moves.shares[moves.first][np.newaxis])[0]
+    return replace(
+        first,
+        time_ns=scaled(static.time_ns, factor),
+        slowdown=scaled(static.slowdown, factor),
     )
-    return [
-        Alternative(
-            name=name, near_bytes=taken, time_ns=time, slowdown=slowdown, cost_relative=cost
-        )
-        for name, taken, time, slowdown, cost in rows
-    ]
 
 
-def _undecided(problem: Problem, budget_bytes: int) -> list[str]:
-    """Say which choices hang on where parallelism comes from, the widest part of the interval.
-
-    Both sides are filled greedily: two quick fillings differ only by what is asked here.
-    """
-    sides = [
-        fill(greedy_order(side), problem.sizes_bytes, budget_bytes)
-        for side in (problem, problem.by_classes())
-    ]
-    matters = np.abs(problem.added_ns) > LITTLE * np.abs(problem.added_ns).sum()
-    differ = np.flatnonzero((sides[0] != sides[1]) & matters)
-    if differ.size == 0:
-        return []
-    named = [problem.names[i] for i in differ[np.argsort(-problem.added_ns[differ])][:MOST_NAMED]]
-    more = f" and {differ.size - len(named)} more" if differ.size > len(named) else ""
-    return [
-        f"{differ.size} of {len(problem.names)} choices hang on how far misses overlap (near time "
-        f"and access classes say differently): {', '.join(named)}{more}"
-    ]
-
-
-def _of_plan(problem: Problem, choice: Choice, interleaved: Choice) -> list[str]:
+def _said_of_moves(workload: WorkloadProfile, problem: Problem, moves: Moving) -> list[str]:
+    moved = sum(one.bytes for phase in moves.phases for one in phase.moves)
     said = [
-        "objects are placed whole, each with room for its own peak; peaks at different times "
-        "would share room",
-        "the two memories are taken as independent: on shared channels their bandwidths do not add",
+        f"data moves at the start of {len(moves.phases)} phases, {format_bytes(moved)} in all each "
+        f"time round; copies are {moves.copying_ns / moves.time_ns:.1%} of the plan's time"
     ]
-    near = float(problem.times_ns(np.ones(len(problem.names))))
-    chosen = float(problem.times_ns(choice.near_shares))
-    if chosen > 1.001 * float(problem.times_ns(interleaved.near_shares)):
+    seen = changes_of(workload, [phase.name for phase in problem.phases])[2]
+    if not seen:
         said.append(
-            "interleaving pages is predicted faster than any plan of whole objects: an object "
-            "larger than the budget matters most, and part of it could stay near"
-        )
-    if chosen < 0.999 * near:
-        said.append(
-            "part far is predicted faster than all near, because it adds the far memory's bandwidth"
+            "the profile's samples do not show when phases change: each is taken to follow the one "
+            "before once, with its objects in full"
         )
     return said
+
+
+def _hints(
+    problem: Problem,
+    budget_bytes: int,
+    shares: Array,
+    can_split: NDArray[np.bool_],
+    allow: Collection[str],
+) -> list[str]:
+    """Say what would pay and is not allowed."""
+    now = float(problem.shared_times_ns(shares))
+    found = []
+    ways: tuple[tuple[Allowed, str], ...] = (
+        ("parts", "parts of large objects near"),
+        ("interleave", "pages of what streams most dealt out"),
+    )
+    for way, what in ways:
+        if way in allow or not np.any(can_split):
+            continue
+        other = _allowed(problem, budget_bytes, shares, can_split, {way})
+        saved = 1.0 - float(problem.shared_times_ns(other.shares)) / now if now > 0 else 0.0
+        if saved > WORTH_SAYING:
+            found.append(f"with {what} it is predicted {saved:.0%} faster: --allow {way}")
+    return found
+
+
+def _about_memories(problem: Problem, workload: WorkloadProfile) -> list[str]:
+    """Return what predict says of these memories and this profile, each sentence once."""
+    common = common_caveats(workload, problem.phases, problem.near)
+    return list(
+        dict.fromkeys(
+            sentence for far in problem.fars for sentence in caveats(problem.near, far, common)
+        )
+    )

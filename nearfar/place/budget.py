@@ -51,3 +51,17 @@ def budget_remark(budget_bytes: int, footprint_bytes: int) -> str | None:
             f"{format_bytes(footprint_bytes)}: everything can stay near"
         )
     return None
+
+
+def parse_price(text: str) -> float | None:
+    """Return the share of all near's price that ``price:40%`` allows; None of another budget."""
+    head, colon, share = text.partition(":")
+    if not colon or head.strip().lower() != "price":
+        return None
+    found = _SHARE.fullmatch(share[:LONGEST_TEXT])
+    if found is None:
+        raise NearfarError(
+            f"cannot read the budget {text!r}: a price is a share of what all near memory would "
+            "cost, such as price:40%"
+        )
+    return float(found[1]) / 100.0

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearfar.documents.plan import FrontierPoint
+from nearfar.place.evaluate import slowdown_estimates, time_estimates
 from nearfar.place.order import Order, greedy_order
-from nearfar.place.problem import Problem, slowdown_estimates, time_estimates
+from nearfar.place.problem import Problem
 from nearfar.predict.traffic import Array
 
 

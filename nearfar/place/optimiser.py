@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
+
+import numpy as np
 
 from nearfar.base.registry import Registry
+from nearfar.documents.plan import BarName
 from nearfar.place.problem import Problem
 from nearfar.predict.traffic import Array
-
-BarName = Literal["all-near", "all-far", "page-interleaved", "hot-first", "greedy", "optimal"]
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What stays near."""
+    """Where everything goes."""
 
-    near_shares: Array
-    """Per object, 0..1."""
+    shares: Array
+    """(objects, memories), rows sum to 1."""
     proven_gap: float | None = None
     """How far from the best the choice can be, of the time it saves; None: nothing is proven."""
 
+    @property
+    def near_shares(self) -> Array:
+        """Per object, 0..1."""
+        return np.asarray(self.shares[:, 0])
+
 
 class Optimiser:
-    """Chooses what stays near for a budget."""
+    """Chooses where objects go for a budget of near memory."""
 
     name: ClassVar[str]
     bar: ClassVar[BarName]
@@ -32,8 +38,8 @@ class Optimiser:
     """It heeds no budget or splits objects: something to compare with, no plan."""
 
     def choose(self, problem: Problem, budget_bytes: int) -> Choice:
-        """Return the choice. What stays near never takes more than `budget_bytes`; those
-        that are `only_bar` may say otherwise.
+        """Return the choice. What stays near never takes more than `budget_bytes`, nor what goes
+        to a far memory more than its capacity; those that are `only_bar` may say otherwise.
         """
         raise NotImplementedError
 

@@ -54,8 +54,3 @@ def single_best(problem: Problem, budget_bytes: int) -> Array:
     if benefit[best] > 0:
         near[best] = 1.0
     return near
-
-
-def best_of(problem: Problem, choices: list[Array]) -> Array:
-    """Return the choice that the model times fastest; the first of equals."""
-    return choices[int(np.argmin(problem.times_ns(np.stack(choices))))]

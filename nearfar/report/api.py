@@ -61,7 +61,10 @@ def report(
     first_memory = plans[0][1].far if plans else None
     phases = [TOTAL, *(p.name for p in profile.phases)] if profile.objects else []
     made = [
-        (origin, place(profile, near, far, bytes_, phase=name, prices=prices, host=host))
+        (
+            origin,
+            place(profile, near, far, bytes_, phase=name, prices=prices, host=host, details=False),
+        )
         for far in fars
         for name in phases
         for bytes_, origin in sorted(budgets.items())

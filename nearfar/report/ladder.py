@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from nearfar.place.evaluate import evaluate
 from nearfar.place.optimiser import OPTIMISERS
-from nearfar.place.problem import Problem, slowdown_estimates, time_estimates
+from nearfar.place.problem import Problem
 from nearfar.report.frontiers import Stop
 
 STEP_PERCENT = 0.5
@@ -22,25 +23,15 @@ def ladder(problem: Problem, budgets_bytes: list[int]) -> list[Stop]:
     """Return the greedy plan of each budget, as `nearfar place` computes it."""
     greedy = OPTIMISERS.get("greedy")()
     shares = np.stack([greedy.choose(problem, budget).near_shares for budget in budgets_bytes])
-    times = problem.times_ns(shares)
-    near_bytes = [problem.near_bytes(row) for row in shares]
-    rows = zip(
-        budgets_bytes,
-        shares,
-        near_bytes,
-        time_estimates(problem, times),
-        slowdown_estimates(problem, times),
-        problem.cost_relative(np.array(near_bytes, dtype=float)).tolist(),
-        strict=True,
-    )
+    found = evaluate(problem, problem.in_first_far(shares))
     return [
         Stop(
             budget_bytes=budget,
             near=np.flatnonzero(row).tolist(),
-            near_bytes=taken,
-            time_ns=time,
-            slowdown=slowdown,
-            cost_relative=cost,
+            near_bytes=one.near_bytes,
+            time_ns=one.time_ns,
+            slowdown=one.slowdown,
+            cost_relative=one.cost_relative,
         )
-        for budget, row, taken, time, slowdown, cost in rows
+        for budget, row, one in zip(budgets_bytes, shares, found, strict=True)
     ]

@@ -18,4 +18,4 @@ class AllNear(Optimiser):
 
     def choose(self, problem: Problem, budget_bytes: int) -> Choice:
         """Return everything near."""
-        return Choice(np.ones(len(problem.names)))
+        return Choice(problem.in_first_far(np.ones(len(problem.names))))

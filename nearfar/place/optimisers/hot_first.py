@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.place.optimiser import OPTIMISERS, Choice, Optimiser
-from nearfar.place.order import fill, order_by_density
+from nearfar.place.order import order_by_density
 from nearfar.place.problem import Problem
+from nearfar.place.tiers import fill_tiers
 from nearfar.predict.traffic import misses
 
 
@@ -18,8 +19,7 @@ class HotFirst(Optimiser):
     bar = "hot-first"
 
     def choose(self, problem: Problem, budget_bytes: int) -> Choice:
-        """Fill the budget with the objects of most misses per byte."""
+        """Fill the fastest memories with the objects of most misses per byte."""
         hot = np.sum([misses(phase.objects) for phase in problem.phases], axis=0)
-        return Choice(
-            fill(order_by_density(hot, problem.sizes_bytes), problem.sizes_bytes, budget_bytes)
-        )
+        order = order_by_density(hot, problem.sizes_bytes)
+        return Choice(fill_tiers(problem, order, budget_bytes))

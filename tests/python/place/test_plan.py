@@ -198,7 +198,7 @@ def test_a_profile_without_objects_gives_an_empty_plan():
     """A program that only computes may have none: that is no mistake."""
     plan = place(samples.workload(objects=0), samples.device(), samples.device("far"), "25%")
     assert (plan.placements, plan.footprint_bytes) == ([], 0)
-    assert [bar.slowdown.value for bar in plan.alternatives] == [1.0] * 6
+    assert [bar.slowdown.value for bar in plan.alternatives] == [1.0] * len(plan.alternatives)
 
 
 def test_ten_thousand_objects_are_placed():

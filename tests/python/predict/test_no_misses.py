@@ -69,7 +69,7 @@ def test_every_placement_is_as_fast(profile: WorkloadProfile, budget: str, optim
     assert optimiser in OPTIMISERS.names()
     far = samples.device("far", 500.0, 1.0, 0.5)
     plan = place(profile, samples.device(), far, budget, optimiser=optimiser)
-    assert len(plan.alternatives) == 6
+    assert len(plan.alternatives) >= 6
     for bar in plan.alternatives:
         assert bar.slowdown.value == pytest.approx(1.0, rel=1e-9)
     if not profile.objects:
