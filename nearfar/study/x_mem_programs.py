@@ -42,17 +42,16 @@ INDEX = Program("index", "transactional index", ("1048576", "262144"))
 CACHE = Program("cache", "key-value cache", ("524288", "1048576"))
 
 
-def profiles(near: DeviceProfile, here: Path | None) -> dict[str, WorkloadProfile]:
+def profiles(near: DeviceProfile) -> dict[str, WorkloadProfile]:
     """Return each program's profile as on a machine whose near memory is `near`, by its name.
 
-    `here` is the measured profile of this machine's memory; None: it is measured now. Raises
-    NearfarError with `MACHINE_LACKS` where nothing can be compiled or profiled.
+    This machine's memory is measured first. Raises NearfarError with `MACHINE_LACKS` where nothing
+    can be compiled or profiled.
     """
     with tempfile.TemporaryDirectory(prefix="nearfar-x-mem-") as name:
         folder = Path(name)
-        if here is None:
-            here = folder / "here.json"
-            _nearfar("measure", "dram", *MEASURED, "--quiet", "-o", str(here))
+        here = folder / "here.json"
+        _nearfar("measure", "dram", *MEASURED, "--quiet", "-o", str(here))
         measured = load(here, DeviceProfile)
         found = {}
         for program in (GRAPH, INDEX, CACHE):

@@ -72,7 +72,7 @@ class XMemSlowdowns(Study):
     def run(self, given: Given) -> StudyResult:
         """Build, profile, place and predict the three programs."""
         near = load_device(NEAR)
-        made = profiles(near, given.near)
+        made = profiles(near)
         fars = [load_device(name) for name in FARS]
         plans = {
             one: [_plan(made[one.program.name], near, far, one.near_share) for far in fars]
