@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -143,26 +144,64 @@ int flags_of(unsigned target) {
   return arena == 0 ? -1 : (MALLOCX_ARENA(arena - 1) | cache_flags(target));
 }
 
+// Large blocks that are divided among memories in address order have their extents to themselves:
+// jemalloc's would begin and end elsewhere. The page before the block holds its size.
+constexpr std::size_t least_divided = 256u << 10;
+
+void* divided_malloc(unsigned target, std::size_t size) {
+  const std::size_t whole = (size + page_bytes - 1) / page_bytes * page_bytes + page_bytes;
+  if (whole < size) return nullptr;
+  auto* begin = static_cast<char*>(place_divided(target, whole));
+  if (begin == nullptr) return nullptr;
+  *reinterpret_cast<std::size_t*>(begin) = whole;
+  return begin + page_bytes;
+}
+
+std::size_t divided_size(void* block) {
+  return *reinterpret_cast<std::size_t*>(static_cast<char*>(block) - page_bytes) - page_bytes;
+}
+
 }  // namespace
 
+std::size_t usable_size(void* block) {
+  return is_divided(block) ? divided_size(block) : je_malloc_usable_size(block);
+}
+
 void* far_malloc(unsigned target, std::size_t size, int flags) {
+  const int alignment = flags & 63;  // as its logarithm
+  if (table->targets[target].style == NF_RUN_IN_PARTS && size >= least_divided &&
+      alignment <= 12) {
+    // Fresh from the kernel, and so zero.
+    if (void* divided = divided_malloc(target, size); divided != nullptr) return divided;
+  }
   const int where = flags_of(target);
   if (where == -1) return je_mallocx(size == 0 ? 1 : size, flags);
   void* block = je_mallocx(size == 0 ? 1 : size, where | flags);
   // Addresses or memory of the target are used up: near is better than none.
-  if (block == nullptr) return je_mallocx(size == 0 ? 1 : size, flags);
-  // From here up a block has pages of its own.
-  constexpr std::size_t own_pages = 64u << 10;
-  if (size >= own_pages) place_parts(target, block, size);
-  return block;
+  return block != nullptr ? block : je_mallocx(size == 0 ? 1 : size, flags);
 }
 
 void* far_realloc(unsigned target, void* block, std::size_t size) {
+  if (is_divided(block) ||
+      (table->targets[target].style == NF_RUN_IN_PARTS && size >= least_divided)) {
+    void* moved = far_malloc(target, size, 0);
+    if (moved == nullptr) return nullptr;
+    const std::size_t old = usable_size(block);
+    memcpy(moved, block, old < size ? old : size);
+    far_free(target, block);
+    return moved;
+  }
   const int where = flags_of(target);
   return where == -1 ? nullptr : je_rallocx(block, size == 0 ? 1 : size, where);
 }
 
-void far_free(unsigned target, void* block) { je_dallocx(block, cache_flags(target)); }
+void far_free(unsigned target, void* block) {
+  if (is_divided(block)) {
+    release_extent(static_cast<char*>(block) - page_bytes, divided_size(block) + page_bytes);
+  } else {
+    je_dallocx(block, cache_flags(target));
+  }
+}
 
 void arenas_in_child() { lanes_lock = 0; }
 

@@ -10,6 +10,8 @@ namespace nearfar::run {
 void* far_malloc(unsigned target, std::size_t size, int flags);
 void* far_realloc(unsigned target, void* block, std::size_t size);
 void far_free(unsigned target, void* block);
+// Of any block of ours, near or far.
+std::size_t usable_size(void* block);
 
 // The child of a fork has one thread; its caches are still good.
 void arenas_in_child();

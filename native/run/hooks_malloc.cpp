@@ -38,7 +38,7 @@ std::uint64_t next_picture = first_picture;
 
 [[gnu::noinline]] void forget(void* block) {
   const int error = errno;
-  forget_block(block, je_malloc_usable_size(block));
+  forget_block(block, usable_size(block));
   errno = error;
 }
 
@@ -89,7 +89,7 @@ inline void* allocated(std::size_t size, int flags, Call call) {
   const Found found =
       mode == Mode::every ? recognise(call, size, false) : Found{NF_RUN_NO_OBJECT, 0};
   const unsigned target = target_of(block);
-  const std::size_t old = je_malloc_usable_size(block);
+  const std::size_t old = usable_size(block);
   const bool was_noted = shadow != nullptr && may_be_noted(block);
   if (was_noted) forget_block(block, old);
   void* result = nullptr;
@@ -215,7 +215,7 @@ void* pvalloc(std::size_t size) noexcept {
 
 std::size_t malloc_usable_size(void* block) noexcept {
   if (block == nullptr) return 0;
-  return is_ours(block) ? je_malloc_usable_size(block) : foreign_usable_size(block);
+  return is_ours(block) ? usable_size(block) : foreign_usable_size(block);
 }
 }
 #pragma GCC visibility pop

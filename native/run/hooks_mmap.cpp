@@ -93,7 +93,8 @@ nf_run_mapped take_out(void* begin, std::size_t bytes) {
   return whole;
 }
 
-// The pages behind those of a file are other objects': it cannot grow in place, so it is copied.
+// The kernel moves one mapping only, and the pages behind those of a file are other objects': what
+// is divided or in a file is copied.
 void* copied(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, void* wanted,
              const nf_run_mapped& entry) {
   if ((flags & MREMAP_MAYMOVE) == 0 && new_bytes > bytes) {
@@ -160,7 +161,7 @@ void* mremap(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, .
   }
   if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) != 0) {
     const nf_run_mapped entry = entry_of(begin);
-    if (entry.begin != 0 && !is_purgeable(entry.target)) {
+    if (entry.begin != 0 && !is_one_mapping(entry.target)) {
       return copied(begin, bytes, new_bytes, flags, wanted, entry);
     }
     const auto made = reinterpret_cast<void*>(

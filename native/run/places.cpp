@@ -21,9 +21,9 @@ constexpr std::uint64_t least_chunk = 64u << 10;
 
 // linux/mempolicy.h
 constexpr int mpol_preferred = 1;
-constexpr unsigned mpol_mf_move = 2;
 
-std::uint64_t next_address[NF_RUN_TARGETS];
+// Of extents, and in the upper half of a far target's slot of divided blocks.
+std::uint64_t next_address[2][NF_RUN_TARGETS];
 std::uint32_t extents_lock;
 
 // A memory's file in this process, and how much of it is used.
@@ -49,17 +49,19 @@ void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file, st
 }
 
 // Addresses that nobody has used: they are never given out twice.
-void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment) {
+void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided) {
   const std::uint64_t unit = alignment > huge_page ? alignment : huge_page;
-  const std::uint64_t end =
-      target == 0 ? slot_begin(1) : slot_begin(target) + (1ull << slot_bits);
+  constexpr std::uint64_t half = 1ull << (slot_bits - 1);
+  const std::uint64_t first = slot_begin(target) + (divided ? half : 0);
+  const std::uint64_t end = target == 0 ? slot_begin(1) : first + half;
+  std::uint64_t& next = next_address[divided][target];
   for (;;) {
-    std::uint64_t seen = __atomic_load_n(&next_address[target], __ATOMIC_RELAXED);
-    const std::uint64_t begin = up(seen == 0 ? slot_begin(target) : seen, unit);
+    std::uint64_t seen = __atomic_load_n(&next, __ATOMIC_RELAXED);
+    const std::uint64_t begin = up(seen == 0 ? first : seen, unit);
     // To whole huge pages: those of a device can be mapped only so.
     const std::uint64_t after = begin + up(bytes, huge_page);
     if (after > end || after < begin) return nullptr;
-    if (!__atomic_compare_exchange_n(&next_address[target], &seen, after, false, __ATOMIC_RELAXED,
+    if (!__atomic_compare_exchange_n(&next, &seen, after, false, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED)) {
       continue;
     }
@@ -77,12 +79,12 @@ void note_bind_failure() {
 }
 
 // Preferred, not bound: on a full node a bound page is the end of the program.
-void bind(std::uint64_t begin, std::uint64_t bytes, int node, unsigned flags) {
+void bind(std::uint64_t begin, std::uint64_t bytes, int node) {
   unsigned long nodes[16] = {};
   constexpr unsigned bits = 8 * sizeof(unsigned long);
   if (node < 0 || static_cast<unsigned>(node) >= 16 * bits) return;
   nodes[static_cast<unsigned>(node) / bits] = 1ul << (static_cast<unsigned>(node) % bits);
-  if (syscall(SYS_mbind, begin, bytes, mpol_preferred, nodes, 16 * bits, flags) != 0) {
+  if (syscall(SYS_mbind, begin, bytes, mpol_preferred, nodes, 16 * bits, 0) != 0) {
     note_bind_failure();
   }
 }
@@ -193,12 +195,12 @@ void forget(std::uint64_t begin, std::uint64_t bytes) {
   }
 }
 
-bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number, unsigned flags) {
+bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
   nf_run_memory& memory = table->memories[number];
   switch (memory.kind) {
     case NF_RUN_NODE:
       if (!take(memory, bytes)) return false;
-      bind(begin, bytes, memory.node, flags);
+      bind(begin, bytes, memory.node);
       return true;
     case NF_RUN_FILE:
     case NF_RUN_DEVICE:
@@ -209,15 +211,14 @@ bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number, unsigne
 }
 
 // What the target's memory has no room for is near.
-void put_or_near(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory,
-                 unsigned flags, bool remembered) {
+void put_or_near(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory) {
   std::uint32_t landed = memory;
-  if (!put(begin, bytes, memory, flags)) {
+  if (!put(begin, bytes, memory)) {
     landed = table->targets[0].memory[0];
     add(state.fallback_bytes[target], bytes);
-    put(begin, bytes, landed, flags);
+    put(begin, bytes, landed);
   }
-  if (remembered) remember(begin, bytes, target, landed);
+  remember(begin, bytes, target, landed);
 }
 
 bool any_file(unsigned target) {
@@ -236,8 +237,7 @@ bool any_device(const nf_run_target& wanted) {
 }
 
 // Chunks dealt out to the memories in turn, so that each has its weight of any long stretch.
-void put_interleaved(std::uint64_t begin, std::uint64_t bytes, unsigned target, unsigned flags,
-                     bool remembered) {
+void put_interleaved(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
   const nf_run_target& wanted = table->targets[target];
   std::uint64_t chunk = up(bytes / most_chunks, page_bytes);
   if (chunk < least_chunk) chunk = least_chunk;
@@ -253,12 +253,11 @@ void put_interleaved(std::uint64_t begin, std::uint64_t bytes, unsigned target, 
     }
     credit[best] -= total;
     const std::uint64_t length = bytes - done < chunk ? bytes - done : chunk;
-    put_or_near(begin + done, length, target, wanted.memory[best], flags, remembered);
+    put_or_near(begin + done, length, target, wanted.memory[best]);
   }
 }
 
-void put_in_parts(std::uint64_t begin, std::uint64_t bytes, unsigned target, unsigned flags,
-                  bool remembered) {
+void put_in_parts(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
   const nf_run_target& wanted = table->targets[target];
   const std::uint64_t unit = any_device(wanted) ? huge_page : page_bytes;
   std::uint64_t total = 0;
@@ -273,22 +272,22 @@ void put_in_parts(std::uint64_t begin, std::uint64_t bytes, unsigned target, uns
                             : (static_cast<std::uint64_t>(share) + unit / 2) / unit * unit;
     if (end > bytes) end = bytes;
     if (end <= done) continue;
-    put_or_near(begin + done, end - done, target, wanted.memory[i], flags, remembered);
+    put_or_near(begin + done, end - done, target, wanted.memory[i]);
     done = end;
   }
 }
 
-void put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool remembered) {
+void put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
   const nf_run_target& wanted = table->targets[target];
   switch (wanted.style) {
     case NF_RUN_INTERLEAVE:
-      put_interleaved(begin, bytes, target, 0, remembered);
+      put_interleaved(begin, bytes, target);
       break;
     case NF_RUN_IN_PARTS:
-      put_in_parts(begin, bytes, target, 0, remembered);
+      put_in_parts(begin, bytes, target);
       break;
     default:
-      put_or_near(begin, bytes, target, wanted.memory[0], 0, remembered);
+      put_or_near(begin, bytes, target, wanted.memory[0]);
   }
 }
 
@@ -298,11 +297,22 @@ void ask_for_huge_pages(void* begin, std::size_t bytes) {
   }
 }
 
+void* placed(unsigned target, void* memory, std::size_t bytes) {
+  add(state.heap_bytes, static_cast<std::uint64_t>(bytes));
+  if (table == nullptr) {
+    remember(reinterpret_cast<std::uint64_t>(memory), bytes, target, 0);
+    return memory;
+  }
+  put_target(reinterpret_cast<std::uint64_t>(memory), bytes, target);
+  ask_for_huge_pages(memory, bytes);
+  return memory;
+}
+
 int copied[2] = {-1, -1};  // closed at its end by the child once it has its copies
 
 // What the kernel shares between parent and child is copied into memory of the child's own.
 void own_copy(nf_run_extent& extent) {
-  void* other = claim(extent.target, extent.bytes, huge_page);
+  void* other = claim(extent.target, extent.bytes, huge_page, false);
   if (other == nullptr) _exit(127);  // out of memory: the parent's data would be overwritten
   if (!map_file(extent.memory, reinterpret_cast<std::uint64_t>(other), extent.bytes)) {
     extent.memory = table->targets[0].memory[0];
@@ -327,16 +337,13 @@ bool any_shared() {
 }  // namespace
 
 void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment) {
-  void* memory = claim(target, bytes, alignment);
-  if (memory == nullptr) return nullptr;
-  add(state.heap_bytes, static_cast<std::uint64_t>(bytes));
-  if (table == nullptr) {
-    remember(reinterpret_cast<std::uint64_t>(memory), bytes, target, 0);
-    return memory;
-  }
-  put_target(reinterpret_cast<std::uint64_t>(memory), bytes, target, true);
-  ask_for_huge_pages(memory, bytes);
-  return memory;
+  void* memory = claim(target, bytes, alignment, false);
+  return memory == nullptr ? nullptr : placed(target, memory, bytes);
+}
+
+void* place_divided(unsigned target, std::size_t bytes) {
+  void* memory = claim(target, bytes, huge_page, true);
+  return memory == nullptr ? nullptr : placed(target, memory, bytes);
 }
 
 void release_extent(void* begin, std::size_t bytes) {
@@ -350,16 +357,12 @@ void mapping_gone(void* begin, std::size_t bytes) {
 }
 
 void place_mapping(unsigned target, void* begin, std::size_t bytes) {
-  put_target(reinterpret_cast<std::uint64_t>(begin), bytes, target, true);
+  put_target(reinterpret_cast<std::uint64_t>(begin), bytes, target);
   ask_for_huge_pages(begin, bytes);
 }
 
-void place_parts(unsigned target, void* begin, std::size_t bytes) {
-  // Of files, an extent is divided when it is mapped: their pages cannot move.
-  if (table->targets[target].style != NF_RUN_IN_PARTS || any_file(target)) return;
-  const auto first = up(reinterpret_cast<std::uint64_t>(begin), page_bytes);
-  const auto last = (reinterpret_cast<std::uint64_t>(begin) + bytes) / page_bytes * page_bytes;
-  if (last > first) put_in_parts(first, last - first, target, mpol_mf_move, false);
+bool is_one_mapping(unsigned target) {
+  return table->targets[target].style == NF_RUN_SINGLE && !any_file(target);
 }
 
 bool is_purgeable(unsigned target) { return !any_file(target); }

@@ -17,8 +17,15 @@ void release_extent(void* begin, std::size_t bytes);
 void place_mapping(unsigned target, void* begin, std::size_t bytes);
 void mapping_gone(void* begin, std::size_t bytes);
 
-// A block of an in-parts target: its pages go to the parts in address order. Only of nodes.
-void place_parts(unsigned target, void* begin, std::size_t bytes);
+// The same for one block of an in-parts target; and whether an address is in such a block.
+void* place_divided(unsigned target, std::size_t bytes);
+inline bool is_divided(const void* block) {
+  const std::uint64_t offset = reinterpret_cast<std::uint64_t>(block) - first_address;
+  return offset >> slot_bits >= near_slots && (offset >> (slot_bits - 1) & 1) != 0;
+}
+
+// Whether what is put there stays one mapping, of memory that can grow.
+bool is_one_mapping(unsigned target);
 
 // Whether pages of the target can be given back to the kernel and come back zeroed.
 bool is_purgeable(unsigned target);

@@ -1,0 +1,100 @@
+"""RunRecord: a program run under a plan or a policy, and where the kernel says its pages landed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from nearfar.documents.header import Document
+
+
+class RunMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A memory of the plan, and what stood for it."""
+
+    name: str
+    device: str
+    """Name of its DeviceProfile in the plan; empty without a plan."""
+    spec: str
+    """``dram``, ``node:1``, ``file:/mnt/pmem0``, ``devdax:/dev/dax0.0``."""
+
+
+class ObjectLanding(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One object: where it was to go, where it was.
+
+    Of the moment when most of it was there. Bytes are estimates from one page in eight, each of
+    which stands for the object that holds a chosen place of it.
+    """
+
+    object: int
+    """Id in the plan's profile."""
+    name: str
+    planned: dict[str, float]
+    """Memory to share of the object's bytes."""
+    planned_bytes: int
+    """What the profile says it needs."""
+    recognised_bytes: int
+    """Of blocks and mappings whose call stack told that they are this object; 0: never seen."""
+    bytes_by_memory: dict[str, int]
+    """Pages that are there (touched), by memory, as the kernel says."""
+    fallback_bytes: int
+    """Of these, pages that were put near since their memory had no room."""
+    on_plan: float | None
+    """Share of the pages there that are in the planned memories, none counted beyond its planned
+    share; None: no page of it was there."""
+
+
+class Migration(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Pages moved while the program ran (`--adapt`)."""
+
+    time_ns: float
+    """Since start."""
+    why: str
+    """The phase that began, or what was seen of the object's use."""
+    object: int
+    name: str
+    memory: str
+    moved_bytes: int
+    failed_bytes: int
+    """Pages that the kernel would not move."""
+    cost_ns: float
+    """Wall time of the calls that moved them, in nearfar's own process."""
+
+
+class RunRecord(Document, kw_only=True, forbid_unknown_fields=True):
+    """One run."""
+
+    KIND: ClassVar[str] = "run-record"
+    VERSION: ClassVar[int] = 1
+
+    plan: str
+    """File of the plan; empty: none."""
+    policy: str
+    """``plan``, or the kernel's own way that was asked for."""
+    command: list[str]
+    executable: str
+    exit_status: str
+    wall_time_ns: float
+    cpu_time_ns: float
+    """User and system time of the program and everything it started."""
+    allocator: str
+    memories: list[RunMemory]
+    objects: list[ObjectLanding]
+    pages_by_memory: dict[str, int]
+    """All bytes of blocks and recognised mappings that were there, at the fullest moment."""
+    recognised_share_of_profile: float | None
+    """Of the plan's heap and mapped bytes, those of objects that were seen; None without a plan."""
+    recognised_share_of_heap: float | None
+    """Of the bytes in blocks at the fullest moment, those of objects of the plan."""
+    heap_bytes: int
+    """Of blocks at the fullest moment, of the largest process."""
+    out_of_sight_bytes: int
+    """Anonymous memory that is neither in blocks nor recognised: stacks, globals, another
+    allocator's."""
+    fallback_bytes: int
+    pictures: int
+    """How often the kernel was asked where pages are."""
+    processes: int
+    """That the library was loaded into."""
+    migrations: list[Migration] = []
+    warnings: list[str] = []

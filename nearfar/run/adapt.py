@@ -1,0 +1,232 @@
+"""Moves objects while the program runs: when a phase begins, or when their use changes.
+
+The pages are moved from outside, by move_pages(2) on the program, a region at a time and so many
+bytes a second: the program waits only for a page it touches while that is copied. An object that
+may move has a target, and so pages, of its own. Short phases move nothing: a phase must have lasted
+for the hysteresis first; and what was moved by use stays for as long.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.base.errors import CommandError
+from nearfar.documents.plan import Plan
+from nearfar.documents.run_record import Migration
+from nearfar.profile.control import Control
+from nearfar.run import kernel, landing, layout
+from nearfar.run.hotness import Hotness
+from nearfar.run.memories import Place, nodes_here
+from nearfar.run.targets import Targets
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nearfar.run.server import Process
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How migration is done."""
+
+    region_bytes: int = 2 << 20
+    """Moved by one call: a large page's worth."""
+    bytes_per_s: float = 1e9
+    """At most: a tenth of what one channel of DRAM copies."""
+    hysteresis_s: float = 0.2
+    """How long a phase, or a change of use, must last before anything moves."""
+
+
+@dataclass
+class _Pending:
+    """One object on its way."""
+
+    target: int
+    memory: int
+    node: int
+    why: str
+    begin_ns: int
+    moved: int = 0
+    failed: int = 0
+    cost_ns: int = 0
+    tried: bool = False
+
+
+class Adapter:
+    """One run's migrations."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        places: Sequence[Place],
+        targets: Targets,
+        *,
+        control: Control,
+        folder: Path,
+        pace: Pace,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self.done: list[Migration] = []
+        self.lost = ""
+        """Why pages could not be moved; empty while they can."""
+        self._plan, self._places, self._targets = plan, places, targets
+        self._control, self._pace, self._clock = control, pace, clock
+        self._nodes = nodes_of(places)
+        with (folder / "table").open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), ctypes.sizeof(layout.Table))
+        self._table = layout.Table.from_buffer(self._map)
+        self._start_ns = clock()
+        self._phase = -1
+        self._since_ns = clock()
+        self._acted = False
+        self._pending: dict[int, _Pending] = {}
+        self._allowance = 0.0
+        self._paid_ns = clock()
+        self._numbers = {place.name: n for n, place in enumerate(places)}
+        self._target_of_object = {
+            plan.placements[place].object: target for place, target in targets.moving.items()
+        }
+        self._place_of_target = {target: place for place, target in targets.moving.items()}
+        self._hotness = None if plan.phases else Hotness(plan, places, targets)
+
+    def poll(self, processes: dict[int, Process]) -> None:
+        """See what is to move, and move as much as the rate allows."""
+        now = self._clock()
+        self._allowance = min(
+            self._allowance + (now - self._paid_ns) / 1e9 * self._pace.bytes_per_s,
+            max(self._pace.bytes_per_s / 4, self._pace.region_bytes),
+        )
+        self._paid_ns = now
+        if self._hotness is None:
+            self._see_phase(now)
+        else:
+            hysteresis_ns = round(self._pace.hysteresis_s * 1e9)
+            for target, memory, why in self._hotness.changes(processes, now, hysteresis_ns):
+                self._want(target, memory, why, now)
+        for pending in list(self._pending.values()):
+            self._move(pending, processes)
+
+    def close(self) -> None:
+        """Write down what was under way, and let the table go."""
+        for pending in list(self._pending.values()):
+            self._finish(pending)
+        del self._table
+        self._map.close()
+
+    def _see_phase(self, now: int) -> None:
+        phase = self._control.current_phase()
+        if phase != self._phase:
+            self._phase, self._since_ns, self._acted = phase, now, False
+        if self._acted or now - self._since_ns < self._pace.hysteresis_s * 1e9:
+            return
+        self._acted = True
+        rows = self._control.phases()
+        name = rows[phase].name.decode(errors="replace") if phase < len(rows) else ""
+        for placements in self._plan.phases:
+            if placements.phase != name:
+                continue
+            for move in placements.moves:
+                target = self._target_of_object.get(move.object)
+                memory = self._numbers.get(move.memory)
+                if target is not None and memory is not None:
+                    self._want(target, memory, f"phase {name} began", now)
+
+    def _want(self, target: int, memory: int, why: str, now: int) -> None:
+        row = self._table.targets[target]
+        if row.memory[0] == memory and target not in self._pending:
+            return
+        if (before := self._pending.pop(target, None)) is not None:
+            self._finish(before)
+        # What is allocated from now on goes there at once.
+        row.memory[0] = memory
+        self._pending[target] = _Pending(target, memory, self._nodes[memory], why, now)
+
+    def _move(self, pending: _Pending, processes: dict[int, Process]) -> None:
+        import numpy as np
+
+        per_call = max(1, self._pace.region_bytes // layout.PAGE)
+        left = False
+        for process in processes.values():
+            try:
+                pages = self._pages(process, pending)
+                for at in range(0, len(pages), per_call):
+                    if self._allowance <= 0:
+                        left = True
+                        break
+                    some = pages[at : at + per_call]
+                    begun = time.monotonic_ns()
+                    status = kernel.move_pages(process.pid, some * np.uint64(layout.PAGE),
+                                               pending.node)  # fmt: skip
+                    pending.cost_ns += time.monotonic_ns() - begun
+                    moved = int((status == pending.node).sum())
+                    pending.moved += moved * layout.PAGE
+                    pending.failed += (len(some) - moved) * layout.PAGE
+                    self._allowance -= len(some) * layout.PAGE
+            except ProcessLookupError:
+                continue
+            except OSError as error:
+                self.lost = error.strerror or str(error)
+        # Once more after all is moved: what was allocated meanwhile in old places.
+        if not left and (pending.tried or self.lost):
+            self._pending.pop(pending.target, None)
+            self._finish(pending)
+        elif not left:
+            pending.tried = True
+
+    def _pages(self, process: Process, pending: _Pending) -> NDArray[np.uint64]:
+        """Return the numbers of the target's pages that are there, but not where they are to be."""
+        import numpy as np
+
+        state = landing.read_state(process.pid, process.state)
+        found = []
+        for extent in state.extents[: state.extent_count]:
+            if extent.target != pending.target or not extent.bytes:
+                continue
+            first = extent.begin // layout.PAGE
+            pages = np.arange(first, first + extent.bytes // layout.PAGE, dtype=np.uint64)
+            nodes = kernel.page_nodes(process.pid, pages * np.uint64(layout.PAGE))
+            found.append(pages[(nodes >= 0) & (nodes != pending.node)])
+        return np.concatenate(found) if found else np.zeros(0, np.uint64)
+
+    def _finish(self, pending: _Pending) -> None:
+        place = self._place_of_target[pending.target]
+        placement = self._plan.placements[place]
+        self.done.append(
+            Migration(
+                time_ns=pending.begin_ns - self._start_ns,
+                why=pending.why,
+                object=placement.object,
+                name=placement.name,
+                memory=self._places[pending.memory].name,
+                moved_bytes=pending.moved,
+                failed_bytes=pending.failed,
+                cost_ns=pending.cost_ns,
+            )
+        )
+
+
+def nodes_of(places: Sequence[Place], root: Path = Path("/")) -> dict[int, int]:
+    """Return each memory's node, or refuse: only pages of nodes can move."""
+    taken = {place.spec.node for place in places if place.spec.kind == "node"}
+    found: dict[int, int] = {}
+    for number, place in enumerate(places):
+        if place.spec.kind == "node" and place.spec.node is not None:
+            found[number] = place.spec.node
+        elif place.spec.kind == "dram":
+            nodes = nodes_here(root)
+            free = [node.id for node in nodes if node.cpus or node.id not in taken]
+            found[number] = next((one for one in free if one not in taken), nodes[0].id)
+        else:
+            raise CommandError(
+                f"--adapt moves pages between memory nodes, and {place.name} is {place.spec}, "
+                "whose pages stay where they are: make it a node (nearfar machine convert --to "
+                "system-ram), or leave out --adapt"
+            )
+    return found

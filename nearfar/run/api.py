@@ -1,0 +1,91 @@
+"""Runs a program under a plan: what the verb does, for Python too."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nearfar.documents.plan import Plan
+from nearfar.documents.run_record import RunRecord
+from nearfar.profile import program
+from nearfar.profile.compiler import twin
+from nearfar.profile.control import Control
+from nearfar.profile.launch import Job
+from nearfar.run import launch, memories, sight
+from nearfar.run.adapt import Adapter, Pace, nodes_of
+from nearfar.run.record import make_record
+from nearfar.run.server import Server
+from nearfar.run.targets import make_targets
+
+
+@dataclass(frozen=True)
+class How:
+    """Options of a run."""
+
+    mapped: Sequence[str] = ()
+    """``NAME=SPEC``: what stands for the plan's memories here."""
+    force: bool = False
+    """Run under a plan that is hardly this program's."""
+    pace: Pace | None = None
+    """Set: objects move while the program runs."""
+    huge_pages: int = 0
+    """1: ask for them; 2: refuse them; 0: as the system has it."""
+    job: Job = field(default_factory=lambda: Job(command=()))
+
+
+def run_plan(
+    plan: Plan, plan_path: str, how: How, say: Callable[[str], None] = lambda _: None
+) -> RunRecord:
+    """Run `how.job` with the plan's objects where it says."""
+    launch.check_not_nested()
+    command = how.job.command
+    executable = program.find_executable(command[0])
+    program.check_program(executable)
+    sight.refuse_privileged(executable)
+    places = memories.resolve(plan, how.mapped)
+    if how.pace is not None:
+        nodes_of(places)
+    with tempfile.TemporaryDirectory(prefix="nearfar-plain-") as name:
+        environment = dict(os.environ)
+        runs = executable
+        if twin.is_instrumented(executable):
+            plain = twin.extract_plain(executable, Path(name))
+            if plain is not None:
+                runs, environment = plain, dict(twin.plain_environment(Path(name)))
+                say(f"{executable.name} is instrumented: its plain build runs")
+        warnings = [*sight.blind_spots(runs), *memories.warnings_of(places, plan)]
+        if warning := sight.check_plan(runs, plan, force=how.force):
+            warnings.append(warning)
+        targets = make_targets(plan, places, adapt=how.pace is not None)
+        pace = how.pace
+
+        def adapter(server: Server, control: Control) -> Adapter:
+            made = Adapter(
+                plan, places, targets, control=control, folder=server.folder, pace=pace or Pace()
+            )
+            server.each_poll = made.poll
+            return made
+
+        outcome = launch.run_planned(
+            plan,
+            places,
+            targets,
+            how.job,
+            executable=runs,
+            environment=environment,
+            huge_pages=how.huge_pages,
+            adapter=adapter if pace is not None else None,
+        )
+    return make_record(
+        plan,
+        places,
+        targets,
+        outcome,
+        plan_path=plan_path,
+        command=command,
+        executable=runs,
+        warnings=warnings,
+    )

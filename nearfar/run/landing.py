@@ -1,0 +1,188 @@
+"""Pictures: what each sampled page of a process holds, and where the kernel says that page is."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.run import kernel, layout
+from nearfar.run.memories import Place, nodes_here
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_PAGES = 1 << 18
+"""Sampled pages that one picture asks after: of larger heaps evenly spread ones."""
+
+NOWHERE = -1
+"""Of a page that was never touched: it is not there."""
+
+
+@dataclass
+class Counted:
+    """One object's share of a picture, bytes."""
+
+    recognised: int = 0
+    by_memory: dict[str, int] = field(default_factory=dict)
+    fallback: int = 0
+
+    def there(self) -> int:
+        """Return bytes of pages that are there."""
+        return sum(self.by_memory.values())
+
+
+@dataclass
+class Picture:
+    """Where everything of one process was at one moment."""
+
+    pid: int
+    objects: dict[int, Counted]
+    """Number of the placement plus one, or `layout.NO_OBJECT`, to what it has."""
+    heap_bytes: int
+    """In blocks and recognised mappings."""
+    outside_bytes: int
+    """Anonymous memory that is there outside of blocks and recognised mappings."""
+
+    def by_memory(self) -> dict[str, int]:
+        """Return bytes of pages that are there, by memory."""
+        found: dict[str, int] = {}
+        for counted in self.objects.values():
+            for name, size in counted.by_memory.items():
+                found[name] = found.get(name, 0) + size
+        return found
+
+    def there(self) -> int:
+        """Return bytes of pages that are there."""
+        return sum(self.by_memory().values())
+
+
+def read_state(pid: int, address: int) -> layout.State:
+    """Return the library's state in process `pid`; raises OSError."""
+    import ctypes
+
+    # The tables at its end are long: only what is used of the last is read.
+    head = layout.State.extents.offset
+    state = layout.State()
+    ctypes.memmove(ctypes.addressof(state), kernel.read_memory(pid, address, head), head)
+    used = min(state.extent_count, layout.EXTENTS) * ctypes.sizeof(layout.Extent)
+    if used:
+        ctypes.memmove(
+            ctypes.addressof(state) + head, kernel.read_memory(pid, address + head, used), used
+        )
+    if state.magic != layout.MAGIC.rstrip(b"\0"):
+        raise OSError(errno.EINVAL, "the library's state is not there")
+    return state
+
+
+def sampled_pages(begin: int, size: int) -> NDArray[np.uint64]:
+    """Return the numbers of the sampled pages between two addresses."""
+    import numpy as np
+
+    pages = np.arange(begin // layout.PAGE, (begin + size) // layout.PAGE, dtype=np.uint64)
+    hashes = pages * np.uint64(layout.PAGE_FACTOR)
+    sampled: NDArray[np.uint64] = pages[hashes >> np.uint64(64 - layout.PAGE_BITS) == 0]
+    return sampled
+
+
+def take_picture(pid: int, address: int, places: Sequence[Place]) -> Picture:
+    """Ask the process' tables and the kernel; raises OSError where that is not allowed."""
+    import numpy as np
+
+    state = read_state(pid, address)
+    pages: list[NDArray[np.uint64]] = []
+    objects: list[NDArray[np.uint32]] = []
+    memories: list[NDArray[np.uint32]] = []
+    extents = [state.extents[i] for i in range(min(state.extent_count, layout.EXTENTS))]
+    for extent in extents:
+        inside = layout.FIRST_ADDRESS <= extent.begin < layout.END_ADDRESS
+        if not extent.bytes or not inside:
+            continue
+        first = (extent.begin - layout.FIRST_ADDRESS) // layout.PAGE
+        words = np.frombuffer(
+            kernel.read_memory(pid, state.shadow + 4 * first, 4 * (extent.bytes // layout.PAGE)),
+            np.uint32,
+        )
+        some = sampled_pages(extent.begin, extent.bytes)
+        held = words[some - np.uint64(extent.begin // layout.PAGE)]
+        full = held != 0
+        pages.append(some[full])
+        objects.append((held[full] & np.uint32(0xFFFF)).astype(np.uint32))
+        memories.append(np.full(int(full.sum()), extent.memory, np.uint32))
+    for mapped in state.mapped if state.mapped_count else ():
+        if mapped.begin:
+            some = sampled_pages(mapped.begin, mapped.bytes)
+            pages.append(some)
+            objects.append(np.full(len(some), mapped.object, np.uint32))
+            where = np.zeros(len(some), np.uint32)
+            for extent in extents:
+                begin, end = extent.begin // layout.PAGE, (extent.begin + extent.bytes)
+                where[(some >= begin) & (some < end // layout.PAGE)] = extent.memory
+            memories.append(where)
+    if not pages:
+        return Picture(pid, {}, 0, kernel.anonymous_bytes(pid, []))
+    page, thing, memory = np.concatenate(pages), np.concatenate(objects), np.concatenate(memories)
+    step = -(-len(page) // MOST_PAGES) or 1
+    page, thing, memory = page[::step], thing[::step], memory[::step]
+    landed = _landed(pid, page * np.uint64(layout.PAGE), memory, places)
+    each = layout.PAGE * step << layout.PAGE_BITS
+    names = [place.name for place in places]
+    known = [range(one.begin, one.begin + one.bytes) for one in state.mapped if one.begin]
+    picture = Picture(pid, {}, len(page) * each, kernel.anonymous_bytes(pid, known))
+    for number in np.unique(thing).tolist():
+        mine = thing == number
+        counted = picture.objects[number] = Counted(recognised=int(mine.sum()) * each)
+        for where in np.unique(landed[mine]).tolist():
+            if where == NOWHERE:
+                continue
+            name = names[where] if where < len(names) else f"node:{where - len(names)}"
+            here = mine & (landed == where)
+            counted.by_memory[name] = int(here.sum()) * each
+        counted.fallback = int((mine & (memory == 0) & (landed != NOWHERE)).sum()) * each
+    return picture
+
+
+def default_nodes(places: Sequence[Place], root: Path = Path("/")) -> set[int]:
+    """Return the nodes that stand for near memory where the plan says ``dram``: those of CPUs."""
+    if all(place.kind != layout.DEFAULT for place in places):
+        return set()
+    return {node.id for node in nodes_here(root) if node.cpus}
+
+
+def _landed(
+    pid: int,
+    addresses: NDArray[np.uint64],
+    memories: NDArray[np.uint32],
+    places: Sequence[Place],
+) -> NDArray[np.int64]:
+    """Return the number of the memory each page is in; beyond the last, a node none stands for."""
+    import numpy as np
+
+    nodes = kernel.page_nodes(pid, addresses)
+    node_of = {place.spec.node: n for n, place in enumerate(places) if place.spec.kind == "node"}
+    own = default_nodes(places)
+    default = next((n for n, place in enumerate(places) if place.kind == layout.DEFAULT), None)
+    landed = np.full(len(addresses), NOWHERE, np.int64)
+    for node in np.unique(nodes).tolist():
+        if node < 0:
+            continue
+        number = node_of.get(node, default)
+        landed[nodes == node] = len(places) + node if number is None else number
+        if default is not None and number is not None and number != default and node in own:
+            # Near and far memory are one node: what was asked for is all that can be told.
+            both = nodes == node
+            landed[both] = np.where(memories[both] == number, number, default)
+    # A file's pages are the file's, wherever the page cache has them.
+    files = [mapping for mapping in kernel.mappings(pid) if mapping.is_file]
+    for number, place in enumerate(places):
+        if place.kind not in (layout.FILE, layout.DEVICE) or place.spec.path is None:
+            continue
+        path = str(place.spec.path.resolve())
+        for mapping in files:
+            if mapping.path == path or Path(mapping.path).parent == Path(path):
+                inside = (addresses >= mapping.begin) & (addresses < mapping.end)
+                landed[inside] = number
+    return landed

@@ -1,0 +1,110 @@
+"""Runs the program under the library, and writes down where everything was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.documents.plan import Plan
+from nearfar.native_files import native_file
+from nearfar.profile.control import Control
+from nearfar.profile.launch import Ended, Job
+from nearfar.profile.launch import run as run_job
+from nearfar.run import layout
+from nearfar.run.adapt import Adapter
+from nearfar.run.memories import Place
+from nearfar.run.server import Seen, Server
+from nearfar.run.targets import Targets, make_table
+
+LIBRARY = "libnearfar_run.so"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run and what was seen of it."""
+
+    ended: Ended
+    seen: Seen
+    adapter: Adapter | None
+
+
+def run_planned(
+    plan: Plan,
+    places: Sequence[Place],
+    targets: Targets,
+    job: Job,
+    *,
+    executable: Path,
+    environment: Mapping[str, str],
+    huge_pages: int = 0,
+    adapter: Callable[[Server, Control], Adapter] | None = None,
+) -> Outcome:
+    """Run `job` with its objects in their targets."""
+    library = native_file(LIBRARY)
+    if " " in str(library) or ":" in str(library):
+        raise CommandError(
+            f"the path {library} has a space or colon in it, which LD_PRELOAD cannot hold: "
+            "install nearfar elsewhere",
+            ExitCode.MACHINE_LACKS,
+        )
+    folder = _folder()
+    signal.signal(signal.SIGTERM, _interrupted)
+    try:
+        split = any("-" in one.split and " " in one.split for one in plan.placements)
+        every = len(targets.shapes) > 1
+        table = make_table(targets, places, split_sizes=split, huge_pages=huge_pages, every=every)
+        (folder / "table").write_bytes(bytes(table))
+        control = Control.create(folder)
+        server = Server(folder, plan.placements, targets.of_object, places)
+        made = adapter(server, control) if adapter is not None else None
+        before = (
+            signal.signal(signal.SIGUSR1, server.ask_for_picture)
+            if threading.current_thread() is threading.main_thread()
+            else None
+        )
+        server.start()
+        try:
+            ended = run_job(job, executable, _environment(environment, library, folder), folder)
+        finally:
+            seen = server.stop()
+            if made is not None:
+                made.close()
+            if before is not None:
+                signal.signal(signal.SIGUSR1, before)
+            control.close()
+        return Outcome(ended, seen, made)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_not_nested() -> None:
+    """Refuse to run under ourselves."""
+    if os.environ.get(layout.VARIABLE) or LIBRARY in os.environ.get("LD_PRELOAD", ""):
+        raise CommandError(
+            "this already runs under nearfar run (two preloads at once): give the inner program "
+            "to the outer nearfar run, or unset LD_PRELOAD and " + layout.VARIABLE
+        )
+
+
+def _environment(environment: Mapping[str, str], library: Path, folder: Path) -> dict[str, str]:
+    before = environment.get("LD_PRELOAD", "")
+    preload = f"{library}:{before}" if before else str(library)
+    return {**environment, "LD_PRELOAD": preload, layout.VARIABLE: str(folder)}
+
+
+def _folder() -> Path:
+    """Make the run folder; its name is short, since a socket's path holds 107 bytes."""
+    memory = Path("/dev/shm")
+    parent = memory if os.access(memory, os.W_OK) else None
+    return Path(tempfile.mkdtemp(prefix="nearfar-run-", dir=parent))
+
+
+def _interrupted(number: int, _: object) -> None:
+    raise SystemExit(128 + number)

@@ -1,0 +1,136 @@
+"""What the verb and the preloaded library say to each other; as native/run/table.h has it."""
+
+from __future__ import annotations
+
+import ctypes
+
+MAGIC = b"NFRUN\0\0"
+VERSION = 1
+VARIABLE = "NEARFAR_RUN_PLACES"
+"""Names the run folder to the library; unset, it is inert."""
+MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES = 16, 48, 8, 16384, 1024, 8
+
+DEFAULT, NODE, FILE, DEVICE = range(4)
+SINGLE, INTERLEAVE, IN_PARTS = range(3)
+HELLO, STACK, GROWN, BYE = 1, 2, 3, 4
+
+PAGE = 4096
+PAGE_FACTOR = 0x9E3779B97F4A7C15
+PAGE_BITS = 3
+"""One page in 2^3 is looked at."""
+NO_OBJECT = 0xFFFF
+
+SLOT_BITS, NEAR_SLOTS = 40, 8
+FIRST_ADDRESS = 1 << 44
+END_ADDRESS = FIRST_ADDRESS + ((NEAR_SLOTS + TARGETS - 1) << SLOT_BITS)
+"""Blocks have addresses from the first on, a slot of 1 TiB for each target, eight for near."""
+
+
+class Memory(ctypes.Structure):
+    """struct nf_run_memory."""
+
+    _fields_ = (
+        ("kind", ctypes.c_uint32),
+        ("node", ctypes.c_int32),
+        ("capacity_bytes", ctypes.c_uint64),
+        ("used_bytes", ctypes.c_uint64),
+        ("size_bytes", ctypes.c_uint64),
+        ("path", ctypes.c_char * 232),
+    )
+
+
+class Target(ctypes.Structure):
+    """struct nf_run_target."""
+
+    _fields_ = (
+        ("style", ctypes.c_uint32),
+        ("count", ctypes.c_uint32),
+        ("memory", ctypes.c_uint32 * PARTS),
+        ("weight", ctypes.c_uint32 * PARTS),
+    )
+
+
+class Table(ctypes.Structure):
+    """struct nf_run_table."""
+
+    _fields_ = (
+        ("magic", ctypes.c_char * 8),
+        ("version", ctypes.c_uint32),
+        ("look_at_every", ctypes.c_uint32),
+        ("memory_count", ctypes.c_uint32),
+        ("target_count", ctypes.c_uint32),
+        ("split_sizes", ctypes.c_uint32),
+        ("huge_pages", ctypes.c_uint32),
+        ("memories", Memory * MEMORIES),
+        ("targets", Target * TARGETS),
+    )
+
+
+class Extent(ctypes.Structure):
+    """struct nf_run_extent."""
+
+    _fields_ = (
+        ("begin", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("target", ctypes.c_uint32),
+        ("memory", ctypes.c_uint32),
+    )
+
+
+class Mapped(ctypes.Structure):
+    """struct nf_run_mapped."""
+
+    _fields_ = (
+        ("begin", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("target", ctypes.c_uint32),
+        ("object", ctypes.c_uint32),
+    )
+
+
+class State(ctypes.Structure):
+    """struct nf_run_state."""
+
+    _fields_ = (
+        ("magic", ctypes.c_char * 8),
+        ("first_address", ctypes.c_uint64),
+        ("shadow", ctypes.c_uint64),
+        ("sampled_pages", ctypes.c_uint64),
+        ("heap_bytes", ctypes.c_uint64),
+        ("stacks_asked", ctypes.c_uint64),
+        ("stacks_unanswered", ctypes.c_uint64),
+        ("foreign_frees", ctypes.c_uint64),
+        ("bind_failures", ctypes.c_uint64),
+        ("bind_errno", ctypes.c_uint32),
+        ("extents_lost", ctypes.c_uint32),
+        ("fallback_bytes", ctypes.c_uint64 * TARGETS),
+        ("extent_count", ctypes.c_uint32),
+        ("mapped_count", ctypes.c_uint32),
+        ("mapped", Mapped * MAPPED),
+        ("extents", Extent * EXTENTS),
+    )
+
+
+class Ask(ctypes.Structure):
+    """struct nf_run_ask."""
+
+    _fields_ = (
+        ("message", ctypes.c_uint32),
+        ("pid", ctypes.c_int32),
+        ("state", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
+        ("mapped", ctypes.c_uint32),
+        ("count", ctypes.c_uint32),
+        ("frames", ctypes.c_uint64 * FRAMES),
+        ("tag", ctypes.c_char * 64),
+    )
+
+
+class Answer(ctypes.Structure):
+    """struct nf_run_answer."""
+
+    _fields_ = (
+        ("object", ctypes.c_uint16),
+        ("target", ctypes.c_uint16),
+        ("depth", ctypes.c_uint32),
+    )

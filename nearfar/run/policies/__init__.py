@@ -1,0 +1,49 @@
+"""The kernel's own ways to spread data over its memories, one file each.
+
+To add one: write a file here with a function registered as below. It says in one sentence why this
+machine cannot (NearfarError, exit code 3), or returns the `Policy` under which a program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.registry import Registry
+from nearfar.documents.machine import Node
+
+DEFAULT, PREFERRED, INTERLEAVE, WEIGHTED_INTERLEAVE = 0, 1, 3, 6
+"""Modes of set_mempolicy(2), linux/mempolicy.h."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the program runs under."""
+
+    mode: int = DEFAULT
+    nodes: tuple[int, ...] = ()
+    undo: Callable[[], None] = lambda: None
+    """Takes back what was changed on the machine."""
+    note: str = ""
+
+
+POLICIES: Registry[Callable[[list[Node], Path], Policy]] = Registry(
+    "nearfar.run.policies", "policy"
+)
+
+
+def lacks(sentence: str) -> NearfarError:
+    """Return the error for a machine that cannot."""
+    return NearfarError(sentence, ExitCode.MACHINE_LACKS)
+
+
+def with_memory(nodes: list[Node]) -> tuple[int, ...]:
+    """Return the nodes that have memory."""
+    return tuple(node.id for node in nodes if node.memory_bytes)
+
+
+def far_node(nodes: list[Node]) -> int | None:
+    """Return the first node with memory and no CPU; None: all have some."""
+    return next((node.id for node in nodes if node.memory_bytes and not node.cpus), None)

@@ -1,0 +1,144 @@
+"""Runs a program under one of the kernel's own ways, and says where its pages were."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.documents import producer
+from nearfar.documents.run_record import RunMemory, RunRecord
+from nearfar.profile import program
+from nearfar.profile.control import Control
+from nearfar.profile.launch import Ended, Job
+from nearfar.profile.launch import run as run_job
+from nearfar.run import kernel
+from nearfar.run.memories import nodes_here
+from nearfar.run.policies import DEFAULT, POLICIES, Policy
+
+SET_MEMPOLICY = 238
+"""asm/unistd_64.h."""
+POLL_S = 0.1
+
+_NODE_PAGES = re.compile(r"\bN([0-9]+)=([0-9]+)")
+_PAGE_SIZE = re.compile(r"\bkernelpagesize_kB=([0-9]+)")
+
+
+@dataclass
+class _Watch:
+    """Looks at a program's pages while it runs."""
+
+    fullest: dict[int, int] = field(default_factory=dict)
+    """Node to bytes, of the moment with most."""
+    pictures: int = 0
+    end: threading.Event = field(default_factory=threading.Event)
+
+    def watch(self) -> None:
+        """Look until the end."""
+        while not self.end.wait(POLL_S):
+            found: dict[int, int] = {}
+            for pid in kernel.descendants(os.getpid())[1:]:
+                try:
+                    text = Path(f"/proc/{pid}/numa_maps").read_text(errors="replace")
+                except OSError:
+                    continue
+                for node, size in anonymous_by_node(text).items():
+                    found[node] = found.get(node, 0) + size
+            if found:
+                self.pictures += 1
+            if sum(found.values()) >= sum(self.fullest.values()):
+                self.fullest = found
+
+
+def anonymous_by_node(numa_maps: str) -> dict[int, int]:
+    """Return bytes of anonymous pages by node, of /proc/PID/numa_maps."""
+    found: dict[int, int] = {}
+    for line in numa_maps.splitlines():
+        if " anon=" not in line:
+            continue
+        size = _PAGE_SIZE.search(line)
+        each = int(size[1]) << 10 if size else 4096
+        for node, pages in _NODE_PAGES.findall(line):
+            found[int(node)] = found.get(int(node), 0) + int(pages) * each
+    return found
+
+
+def run_policy(name: str, job: Job, root: Path = Path("/")) -> RunRecord:
+    """Run `job` under the policy `name`; raises NearfarError where this machine has no such way."""
+    executable = program.find_executable(job.command[0])
+    program.check_program(executable)
+    nodes = nodes_here(root)
+    policy = POLICIES.get(name)(nodes, root)
+    watch = _Watch()
+    thread = threading.Thread(target=watch.watch, daemon=True)
+    try:
+        _set(policy)
+        thread.start()
+        ended = _run(job, executable)
+    finally:
+        watch.end.set()
+        _set(Policy())
+        policy.undo()
+        if thread.is_alive():
+            thread.join()
+    return RunRecord(
+        producer=producer(),
+        plan="",
+        policy=name,
+        command=list(job.command),
+        executable=str(executable),
+        exit_status=ended.status,
+        wall_time_ns=ended.wall_ns,
+        cpu_time_ns=ended.cpu_ns,
+        allocator="the program's own",
+        memories=[
+            RunMemory(name=f"node:{node.id}", device="", spec=f"node:{node.id}") for node in nodes
+        ],
+        objects=[],
+        pages_by_memory={f"node:{node}": size for node, size in watch.fullest.items()},
+        recognised_share_of_profile=None,
+        recognised_share_of_heap=None,
+        heap_bytes=0,
+        out_of_sight_bytes=0,
+        fallback_bytes=0,
+        pictures=watch.pictures,
+        processes=0,
+        warnings=[policy.note] if policy.note else [],
+    )
+
+
+def _run(job: Job, executable: Path) -> Ended:
+    folder = Path(tempfile.mkdtemp(prefix="nearfar-run-"))
+    try:
+        Control.create(folder).close()
+        return run_job(job, executable, dict(os.environ), folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _set(policy: Policy) -> None:
+    """Set this thread's policy, which the program inherits."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    mask = (ctypes.c_ulong * 16)()
+    for node in policy.nodes:
+        mask[node // 64] |= 1 << (node % 64)
+    plain = policy.mode == DEFAULT
+    result = libc.syscall(
+        ctypes.c_long(SET_MEMPOLICY),
+        ctypes.c_int(policy.mode),
+        None if plain else ctypes.byref(mask),
+        ctypes.c_ulong(0 if plain else 16 * 64),
+    )
+    if result != 0 and not plain:
+        number = ctypes.get_errno()
+        raise NearfarError(
+            f"the kernel does not let this process choose its memory ({os.strerror(number)}): in a "
+            "container, set_mempolicy needs CAP_SYS_NICE or a seccomp profile that allows it",
+            ExitCode.MACHINE_LACKS,
+        )

@@ -1,0 +1,136 @@
+"""From what was seen of a run to its RunRecord."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearfar.documents import producer
+from nearfar.documents.plan import Placement, Plan
+from nearfar.documents.run_record import ObjectLanding, RunMemory, RunRecord
+from nearfar.run import layout
+from nearfar.run.landing import Counted
+from nearfar.run.launch import Outcome
+from nearfar.run.match import RECOGNISABLE
+from nearfar.run.memories import Place
+from nearfar.run.targets import Targets
+
+ALLOCATOR = "jemalloc, arenas per memory (libnearfar_run.so)"
+
+
+def make_record(
+    plan: Plan,
+    places: Sequence[Place],
+    targets: Targets,
+    outcome: Outcome,
+    *,
+    plan_path: str,
+    command: Sequence[str],
+    executable: Path,
+    warnings: Sequence[str],
+) -> RunRecord:
+    """Return the document."""
+    seen, ended = outcome.seen, outcome.ended
+    names = [place.name for place in places]
+    objects = []
+    for number, placement in enumerate(plan.placements):
+        if placement.kind not in RECOGNISABLE:
+            continue
+        shares = {
+            names[memory]: share
+            for memory, share in targets.shares(targets.of_object.get(number, 0)).items()
+        }
+        moving = number in targets.moving
+        counted = seen.objects.get(number + 1, Counted())
+        objects.append(_landing(placement, shares, counted, moving=moving))
+    total = sum(thing.planned_bytes for thing in objects)
+    known = sum(thing.planned_bytes for thing in objects if thing.recognised_bytes)
+    fullest = max(seen.fullest.values(), key=lambda picture: picture.there(), default=None)
+    heap = fullest.heap_bytes if fullest else 0
+    nameless = (
+        fullest.objects[layout.NO_OBJECT].recognised
+        if fullest and layout.NO_OBJECT in fullest.objects
+        else 0
+    )
+    fallback = sum(sum(state.fallback_bytes[1:]) for state in seen.states.values())
+    return RunRecord(
+        producer=producer(),
+        plan=plan_path,
+        policy="plan",
+        command=list(command),
+        executable=str(executable),
+        exit_status=ended.status,
+        wall_time_ns=ended.wall_ns,
+        cpu_time_ns=ended.cpu_ns,
+        allocator=ALLOCATOR,
+        memories=[
+            RunMemory(name=place.name, device=place.device, spec=str(place.spec))
+            for place in places
+        ],
+        objects=objects,
+        pages_by_memory=fullest.by_memory() if fullest else {},
+        recognised_share_of_profile=known / total if total else None,
+        recognised_share_of_heap=1 - nameless / heap if heap else None,
+        heap_bytes=heap,
+        out_of_sight_bytes=fullest.outside_bytes if fullest else 0,
+        fallback_bytes=fallback,
+        pictures=seen.pictures,
+        processes=len(seen.pids),
+        migrations=[] if outcome.adapter is None else outcome.adapter.done,
+        warnings=[*warnings, *targets.warnings, *_warnings(outcome)],
+    )
+
+
+def _landing(
+    placement: Placement, shares: dict[str, float], counted: Counted, *, moving: bool
+) -> ObjectLanding:
+    there = counted.there()
+    right = sum(
+        min(size, shares.get(name, 0.0) * there) for name, size in counted.by_memory.items()
+    )
+    near = next(iter(shares), "") if len(shares) == 1 else ""
+    falls_back = not moving and "near" not in shares and near
+    return ObjectLanding(
+        object=placement.object,
+        name=placement.name,
+        planned=shares,
+        planned_bytes=placement.size_bytes,
+        recognised_bytes=counted.recognised,
+        bytes_by_memory=counted.by_memory,
+        fallback_bytes=counted.fallback if falls_back else 0,
+        on_plan=right / there if there else None,
+    )
+
+
+def _warnings(outcome: Outcome) -> list[str]:
+    seen = outcome.seen
+    said: list[str] = []
+    if not seen.pids:
+        said.append("the library was never loaded: no block was placed, and nothing was seen")
+    if seen.refused:
+        said.append(
+            f"the kernel would not say where pages are ({seen.refused}): the data was placed all "
+            "the same. In a container, process_vm_readv and move_pages need CAP_SYS_PTRACE or "
+            "--security-opt seccomp=unconfined"
+        )
+    states = list(seen.states.values())
+    if failures := sum(state.bind_failures for state in states):
+        number = next(state.bind_errno for state in states if state.bind_failures)
+        said.append(
+            f"mbind failed {failures} times ({os.strerror(number)}): that memory is where the "
+            "kernel chose. In a container, mbind needs CAP_SYS_NICE or a seccomp profile that "
+            "allows it"
+        )
+    if unanswered := sum(state.stacks_unanswered for state in states):
+        said.append(f"{unanswered} call stacks could not be asked after: their blocks are near")
+    if lost := sum(state.extents_lost for state in states):
+        said.append(f"{lost} pieces of memory did not fit into the table: they are not counted")
+    if fallback := sum(sum(state.fallback_bytes[1:]) for state in states):
+        said.append(
+            f"{fallback >> 20} MiB went near since their memory was full: give it room, or plan "
+            "with its capacity"
+        )
+    if outcome.adapter is not None and outcome.adapter.lost:
+        said.append(f"the kernel would not move pages ({outcome.adapter.lost})")
+    return said
