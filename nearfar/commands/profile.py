@@ -28,7 +28,7 @@ def profile(
     split: Literal["size"] | None = None,
     phases: Literal["marked", "auto"] = "marked",
     plain: Path | None = None,
-    source: Literal["compiled", "qemu"] | None = None,
+    source: Literal["compiled", "counters", "qemu"] | None = None,
     sample: str = "60s",
     rate: int | None = None,
     json: JsonOption = False,
@@ -76,11 +76,12 @@ def profile(
     plain
         A plain build of the program, if not the one it holds.
     source
-        How to see accesses: `compiled` in by `nearfar cc`, or `qemu` for unmodified programs
-        (Debian's qemu-user). By default the first if the program was built so.
+        How to see accesses: `compiled` in by `nearfar cc`; `counters` of the processor and the
+        addresses it samples (PEBS, IBS), of this machine's own caches; or `qemu` for unmodified
+        programs (Debian's qemu-user). By default the first of these that can be had.
     sample
-        With qemu: look at accesses for so long. The program may then go on four times as long,
-        to tell which share of its work that was; longer ones are stopped.
+        With qemu or counters: look for so long. The program goes on after that, to tell which
+        share of its work that was; under QEMU four times as long, then it is stopped.
     rate
         With qemu: look at one cache line in so many; by default 64.
     """
@@ -118,9 +119,15 @@ def profile(
         plain=plain,
         stdout_to_stderr=json,
     )
+    if source == "counters" and (llc or ways):
+        raise CommandError(
+            "--llc and --ways are for caches that are simulated: --source counters counts the "
+            "misses of this machine's own"
+        )
     chosen = choose(
         name=source,
         executable=find_executable(command[0]),
+        called=Path(command[0]).name,
         has_plain=plain is not None,
         sample_s=seconds(sample, "--sample"),
         rate=rate,

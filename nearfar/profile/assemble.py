@@ -22,6 +22,7 @@ from nearfar.profile.miss_curves import CURVE_BYTES, miss_curves
 from nearfar.profile.objects import make_objects
 from nearfar.profile.phases import PhaseTime
 from nearfar.profile.session import Gathered, Request
+from nearfar.profile.sources.counted import scale_to_counts
 from nearfar.profile.sources.instructions import name_instructions
 from nearfar.profile.sources.source import of_phases
 from nearfar.profile.symbols import demangle
@@ -35,6 +36,7 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
     if not request.source.names_instructions:
         for file in files:
             name_instructions(file)
+            scale_to_counts(file, gathered.seen.counted)
     objects, object_of = make_objects(files)
     traffic = gather(files, object_of)
     curves = miss_curves(files, object_of)
@@ -98,6 +100,7 @@ def _phases(
                 near_repetitions=len(near),
                 near_wall_time_ns=median_estimate(wall).value,
                 operations=time.operations * share or None,
+                counted=gathered.seen.counted.get(number, {}),
                 objects=[
                     ObjectTraffic(
                         object=thing, traffic=rows[thing], curve=curves.get((number, thing))

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,11 +55,28 @@ class Ended:
     """It ended by itself."""
 
 
-def run(job: Job, executable: Path, environment: Mapping[str, str], folder: Path) -> Ended:
-    """Run `job` with the program file `executable`; phases and times go to `folder`'s control."""
+def run(
+    job: Job,
+    executable: Path,
+    environment: Mapping[str, str],
+    folder: Path,
+    in_child: Callable[[], None] | None = None,
+) -> Ended:
+    """Run `job` with the program file `executable`; phases and times go to `folder`'s control.
+
+    `in_child` is called in the program's process before its exec.
+    """
     control = Control(folder)
     adopt_orphans()
-    process = _start(job, executable, environment, folder, control)
+
+    def before_exec() -> None:
+        # In the child, so that no mark can come before it.
+        control.start(os.getpid())
+        if in_child is not None:
+            in_child()
+
+    variables = {**environment, RUN_FOLDER_VARIABLE: str(folder)}
+    process = _start(job, executable, variables, before_exec)
     driver: subprocess.Popen[bytes] | None = None
     begun = time.monotonic_ns()
     reason = ""
@@ -91,17 +108,19 @@ def run(job: Job, executable: Path, environment: Mapping[str, str], folder: Path
 
 
 def _start(
-    job: Job, executable: Path, environment: Mapping[str, str], folder: Path, control: Control
+    job: Job,
+    executable: Path,
+    variables: Mapping[str, str],
+    before_exec: Callable[[], None],
 ) -> subprocess.Popen[bytes]:
-    variables = {**environment, RUN_FOLDER_VARIABLE: str(folder)}
     try:
         return subprocess.Popen(
             job.command,
             executable=executable,
             env=variables,
             stdout=sys.stderr if job.stdout_to_stderr else None,
-            # In the child, so that no mark can come before it.
-            preexec_fn=lambda: control.start(os.getpid()),  # noqa: PLW1509 (one thread only)
+            # The one other thread, if any, holds no lock that this needs.
+            preexec_fn=before_exec,  # noqa: PLW1509
         )
     except (OSError, subprocess.SubprocessError) as error:
         why = getattr(error, "strerror", None) or str(error)

@@ -86,7 +86,9 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
         runs = [_plain(request, plain)]
         twins = {path.name for path in twin_folder.iterdir()}
         compiled = request.source.name == Compiled.name
-        how = "instrumented" if compiled else f"under {request.source.name}"
+        how = {"compiled": "instrumented", "counters": "counted"}.get(
+            request.source.name, f"under {request.source.name}"
+        )
         say(f"run 2 of {request.repetitions + 1}: {how}")
         with _folder("nearfar-run-", _memory_folder()) as folder:
             control = _control(request, folder)

@@ -42,8 +42,15 @@ _HOW_FINER = {
         "; --rate 1 sees every line",
         "give a smaller --rate",
     ),
+    "counters": ("", "", "run longer"),
 }
 """By source: how to see more lines, for each of the three sentences that say it."""
+
+_WHICH = {
+    "compiled": "instrumented program",
+    "counters": "counted program",
+    "qemu": "program under QEMU",
+}
 
 
 def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProfile) -> list[str]:
@@ -61,11 +68,10 @@ def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProf
 
 def _runs(request: Request, gathered: Gathered, slowdown: float) -> list[str]:
     found: list[str] = []
-    compiled = request.source.name == "compiled"
     ended = gathered.instrumented.ended
     failed_plain = [run.ended.status for run in gathered.plain_runs if run.ended.failed]
     if ended.failed:
-        which = "instrumented program" if compiled else "program under QEMU"
+        which = _WHICH[request.source.name]
         found.append(f"the {which} {ended.status}: what it did until then was saved")
     if failed_plain:
         found.append(f"the plain program {failed_plain[0]}")

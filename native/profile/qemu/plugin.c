@@ -42,10 +42,12 @@ typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned, qemu_plugin_meminfo_t, uint6
 typedef void (*qemu_plugin_vcpu_syscall_cb_t)(qemu_plugin_id_t, unsigned, int64_t, uint64_t,
                                               uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                                               uint64_t, uint64_t);
+typedef void (*qemu_plugin_vcpu_syscall_ret_cb_t)(qemu_plugin_id_t, unsigned, int64_t, int64_t);
 
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t, qemu_plugin_vcpu_simple_cb_t);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, qemu_plugin_vcpu_tb_trans_cb_t);
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t, qemu_plugin_vcpu_syscall_cb_t);
+void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t, qemu_plugin_vcpu_syscall_ret_cb_t);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn*, qemu_plugin_vcpu_mem_cb_t,
                                       enum qemu_plugin_cb_flags, enum qemu_plugin_mem_rw, void*);
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb*, enum qemu_plugin_op, void*,
@@ -134,11 +136,22 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
   }
 }
 
+/* Of x86-64: execve and execveat. */
+static bool is_exec(int64_t number) { return number == 59 || number == 322; }
+
 static void on_call(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1, uint64_t a2,
                     uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8) {
   (void)id, (void)cpu, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7;
   (void)a8;
-  if (number == NF_RING_HELLO && !silent) __atomic_fetch_add(&ring->attached, 1, __ATOMIC_RELAXED);
+  if (silent) return;
+  if (number == NF_RING_HELLO) __atomic_fetch_add(&ring->attached, 1, __ATOMIC_RELAXED);
+  if (is_exec(number)) ring->replaced = 1;
+}
+
+/* An exec that returns did not happen. */
+static void on_return(qemu_plugin_id_t id, unsigned cpu, int64_t number, int64_t result) {
+  (void)id, (void)cpu, (void)result;
+  if (!silent && is_exec(number)) ring->replaced = 0;
 }
 
 static void on_thread(qemu_plugin_id_t id, unsigned cpu) {
@@ -175,6 +188,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count,
   pthread_atfork(before_fork, NULL, in_child);
   qemu_plugin_register_vcpu_init_cb(id, on_thread);
   qemu_plugin_register_vcpu_syscall_cb(id, on_call);
+  qemu_plugin_register_vcpu_syscall_ret_cb(id, on_return);
   qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
   return 0;
 }

@@ -9,7 +9,9 @@
  *
  * Any number of threads write, one reads. A writer takes the next place, waits until it is free,
  * fills it and publishes it by its `turn`; so events are read in the order of places taken.
- * nearfar/profile/sources/ring.py knows the first fields. Addresses are the program's.
+ * Addresses are the program's. Where the processor itself samples accesses
+ * (native/profile/counters) the program runs without QEMU, and only guest/ and replay/ share the
+ * ring.
  */
 #ifndef NEARFAR_PROFILE_QEMU_RING_H
 #define NEARFAR_PROFILE_QEMU_RING_H
@@ -23,7 +25,7 @@ extern "C" {
 #endif
 
 #define NF_RING_FILE "ring"
-#define NF_RING_MAGIC 0x31474E4952464E00ull /* "\0NFRING1" */
+#define NF_RING_MAGIC 0x32474E4952464E00ull /* "\0NFRING2" */
 /* A call number that no kernel knows: the program's way to ask whether the plugin is there. */
 #define NF_RING_HELLO 0x4E460001l
 /* 40 ms of the sampled accesses of a program that does nothing else. */
@@ -31,6 +33,7 @@ extern "C" {
 /* Paths of mapped files; some thousands. */
 #define NF_RING_TEXT (1u << 20)
 #define NF_RING_FRAMES 8
+#define NF_RING_TIME 13 /* place among the words */
 /* Threads whose accesses are not reported for a moment, by their number's low bits. */
 #define NF_RING_MUTES 4096u
 
@@ -45,14 +48,15 @@ enum nf_ring_kind {
   NF_RING_ACCESSIBLE, /* address, bytes */
   NF_RING_MODULE,     /* load bias, begin, end, path */
   NF_RING_SEGMENT,    /* address, bytes, path, is_code */
-  NF_RING_STACK       /* begin, end */
+  NF_RING_STACK,      /* begin, end */
+  NF_RING_LOOK        /* the phase is about to change: what was counted so far is of this one */
 };
 
 struct nf_ring_event {
   uint64_t turn; /* place: free for it; place + 1: holds its event */
   uint32_t kind;
   uint32_t thread;
-  uint64_t words[14];
+  uint64_t words[14]; /* the last: when, in ns of CLOCK_MONOTONIC; 0 under QEMU */
 };
 
 struct nf_ring {
@@ -63,6 +67,9 @@ struct nf_ring {
   uint32_t open;         /* 1: accesses are reported */
   uint32_t forks;        /* children, which are not followed */
   uint32_t threads;      /* that the program started */
+  uint32_t replaced;     /* 1: the program is now another, by exec, which QEMU does not run */
+  uint32_t native;       /* 1: no QEMU: the first process that asks reports */
+  int32_t process;       /* which that is */
   uint64_t instructions; /* executed so far, nearly: threads may lose each other's */
   /* An access is reported if ((((a >> 12) * multiplier) >> shift) ^ a) & mask is 0. */
   uint64_t mask;

@@ -122,10 +122,15 @@ def _table(file: BinaryIO, start: int) -> tuple[tuple[int, ...], _Entries, int] 
     if headers_at == 0:
         return None
     file.seek(start + headers_at)
-    first = _SECTION.unpack(file.read(_SECTION.size))
+    head = file.read(_SECTION.size)
+    if len(head) < _SECTION.size:
+        return None  # cut off
+    first = _SECTION.unpack(head)
     if count == 0:
         count = first[5]
     if names_index == 0xFFFF:  # SHN_XINDEX
         names_index = first[6]
     rest = file.read(_SECTION.size * (count - 1))
+    if len(rest) < _SECTION.size * (count - 1) or names_index >= count:
+        return None
     return header, [first, *_SECTION.iter_unpack(rest)], names_index

@@ -9,8 +9,9 @@ from pathlib import Path
 from nearfar.base.errors import CommandError
 from nearfar.profile import program
 from nearfar.profile.compiler import twin
-from nearfar.profile.sources import emulator
+from nearfar.profile.sources import counters, emulator
 from nearfar.profile.sources.compiled import Compiled
+from nearfar.profile.sources.counters import Counters
 from nearfar.profile.sources.qemu import Qemu
 from nearfar.profile.sources.source import Source
 
@@ -24,6 +25,7 @@ def choose(
     *,
     name: str | None,
     executable: Path,
+    called: str,
     has_plain: bool,
     sample_s: float,
     rate: int | None,
@@ -31,20 +33,27 @@ def choose(
 ) -> Source:
     """Return the source called `name`, or the best there is for the program.
 
-    What is instrumented reports itself. Anything else runs under QEMU if that is installed.
+    What is instrumented reports itself. Anything else is counted by the processor where that can
+    sample addresses, or runs under QEMU if that is installed.
     """
     if name is None:
         if has_plain or twin.is_instrumented(executable):
             name = Compiled.name
         else:
             program.check_program(executable)
+            if counters.usable():
+                say(
+                    f"{called} is not instrumented: counting by the processor; for classes of "
+                    f"access and other caches, {program.HOW_TO_BUILD}"
+                )
+                return Counters(sample_s)
             if not emulator.installed():
                 raise CommandError(
                     f"{executable} is not instrumented; {program.HOW_TO_BUILD}, or install QEMU "
                     f"to profile it as it is ({emulator.HOW_TO_INSTALL})"
                 )
             say(
-                f"{executable.name} is not instrumented: taking the first {sample_s:g} s of it "
+                f"{called} is not instrumented: taking the first {sample_s:g} s of it "
                 f"under QEMU; for all of it, faster, {program.HOW_TO_BUILD}"
             )
             name = Qemu.name
@@ -52,6 +61,10 @@ def choose(
         if rate is not None:
             raise CommandError("--rate is for --source qemu; nearfar cc takes --nearfar-rate")
         return Compiled()
+    if name == Counters.name:
+        if rate is not None:
+            raise CommandError("--rate is for --source qemu; the processor chooses its samples")
+        return Counters(sample_s)
     return Qemu(sample_s, _log2(USUAL_RATE if rate is None else rate))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import struct
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
+from nearfar.profile import program
+from nearfar.profile.compiler import twin
 
 NAME = "qemu-x86_64"
 PACKAGE = "qemu-user"
@@ -66,6 +69,23 @@ class ProgramFile:
     begin: int
     """Where its segments lie, if it lies at its own addresses; 0 and 0 otherwise."""
     end: int
+
+
+def unmodified(executable: Path, given: Path | None, source: str) -> program.Build:
+    """Return the program itself as the build that near time is taken from, or refuse it."""
+    program.check_program(executable)
+    program_file(executable)
+    if given is not None:
+        raise CommandError(
+            f"--plain is for instrumented programs: with --source {source} the program is it"
+        )
+    if twin.is_instrumented(executable):
+        raise CommandError(
+            f"{executable} is instrumented and reports its accesses itself: leave --source "
+            f"{source} out, or name a build of it made without nearfar"
+        )
+    marks = program.preload("libnearfar_mark.so")
+    return program.Build(executable, {**os.environ, "LD_PRELOAD": marks})
 
 
 _HEADER = struct.Struct("<16sHHIQQQIHHH")

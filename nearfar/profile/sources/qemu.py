@@ -10,10 +10,9 @@ from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.native_files import native_file
 from nearfar.profile import program
-from nearfar.profile.compiler import twin
 from nearfar.profile.launch import Ended, Job, run
 from nearfar.profile.sources import emulator
-from nearfar.profile.sources.replay import Facts, Replay
+from nearfar.profile.sources.replay import Facts, Replay, shares_looked_at
 from nearfar.profile.sources.source import Seen
 
 REST_FACTOR = 4
@@ -38,17 +37,7 @@ class Qemu:
     def plain(self, executable: Path, given: Path | None, folder: Path) -> program.Build:
         """Return the program itself."""
         del folder
-        program.check_program(executable)
-        emulator.program_file(executable)
-        if given is not None:
-            raise CommandError("--plain is for instrumented programs: under QEMU the program is it")
-        if twin.is_instrumented(executable):
-            raise CommandError(
-                f"{executable} is instrumented and reports its accesses itself: leave --source "
-                "qemu out, or name a build of it made without nearfar"
-            )
-        marks = program.preload("libnearfar_mark.so")
-        return program.Build(executable, {**os.environ, PRELOAD: marks})
+        return emulator.unmodified(executable, given, self.name)
 
     def run(
         self, job: Job, executable: Path, plain: program.Build, folder: Path
@@ -63,6 +52,12 @@ class Qemu:
         watched = self._bounded(replace(job, command=self._command(job, plain)))
         with replay.running():
             ended = run(watched, self._emulator.path, environment, folder)
+        if replay.facts.replaced:
+            raise CommandError(
+                f"{job.command[0]} became another program (exec), which QEMU does not follow: name "
+                "that program itself, with what the first would set up for it",
+                ExitCode.PROGRAM_FAILED,
+            )
         if not replay.facts.attached and not file.is_static:
             raise CommandError(
                 f"{job.command[0]} {ended.status} before nearfar's library was loaded into it: "
@@ -71,7 +66,7 @@ class Qemu:
             )
         cut_off = job.duration_s is None and job.driver is None and not ended.finished
         caveats = self._caveats(replay.facts, file, ended, cut_off)
-        return ended, Seen(_shares(replay.facts), caveats)
+        return ended, Seen(shares_looked_at(replay.facts), caveats=caveats)
 
     def _command(self, job: Job, plain: program.Build) -> list[str]:
         plugin = str(native_file("libnearfar_qemu.so"))
@@ -128,14 +123,3 @@ class Qemu:
                 "are too long for what was counted; give it less to do, or --sample longer"
             )
         return found
-
-
-def _shares(facts: Facts) -> dict[int, float]:
-    """Return which part of each phase's instructions was looked at."""
-    if facts.sampled_to_the_end:
-        return {}
-    return {
-        phase: facts.sampled[phase] / total
-        for phase, total in enumerate(facts.instructions)
-        if total
-    }

@@ -9,7 +9,7 @@ import contextlib
 import ctypes
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
@@ -25,7 +25,7 @@ class Facts(ctypes.Structure):
         ("attached", ctypes.c_uint32),
         ("forks", ctypes.c_uint32),
         ("sampled_to_the_end", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
+        ("replaced", ctypes.c_uint32),
         ("instructions", ctypes.c_uint64 * PHASES),
         ("sampled", ctypes.c_uint64 * PHASES),
     )
@@ -64,15 +64,43 @@ class Replay:
         """Say where a file lies that the program itself cannot tell of."""
         self._library.nf_replay_module(begin, end, os.fsencode(path))
 
+    def runs_natively(self) -> None:
+        """Expect a program that no emulator runs."""
+        self._library.nf_replay_native()
+
     @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        """Read what is reported while the body runs, and to its end."""
-        thread = threading.Thread(target=self._library.nf_replay_run, daemon=True)
+    def running(
+        self, first: Callable[[], None] | None = None, last: Callable[[], None] | None = None
+    ) -> Iterator[None]:
+        """Read what is reported while the body runs, and to its end.
+
+        `first` is called in the reading thread before it reads, `last` after the body.
+        """
+
+        def read() -> None:
+            if first is not None:
+                first()
+            self._library.nf_replay_run()
+
+        thread = threading.Thread(target=read, daemon=True)
         thread.start()
         try:
             yield
         finally:
+            if last is not None:
+                last()
             self._library.nf_replay_stop()
             thread.join()
             self._library.nf_replay_close()
             self._library.nf_replay_read_facts(ctypes.byref(self.facts))
+
+
+def shares_looked_at(facts: Facts) -> dict[int, float]:
+    """Return which part of each phase's instructions was looked at."""
+    if facts.sampled_to_the_end:
+        return {}
+    return {
+        phase: facts.sampled[phase] / total
+        for phase, total in enumerate(facts.instructions)
+        if total
+    }

@@ -17,6 +17,8 @@ class Seen:
 
     shares: dict[int, float] = field(default_factory=dict)
     """By phase number: which share of its work was looked at; 1 where it is not here."""
+    counted: dict[int, dict[str, float]] = field(default_factory=dict)
+    """By phase number: what the processor counted, by the names of CounterInterval."""
     caveats: list[str] = field(default_factory=list)
 
 

@@ -1,6 +1,7 @@
-// libnearfar_guest.so: preloaded into an unmodified program that runs under QEMU, it reports what
-// the program allocates, maps and loads. The hooks are those of the profiling library; here is
-// what they call. In a program that QEMU does not run, a child that was exec'd, it does nothing.
+// libnearfar_guest.so: preloaded into an unmodified program, under QEMU or beside the processor's
+// counters, it reports what the program allocates, maps and loads. The hooks are those of the
+// profiling library; here is what they call. In other programs, children that were exec'd, it does
+// nothing.
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -47,6 +48,23 @@ bool plugin_answers(nf_ring& shared) {
   return __atomic_load_n(&shared.attached, __ATOMIC_RELAXED) != before;
 }
 
+// A program that execs itself keeps its number, and goes on.
+bool is_the_process(nf_ring& shared) {
+  std::int32_t nobody = 0;
+  const std::int32_t self = getpid();
+  __atomic_compare_exchange_n(&shared.process, &nobody, self, false, __ATOMIC_RELAXED,
+                              __ATOMIC_RELAXED);
+  if (shared.process != self) return false;
+  shared.attached = 1;
+  shared.threads = 1;
+  return true;
+}
+
+bool is_wanted(nf_ring& shared) {
+  if (shared.magic != NF_RING_MAGIC) return false;
+  return shared.native != 0 ? is_the_process(shared) : plugin_answers(shared);
+}
+
 unsigned log2_of(std::uint64_t mask) { return static_cast<unsigned>(__builtin_popcountll(mask)); }
 
 int find_own_code(dl_phdr_info* info, size_t, void*) {
@@ -62,6 +80,10 @@ int find_own_code(dl_phdr_info* info, size_t, void*) {
   return 0;
 }
 
+void count_child() {
+  if (ring->native != 0) __atomic_fetch_add(&ring->forks, 1, __ATOMIC_RELAXED);
+}
+
 // The child's doings are not followed; its calls go straight to the real functions.
 void stop_in_child() {
   runtime.active = false;
@@ -72,14 +94,14 @@ void stop_in_child() {
 __attribute__((constructor(102))) void begin() {
   nf_ring* shared = map_ring();
   if (shared == nullptr) return;
-  if (shared->magic != NF_RING_MAGIC || !plugin_answers(*shared)) {
+  if (!is_wanted(*shared)) {
     release_memory(shared, sizeof *shared);
     return;
   }
   ring = shared;
   runtime.lines = sim::SampledLines(log2_of(ring->mask));
   dl_iterate_phdr(find_own_code, nullptr);
-  pthread_atfork(nullptr, nullptr, stop_in_child);
+  pthread_atfork(count_child, nullptr, stop_in_child);
   {
     Muted const muted;
     map_modules();

@@ -1,11 +1,23 @@
 #include "profile/qemu/guest/send.hpp"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profile/runtime/thread.hpp"
 
 namespace nearfar::profile {
+
+namespace {
+
+std::uint64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
 
 Muted::Muted() {
   if (this_thread.id == 0) this_thread.id = static_cast<std::uint32_t>(gettid());
@@ -17,11 +29,14 @@ Muted::~Muted() { __atomic_store_n(mute_, 0, __ATOMIC_SEQ_CST); }
 
 void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, unsigned depth,
           const std::uint64_t* frames) {
+  // Before the wait for a place: what is sampled meanwhile comes after it.
+  const std::uint64_t when = ring->native != 0 ? now_ns() : 0;
   std::uint64_t place = 0;
   if (nf_ring_take(ring, &place) == 0) return;
   nf_ring_event* event = nf_ring_at(ring, place);
   event->kind = kind;
   event->thread = this_thread.id;
+  event->words[NF_RING_TIME] = when;
   unsigned at = 0;
   for (const std::uint64_t word : words) event->words[at++] = word;
   if (frames != nullptr) {

@@ -23,6 +23,7 @@ struct Start {
 void tell_stack() {
   Guard const guard;
   Muted const muted;
+  if (ring->native != 0) __atomic_fetch_add(&ring->threads, 1, __ATOMIC_RELAXED);
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
   void* begin = nullptr;
@@ -39,6 +40,18 @@ void* started(void* data) {
   real.free(start);
   if (active()) tell_stack();
   return copy.function(copy.argument);
+}
+
+// What came before belongs to the phase before.
+void end_stretch() {
+  {
+    Guard const guard;
+    if (guard) {
+      Muted const muted;
+      send(NF_RING_LOOK, {});
+    }
+  }
+  drain();
 }
 
 nf_control* control() {
@@ -73,14 +86,14 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 void nearfar_phase_begin(const char* name) {
   nf_control* shared = control();
   if (shared == nullptr) return;
-  if (active()) drain();  // what came before belongs to the phase before
+  if (active()) end_stretch();
   nf_control_begin(shared, getpid(), name);
 }
 
 void nearfar_phase_end(const char* name, double operations) {
   nf_control* shared = control();
   if (shared == nullptr) return;
-  if (active()) drain();
+  if (active()) end_stretch();
   nf_control_end(shared, getpid(), name, operations);
 }
 }

@@ -52,6 +52,21 @@ void count_access(const GuestAccess& access) {
 
 void forget_sequences() { sequences.clear(); }
 
+void count_sample(const GuestAccess& access, bool missed, std::uint64_t events) {
+  const std::uint32_t site = number_of(access);
+  std::uint16_t owner = *runtime.shadow.entry(access.address);
+  if (owner == site_none) owner = site_of_untagged(access.address);
+  const std::uint64_t key = counter_key(nf_current_phase(), owner, site + 1);
+  if (runtime.counters.find(key) == nullptr) remember_instruction(site);
+  CounterRecord* counter = counter_of(key);
+  if (counter == nullptr) return;
+  counter->accesses += events;
+  if (!missed) return;
+  (access.store ? counter->write_misses : counter->read_misses) += events;
+  const std::uint64_t line = runtime.lines.ordinal(access.address);
+  runtime.header->group_misses[(line * 0x9E3779B97F4A7C15ull) >> 56] += events;
+}
+
 void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {
   const std::uint32_t phase = nf_current_phase();
   if (owner == site_none) owner = *runtime.shadow.entry(address);

@@ -99,6 +99,9 @@ void handle(const nf_ring& ring, const nf_ring_event& event) {
     case NF_RING_SEGMENT:
       note_segment(ring, w);
       break;
+    case NF_RING_LOOK:
+      end_stretch();
+      break;
     case NF_RING_STACK:
       runtime.regions.fill({w[0], w[1], site_stack, false});
       break;

@@ -8,6 +8,8 @@
 namespace nearfar::profile {
 
 void handle(const nf_ring& ring, const nf_ring_event& event);
+// The phase is about to change: gives it what was counted.
+void end_stretch();
 const char* path_at(const nf_ring& ring, std::uint64_t place);
 
 }  // namespace nearfar::profile

@@ -20,5 +20,7 @@ void forget_instructions();
 // Simulates the access.
 void count_access(const GuestAccess& access);
 void forget_sequences();
+// Counts an access that the processor sampled, which stands for so many `events`.
+void count_sample(const GuestAccess& access, bool missed, std::uint64_t events);
 
 }  // namespace nearfar::profile

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "profile/abi.h"
+#include "profile/counters/collect.hpp"
 #include "profile/qemu/replay/events.hpp"
 #include "profile/qemu/replay/instructions.hpp"
 #include "profile/runtime/live.hpp"
@@ -108,14 +109,40 @@ int make_runtime(unsigned rate_log2) {
   return 0;
 }
 
-// Gives the instructions executed since the last look to the phase that is current.
-void attribute_instructions() {
-  const std::uint64_t now = __atomic_load_n(&ring->instructions, __ATOMIC_RELAXED);
+void attribute_instructions(std::uint64_t now, std::uint32_t phase) {
   if (now <= instructions_seen) return;
-  const std::uint32_t phase = nf_current_phase();
   facts.instructions[phase] += now - instructions_seen;
   if (ring->sampling != 0) facts.sampled[phase] += now - instructions_seen;
   instructions_seen = now;
+}
+
+// A look at the processor's counters asks the processors that the program is on; at most so often
+// while the phase stays.
+constexpr std::uint64_t between_counts_ns = 10'000'000;
+std::uint64_t counted_at_ns = 0;
+std::uint32_t counted_phase = 0;
+// The program said that it is about to change the phase: what comes is of the next.
+bool stretch_ended = false;
+
+void count_natively(std::uint32_t phase) {
+  attribute_instructions(look_at_counters(phase, ring->sampling != 0), phase);
+  counted_at_ns = now_ns();
+}
+
+// Gives the instructions executed since the last look to the phase that is current.
+void look_at_work() {
+  const std::uint32_t phase = nf_current_phase();
+  if (!counts_natively()) {
+    attribute_instructions(__atomic_load_n(&ring->instructions, __ATOMIC_RELAXED), phase);
+    return;
+  }
+  // Marks from outside the program do not say that they come: what was counted is of the phase
+  // before, up to now.
+  if (phase != counted_phase || now_ns() - counted_at_ns > between_counts_ns) {
+    count_natively(stretch_ended ? phase : counted_phase);
+    if (phase != counted_phase) stretch_ended = false;
+  }
+  counted_phase = phase;
 }
 
 void end_sampling_in_time() {
@@ -124,24 +151,41 @@ void end_sampling_in_time() {
   if (sampling_began_ns == 0) sampling_began_ns = now;
   if (now - sampling_began_ns < sample_ns) return;
   facts.sampled_to_the_end = 0;
+  look_at_work();
   __atomic_store_n(&ring->sampling, 0, __ATOMIC_RELEASE);
 }
 
 // Handles what there is, up to so many; false if there was nothing.
 bool read_some(unsigned most) {
   const std::uint64_t begin = ring->tail;
-  std::uint64_t at = begin;
-  for (; at < begin + most; ++at) {
+  std::uint64_t end = begin;
+  while (end < begin + most &&
+         __atomic_load_n(&nf_ring_at(ring, end)->turn, __ATOMIC_ACQUIRE) == end + 1) {
+    ++end;
+  }
+  // After the events were seen: all samples from before them are in the kernel's rings by now.
+  const bool native = counts_natively();
+  if (native) take_samples();
+  for (std::uint64_t at = begin; at < end; ++at) {
     nf_ring_event& event = *nf_ring_at(ring, at);
-    if (__atomic_load_n(&event.turn, __ATOMIC_ACQUIRE) != at + 1) break;
+    if (native) count_samples_until(event.words[NF_RING_TIME]);
     handle(*ring, event);
     __atomic_store_n(&event.turn, at + NF_RING_EVENTS, __ATOMIC_RELEASE);
     __atomic_store_n(&ring->tail, at + 1, __ATOMIC_RELEASE);
   }
-  return at != begin;
+  return end != begin;
 }
 
 }  // namespace
+
+void nearfar::profile::end_stretch() {
+  if (counts_natively()) {
+    count_natively(counted_phase = nf_current_phase());
+    stretch_ended = true;
+  } else {
+    look_at_work();
+  }
+}
 
 const std::uint32_t* nf_phase_word = &no_phase;
 const std::uint32_t* nf_counting_word = &no_phase;
@@ -159,6 +203,10 @@ int nf_replay_open(const char* folder, std::uint32_t rate_log2, std::uint64_t sa
   facts = {};
   facts.sampled_to_the_end = 1;
   stop = false;
+  counted_at_ns = 0;
+  stretch_ended = false;
+  counted_phase = nf_current_phase();
+  forget_counters();
   forget_instructions();
   forget_sequences();
   restart_live();
@@ -186,6 +234,8 @@ void nf_replay_module(std::uint64_t begin, std::uint64_t end, const char* path) 
   handle(*ring, event);
 }
 
+void nf_replay_native() { ring->native = 1; }
+
 void nf_replay_run() {
   meet_new_thread();
   // Long enough that an idle program costs little, short beside any phase.
@@ -193,11 +243,18 @@ void nf_replay_run() {
   constexpr unsigned between_looks = 256;
   for (;;) {
     const bool last = __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
+    const std::uint64_t before_ns = now_ns();
     const bool found = read_some(between_looks);
-    attribute_instructions();
+    // Nothing was reported until then, so that nothing changed whose memory is whose.
+    if (!found && counts_natively()) count_samples_until(last ? UINT64_MAX : before_ns);
+    look_at_work();
     end_sampling_in_time();
     if (!found && last) break;
     if (!found) nanosleep(&pause, nullptr);
+  }
+  if (counts_natively()) {
+    count_natively(nf_current_phase());
+    close_counters();
   }
   runtime.header->threads = ring->threads;
 }
@@ -209,6 +266,7 @@ void nf_replay_close() {
   __atomic_store_n(&ring->closed, 1, __ATOMIC_RELEASE);
   facts.attached = ring->attached;
   facts.forks = ring->forks;
+  facts.replaced = ring->replaced;
   release_memory(ring, sizeof *ring);
   ring = nullptr;
   nf_phase_word = &no_phase;

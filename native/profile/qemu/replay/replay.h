@@ -17,6 +17,8 @@ int nf_replay_open(const char* folder, uint32_t rate_log2, uint64_t sample_ns,
                    int accesses_from_start);
 /* Tells of a file that lies at its own addresses, where the program cannot. */
 void nf_replay_module(uint64_t begin, uint64_t end, const char* path);
+/* The program runs without QEMU: nf_perf_attach gives what is counted. */
+void nf_replay_native(void);
 /* Reads until nf_replay_stop, called by another thread when the program has ended. */
 void nf_replay_run(void);
 void nf_replay_stop(void);
@@ -27,9 +29,9 @@ struct nf_replay_facts {
   uint32_t attached; /* 0: the program never preloaded the library */
   uint32_t forks;
   uint32_t sampled_to_the_end; /* 0: the time for sampling was over before the program was */
-  uint32_t reserved;
-  uint64_t instructions[256]; /* executed, by phase */
-  uint64_t sampled[256];      /* of these, while accesses were looked at */
+  uint32_t replaced;           /* 1: the program became another, by exec, and was not followed */
+  uint64_t instructions[256];  /* executed, by phase */
+  uint64_t sampled[256];       /* of these, while accesses were looked at */
 };
 void nf_replay_read_facts(struct nf_replay_facts* facts);
 

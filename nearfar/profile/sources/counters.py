@@ -1,0 +1,186 @@
+"""The processor's own counters and sampled addresses, of a program that runs as it is."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.base.units import format_ns
+from nearfar.machine.sysfs import Tree
+from nearfar.profile import program
+from nearfar.profile.launch import Ended, Job, run
+from nearfar.profile.sources import emulator, perf_events, pmu
+from nearfar.profile.sources.pmu import Event
+from nearfar.profile.sources.replay import Replay, shares_looked_at
+from nearfar.profile.sources.source import Seen
+
+EVERY_LINE = 0
+"""log2 of the rate: a sampled address may be of any line, so all must have an owner."""
+FEWEST_SAMPLES = 1000
+"""Shares of objects are right to 3 % of the whole from here on (a binomial's 95 %)."""
+MUCH_SCALED = 0.25
+"""Share of the time below which a scaled count is hardly an estimate."""
+PRELOAD = "LD_PRELOAD"
+
+TryOpen = Callable[[Event, bool], int]
+
+
+def lacks(tree: Tree, try_open: TryOpen = perf_events.try_open) -> str:
+    """Return why counters cannot be used, in words that end a sentence; "" if they can."""
+    paranoid = tree.number("proc/sys/kernel/perf_event_paranoid")
+    if paranoid is None:
+        return "the kernel was built without perf events"
+    for event in pmu.COUNTED:
+        error = try_open(event, False)
+        if error in (errno.EACCES, errno.EPERM):
+            return (
+                f"the kernel lets only root count (perf_event_paranoid is {paranoid}: sudo sysctl "
+                "kernel.perf_event_paranoid=2), or a container's seccomp filter forbids it"
+            )
+        if error and event.name in pmu.NEEDED:
+            return (
+                f"this machine's processor counts no {event.name} for programs "
+                f"({os.strerror(error)}): a virtual machine often passes no counters on"
+            )
+    return ""
+
+
+def lacks_samples(tree: Tree, try_open: TryOpen = perf_events.try_open) -> str:
+    """Return why no addresses can be sampled; "" if they can."""
+    event = pmu.sampled_event(tree)
+    if event is None:
+        return "the processor shows neither PEBS' mem-loads nor IBS, which sample addresses"
+    error = try_open(event, True)
+    return f"{event.name} cannot be sampled ({os.strerror(error)})" if error else ""
+
+
+def usable(tree: Tree | None = None) -> bool:
+    """Tell whether counters give a whole profile: counts, and addresses to tell objects by."""
+    here = tree or Tree(Path("/"))
+    return not lacks(here) and not lacks_samples(here)
+
+
+class Counters:
+    """The processor counts and samples, a preloaded library reports allocations."""
+
+    name = "counters"
+    names_instructions = False
+    compiler = "unmodified, counted by the processor"
+
+    def __init__(
+        self, sample_s: float, counted: Sequence[Event] = (), sampled: Event | None = None
+    ) -> None:
+        """Look at the first `sample_s` seconds; by default at what this machine can count."""
+        self._sample_s = sample_s
+        self._counted, self._sampled = list(counted), sampled
+        self._missing: list[str] = []
+        self._no_samples = ""
+        if not counted and sampled is None:
+            self._find_events(Tree(Path("/")))
+
+    def _find_events(self, tree: Tree) -> None:
+        if why := lacks(tree):
+            raise CommandError(
+                f"--source counters cannot be used: {why}; --source qemu needs none",
+                ExitCode.MACHINE_LACKS,
+            )
+        failed = {event.name: perf_events.try_open(event, False) for event in pmu.COUNTED}
+        self._counted = [event for event in pmu.COUNTED if not failed[event.name]]
+        self._missing = [name for name, error in failed.items() if error]
+        self._no_samples = lacks_samples(tree)
+        if not self._no_samples:
+            self._sampled = pmu.sampled_event(tree)
+
+    def plain(self, executable: Path, given: Path | None, folder: Path) -> program.Build:
+        """Return the program itself."""
+        del folder
+        return emulator.unmodified(executable, given, self.name)
+
+    def run(
+        self, job: Job, executable: Path, plain: program.Build, folder: Path
+    ) -> tuple[Ended, Seen]:
+        """Run the program as it is, with the library that tells its allocations."""
+        del executable
+        file = emulator.program_file(plain.executable)
+        replay = Replay(folder, EVERY_LINE, self._sample_s, file.is_static)
+        replay.runs_natively()
+        if file.is_static and file.end:
+            replay.tell_module(file.begin, file.end, plain.executable)
+        preload = program.preload("libnearfar_guest.so")
+        environment = {**plain.environment, PRELOAD: preload}
+        watch = perf_events.Watch(self._counted, self._sampled, _cpus())
+        try:
+            with replay.running(first=watch.attach, last=watch.close):
+                ended = run(
+                    replace(job), plain.executable, environment, folder, watch.open_in_child
+                )
+        finally:
+            watch.close()
+        facts = watch.facts()
+        if not replay.facts.attached and not file.is_static:
+            raise CommandError(
+                f"{job.command[0]} {ended.status} before nearfar's library was loaded into it: a "
+                "program with rights of its own (set-user-id) loads none; --source qemu runs it",
+                ExitCode.PROGRAM_FAILED,
+            )
+        counts, on = watch.counts(facts)
+        seen = Seen(shares_looked_at(replay.facts), counted=counts)
+        seen.caveats = self._caveats(facts, on, file.is_static)
+        if not replay.facts.sampled_to_the_end:
+            seen.caveats.append(
+                f"counted for the first {format_ns(self._sample_s * 1e9)}; near times and "
+                "operations are of that part, by its instructions"
+            )
+        return ended, seen
+
+    def _caveats(self, facts: perf_events.Facts, on: dict[str, float], static: bool) -> list[str]:
+        found = [
+            "misses are those of this machine's own caches and prefetchers, in time with all else "
+            "that ran; classes are opaque, and there are no miss curves for other caches"
+        ]
+        if self._no_samples:
+            found.append(
+                f"{self._no_samples}: misses are counted by phase, but not told apart by object"
+            )
+        elif facts.addressed < FEWEST_SAMPLES:
+            found.append(
+                f"only {facts.addressed} samples had an address: shares of objects are rough; run "
+                "longer"
+            )
+        if self._missing:
+            found.append(f"the processor does not count {', '.join(self._missing)}")
+        found += [_turns(name, share) for name, share in on.items() if share < 1]
+        if facts.lost or facts.throttled:
+            found.append(
+                f"{facts.lost} samples were lost and sampling was stopped {facts.throttled} times "
+                "for coming too often: shares of objects may lean to quiet stretches"
+            )
+        if facts.broken:
+            found.append(f"{facts.broken} bytes of samples could not be read")
+        if facts.of_others:
+            found.append(
+                f"{facts.of_others} samples were of child processes: their misses are counted, but "
+                "given to the objects of the first process"
+            )
+        if static:
+            found.append(
+                "the program is linked statically: what it allocates could not be seen, and is "
+                "under 'unknown memory'; link it dynamically"
+            )
+        return found
+
+
+def _cpus() -> list[int]:
+    """Return the CPUs that a program may run on."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def _turns(name: str, share: float) -> str:
+    if not share:
+        return f"{name} was never on, since other counters had its place: it is not known"
+    much = ": too little to rely on" if share < MUCH_SCALED else ", and is scaled up"
+    return f"{name} took turns with other counters and was on for {share:.0%} of the time{much}"

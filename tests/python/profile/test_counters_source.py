@@ -1,0 +1,210 @@
+"""The processor's counters as a source: what lacks here is said; all else runs on page faults.
+
+Page faults are events with addresses that every machine has: opened, sampled, read and attributed
+as a processor's misses would be. PEBS and IBS themselves are only read of sysfs files, and of rings
+in test_perf_records.py: no machine that has them was at hand.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nearfar.base.errors import CommandError
+from nearfar.documents import WorkloadProfile
+from nearfar.machine.sysfs import Tree
+from nearfar.native_files import include_folder, native_folder
+from nearfar.profile.assemble import assemble
+from nearfar.profile.options import make_request
+from nearfar.profile.run_file import ProcessFile
+from nearfar.profile.session import gather_runs
+from nearfar.profile.sources import counters, perf_events, pmu
+from nearfar.profile.sources.counted import NOT_SAMPLED, scale_to_counts
+from nearfar.profile.sources.counters import Counters
+from nearfar.profile.sources.pmu import SOFTWARE, Event
+
+FAULTS = Event("page-faults", SOFTWARE, 2, period=1, is_rate=False, tells_source=False)
+COUNTED = [Event("cpu_time_ns", SOFTWARE, 1), Event("llc_load_misses", SOFTWARE, 2)]
+FEW, MANY = 300, 900
+"""Pages that unmodified/touched.c writes to."""
+
+
+def tree(folder: Path, files: dict[str, str]) -> Tree:
+    """Return a machine that has these files."""
+    for name, text in {"proc/sys/kernel/perf_event_paranoid": "2", **files}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    (folder / "sys").mkdir(exist_ok=True)
+    return Tree(folder)
+
+
+def devices(name: str, files: dict[str, str]) -> dict[str, str]:
+    return {f"sys/bus/event_source/devices/{name}/{key}": text for key, text in files.items()}
+
+
+INTEL = {
+    "type": "4",
+    "format/event": "config:0-7",
+    "format/umask": "config:8-15",
+    "format/ldlat": "config1:0-15",
+}
+
+
+def test_the_events_of_pebs_and_ibs_are_read_from_sysfs(tmp_path: Path) -> None:
+    loads = {"events/mem-loads": "event=0xcd,umask=0x1,ldlat=3"}
+    found = pmu.sampled_event(tree(tmp_path / "skylake", devices("cpu", {**INTEL, **loads})))
+    assert found == Event("mem-loads", 4, 0x01CD, 3, precise=2)
+    aux = {**loads, "events/mem-loads-aux": "event=0x03,umask=0x82"}
+    found = pmu.sampled_event(tree(tmp_path / "hybrid", devices("cpu_core", {**INTEL, **aux})))
+    assert found == Event("mem_load_retired.l3_miss", 4, 0x20D1, precise=2)
+    ibs = {"type": "11", "format/cnt_ctl": "config:19"}
+    found = pmu.sampled_event(tree(tmp_path / "zen", devices("ibs_op", ibs)))
+    assert found == Event("ibs_op", 11, 1 << 19, with_kernel=True)
+    assert pmu.sampled_event(tree(tmp_path / "none", devices("cpu", INTEL))) is None
+
+
+def test_each_thing_that_may_lack_is_named(tmp_path: Path) -> None:
+    here = tree(tmp_path, {})
+    assert counters.lacks(here, lambda _event, _sampled: 0) == ""
+    assert "only root" in counters.lacks(here, lambda _event, _sampled: errno.EACCES)
+    said = counters.lacks(here, lambda e, _: 0 if e.type == SOFTWARE else errno.ENOENT)
+    assert "counts no instructions" in said
+    optional = {"llc_store_misses", "stall_cycles", "llc_loads"}
+    assert counters.lacks(here, lambda e, _: errno.EINVAL if e.name in optional else 0) == ""
+    assert "neither PEBS' mem-loads nor IBS" in counters.lacks_samples(here)
+    (tmp_path / "proc/sys/kernel/perf_event_paranoid").unlink()
+    assert "without perf events" in counters.lacks(here)
+
+
+def test_the_verb_says_in_one_sentence_what_lacks_here(tmp_path: Path) -> None:
+    if counters.usable():
+        pytest.skip("this machine's counters can be used")
+    output = tmp_path / "run.json"
+    command = [sys.executable, "-m", "nearfar", "profile", "-o", str(output)]
+    words = [*command, "--source", "counters"]
+    done = subprocess.run([*words, "--", "/bin/true"], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "--source counters cannot be used" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not output.exists()
+    done = subprocess.run(
+        [*words, "--llc", "1MiB", "--", "/bin/true"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "simulated" in done.stderr) == (2, True)
+
+
+@pytest.fixture(scope="module")
+def touched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    if not (native_folder() / "libnearfar_replay.so").exists():
+        pytest.skip("the native libraries were not built")
+    if error := perf_events.try_open(FAULTS, sampled=True):
+        pytest.skip(f"perf events cannot be used here: {errno.errorcode[error]}")
+    source = Path(__file__).parent / "unmodified/touched.c"
+    target = tmp_path_factory.mktemp("touched") / "touched"
+    command = ["gcc", "-O1", "-g", "-D_GNU_SOURCE", f"-I{include_folder()}", str(source)]
+    subprocess.run([*command, "-o", str(target)], check=True)
+    return target
+
+
+def profile(program: Path, *words: str, sampled: Event | None = FAULTS) -> WorkloadProfile:
+    request = make_request(
+        command=[str(program), *words],
+        repetitions=1,
+        duration=None,
+        after="0s",
+        driver=None,
+        llc="1MiB",
+        near=None,
+        ways=16,
+        memory="64MiB",
+        size=[],
+        plain=None,
+        stdout_to_stderr=True,
+    )
+    request = replace(request, source=Counters(60, COUNTED, sampled))
+    return assemble(request, gather_runs(request, lambda _: None))
+
+
+def misses(found: WorkloadProfile, phase: str) -> dict[str, float]:
+    (rows,) = (p.objects for p in found.phases if p.name == phase)
+    return {found.objects[row.object].name: row.traffic.misses() for row in rows}
+
+
+def test_sampled_addresses_are_the_objects_that_were_touched(touched: Path) -> None:
+    found = profile(touched)
+    for phase, pages in (("few", FEW), ("many", MANY)):
+        of = misses(found, phase)
+        (made,) = (count for name, count in of.items() if name.startswith(f"make_{phase} "))
+        # Every page but the first, and what the loader or a mark touches beside them.
+        assert made == pytest.approx(pages - 1, abs=2)
+        assert sum(of.values()) <= made + 40
+        (counted,) = (p.counted for p in found.phases if p.name == phase)
+        assert counted["llc_load_misses"] == pytest.approx(sum(of.values()), abs=1)
+        assert counted["cpu_time_ns"] > 0
+    first = found.instructions[0]
+    assert (first.function, Path(first.file).name) == ("touch", "touched.c")
+    assert found.program.compiler.startswith("unmodified")
+
+
+def test_a_childs_samples_are_not_given_to_its_parents_objects(touched: Path) -> None:
+    found = profile(touched, "fork")
+    of = {name.split(" ")[0]: count for name, count in misses(found, "many").items()}
+    assert of["make_many"] == pytest.approx(MANY - 1, abs=2)
+    assert any("samples were of child processes" in warning for warning in found.warnings)
+
+
+def test_without_samples_misses_are_counted_but_nobodys(touched: Path) -> None:
+    found = profile(touched, sampled=None)
+    of = misses(found, "many")
+    assert list(of) == ["unknown memory"]
+    assert of["unknown memory"] == pytest.approx(MANY - 1, abs=40)
+    assert found.instructions[0].function == NOT_SAMPLED
+
+
+def test_sampled_misses_are_scaled_to_the_counted_ones() -> None:
+    file = ProcessFile.__new__(ProcessFile)
+    rows = np.zeros(3, [("key", "u8"), ("read_misses", "u8"), ("write_misses", "u8")])
+    rows["key"] = [1 << 48 | 9 << 32 | 1, 1 << 48 | 8 << 32 | 1, 2 << 48 | 9 << 32 | 1]
+    rows["read_misses"] = [30, 10, 7]
+    file.counters = rows
+    fields = ["key", "function", "operation", "tests_per_line"]
+    file.instructions = np.zeros(0, [(name, "u8") for name in fields])
+    file.strings = b"\0"
+    scale_to_counts(file, {1: {"llc_load_misses": 4000.0, "llc_store_misses": 500.0}})
+    assert file.counters["read_misses"].tolist() == [3000, 1000, 7, 0]
+    assert file.counters["write_misses"].tolist() == [0, 0, 0, 500]
+    assert int(file.counters["key"][3]) >> 32 & 0xFFFF == 2  # unknown memory
+
+
+def test_events_that_took_turns_are_scaled_and_said() -> None:
+    watch = perf_events.Watch([*COUNTED, Event("cycles", 0, 0)], None, [])
+    facts = perf_events.Facts()
+    for place, (value, on) in enumerate([(100, 50), (100, 10), (0, 0)]):
+        facts.counts[1][place].value = value
+        facts.counts[1][place].enabled_ns = 50
+        facts.counts[1][place].running_ns = on
+    counts, shares = watch.counts(facts)
+    assert counts == {1: {"cpu_time_ns": 100, "llc_load_misses": 500}}
+    assert shares == {"cpu_time_ns": 1.0, "llc_load_misses": 0.2, "cycles": 0.0}
+    caveats = Counters(1, COUNTED)._caveats(facts, shares, static=False)
+    assert any("llc_load_misses took turns" in text and "20%" in text for text in caveats)
+    assert any("cycles was never on" in text for text in caveats)
+    watch.close()
+
+
+def test_a_program_that_cannot_start_leaves_nobody_waiting(tmp_path: Path) -> None:
+    program = tmp_path / "broken"
+    program.write_bytes(Path("/bin/true").read_bytes()[:4096])
+    program.chmod(0o755)
+    with pytest.raises(CommandError):
+        profile(program)
