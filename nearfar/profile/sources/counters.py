@@ -61,6 +61,8 @@ def lacks_samples(tree: Tree, try_open: TryOpen = perf_events.try_open) -> str:
 def usable(tree: Tree | None = None) -> bool:
     """Tell whether counters give a whole profile: counts, and addresses to tell objects by."""
     here = tree or Tree(Path("/"))
+    if pmu.sampled_event(here) is None:
+        return False
     return not lacks(here) and not lacks_samples(here)
 
 
