@@ -45,7 +45,7 @@ class Core:
 
 class Medium:
     def __init__(
-        self, *, latency: list[float], line: float, write_back: float, stream: float
+        self, *, latency: list[float], buffer: float, line: float, write_back: float, stream: float
     ) -> None: ...
 
 class Windowed:

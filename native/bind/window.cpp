@@ -76,11 +76,12 @@ void add_burst(Trace& trace, const Words<std::uint32_t>& blocks,
   trace.bursts.push_back(std::move(burst));
 }
 
-Medium medium_of(const std::vector<double>& latency, double line, double write_back,
+Medium medium_of(const std::vector<double>& latency, double buffer, double line, double write_back,
                  double stream) {
   if (latency.size() != most_in_flight) throw std::invalid_argument("a curve has 64 points");
   Medium medium;
   std::copy(latency.begin(), latency.end(), medium.latency.begin() + 1);
+  medium.buffer = buffer;
   medium.line = line;
   medium.write_back = write_back;
   medium.stream = stream;
@@ -98,7 +99,17 @@ NB_MODULE(_window, m) {
       .def("add_block", &add_block, "first"_a, "count"_a, "begin"_a, "end"_a)
       .def("add_burst", &add_burst, nb::kw_only(), "blocks"_a, "instructions"_a, "lines"_a,
            "stores"_a)
-      .def("predict", &predict, "Tell mispredicted branches; once, when all bursts are added.")
+      .def(
+          "predict",
+          [](Trace& trace) {
+            predict(trace);
+            std::size_t wrong = 0;
+            for (const Burst& burst : trace.bursts) {
+              wrong += std::count(burst.mispredicted.begin(), burst.mispredicted.end(), true);
+            }
+            return wrong;
+          },
+          "Tell mispredicted branches, once all bursts are added; return how many there are.")
       .def(
           "dependences",
           [](const Trace& trace, std::size_t burst) {
@@ -120,9 +131,11 @@ NB_MODULE(_window, m) {
   nb::class_<Medium>(m, "Medium")
       .def(
           "__init__",
-          [](Medium* medium, const std::vector<double>& latency, double line, double write_back,
-             double stream) { new (medium) Medium(medium_of(latency, line, write_back, stream)); },
-          nb::kw_only(), "latency"_a, "line"_a, "write_back"_a, "stream"_a);
+          [](Medium* medium, const std::vector<double>& latency, double buffer, double line,
+             double write_back, double stream) {
+            new (medium) Medium(medium_of(latency, buffer, line, write_back, stream));
+          },
+          nb::kw_only(), "latency"_a, "buffer"_a, "line"_a, "write_back"_a, "stream"_a);
   nb::class_<Windowed>(m, "Windowed")
       .def_ro("cycles", &Windowed::cycles)
       .def_ro("instructions", &Windowed::instructions)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MOST_CHAINS, Memory
 from nearfar.predict.overlap import prefetched
 
 if TYPE_CHECKING:
-    from nearfar import _window
+    from nearfar._window import Core, Medium
 
 FIRST_LEVEL_CYCLES = 5.0
 """A load that hits: 4 on Skylake and Zen, 5 since Ice Lake."""
@@ -27,6 +27,9 @@ WIDTH = 5.0
 WINDOW = 320
 """Instructions: Skylake 224, Zen 3 256, Zen 4 320, Ice Lake 352, Golden Cove 512."""
 SMALLEST_WINDOW, LARGEST_WINDOW = 224, 512
+PRIVATE_BYTES = 1 << 20
+"""Second-level cache of one core: 512 KiB (Zen 3), 1 MiB (Skylake servers, Zen 4), 2 MiB (since
+Sapphire Rapids)."""
 STORE_BUFFER = 64
 """56 (Skylake), 64 (Zen 3 and 4), 72 (Ice Lake), 112 (Golden Cove)."""
 MISPREDICTED_CYCLES = 16.0
@@ -34,11 +37,11 @@ MISPREDICTED_CYCLES = 16.0
 
 
 @lru_cache(maxsize=256)
-def core(window: int = WINDOW, hits: float = 1.0) -> _window.Core:
+def core(window: int = WINDOW, hits: float = 1.0) -> Core:
     """Return a core; `hits` multiplies the latencies of its caches."""
-    from nearfar import _window
+    from nearfar._window import Core
 
-    return _window.Core(
+    return Core(
         window=window,
         width=WIDTH,
         store_buffer=STORE_BUFFER,
@@ -55,24 +58,35 @@ def cycle_ns(near: Memory) -> float:
 
 
 def medium(
-    memory: Memory, near: Memory, sequential: float, write_backs: float, threads: float
-) -> _window.Medium:
+    memory: Memory,
+    near: Memory,
+    *,
+    sequential: float,
+    write_backs: float,
+    lines: float,
+    streams: float,
+) -> Medium:
     """Return a memory in cycles.
 
     `sequential` is the share of lines read in sequence, `write_backs` how many lines are written
-    back for each that is read, `threads` how many share the bandwidth.
+    back for each that is read, `lines` a factor on the bandwidth time of a line, `streams` one on
+    the time between lines of a stream.
     """
-    from nearfar import _window
+    from nearfar._window import MOST_IN_FLIGHT, Medium
 
     cycle = cycle_ns(near)
-    # By Little's law, k misses in flight that each cost c wait k c.
-    latency = [k * memory.cost_ns(float(k)) / cycle for k in range(1, _window.MOST_IN_FLIGHT + 1)]
+    # No more are on their way than latency over the least cost; what is asked for beyond queues.
+    best_ns = memory.cost_ns(MOST_CHAINS)
+    most = max(1.0, memory.latency_ns / best_ns)
+    counts = [min(float(k), most) for k in range(1, MOST_IN_FLIGHT + 1)]
     read_ns, write_ns = (
         ns[1] * sequential + ns[0] * (1.0 - sequential) for ns in (memory.read_ns, memory.write_ns)
     )
-    return _window.Medium(
-        latency=latency,
-        line=read_ns * threads / cycle,
-        write_back=write_ns * write_backs * threads / cycle,
-        stream=memory.core_stream_ns / cycle if prefetched(near) else 0.0,
+    return Medium(
+        # By Little's law, k misses in flight that each cost c wait k c.
+        latency=[k * memory.cost_ns(k) / cycle for k in counts],
+        buffer=best_ns / cycle,
+        line=read_ns * lines / cycle,
+        write_back=write_ns * write_backs * lines / cycle,
+        stream=memory.core_stream_ns * streams / cycle if prefetched(near) else 0.0,
     )

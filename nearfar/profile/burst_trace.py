@@ -18,9 +18,6 @@ from nearfar.documents.bursts import Bursts, PhaseBursts
 PRIVATE, LAST_LEVEL, NEAR, FAR = range(4)
 """Where a line is found that the burst has not touched before, as nearfar._window wants it."""
 
-HOT = 0.5
-"""A line touched in more than half of the bursts stays in the core's own caches between them."""
-
 Ints = NDArray[np.int64]
 
 
@@ -37,16 +34,23 @@ class Trace:
     """Instruction, counted through all bursts."""
     line: Ints
     store: NDArray[np.bool_]
-    served: NDArray[np.uint8]
-    """PRIVATE, LAST_LEVEL or NEAR; what was touched before in its burst is PRIVATE."""
+    missing: NDArray[np.bool_]
+    """Accesses that fetch a line from memory."""
+    hits: Ints
+    """Places of those that touch a line first in their burst and find it in some cache, the
+    coldest lines first: the fewest bursts touch these."""
     depends: Ints
     instructions: int
     mispredictions: int
 
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        """Accesses that fetch a line from memory."""
-        return np.asarray(self.served == NEAR)
+    def served(self, last_level: float) -> NDArray[np.uint8]:
+        """Return where each access finds its line, with so many found in the last level.
+
+        What was touched before in its burst is in the core's own caches.
+        """
+        found = np.where(self.missing, NEAR, PRIVATE).astype(np.uint8)
+        found[self.hits[: max(0, round(last_level))]] = LAST_LEVEL
+        return found
 
 
 def make_trace(bursts: Bursts, phase: PhaseBursts, number: int) -> Trace:
@@ -82,6 +86,7 @@ def make_trace(bursts: Bursts, phase: PhaseBursts, number: int) -> Trace:
         for i in range(5)
     )
     rates = np.array([one.misses[number] for one in bursts.accesses] or [0.0])
+    missing, hits = _first_touches(starts, access, line, rates)
     return Trace(
         native=native,
         starts=starts,
@@ -89,7 +94,8 @@ def make_trace(bursts: Bursts, phase: PhaseBursts, number: int) -> Trace:
         at=at,
         line=line,
         store=store.astype(bool),
-        served=_served(starts, access, line, rates),
+        missing=missing,
+        hits=hits,
         depends=depends,
         instructions=executed,
         mispredictions=native.predict(),
@@ -99,40 +105,48 @@ def make_trace(bursts: Bursts, phase: PhaseBursts, number: int) -> Trace:
 def native_code(bursts: Bursts) -> _window.Trace:
     """Return a native trace that has the code, but no bursts yet."""
     native = _window.Trace()
-    lists = {}
-    for name in ("address", "uses", "defs"):
-        rows: list[list[int]] = [getattr(row, name) for row in bursts.code]
-        begins = np.zeros(len(rows) + 1, dtype=np.uint32)
-        begins[1:] = np.cumsum([len(row) for row in rows])
-        lists[f"{name}_begins"] = begins
-        lists[name] = np.array([number for row in rows for number in row], dtype=np.uint8)
+    address, uses, defs = (
+        [getattr(row, name) for row in bursts.code] for name in ("address", "uses", "defs")
+    )
     native.set_code(
         cycles=np.array([row.cycles for row in bursts.code], dtype=np.uint8),
         conditional=np.array([row.conditional for row in bursts.code], dtype=np.uint8),
-        **lists,
+        address_begins=_begins(address),
+        address=_joined(address),
+        uses_begins=_begins(uses),
+        uses=_joined(uses),
+        defs_begins=_begins(defs),
+        defs=_joined(defs),
     )
     for block in bursts.blocks:
         native.add_block(block.first, block.count, block.begin, block.end)
     return native
 
 
-def _served(
+def _begins(rows: list[list[int]]) -> NDArray[np.uint32]:
+    return np.cumsum([0, *(len(row) for row in rows)]).astype(np.uint32)
+
+
+def _joined(rows: list[list[int]]) -> NDArray[np.uint8]:
+    return np.array([number for row in rows for number in row], dtype=np.uint8)
+
+
+def _first_touches(
     starts: list[int], access: Ints, line: Ints, rates: NDArray[np.float64]
-) -> NDArray[np.uint8]:
-    served = np.full(len(line), PRIVATE, dtype=np.uint8)
+) -> tuple[NDArray[np.bool_], Ints]:
+    """Return which accesses miss, and the places of the other first touches, coldest first."""
+    missing = np.zeros(len(line), dtype=bool)
     if not len(line):
-        return served
+        return missing, np.zeros(0, np.int64)
     burst = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     # First touches: the first of each pair of burst and line.
     _, first = np.unique(np.stack([burst, line]), axis=1, return_index=True)
     in_bursts = np.bincount(line[first], minlength=int(line.max()) + 1)[line]
-    expected = np.bincount(access, minlength=len(rates)) * rates[: len(rates)]
-    # Coldest lines at first; among equals by a hash, so that no instruction's misses come together.
+    expected = np.bincount(access, minlength=len(rates)) * rates
+    # Among equally cold ones by a hash, so that no instruction's misses come together.
     mixed = (line.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
-    order = first[np.lexsort((mixed[first], in_bursts[first]))]
-    order = order[np.argsort(access[order], kind="stable")]
+    coldest = first[np.lexsort((mixed[first], in_bursts[first]))]
+    order = coldest[np.argsort(access[coldest], kind="stable")]
     rank = np.arange(len(order)) - np.searchsorted(access[order], access[order], side="left")
-    misses = rank + 0.5 < expected[access[order]]
-    hot = in_bursts[order] > max(1.0, HOT * (len(starts) - 1))
-    served[order] = np.where(misses, NEAR, np.where(hot, PRIVATE, LAST_LEVEL))
-    return served
+    missing[order] = rank + 0.5 < expected[access[order]]
+    return missing, coldest[~missing[coldest]]

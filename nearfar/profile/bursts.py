@@ -41,7 +41,10 @@ MOST_STEP = 3
 """Lines are numbered anew; numbers of lines that are not neighbours are so far apart."""
 
 FEWEST_SAMPLED = 8
-"""Sampled accesses of an instruction below which its miss rate is that of the whole phase."""
+"""Sampled accesses of an instruction below which its miss rate is that of all such together."""
+
+PART_BYTES = 8
+"""QEMU makes several accesses of a wider one, and each was counted."""
 
 
 class QemuWithBursts(Qemu):
@@ -117,10 +120,10 @@ class _Rate:
     def __add__(self, other: _Rate) -> _Rate:
         return _Rate(self.accesses + other.accesses, self.misses + other.misses)
 
-    def per_access(self, otherwise: float) -> float:
-        if self.accesses < FEWEST_SAMPLED:
-            return otherwise
-        return min(1.0, self.misses / self.accesses)
+    def per_access(self, width: int) -> float:
+        if not self.accesses:
+            return 0.0
+        return min(1.0, self.misses / self.accesses * max(1, width // PART_BYTES))
 
 
 class _Assembler:
@@ -143,7 +146,7 @@ class _Assembler:
             if name in known and recorded.bursts.get(number)
         }
         self._rates: dict[tuple[int, int], _Rate] = {}
-        self._whole: dict[int, _Rate] = {}
+        self._seldom: dict[int, _Rate] = {}
         self._object_of: dict[int, int] = {}
         self._count_rates()
 
@@ -210,12 +213,14 @@ class _Assembler:
             accesses = float(row["accesses"])
             rate = _Rate(accesses, float(row["read_misses"]) + float(row["write_misses"]))
             self._rates[(phase, pc)] = self._rates.get((phase, pc), _Rate()) + rate
-            self._whole[phase] = self._whole.get(phase, _Rate()) + rate
             if phase in self._phases and (0, site) in object_of:
                 thing = objects[object_of[(0, site)]]
                 number = here.get((thing.kind, thing.name), -1)
                 row_of = touched.setdefault(pc, {})
                 row_of[number] = row_of.get(number, 0.0) + accesses
+        for (phase, _), rate in self._rates.items():
+            if rate.accesses < FEWEST_SAMPLED:
+                self._seldom[phase] = self._seldom.get(phase, _Rate()) + rate
         self._object_of = {pc: max(by, key=lambda one: by[one]) for pc, by in touched.items()}
 
     def _used_blocks(self) -> list[int]:
@@ -286,14 +291,15 @@ class _Assembler:
                     access_class=classes.get((frame.function, frame.line), "opaque"),
                     object=self._object_of.get(pc, -1),
                     misses=[
-                        self._rates.get((number, pc), _Rate()).per_access(
-                            self._whole.get(number, _Rate()).per_access(0.0)
-                        )
-                        for number in self._phases
+                        self._rate(number, pc).per_access(widths[pc]) for number in self._phases
                     ],
                 )
             )
         return found
+
+    def _rate(self, phase: int, pc: int) -> _Rate:
+        rate = self._rates.get((phase, pc), _Rate())
+        return rate if rate.accesses >= FEWEST_SAMPLED else self._seldom.get(phase, _Rate())
 
     def _place(self, pc: int) -> Place:
         modules = self._file.modules

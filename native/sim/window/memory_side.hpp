@@ -25,43 +25,43 @@ class InFlight {
   }
 
  private:
-  static constexpr std::size_t requests = 2 * most_in_flight;
+  // As many as the largest windows have instructions.
+  static constexpr std::size_t requests = 512;
   std::array<Cycles, requests> begins_{};
   std::array<Cycles, requests> ends_{};
   std::size_t next_ = 0;
 };
 
-// A bus that is taken for some time by each line; gaps may be filled later.
+// A bus that is taken for some time by each line; gaps that were left are filled later.
 class Bus {
  public:
-  explicit Bus(Cycles longest) : width_(std::max(smallest, lines_per_slot * longest)) {}
   // When a line that is there at `from` is over the bus.
   Cycles carry(Cycles from, Cycles takes) {
-    if (takes <= 0) return from;
-    auto slot = static_cast<std::size_t>(from / width_);
-    for (;; ++slot) {
+    auto slot = static_cast<std::size_t>(from / width);
+    for (Cycles left = takes;; ++slot) {
       if (slot >= used_.size()) used_.resize(2 * slot + 1, 0);
-      if (used_[slot] + takes <= width_) break;
+      const Cycles part = std::min(left, width - used_[slot]);
+      used_[slot] += part;
+      left -= part;
+      if (left <= 0) break;
     }
-    used_[slot] += takes;
-    return std::max(from, static_cast<Cycles>(slot) * width_) + takes;
+    return std::max(from + takes, static_cast<Cycles>(slot) * width + used_[slot]);
   }
 
  private:
-  static constexpr Cycles smallest = 64;
-  static constexpr Cycles lines_per_slot = 8;
-  Cycles width_;
+  // A few lines' time: order within it does not matter.
+  static constexpr Cycles width = 64;
   std::vector<Cycles> used_;
 };
 
 class MemorySide {
  public:
-  explicit MemorySide(const Medium& medium)
-      : medium_(medium), bus_(medium.line + medium.write_back) {}
+  explicit MemorySide(const Medium& medium) : medium_(medium) {}
 
   Cycles arrives(Cycles asked) {
     const unsigned ahead = std::min(in_flight_.count(asked) + 1, most_in_flight);
-    const Cycles there = std::max(asked + medium_.latency[ahead], carried(asked));
+    const Cycles there = std::max(
+        {asked + medium_.latency[ahead], buffers_.carry(asked, medium_.buffer), carried(asked)});
     in_flight_.add(asked, there);
     return there;
   }
@@ -84,6 +84,7 @@ class MemorySide {
   Medium medium_;
   InFlight in_flight_;
   Bus bus_;
+  Bus buffers_;  // the core's own for lines on their way: as good as a bus
 };
 
 // Lines that advance by one: followed from the third on.

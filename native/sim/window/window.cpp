@@ -132,11 +132,9 @@ class Simulation {
     if (counting_) ++result.served[static_cast<std::size_t>(from)];
     switch (from) {
       case Served::private_cache:
-        there = asked + core_.second_level;
-        break;
       case Served::last_level:
-        there = asked + core_.last_level;
-        (void)streams_.of(line);
+        there = asked + (from == Served::last_level ? core_.last_level : core_.second_level);
+        note(line, asked);
         break;
       case Served::near:
         there = fetch(near_, line, asked, result);
@@ -146,6 +144,12 @@ class Simulation {
         break;
     }
     return there;
+  }
+
+  // A stream goes on over lines that a cache has.
+  void note(std::uint32_t line, Cycles asked) {
+    Streams::Stream& stream = streams_.of(line);
+    stream.asked[stream.length % stream.asked.size()] = asked;
   }
 
   Cycles fetch(MemorySide& memory, std::uint32_t line, Cycles asked, Windowed& result) {

@@ -17,12 +17,13 @@ namespace nearfar::sim {
 // Times of the core in cycles.
 using Cycles = double;
 
-// A curve ends here; beyond, each miss costs what it costs at the end.
+// A curve ends here.
 inline constexpr unsigned most_in_flight = 64;
 
 struct Medium {
   // Latency of a miss that finds so many in flight, itself included, at [count]; [0] is not used.
   std::array<Cycles, most_in_flight + 1> latency{};
+  Cycles buffer = 0;      // between misses of one core at best, prefetched lines apart
   Cycles line = 0;        // bandwidth time of a line read
   Cycles write_back = 0;  // and of the write-backs that come with it on average
   Cycles stream = 0;      // between lines that the prefetcher fetches in sequence; 0: none does

@@ -20,7 +20,7 @@ import numpy as np
 
 from nearfar.documents.prediction import Bound
 from nearfar.predict.core_window import (
-    LARGEST_WINDOW,
+    PRIVATE_BYTES,
     SMALLEST_WINDOW,
     WINDOW,
     core,
@@ -53,6 +53,10 @@ TRUSTED = (0.7, 1.4)
 """Simulated over measured near time between which the simulated overlap is the program's."""
 
 
+STEPS = 6
+"""Halvings for the bandwidth that near time shows: to 2 % of it."""
+
+
 @dataclass(frozen=True)
 class _Times:
     """ns per miss."""
@@ -69,7 +73,10 @@ class _How:
     """Share of lines read in sequence."""
     written: float
     """Lines written back for each that is read."""
-    threads: float
+    streams: float
+    """On the time between lines of one stream."""
+    last_level: float
+    """Accesses that the shared last level answers, over those that miss."""
     window: int
     hits: float
     """On the latencies of caches."""
@@ -98,21 +105,21 @@ class Window(Model):
                 f"few (of {FEWEST_MISSES})"
             )
         self._lines = float(misses(self.total))
-        window = WINDOW
-        if doubt.near_curves_hold:
-            window = SMALLEST_WINDOW
-        elif doubt.streams_share != NO_DOUBT.streams_share:
-            window = LARGEST_WINDOW
-        sequential = float(phase.total[STREAM] + phase.total[STORE_STREAM]) / max(lines, 1.0)
-        written = float(write_backs(phase.total)) / max(lines, 1.0)
-        how = _How(sequential, written, phase.concurrency, window, doubt.hits)
+        window = SMALLEST_WINDOW if doubt.near_curves_hold else WINDOW
         self._times = _Times(0.0, 0.0)
         if lines > 0.0:
-            one, other = (
-                _per_miss_ns(phase.bursts, memory, self.near, how)
-                for memory in (self.near, self.far)
+            sequential = float(phase.total[STREAM] + phase.total[STORE_STREAM]) / lines
+            written = float(write_backs(phase.total)) / lines
+            how = _How(
+                sequential,
+                written,
+                # Several streams share what has lines in flight for one, or have more; see `Doubt`.
+                phase.streams ** (1.0 - doubt.streams_share),
+                _last_level(phase),
+                window,
+                doubt.hits,
             )
-            self._times = _Times(one, other)
+            self._times = self._simulate(phase.bursts, how)
 
     def times_ns(self, moved: Array) -> Array:
         """Return near time and the moved lines' part of what far memory adds, ns."""
@@ -151,6 +158,28 @@ class Window(Model):
             return None
         return self._times.near * self._lines / self.near_time_ns
 
+    def _simulate(self, recorded: Recorded, how: _How) -> _Times:
+        """Simulate both memories; where near time beats near bandwidth, with as much as it shows.
+
+        A bandwidth may have been measured of fewer lines in flight than the program has. The far
+        figure is off alike only as far as both memories are: the slower the far memory, the less
+        its limit has to do with what held near memory back when it was measured.
+        """
+        threads = self.phase.concurrency
+        measured_ns = self.near_time_ns / self._lines
+        factor = 1.0
+        near_ns = _per_miss_ns(recorded, self.near, self.near, how, threads)
+        unbound_ns = _per_miss_ns(recorded, self.near, self.near, how, 0.0)
+        if near_ns > measured_ns > unbound_ns:
+            low, high = 0.0, 1.0
+            for _ in range(STEPS):
+                factor = (low + high) / 2
+                near_ns = _per_miss_ns(recorded, self.near, self.near, how, threads * factor)
+                low, high = (factor, high) if near_ns < measured_ns else (low, factor)
+        slower = max(1.0, self.far.read_ns[1] / self.near.read_ns[1])
+        lines = threads * factor ** (1.0 / slower)
+        return _Times(near_ns, _per_miss_ns(recorded, self.far, self.near, how, lines))
+
     def _added_ns(self) -> float:
         if self.far.is_near:
             return 0.0
@@ -179,12 +208,31 @@ class Window(Model):
         return weights if float(self.phase.total @ weights) > 0.0 else np.ones(COLUMNS)
 
 
+def _last_level(phase: PhaseTraffic) -> float:
+    """Return hits of the shared last level over misses: what the core's own caches do not hold."""
+    if phase.curve is None:
+        return float("inf")
+    beyond = phase.curve.at(phase.curve.here_bytes)
+    private = phase.curve.at(min(PRIVATE_BYTES, phase.curve.here_bytes))
+    return max(0.0, private / beyond - 1.0) if beyond > 0.0 else float("inf")
+
+
 @lru_cache(maxsize=4096)
-def _per_miss_ns(recorded: Recorded, memory: Memory, near: Memory, how: _How) -> float:
+def _per_miss_ns(
+    recorded: Recorded, memory: Memory, near: Memory, how: _How, lines: float
+) -> float:
     """Return what the window takes over its misses with everything in `memory`, ns."""
-    from nearfar import _window
+    from nearfar._window import run
 
     trace = recorded.trace
-    there = medium(memory, near, how.sequential, how.written, how.threads)
-    found = _window.run(trace.native, trace.served, core(how.window, how.hits), there, there)
+    there = medium(
+        memory,
+        near,
+        sequential=how.sequential,
+        write_backs=how.written,
+        lines=lines,
+        streams=how.streams,
+    )
+    hits = min(how.last_level * float(trace.missing.sum()), float(len(trace.hits)))
+    found = run(trace.native, trace.served(hits), core(how.window, how.hits), there, there)
     return float(found.cycles) * cycle_ns(near) / max(1, found.misses)
