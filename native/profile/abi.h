@@ -122,6 +122,15 @@ struct nf_loop {
  * iterations until the next: 0 (first call only) for the current iteration. preserve_most. */
 NF_PRESERVE_MOST uint64_t __nf_loop(struct nf_loop* loop);
 
+/* The line of `address` is about to be flushed: it `stays` in the caches (clwb) or not (clflush,
+ * clflushopt). All three are called at every such instruction, sampled line or not; ordinary
+ * convention. */
+void __nf_flush(const void* address, uint32_t stays);
+/* `bytes` bytes from `address` are about to be stored past the caches. */
+void __nf_stream_store(const void* address, uint32_t bytes);
+/* A fence, or in code that flushes an instruction with a lock prefix, is about to wait. */
+void __nf_fence(void);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

@@ -10,6 +10,7 @@ from typing import Literal
 
 from nearfar.documents.workload import Frame, MemoryObject
 from nearfar.profile import run_file, wrappers
+from nearfar.profile.events import events_of
 from nearfar.profile.names import bare_name
 from nearfar.profile.run_file import ProcessFile
 from nearfar.profile.symbols import Place, symbolise
@@ -112,6 +113,7 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
     heap: list[tuple[Site, Kind]] = []
     for process, file in enumerate(files):
         used = set((file.counters["key"].astype("u8") >> 32 & 0xFFFF).tolist())
+        used |= {site for _, site in events_of(file)}
         for number, row in enumerate(file.sites):
             kind = run_file.KINDS[int(row["kind"])]
             touched = number in used or row["allocated_bytes"] or row["peak_bytes"] > 0

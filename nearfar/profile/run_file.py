@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nearfar.base.errors import NearfarError
 
 MAGIC = b"NFPROC"
-VERSION = 4
+VERSION = 5
 KINDS = ("unknown", "heap", "mmap", "file", "stack", "globals")
 SITE_OTHER, SITE_UNKNOWN, SITE_STACK, FIRST_FREE_SITE = 1, 2, 3, 4
 
@@ -25,7 +25,7 @@ CURVE_EDGES_BYTES = tuple(
 """Upper ends of all buckets of reuse distances but the last two: 4 KiB, 6 KiB, 8 KiB, ..."""
 
 _TABLE = np.dtype([("offset", "u8"), ("capacity", "u4"), ("used", "u4"), ("lost", "u8")])
-_TABLES = ("instructions", "sites", "counters", "modules", "live", "curves", "strings")
+_TABLES = ("instructions", "sites", "counters", "modules", "live", "curves", "events", "strings")
 _HEADER = np.dtype(
     [
         ("magic", "S8"),
@@ -45,6 +45,11 @@ _HEADER = np.dtype(
         ("lost_regions", "u8"),
         ("live_bytes", "i8"),
         ("peak_bytes", "i8"),
+        ("private_bytes", "u8"),
+        ("translations", "u4"),
+        ("translations_known", "u4"),
+        ("counts_flushes", "u4"),
+        ("reserved", "u4"),
         *((name, _TABLE) for name in _TABLES),
         ("group_misses", "u8", 256),
     ]
@@ -97,6 +102,24 @@ _RECORDS = {
             ("far", "u8", CURVE_BUCKETS),
         ]
     ),
+    "events": np.dtype(
+        [
+            ("key", "u8"),
+            ("flushes", "u8"),
+            ("fences", "u8"),
+            ("nt_bytes", "u8"),
+            ("sampled_flushes", "u8"),
+            ("sampled_nt_bytes", "u8"),
+            ("log_bytes", "u8"),
+            ("syncs", "u8"),
+            ("sync_bytes", "u8"),
+            ("small_page_misses", "u8"),
+            ("large_page_misses", "u8"),
+            ("private_misses", "u8"),
+            ("transfers", "u8"),
+            ("reserved", "u8", 3),
+        ]
+    ),
     "modules": np.dtype([("base", "u8"), ("begin", "u8"), ("end", "u8"), ("path", "u8")]),
     "live": np.dtype(
         [
@@ -134,6 +157,7 @@ class ProcessFile:
         self.modules = self._records(data, "modules")
         self.live = self._records(data, "live")
         self.curves = self._records(data, "curves")
+        self.events = self._records(data, "events")
         strings = self.header["strings"]
         begin = int(strings["offset"])
         self.strings = bytes(data[begin : begin + int(strings["used"])])

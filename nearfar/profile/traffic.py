@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from nearfar.documents.workload import AccessClasses, Instruction, Sampling, Traffic
+from nearfar.profile.events import add_events
 from nearfar.profile.objects import Site
 from nearfar.profile.run_file import ProcessFile, Records
 
@@ -78,6 +79,7 @@ def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTr
                     run.instructions.append(made)
                 place = (phase, number, thing)
                 run.misses[place] = run.misses.get(place, 0.0) + reads + writes
+    add_events(files, object_of, run.objects)
     return run
 
 

@@ -57,7 +57,8 @@ def _untouched(profile: WorkloadProfile, foreign: Sequence[Path], least: float) 
     accesses = dict.fromkeys(range(len(profile.objects)), 0.0)
     for phase in profile.phases:
         for row in phase.objects:
-            accesses[row.object] += row.traffic.accesses
+            streamed = row.traffic.nt_store_bytes / profile.cache.line_bytes
+            accesses[row.object] += row.traffic.accesses + streamed
     silent = [
         thing
         for thing in profile.objects

@@ -3,9 +3,11 @@
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Operator.h>
 
 #include "library_calls.hpp"
+#include "persist_assembly.hpp"
 
 using namespace llvm;
 
@@ -59,6 +61,25 @@ void add_intrinsic(IntrinsicInst& call, const DataLayout& layout, Accesses& acce
       return;
     case Intrinsic::prefetch:
       return;
+    case Intrinsic::x86_clwb:
+    case Intrinsic::x86_clflushopt:
+    case Intrinsic::x86_sse2_clflush:
+      accesses.flushes.push_back(
+          {&call, call.getArgOperand(0), call.getIntrinsicID() == Intrinsic::x86_clwb});
+      return;
+    case Intrinsic::x86_sse_sfence:
+    case Intrinsic::x86_sse2_mfence:
+      accesses.fences.push_back(&call);
+      return;
+    case Intrinsic::x86_sse2_lfence:
+    case Intrinsic::x86_sse2_pause:
+      return;
+    case Intrinsic::x86_sse2_maskmov_dqu:
+      accesses.stream_stores.push_back({&call, call.getArgOperand(2), 16});
+      return;
+    case Intrinsic::x86_movdir64b:
+      accesses.stream_stores.push_back({&call, call.getArgOperand(0), 64});
+      return;
     default:
       break;
   }
@@ -82,6 +103,19 @@ void add_intrinsic(IntrinsicInst& call, const DataLayout& layout, Accesses& acce
       if (argument->getType()->isPtrOrPtrVectorTy()) accesses.unknown_intrinsic = true;
 }
 
+// What has a lock prefix (a fence's instruction may, too) waits for all that was stored.
+void note_waiting(Instruction& instruction, Accesses& accesses) {
+  const auto* store = dyn_cast<StoreInst>(&instruction);
+  const auto* fence = dyn_cast<FenceInst>(&instruction);
+  // Weaker stores and fences are nothing special on this processor.
+  constexpr auto strongest = AtomicOrdering::SequentiallyConsistent;
+  if (isa<AtomicRMWInst>(instruction) || isa<AtomicCmpXchgInst>(instruction) ||
+      (store != nullptr && store->getOrdering() == strongest) ||
+      (fence != nullptr && fence->getOrdering() == strongest &&
+       fence->getSyncScopeID() == SyncScope::System))
+    accesses.locked.push_back(&instruction);
+}
+
 }  // namespace
 
 bool stays_near_core(Value* pointer, const DataLayout& layout) {
@@ -102,10 +136,18 @@ void find_access(Instruction& instruction, const DataLayout& layout, Accesses& a
     return add_plain(instruction, load->getPointerOperand(),
                      layout.getTypeStoreSize(load->getType()), load->getAlign(), true, false,
                      layout, accesses);
-  if (auto* store = dyn_cast<StoreInst>(&instruction))
+  note_waiting(instruction, accesses);
+  if (auto* store = dyn_cast<StoreInst>(&instruction)) {
+    if (store->hasMetadata(LLVMContext::MD_nontemporal)) {
+      const TypeSize size = layout.getTypeStoreSize(store->getValueOperand()->getType());
+      if (!size.isScalable() && store->getPointerAddressSpace() == 0)
+        accesses.stream_stores.push_back({store, store->getPointerOperand(), size.getFixedValue()});
+      return;
+    }
     return add_plain(instruction, store->getPointerOperand(),
                      layout.getTypeStoreSize(store->getValueOperand()->getType()),
                      store->getAlign(), false, true, layout, accesses);
+  }
   if (auto* update = dyn_cast<AtomicRMWInst>(&instruction))
     return add_plain(instruction, update->getPointerOperand(),
                      layout.getTypeStoreSize(update->getType()), update->getAlign(), true, true,
@@ -120,8 +162,8 @@ void find_access(Instruction& instruction, const DataLayout& layout, Accesses& a
     if (call->isInlineAsm()) {
       const auto* assembly = cast<InlineAsm>(call->getCalledOperand());
       // An empty statement with a memory clobber is a compiler barrier, not an access.
-      if (!assembly->getAsmString().empty() && call->mayReadOrWriteMemory())
-        accesses.inline_assembly = true;
+      const bool known = assembly->getAsmString().empty() || add_persist_assembly(*call, accesses);
+      if (!known && call->mayReadOrWriteMemory()) accesses.inline_assembly = true;
       return;
     }
     add_library_call(*call, layout, accesses);

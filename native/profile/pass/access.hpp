@@ -50,11 +50,30 @@ struct StringAccess {
   llvm::Value* stop = nullptr;    // or null: no stop byte
 };
 
+// A line that the program writes to memory on purpose.
+struct Flush {
+  llvm::Instruction* instruction = nullptr;
+  llvm::Value* address = nullptr;  // a pointer, or its number
+  bool stays = false;              // in the caches (clwb)
+};
+
+// A store past the caches: `bytes` of which no line is fetched.
+struct StreamStore {
+  llvm::Instruction* instruction = nullptr;
+  llvm::Value* pointer = nullptr;
+  std::uint64_t bytes = 0;
+};
+
 struct Accesses {
   std::vector<Access> plain;
   std::vector<LaneAccess> lanes;
   std::vector<RangeAccess> ranges;
   std::vector<StringAccess> strings;
+  std::vector<Flush> flushes;
+  std::vector<StreamStore> stream_stores;
+  std::vector<llvm::Instruction*> fences;
+  // Lock prefixes wait like fences; looked at only where the module flushes.
+  std::vector<llvm::Instruction*> locked;
   bool inline_assembly = false;
   bool unknown_intrinsic = false;
 };

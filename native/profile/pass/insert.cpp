@@ -13,6 +13,13 @@ namespace {
 // found only if a line before it is sampled.
 constexpr std::uint64_t string_window_bytes = 128;
 
+// Called wherever it stands, not on a way that is seldom gone.
+FunctionCallee declare_warm(Module& module, const Twine& name, FunctionType* type) {
+  FunctionCallee callee = module.getOrInsertFunction(name.str(), type);
+  cast<Function>(callee.getCallee()->stripPointerCasts())->addFnAttr(Attribute::NoUnwind);
+  return callee;
+}
+
 FunctionCallee declare(Module& module, const Twine& name, FunctionType* type) {
   FunctionCallee callee = module.getOrInsertFunction(name.str(), type);
   auto* function = cast<Function>(callee.getCallee()->stripPointerCasts());
@@ -70,6 +77,9 @@ Entries::Entries(Module& module) {
   row = declare_preserving(module, "__nf_row", entry(nothing, {pointer, i64, i32, i32}));
   loop = declare_preserving(module, "__nf_loop", entry(i64, {pointer}));
   range = declare(module, "__nf_range", entry(nothing, {pointer, i64, i32, i32}));
+  flush = declare_warm(module, "__nf_flush", entry(nothing, {pointer, i32}));
+  stream_store = declare_warm(module, "__nf_stream_store", entry(nothing, {pointer, i32}));
+  fence = declare_warm(module, "__nf_fence", entry(nothing, {}));
   string = declare(module, "__nf_string", entry(nothing, {pointer, pointer, i64, i32, i32}));
 }
 
@@ -174,6 +184,25 @@ void Inserter::range(const RangeAccess& access, nf_class access_class) {
   }
   builder.CreateCall(entries_.range, {access.pointer, bytes, sites_.id(builder, site),
                                       builder.getInt32(access.stores)});
+}
+
+void Inserter::flush(const Flush& flush) {
+  IRBuilder<> builder(flush.instruction);
+  Value* address = flush.address;
+  if (!address->getType()->isPointerTy())
+    address = builder.CreateIntToPtr(address, builder.getPtrTy());
+  builder.CreateCall(entries_.flush, {address, builder.getInt32(flush.stays)});
+}
+
+void Inserter::stream_store(const StreamStore& store) {
+  IRBuilder<> builder(store.instruction);
+  builder.CreateCall(entries_.stream_store,
+                     {store.pointer, builder.getInt32(static_cast<std::uint32_t>(store.bytes))});
+}
+
+void Inserter::fence(Instruction* before) {
+  IRBuilder<> builder(before);
+  builder.CreateCall(entries_.fence, {});
 }
 
 void Inserter::string(const StringAccess& access, nf_class access_class) {

@@ -22,6 +22,9 @@ struct Entries {
   llvm::FunctionCallee row;
   llvm::FunctionCallee string;
   llvm::FunctionCallee loop;
+  llvm::FunctionCallee flush;
+  llvm::FunctionCallee stream_store;
+  llvm::FunctionCallee fence;
 };
 
 class Inserter {
@@ -34,6 +37,11 @@ class Inserter {
   void lanes(const LaneAccess& access, nf_class access_class);
   void range(const RangeAccess& access, nf_class access_class);
   void string(const StringAccess& access, nf_class access_class);
+
+  // Every one of these is reported, whatever line it is of.
+  void flush(const Flush& flush);
+  void stream_store(const StreamStore& store);
+  void fence(llvm::Instruction* before);
 
   // A block run only if `sampled`, before `before`; `before` itself if that is always.
   llvm::Instruction* cold(llvm::Value* sampled, llvm::Instruction* before);

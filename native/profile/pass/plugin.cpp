@@ -38,6 +38,15 @@ bool is_short(const RangeAccess& access) {
   return bytes != nullptr && bytes->getZExtValue() <= 256;  // four lines, before a prefetcher helps
 }
 
+// Whether it writes lines to memory on purpose: only then do lock prefixes wait for anything.
+bool persists(Function& function) {
+  Accesses accesses;
+  const DataLayout& layout = function.getParent()->getDataLayout();
+  for (Instruction& instruction : instructions(function))
+    find_access(instruction, layout, accesses);
+  return !accesses.flushes.empty() || !accesses.stream_stores.empty();
+}
+
 class NearfarPass : public PassInfoMixin<NearfarPass> {
  public:
   static bool isRequired() { return true; }  // also at -O0 and in optnone functions
@@ -54,11 +63,12 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
     std::vector<Function*> todo;
     for (Function& function : module)
       if (!function.isDeclarationForLinker()) todo.push_back(&function);
+    const bool flushes = any_of(todo, [](Function* function) { return persists(*function); });
     for (Function* function : todo) {
       if (const StringRef why = reason_to_skip(*function); !why.empty())
         sites.skip(*function, why);
       else
-        instrument(*function, options, inserter, functions);
+        instrument(*function, options, inserter, functions, flushes);
     }
     sites.finish();
     return PreservedAnalyses::none();
@@ -66,7 +76,7 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
 
  private:
   static void instrument(Function& function, const Options& options, Inserter& inserter,
-                         FunctionAnalysisManager& analyses) {
+                         FunctionAnalysisManager& analyses, bool module_flushes) {
     const DataLayout& layout = function.getParent()->getDataLayout();
     Accesses accesses;
     for (Instruction& instruction : instructions(function))
@@ -118,6 +128,11 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
       inserter.range(accesses.ranges[i], range_classes[i]);
     for (std::size_t i = 0; i < accesses.strings.size(); ++i)
       inserter.string(accesses.strings[i], string_classes[i]);
+    for (const Flush& flush : accesses.flushes) inserter.flush(flush);
+    for (const StreamStore& store : accesses.stream_stores) inserter.stream_store(store);
+    for (Instruction* fence : accesses.fences) inserter.fence(fence);
+    if (module_flushes)
+      for (Instruction* locked : accesses.locked) inserter.fence(locked);
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "profile/runtime/core_caches.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/memory_events.hpp"
@@ -18,11 +19,15 @@ std::uint64_t counter_key(std::uint32_t phase, std::uint16_t site, std::uint32_t
   return std::uint64_t{phase} << 48 | std::uint64_t{site} << 32 | instruction;
 }
 
-void count_write_back(std::uint32_t phase, sim::LineWord evicted) {
-  CounterRecord* counter = runtime.counters.find_or_add(counter_key(phase, evicted.owner(), 0),
-                                                        this_thread.id, [](CounterRecord&) {});
+}  // namespace
+
+void count_write_back(std::uint32_t phase, std::uint16_t site) {
+  CounterRecord* counter = runtime.counters.find_or_add(counter_key(phase, site, 0), this_thread.id,
+                                                        [](CounterRecord&) {});
   if (counter != nullptr) add(counter->read_misses, std::uint64_t{1});
 }
+
+namespace {
 
 CounterRecord* counter_of(std::uint64_t key, std::uint32_t site) {
   if (CounterRecord* known = runtime.counters.find(key)) return known;
@@ -73,10 +78,13 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
     }
     const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
     add(runtime.header->group_misses[group], std::uint64_t{1});
-    if (outcome.evicted.dirty()) count_write_back(phase, outcome.evicted);
+    if (outcome.evicted.dirty()) count_write_back(phase, outcome.evicted.owner());
   }
   const bool looked_at = reuse_looks_at(line);
-  if (looked_at) count_reuse(phase, owner, line, store);
+  if (looked_at) {
+    count_reuse(phase, owner, line, store);
+    count_in_core({phase, owner, site, line, address, store, outcome.hit});
+  }
   if (counter != nullptr && !looked_at) {
     nf_recent_access& recent = *nf_recent_place(address >> 4, site);
     // A signal handler between these sees a free entry or a whole one.

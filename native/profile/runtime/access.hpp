@@ -13,6 +13,9 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store,
 // Every sampled line of a range, once.
 void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store);
 
+// A dirty line of this site was written to memory.
+void count_write_back(std::uint32_t phase, std::uint16_t site);
+
 // What no pass sees: what the C library's allocator touches itself, and what libraries that are
 // not instrumented do by memcpy and its like. Instruction ids.
 enum LibrarySite : std::uint32_t {

@@ -6,6 +6,7 @@
 
 #include "profile/runtime/access.hpp"
 #include "profile/runtime/os.hpp"
+#include "profile/runtime/pmdk_calls.hpp"
 #include "profile/runtime/runtime.hpp"
 
 namespace nearfar::profile {
@@ -14,6 +15,8 @@ namespace {
 
 // From a page up the hardware has seen the stream; what is shorter begins anywhere.
 constexpr size_t stream_bytes = 4096;
+
+}  // namespace
 
 void touched(const void* address, size_t bytes, bool store) {
   const auto begin = reinterpret_cast<std::uint64_t>(address);
@@ -24,6 +27,8 @@ void touched(const void* address, size_t bytes, bool store) {
                      : (stream ? in_foreign_loads : in_foreign_load),
                store);
 }
+
+namespace {
 
 void* counted_memcpy(void* to, const void* from, size_t bytes) {
   touched(from, bytes, false);
@@ -172,9 +177,11 @@ void count_calls_of(const dl_phdr_info& info) {
   for_each_function(dynamic, [&](const char* name, bool, ElfW(Addr)) {
     instrumented = instrumented || strcmp(name, "__nf_register") == 0;
   });
-  if (instrumented) return;
   for_each_function(dynamic, [&](const char* name, bool undefined, ElfW(Addr) offset) {
-    void* function = undefined ? counting(name) : nullptr;
+    if (!undefined) return;
+    void* function = counting_persistence(name);
+    // Instrumented code counts its own calls of the C library.
+    if (function == nullptr && !instrumented) function = counting(name);
     if (function != nullptr) point(info.dlpi_addr + offset, function);
   });
 }

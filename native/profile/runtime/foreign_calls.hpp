@@ -7,9 +7,15 @@
 
 #include <link.h>
 
+#include <cstddef>
+
 namespace nearfar::profile {
 
-// Points the entries of one loaded file at the counting functions, unless it is instrumented.
+// A function that is not instrumented reads or writes a range in order.
+void touched(const void* address, std::size_t bytes, bool store);
+
+// Points the entries of one loaded file at the counting functions: those of the libraries of
+// persistent memory always, the C library's unless the file is instrumented.
 void count_calls_of(const dl_phdr_info& info);
 
 }  // namespace nearfar::profile

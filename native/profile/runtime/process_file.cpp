@@ -79,8 +79,9 @@ ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
   header.parent_pid = getppid();
   const std::uint64_t room = rounded(memory_bytes);
   std::uint64_t offset = header_size;
-  place<CounterRecord>(header.counters, offset, room, 28);
+  place<CounterRecord>(header.counters, offset, room, 26);
   place<CurveRecord>(header.curves, offset, room, 4);
+  place<EventRecord>(header.events, offset, room, 2);
   // Sites are numbered with 16 bits.
   place<SiteRecord>(header.sites, offset, room, 10, UINT16_MAX);
   place<InstructionRecord>(header.instructions, offset, room, 8);

@@ -10,7 +10,7 @@
 namespace nearfar::profile {
 
 inline constexpr char process_magic[8] = "NFPROC";
-inline constexpr std::uint32_t process_version = 4;
+inline constexpr std::uint32_t process_version = 5;
 
 // Sites 0 to 3 are not allocation sites: memory not yet looked at, allocation sites beyond the
 // table, memory of which nothing is known, the stacks.
@@ -99,6 +99,29 @@ constexpr unsigned curve_bucket(std::uint64_t bytes) {
   return bucket < curve_buckets - 1 ? bucket : curve_buckets - 2;
 }
 
+// What was counted beside accesses, by phase and site.
+// key: phase in bits 48-55, site in bits 32-47.
+// The upper half counts every event. Whose memory small blocks of the heap are is known of sampled
+// lines alone: there events go to site_none, and those on sampled lines to their site as well, in
+// `sampled_*`, which say how the first are to be shared out.
+// The lower half are estimates for the whole run (native/profile/runtime/core_caches.hpp).
+struct EventRecord {
+  std::uint64_t key;
+  std::uint64_t flushes;  // lines
+  std::uint64_t fences;   // that waited for lines of this site, the last of those flushed
+  std::uint64_t nt_bytes;
+  std::uint64_t sampled_flushes;
+  std::uint64_t sampled_nt_bytes;
+  std::uint64_t log_bytes;  // asked to be snapshotted by a transaction
+  std::uint64_t syncs;      // calls of msync
+  std::uint64_t sync_bytes;
+  std::uint64_t small_page_misses;  // of the core's last translation cache, pages of 4 KiB
+  std::uint64_t large_page_misses;  // the same with pages of 2 MiB
+  std::uint64_t private_misses;     // of the core's own cache before the shared one
+  std::uint64_t transfers;          // lines another thread wrote last, still in a cache
+  std::uint64_t reserved[3];
+};
+
 struct ModuleRecord {
   std::uint64_t base;  // load bias: address minus virtual address in the file
   std::uint64_t begin;
@@ -136,12 +159,18 @@ struct ProcessHeader {
   std::uint64_t lost_regions;  // mappings beyond the table
   std::int64_t live_bytes;
   std::int64_t peak_bytes;
+  std::uint64_t private_bytes;       // a core's own cache, simulated per thread; 0: none was
+  std::uint32_t translations;        // entries of its last translation cache; 0: none was
+  std::uint32_t translations_known;  // 1: the processor says so, 0: it does not, a usual size
+  std::uint32_t counts_flushes;      // 1: flushes, fences and streaming stores are counted
+  std::uint32_t reserved;
   Table instructions;
   Table sites;
   Table counters;
   Table modules;
   Table live;
   Table curves;
+  Table events;
   Table strings;  // zero-terminated, the first one empty
   std::uint64_t group_misses[error_groups];
 };

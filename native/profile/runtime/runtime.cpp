@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "profile/runtime/core_caches.hpp"
 #include "profile/runtime/hooks.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/memory_events.hpp"
@@ -76,6 +77,7 @@ void attach_tables() {
   runtime.instructions.attach(header, header.instructions);
   runtime.counters.attach(header, header.counters);
   runtime.curves.attach(header, header.curves);
+  runtime.events.attach(header, header.events);
 }
 
 bool give_up(const char* why) {
@@ -93,9 +95,10 @@ bool make_everything(unsigned rate_log2) {
   if (runtime.header == nullptr) return give_up(message);
   runtime.header->rate_log2 = rate_log2;
   if (!runtime.shadow.reserve(runtime.lines) || !runtime.regions.reserve() || !reserve_cache() ||
-      !reserve_reuse()) {
+      !reserve_reuse() || !reserve_core_caches()) {
     return give_up("address space for the tables cannot be reserved (ulimit -v?)");
   }
+  runtime.header->counts_flushes = 1;
   attach_tables();
   add_reserved_sites();
   return true;
@@ -132,6 +135,10 @@ void continue_in_child() {
   fresh->compiler = old.compiler;
   fresh->cache_sets = old.cache_sets;
   fresh->cache_ways = old.cache_ways;
+  fresh->private_bytes = old.private_bytes;
+  fresh->translations = old.translations;
+  fresh->translations_known = old.translations_known;
+  fresh->counts_flushes = old.counts_flushes;
   fresh->instrumented_modules = old.instrumented_modules;
   fresh->live_bytes = old.live_bytes;
   fresh->peak_bytes = old.live_bytes;

@@ -7,12 +7,18 @@
 
 namespace nearfar::profile {
 
+struct CoreCaches;
+
 struct Thread {
   // Stack address of the call that is inside the run time; 0: none is.
   std::uintptr_t inside;
   std::uint32_t id;  // kernel's; 0 until the thread's first event
   std::uint32_t events;
   std::uint32_t tag;  // offset into `strings` of what the program calls its allocations now
+  // What a fence would wait for: whether lines were flushed since the last, and whose the last was.
+  std::uint16_t flushed;
+  std::uint16_t flushed_site;
+  CoreCaches* caches;  // of the core it is taken to run on; null until first needed
 };
 
 // Plain data in the static TLS block, of which little is left for a library that comes late, with a

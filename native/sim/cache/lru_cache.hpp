@@ -33,6 +33,10 @@ class LruCache {
     return access_lru_set(ways_ + set * geometry_.ways, geometry_.ways, line, owner, store);
   }
 
+  bool flush_in(std::uint64_t set, std::uint64_t line, bool stays) {
+    return flush_lru_set(ways_ + set * geometry_.ways, geometry_.ways, line, stays);
+  }
+
  private:
   CacheGeometry geometry_;
   LineWord* ways_ = nullptr;

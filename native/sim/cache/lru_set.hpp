@@ -36,4 +36,20 @@ inline Outcome access_lru_set(LineWord* ways, unsigned count, std::uint64_t line
   return {false, moved};
 }
 
+// Writes `line` to memory if it is there: clean from then on where it `stays` (clwb), else gone
+// (clflush). Returns whether it was dirty.
+inline bool flush_lru_set(LineWord* ways, unsigned count, std::uint64_t line, bool stays) {
+  unsigned way = 0;
+  while (way < count && !ways[way].holds(line)) ++way;
+  if (way == count) return false;
+  const LineWord found = ways[way];
+  if (stays) {
+    ways[way] = LineWord::make(line, found.owner(), false);
+    return found.dirty();
+  }
+  for (; way + 1 < count; ++way) ways[way] = ways[way + 1];
+  ways[way] = LineWord{};
+  return found.dirty();
+}
+
 }  // namespace nearfar::sim

@@ -1,0 +1,10 @@
+// Calls into the libraries of persistent memory (libpmem, libpmemobj), which nothing instruments.
+#pragma once
+
+namespace nearfar::profile {
+
+// The function that counts what `name` does and then calls it; null if it is none of these.
+// Also msync's: what persists where there are no such libraries.
+void* counting_persistence(const char* name);
+
+}  // namespace nearfar::profile

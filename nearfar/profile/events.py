@@ -1,0 +1,106 @@
+"""What the run time counted beside accesses: flushes, fences, page walks, private caches.
+
+The table is `EventRecord` of native/profile/runtime/process_file.hpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from nearfar.documents.workload import CoreModel, Traffic
+from nearfar.profile.run_file import SITE_UNKNOWN, ProcessFile
+
+Key = TypeVar("Key")
+
+LINE_BYTES = 64
+
+_FIELD_OF = {
+    "flushes": "flushes",
+    "fences": "fences",
+    "nt_store_bytes": "nt_bytes",
+    "log_bytes": "log_bytes",
+    "syncs": "syncs",
+    "sync_bytes": "sync_bytes",
+    "tlb_misses_4k": "small_page_misses",
+    "tlb_misses_2m": "large_page_misses",
+    "private_misses": "private_misses",
+    "transfers": "transfers",
+}
+"""Of `Traffic`, and the record's."""
+
+Events = dict[tuple[int, int], dict[str, float]]
+"""By phase number and site; counts called as in `Traffic`."""
+
+
+def events_of(file: ProcessFile) -> Events:
+    """Return what one process counted, whole events shared out to the sites they are of.
+
+    Whose memory the heap's small blocks are is known of sampled lines alone: all events there are
+    counted together (site 0), and shared out as the sampled ones say. Their sum stays exact.
+    """
+    found: Events = {}
+    together: dict[int, dict[str, float]] = {}
+    sampled: dict[int, dict[int, float]] = {}
+    for row in file.events:
+        key = int(row["key"])
+        phase, site = key >> 48, key >> 32 & 0xFFFF
+        counts = {name: float(row[field]) for name, field in _FIELD_OF.items()}
+        if site == 0:
+            _add(together.setdefault(phase, {}), counts)
+        else:
+            _add(found.setdefault((phase, site), {}), counts)
+            # Lines, whichever way they were written.
+            weight = float(row["sampled_flushes"]) + float(row["sampled_nt_bytes"]) / LINE_BYTES
+            if weight:
+                _add(sampled.setdefault(phase, {}), {site: weight})
+    everywhere: dict[int, float] = {}
+    for sites in sampled.values():
+        _add(everywhere, sites)
+    for phase, counts in together.items():
+        shares = sampled.get(phase) or everywhere or {SITE_UNKNOWN: 1.0}
+        whole = sum(shares.values())
+        for site, weight in shares.items():
+            part = {name: count * weight / whole for name, count in counts.items()}
+            _add(found.setdefault((phase, site), {}), part)
+    return found
+
+
+def _add(total: dict[Key, float], more: Mapping[Key, float]) -> None:
+    for key, amount in more.items():
+        total[key] = total.get(key, 0.0) + amount
+
+
+def add_events(
+    files: Sequence[ProcessFile],
+    object_of: Mapping[tuple[int, int], int],
+    traffic: dict[tuple[int, int], Traffic],
+) -> None:
+    """Add all processes' events to the traffic of each (phase number, object)."""
+    for process, file in enumerate(files):
+        for (phase, site), counts in events_of(file).items():
+            thing = object_of.get((process, site))
+            if thing is None or not any(counts.values()):
+                continue
+            row = traffic.setdefault((phase, thing), Traffic())
+            for name, count in counts.items():
+                setattr(row, name, getattr(row, name) + count)
+            # Written to memory without a cache that could write it back.
+            row.write_backs += counts["nt_store_bytes"] / LINE_BYTES
+
+
+def core_of(files: Sequence[ProcessFile]) -> CoreModel | None:
+    """Return what was simulated of each core; None where nothing was."""
+    header = files[0].header
+    if not int(header["translations"]):
+        return None
+    return CoreModel(
+        private_bytes=int(header["private_bytes"]),
+        tlb_entries=int(header["translations"]),
+        tlb_origin="detected" if int(header["translations_known"]) else "assumed",
+    )
+
+
+def flushes_counted(files: Sequence[ProcessFile]) -> bool:
+    """Return whether all processes counted flushes, fences and non-temporal stores."""
+    return all(int(file.header["counts_flushes"]) for file in files)
