@@ -1,0 +1,57 @@
+// What a core takes while lines of two memories overlap: nearfar/predict/core_time.py, for numbers.
+#pragma once
+
+#include "profile/runtime/emulation.hpp"
+
+namespace nearfar::profile {
+
+inline double larger(double a, double b) { return a > b ? a : b; }
+
+// The C library's is in libm, which instrumented programs need not have. Newton's iteration
+// converges from above for any positive x; x is at most a few thousand times its cube's root here.
+inline double cube_root(double x) {
+  if (x <= 0.0) return 0.0;
+  double root = x > 1.0 ? x : 1.0;
+  for (int step = 0; step < 200; ++step) {
+    const double next = (2.0 * root + x / (root * root)) / 3.0;
+    if (next >= root * (1.0 - 1e-9)) return next;
+    root = next;
+  }
+  return root;
+}
+
+inline double cubed(double x) { return x * x * x; }
+
+// Cost of `lines` (by charge, unsampled counts) at one degree of overlap.
+inline LineCost cost_of(const double (&lines)[charges], const LineCost* costs) {
+  LineCost sum{};
+  for (unsigned charge = 0; charge < charges; ++charge) {
+    sum.loads += lines[charge] * costs[charge].loads;
+    sum.stream += lines[charge] * costs[charge].stream;
+    sum.buffers += lines[charge] * costs[charge].buffers;
+    sum.reads += lines[charge] * costs[charge].reads;
+    sum.all_lines += lines[charge] * costs[charge].all_lines;
+  }
+  return sum;
+}
+
+// CPU time in ns: `other_ns` beside memory, and what two memories with bandwidths of their own
+// take.
+inline double core_time_ns(double other_ns, const LineCost& one, const LineCost& two) {
+  const double loads = one.loads + two.loads;
+  const double stream = one.stream + two.stream;
+  const double buffers = one.buffers + two.buffers;
+  const double reads = cubed(larger(one.reads, two.reads));
+  const double all_lines = larger(one.all_lines, two.all_lines);
+  double waiting = larger(cubed(other_ns + loads) + cubed(stream), cubed(buffers));
+  waiting = larger(waiting, 1e-100);
+  const double rise = (waiting + cubed(all_lines)) / (waiting + reads);
+  return larger(all_lines, cube_root(waiting * rise));
+}
+
+// What a batch that took `near_ns` with all `lines` near would take with `moved` of them far.
+// `near` and `far` are [factors][charges].
+double far_time_ns(double near_ns, const double (&lines)[charges], const double (&moved)[charges],
+                   const LineCost* near, const LineCost* far, unsigned factors);
+
+}  // namespace nearfar::profile

@@ -1,0 +1,69 @@
+// `nearfar emulate`: makes misses of far objects take as long as a far memory would, by delays.
+//
+// The same arithmetic as the model `inversion` (nearfar/predict): what a batch of misses took says
+// how they overlapped, and the far memory's costs at that overlap say what they would have taken
+// there. What tracing itself took counts as paid. The verb writes the costs into the run folder's
+// file `emulation` (nearfar/emulate/file.py holds the same layout); without it nothing happens.
+#pragma once
+
+#include <cstdint>
+
+namespace nearfar::profile {
+
+// How a line is charged; the order is that of nearfar/predict/traffic.py.
+enum class Charge : std::uint8_t {
+  chase,
+  independent,
+  stream,
+  store,
+  store_stream,
+  write_back,
+  write_back_stream
+};
+inline constexpr unsigned charges = 7;
+
+// ns that a line adds to each term of a core's time, see nearfar/predict/core_time.py.
+struct LineCost {
+  double loads;
+  double stream;
+  double buffers;
+  double reads;
+  double all_lines;
+};
+
+inline constexpr unsigned most_phases = 256;
+
+// All sizes in bytes, times in ns. Behind it: near costs [factors][charges], far costs alike, then
+// `near_sites` keys of the sites that stay near, ascending; far is whatever else there is.
+struct EmulationFile {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t factors;  // degrees of overlap, rising: costs fall
+  std::uint32_t batch;    // sampled misses of one thread that are settled together
+  std::uint32_t near_sites;
+  // Summed by every thread as it settles.
+  std::uint64_t batches;
+  std::uint64_t delayed_ns;   // waited
+  std::uint64_t unpaid_ns;    // tracing took longer than the far memory would have
+  double share[most_phases];  // of a phase's traced time, what its plain time is; 0..1
+};
+inline constexpr std::uint32_t emulation_version = 1;
+
+struct Emulation {
+  EmulationFile* file;
+  const LineCost* costs[2];  // near, far
+  const std::uint64_t* near_keys;
+};
+extern Emulation emulation;
+
+inline bool emulating() { return emulation.file != nullptr; }
+
+// Called once, when the run time is made; does nothing where the run asks for no emulation.
+void begin_emulation();
+// In a fork's child: its clock begins anew.
+void restart_emulation();
+
+// A sampled line was fetched for `owner`, or written back; may wait.
+void emulate_line(std::uint32_t phase, std::uint16_t owner, Charge charge);
+
+}  // namespace nearfar::profile
