@@ -17,6 +17,7 @@ from nearfar.documents.workload import (
 )
 from nearfar.profile.compiler import twin
 from nearfar.profile.control import PHASE_BEFORE
+from nearfar.profile.events import core_of, flushes_counted
 from nearfar.profile.live import live_samples
 from nearfar.profile.miss_curves import CURVE_BYTES, miss_curves
 from nearfar.profile.objects import make_objects
@@ -66,6 +67,8 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
             origin=request.cache_origin,
         ),
         sampling=sampling(files),
+        core=core_of(files),
+        flushes_counted=flushes_counted(files),
         curve_bytes=CURVE_BYTES,
         instrumented_slowdown=_slowdown(gathered, phases),
         objects=objects,
