@@ -31,6 +31,7 @@ def profile(
     source: Literal["compiled", "counters", "qemu"] | None = None,
     sample: str = "60s",
     rate: int | None = None,
+    bursts: bool = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
@@ -84,6 +85,9 @@ def profile(
         share of its work that was; under QEMU four times as long, then it is stopped.
     rate
         With qemu: look at one cache line in so many; by default 64.
+    bursts
+        Run the plain build once more, under QEMU and for as long as --sample says, and record
+        short stretches in full: what depends on what, for the model `window`.
     """
     from dataclasses import replace
 
@@ -151,6 +155,11 @@ def profile(
     if said:
         result.warnings.append(said)
     save(result, output)
+    if bursts:
+        from nearfar.profile.bursts import add_bursts
+
+        add_bursts(result, request, seconds(sample, "--sample"), say)
+        save(result, output)
     print_summary(result, console)
     say(f"wrote {output}")
     if json:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from nearfar.profile.burst_trace import Trace
 
 
+MOST_INSTRUCTIONS = 100_000
+"""Enough for a mean over ten bursts of code that computes a lot, and 20 ms in the window."""
+
+
 @dataclass(frozen=True, eq=False)
 class Recorded:
     """The bursts of one phase."""
@@ -26,7 +30,7 @@ class Recorded:
         """The bursts as arrays; made once, as it takes as long as many predictions."""
         from nearfar.profile.burst_trace import make_trace
 
-        return make_trace(self.bursts, self.bursts.phases[self.number], self.number)
+        return make_trace(self.bursts, self.number, MOST_INSTRUCTIONS)
 
 
 def recorded(workload: WorkloadProfile, phase: str) -> Recorded | None:

@@ -8,12 +8,13 @@ not, and is taken to be those whose lines the fewest bursts touch: the cold ones
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearfar import _window
-from nearfar.documents.bursts import Bursts, PhaseBursts
+from nearfar.documents.bursts import Bursts
 
 PRIVATE, LAST_LEVEL, NEAR, FAR = range(4)
 """Where a line is found that the burst has not touched before, as nearfar._window wants it."""
@@ -53,14 +54,19 @@ class Trace:
         return found
 
 
-def make_trace(bursts: Bursts, phase: PhaseBursts, number: int) -> Trace:
-    """Return the arrays of the phase at place `number` of `bursts.phases`."""
+def make_trace(bursts: Bursts, number: int, most_instructions: float = float("inf")) -> Trace:
+    """Return the arrays of the phase at place `number` of `bursts.phases`.
+
+    Where its bursts have more instructions than `most_instructions`, every second, third, ... one.
+    """
+    phase = bursts.phases[number]
     native = native_code(bursts)
     access_of_row = np.array([row.access for row in bursts.code], dtype=np.int64)
     counts = np.array([block.count for block in bursts.blocks], dtype=np.int64)
     firsts = np.array([block.first for block in bursts.blocks], dtype=np.int64)
     starts, columns, executed = [0], [], 0
-    for burst in phase.bursts:
+    every = sum(int(counts[burst.blocks].sum()) for burst in phase.bursts) / most_instructions
+    for burst in phase.bursts[:: max(1, ceil(every))]:
         blocks = np.array(burst.blocks, dtype=np.uint32)
         at = np.cumsum(np.array(burst.gaps, dtype=np.int64))
         lines = np.array(burst.lines, dtype=np.int64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_ns
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
+from nearfar.documents.workload import MemoryObject
 from nearfar.native_files import native_file
 from nearfar.profile import burst_file
 from nearfar.profile.burst_code import Decoded, decode
@@ -189,7 +190,7 @@ class _Assembler:
             values[name] = [burst.accesses for burst in raw]
         for at, phase in enumerate(found.phases):
             self._tell_dependences(found, phase)
-            trace = make_trace(found, phase, at)
+            trace = make_trace(found, at)
             phase.mispredictions_per_1000 = (
                 1000.0 * trace.mispredictions / max(1, trace.instructions)
             )
@@ -199,7 +200,7 @@ class _Assembler:
 
     def _count_rates(self) -> None:
         objects, object_of = make_objects([self._file])
-        here = {(thing.kind, thing.name): thing.id for thing in self._profile.objects}
+        here = same_objects(objects, self._profile.objects)
         touched: dict[int, dict[int, float]] = {}
         pc_of = {
             int(row["key"]): int(row["line"]) | int(row["column"]) << 32
@@ -214,8 +215,7 @@ class _Assembler:
             rate = _Rate(accesses, float(row["read_misses"]) + float(row["write_misses"]))
             self._rates[(phase, pc)] = self._rates.get((phase, pc), _Rate()) + rate
             if phase in self._phases and (0, site) in object_of:
-                thing = objects[object_of[(0, site)]]
-                number = here.get((thing.kind, thing.name), -1)
+                number = here[object_of[(0, site)]]
                 row_of = touched.setdefault(pc, {})
                 row_of[number] = row_of.get(number, 0.0) + accesses
         for (phase, _), rate in self._rates.items():
@@ -337,6 +337,29 @@ class _Assembler:
             )
         for number, burst in enumerate(phase.bursts):
             burst.depends = native.dependences(number)
+
+
+def same_objects(these: Sequence[MemoryObject], those: Sequence[MemoryObject]) -> dict[int, int]:
+    """Return the number in `those` of each of `these`; -1 where there is none.
+
+    Both are of one program and input, but of two builds: names may lack lines, and addresses
+    differ. What is called otherwise is told by where it was allocated and how much.
+    """
+    names = {(thing.kind, thing.name): thing.id for thing in those}
+    found: dict[int, int] = {}
+    for thing in these:
+        number = names.get((thing.kind, thing.name), -1)
+        if number < 0 and thing.frames:
+            alike = [
+                (abs(thing.allocated_bytes - other.allocated_bytes), other.id)
+                for other in those
+                if other.kind == thing.kind
+                and other.frames
+                and other.frames[0].function == thing.frames[0].function
+            ]
+            number = min(alike)[1] if alike else -1
+        found[thing.id] = number
+    return found
 
 
 def _memory_folder() -> str | None:
