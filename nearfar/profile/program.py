@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,9 +40,14 @@ HOW_TO_BUILD = 'build it with CC="nearfar cc" and CXX="nearfar c++"'
 
 
 def check_program(executable: Path) -> None:
-    """Refuse what is not a program file."""
-    with executable.open("rb") as file:
-        start = file.read(4)
+    """Refuse what is not a program file, or what runs with other rights than ours."""
+    try:
+        with executable.open("rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        raise CommandError(
+            f"cannot read {executable} ({error.strerror}), and nearfar must see what it is"
+        ) from error
     if start[:2] == b"#!":
         raise CommandError(
             f"{executable} is a script: name the program it runs (with libtool: .libs/"
@@ -49,6 +55,20 @@ def check_program(executable: Path) -> None:
         )
     if start != b"\x7fELF":
         raise CommandError(f"{executable} is not a program of this system; {HOW_TO_BUILD}")
+    if gains_rights(executable.stat()):
+        raise CommandError(
+            f"{executable} runs with rights of its own (set-user-id), and such programs take no "
+            "library from nearfar: profile a copy of it, or as the user it becomes"
+        )
+
+
+def gains_rights(file: os.stat_result) -> bool:
+    """Tell whether running the file gives another user or group than this process has."""
+    user = bool(file.st_mode & stat.S_ISUID) and file.st_uid != os.geteuid()
+    # Set-group-id means that only where the group may execute: stat(2).
+    by_group = stat.S_ISGID | stat.S_IXGRP
+    group = file.st_mode & by_group == by_group and file.st_gid != os.getegid()
+    return user or group
 
 
 def check_instrumented(executable: Path, has_plain: bool) -> None:

@@ -102,7 +102,10 @@ def program_file(path: Path) -> ProgramFile:
         words = _HEADER.unpack(head)
         kind, table, size, count = words[1], words[5], words[9], words[10]
         file.seek(table)
-        rows = [_SEGMENT.unpack(file.read(size)[: _SEGMENT.size]) for _ in range(count)]
+        try:
+            rows = [_SEGMENT.unpack(file.read(size)[: _SEGMENT.size]) for _ in range(count)]
+        except struct.error as error:
+            raise CommandError(f"{path} is cut off: its headers are not all there") from error
     is_static = not any(row[0] == _INTERPRETER for row in rows)
     loads = [row for row in rows if row[0] == _LOAD]
     if kind != _EXECUTABLE or not loads:

@@ -8,6 +8,7 @@ in test_perf_records.py: no machine that has them was at hand.
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from nearfar.machine.sysfs import Tree
 from nearfar.native_files import include_folder, native_folder
 from nearfar.profile.assemble import assemble
 from nearfar.profile.options import make_request
+from nearfar.profile.program import gains_rights
 from nearfar.profile.run_file import ProcessFile
 from nearfar.profile.session import gather_runs
 from nearfar.profile.sources import counters, perf_events, pmu
@@ -202,9 +204,25 @@ def test_events_that_took_turns_are_scaled_and_said() -> None:
     watch.close()
 
 
-def test_a_program_that_cannot_start_leaves_nobody_waiting(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kept_bytes", "said"), [(100, "is cut off"), (4096, "cannot run|load")])
+def test_a_program_that_cannot_start_leaves_nobody_waiting(
+    kept_bytes: int, said: str, tmp_path: Path
+) -> None:
     program = tmp_path / "broken"
-    program.write_bytes(Path("/bin/true").read_bytes()[:4096])
+    program.write_bytes(Path("/bin/true").read_bytes()[:kept_bytes])
     program.chmod(0o755)
-    with pytest.raises(CommandError):
+    with pytest.raises(CommandError, match=said):
         profile(program)
+
+
+def test_rights_that_a_file_gives_are_seen() -> None:
+    user, group = os.geteuid(), os.getegid()
+
+    def gains(mode: int, owner: int, of_group: int) -> bool:
+        return gains_rights(os.stat_result((mode, 0, 0, 1, owner, of_group, 0, 0, 0, 0)))
+
+    assert not gains(0o755, user + 1, group + 1)
+    assert gains(0o4755, user + 1, group)
+    assert not gains(0o4755, user, group)
+    assert gains(0o2755, user, group + 1)
+    assert not gains(0o2745, user, group + 1)  # mandatory locking, of old

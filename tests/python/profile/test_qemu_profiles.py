@@ -205,6 +205,18 @@ def test_misses_per_object_are_those_of_compiled_in_code(
         assert unmodified[name] == pytest.approx(compiled[name], rel=0.05)
 
 
+@needs_qemu
+def test_a_program_that_becomes_another_is_refused(tmp_path: Path) -> None:
+    done, found = run(tmp_path, "/bin/sh", "-c", "exec ls /", options=("--source", "qemu"))
+    assert (done.returncode, found) == (4, None)
+    assert "sh became another program (exec)" in done.stderr
+    # An exec that fails is none; the shell goes on.
+    words = ("-c", "exec /not-here 2>/dev/null; exit 0")
+    done, found = run(tmp_path, "/bin/bash", "-O", "execfail", *words)
+    assert done.returncode == 0, done.stderr
+    assert found is not None
+
+
 @needs_gcc
 def test_without_qemu_one_sentence_says_what_to_install(compile_: Compile, tmp_path: Path) -> None:
     program = str(compile_("endless.c"))
