@@ -9,6 +9,7 @@ from rich.table import Table
 
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Plan
+from nearfar.documents.plan import Placement
 
 TOP_OBJECTS = 12
 """Objects shown of each memory; the document lists all."""
@@ -16,32 +17,53 @@ TOP_OBJECTS = 12
 
 def print_plan(plan: Plan, console: Console) -> None:
     """Print the bars, what stays near, and the caveats."""
+    for sentence in _head(plan):
+        console.print(sentence, markup=False, highlight=False)
+    console.print(_bars(plan))
+    if len(plan.memories) > 2:
+        console.print(_memories(plan))
+    console.print(_objects(plan))
+    if plan.phases:
+        console.print(_moves(plan))
+    for caveat in [*_undecided(plan), *plan.caveats]:
+        console.print(f"- {caveat}", markup=False, highlight=False)
+
+
+def _head(plan: Plan) -> list[str]:
     share = plan.budget_bytes / plan.footprint_bytes if plan.footprint_bytes else 1.0
     of_all = f"{share:.0%} of" if share <= 1.0 else "more than all"
-    console.print(
+    fars = [memory.device for memory in plan.memories[1:]] or [plan.far]
+    said = [
         f"Budget {format_bytes(plan.budget_bytes)} of {plan.near} ({of_all} "
-        f"{format_bytes(plan.footprint_bytes)}), the rest in {plan.far}; phase {plan.phase}",
-        markup=False,
-        highlight=False,
-    )
-    console.print(_bars(plan))
-    console.print(_objects(plan))
-    for caveat in plan.caveats:
-        console.print(f"- {caveat}", markup=False, highlight=False)
+        f"{format_bytes(plan.footprint_bytes)}), the rest in {', '.join(fars)}; phase {plan.phase}"
+    ]
+    if plan.goal is not None:
+        judged = "predicted" if plan.goal.judged_by == "value" else "the interval's high end"
+        said.append(
+            f"The least near memory for a slowdown of {plan.goal.most_slowdown:.2f} ({judged})"
+            if plan.goal.reached
+            else f"No placement keeps a slowdown of {plan.goal.most_slowdown:.2f} ({judged})"
+        )
+    if plan.profiles:
+        what = "mean" if plan.over_profiles == "mean" else "worst"
+        said.append(f"For {len(plan.profiles)} profiles: the {what} of their slowdowns is least")
+    return said
 
 
 def _bars(plan: Plan) -> Table:
     prices = plan.prices
+    fars = [memory.price_per_byte for memory in plan.memories[1:]] or [prices.far_per_byte]
     table = Table(
         "placement",
         "near memory",
         "time",
-        "slowdown (90 %)",
+        "slowdown (95 %)",
         "cost",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         caption=f"cost: price of the memory over all near, a byte near being "
-        f"{prices.near_per_byte:g} and far {prices.far_per_byte:g} ({escape(prices.source)})",
+        f"{prices.near_per_byte:g} and far {', '.join(f'{one:g}' for one in fars)} "
+        f"({escape(prices.source)})",
         caption_justify="left",
     )
     for bar in plan.alternatives:
@@ -56,16 +78,40 @@ def _bars(plan: Plan) -> Table:
     return table
 
 
+def _memories(plan: Plan) -> Table:
+    table = Table(
+        "memory",
+        "device",
+        "used",
+        "capacity",
+        "price",
+        "write/read",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for memory in plan.memories:
+        capacity, ratio = memory.capacity_bytes, memory.write_over_read
+        table.add_row(
+            escape(memory.name),
+            escape(f"{memory.device} {memory.spec}".strip()),
+            format_bytes(memory.used_bytes),
+            "no limit" if capacity is None else format_bytes(capacity),
+            f"{memory.price_per_byte:g}",
+            "" if ratio is None else f"{ratio:.1f}",
+        )
+    return table
+
+
 def _objects(plan: Plan) -> Table:
     table = Table(
         "memory", "object", "size", "adds if far", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
-    for memory in ("near", "far"):
+    for memory in [one.name for one in plan.memories] or ["near", "far"]:
         placed = [row for row in plan.placements if row.memory == memory]
         placed.sort(key=lambda row: -row.added_ns_if_far.value)
         for row in placed[:TOP_OBJECTS]:
             table.add_row(
-                memory,
+                escape(_where(row)),
                 escape(row.name),
                 format_bytes(row.size_bytes),
                 format_ns(row.added_ns_if_far.value),
@@ -73,9 +119,54 @@ def _objects(plan: Plan) -> Table:
         if len(placed) > TOP_OBJECTS:
             rest = placed[TOP_OBJECTS:]
             table.add_row(
-                memory,
+                escape(memory),
                 f"{len(rest)} more",
                 format_bytes(sum(row.size_bytes for row in rest)),
                 format_ns(sum(row.added_ns_if_far.value for row in rest)),
             )
     return table
+
+
+def _where(row: Placement) -> str:
+    if row.interleave:
+        return " : ".join(f"{weight} {name}" for name, weight in row.interleave.items())
+    if row.parts:
+        return " + ".join(f"{part.share:.0%} {part.memory}" for part in row.parts)
+    return row.memory
+
+
+def _moves(plan: Plan) -> Table:
+    table = Table(
+        "phase starts",
+        "moves",
+        "to",
+        "bytes",
+        "takes",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    names = {row.object: row.name for row in plan.placements}
+    for phase in plan.phases:
+        for move in sorted(phase.moves, key=lambda one: -one.cost_ns)[:TOP_OBJECTS]:
+            table.add_row(
+                escape(f"{phase.phase} ({phase.entries} times)"),
+                escape(names[move.object]),
+                escape(f"{move.source} -> {move.memory}"),
+                format_bytes(move.bytes),
+                format_ns(move.cost_ns),
+            )
+    return table
+
+
+def _undecided(plan: Plan) -> list[str]:
+    if not plan.undecided:
+        return []
+    rows = plan.undecided
+    told = "; ".join(
+        f"{row.name} ({row.at_low} at the low end, {row.at_high} at the high)" for row in rows[:3]
+    )
+    more = f"; and {len(rows) - 3} more" if len(rows) > 3 else ""
+    return [
+        f"{len(rows)} of {len(plan.placements)} placements are others at the ends of the "
+        f"prediction's interval: {told}{more}"
+    ]

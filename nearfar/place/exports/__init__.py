@@ -1,0 +1,88 @@
+"""Plans as text for other tools. One format per file, found by the registry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.registry import Registry
+from nearfar.documents import Plan
+from nearfar.documents.plan import PlanMemory
+
+Export = Callable[[Plan], str]
+"""Text that is complete: to be run, compiled or applied as it is."""
+
+EXPORTS: Registry[Export] = Registry("nearfar.place.exports", "format to export")
+
+_SPEC = re.compile(r"(node:\d+|file:.+|/.+|[a-z]+:.+)")
+_HEAD = 4096
+"""Bytes in which a document says its kind."""
+
+
+def is_plan(path: Path) -> bool:
+    """Return whether a file begins as a plan does."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return False
+    return re.match(rb'\s*\{\s*"kind"\s*:\s*"plan"', head) is not None
+
+
+def mapped(plan: Plan, given: list[str]) -> Plan:
+    """Return the plan with memories where ``NAME=SPEC`` says; a device's name does as well."""
+    specs: dict[str, str] = {}
+    known = [
+        name for memory in plan.memories for name in dict.fromkeys((memory.name, memory.device))
+    ]
+    for text in given:
+        name, equals, spec = text.partition("=")
+        if not equals or not _SPEC.fullmatch(spec):
+            raise NearfarError(
+                f"cannot read --map {text!r}: write a memory and where it is, such as near=node:0 "
+                "or far=file:/mnt/pmem0"
+            )
+        if name not in known:
+            hint = nearest(name, known) or f"; there are: {', '.join(known)}"
+            raise NearfarError(f"the plan has no memory {name!r}{hint}")
+        specs[name] = spec
+    memories = [
+        msgspec.structs.replace(
+            memory, spec=specs.get(memory.name, specs.get(memory.device, memory.spec))
+        )
+        for memory in plan.memories
+    ]
+    return msgspec.structs.replace(plan, memories=memories)
+
+
+def checked(plan: Plan) -> Plan:
+    """Refuse a plan of an earlier version, which does not name its memories."""
+    if not plan.memories:
+        raise NearfarError("this plan is of an earlier nearfar and names no memories: place again")
+    return plan
+
+
+def node_of(memory: PlanMemory) -> str | None:
+    """Return the number of the NUMA node a memory is; None where nobody said."""
+    found = re.fullmatch(r"node:(\d+)", memory.spec)
+    return found[1] if found else None
+
+
+def variable(memory: PlanMemory) -> str:
+    """Return the shell or C name of a memory's node: ``NEAR_NODE``, ``CXL_MICRON_CZ120_NODE``."""
+    return re.sub(r"\W", "_", memory.name).upper() + "_NODE"
+
+
+def identifier(text: str, number: int) -> str:
+    """Return a C identifier for an object that is unique and can be read."""
+    word = re.sub(r"\W+", "_", text).strip("_").lower()[:40]
+    return f"object_{number}_{word}" if word else f"object_{number}"
+
+
+def commented(text: str) -> str:
+    """Return text that ends no C comment and no line."""
+    return text.replace("*/", "* /").replace("\\", "/").replace("\n", " ").replace("\r", " ")
