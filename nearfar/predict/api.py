@@ -126,11 +126,11 @@ def _phase(
     phase, near, far = central.phase, central.given_near, central.given_far
     others, lacking = usable(beside, phase, near, far)
     said += [*central.remarks(), *lacking]
-    if (beyond := central.extrapolated()) > 0.0:
-        said.append(
-            f"phase {phase.name!r} would draw {beyond:.0%} more from {far.device.name} than its "
-            "loaded-latency curve was measured to: extrapolated, and the interval is wider"
-        )
+    said += [
+        f"phase {phase.name!r} {what.format(share)} was measured to: extrapolated, and the "
+        "interval is wider"
+        for what, share in central.beyond().items()
+    ]
     found = outcome(type(central), phase, near, far, central)
     near_ns, far_ns = phase.near_time_ns.value, found.far_time_ns.value
     operations = phase.operations or None

@@ -95,9 +95,15 @@ class Model:
         """Return what this model cannot know beside what no model knows, in sentences."""
         return []
 
+    def beyond(self) -> dict[str, float]:
+        """Return what the phase asks of memories' curves beyond their ends, in words, and how far
+        beyond, relative to the end.
+        """
+        return {}
+
     def extrapolated(self) -> float:
-        """Return how far, relative to its end, the load lies beyond the far memory's curve."""
-        return 0.0
+        """Return how far beyond a curve's end the load lies at worst, relative to the end."""
+        return max(self.beyond().values(), default=0.0)
 
     def effective_parallelism(self) -> float | None:
         """Return the misses in flight that near time implies; None where the model has none."""

@@ -76,12 +76,22 @@ class Counters(Model):
         )
         return np.asarray(time(found))
 
-    def extrapolated(self) -> float:
-        """Return how far the drawn bandwidth lies beyond the far curve's end, relative to it."""
-        if self._far_curve is None or self.far.is_near:
-            return 0.0
-        drawn = float(self._drawn(self.total, self.times_ns(self.phase.total)))
-        return max(0.0, drawn / self._far_curve.end_gb_per_s - 1.0)
+    def beyond(self) -> dict[str, float]:
+        """Compare drawn bandwidths with where the memories' curves end."""
+        if self.far.is_near:
+            return {}
+        found = {}
+        for memory, curve, time_ns in (
+            (self.near, self._near_curve, self.near_time_ns),
+            (self.far, self._far_curve, float(self.times_ns(self.phase.total))),
+        ):
+            if curve is not None:
+                drawn = float(self._drawn(self.total, time_ns))
+                what = (
+                    f"draws {{:.0%}} more from {memory.device.name} than its loaded-latency curve"
+                )
+                found[what] = drawn / curve.end_gb_per_s - 1.0
+        return {what: share for what, share in found.items() if share > 0.0}
 
     def bound(self) -> Bound:
         """Compute, where less than half of near time could be waiting."""

@@ -34,6 +34,12 @@ from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
 from nearfar.predict.overlap import part, streams_of
 from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array, PhaseTraffic
 
+ENOUGH_CHAINS = 16.0
+"""A chains curve to here is whole: cores of the last decade have 10 to 16 line-fill buffers."""
+
+LEAST_BEYOND = 0.01
+"""Below, a curve ends where the load does: figures are no surer than that."""
+
 
 @MODELS.register("inversion")
 class Inversion(Model):
@@ -93,13 +99,29 @@ class Inversion(Model):
             return "bandwidth"
         return "latency"
 
-    def extrapolated(self) -> float:
-        """Return how far the drawn bandwidth lies beyond the far curve's end, relative to it."""
-        if self._far_load is None or self.far.is_near:
-            return 0.0
-        time_ns = float(self.times_ns(self.phase.total))
-        drawn = float(drawn_gb_per_s(self.phase, self.far, self.total, time_ns))
-        return max(0.0, drawn / self._far_load.end_gb_per_s - 1.0)
+    def beyond(self) -> dict[str, float]:
+        """Compare drawn bandwidths and misses in flight with where the memories' curves end."""
+        if self.far.is_near:
+            return {}
+        phase, found = self.phase, {}
+        far_ns = float(self.times_ns(phase.total))
+        for memory, curve, time_ns in (
+            (self.near, load_curve(phase, self.near), self.near_time_ns),
+            (self.far, self._far_load, far_ns),
+        ):
+            if curve is not None and time_ns > 0.0:
+                drawn = float(drawn_gb_per_s(phase, memory, self.total, time_ns))
+                what = (
+                    f"draws {{:.0%}} more from {memory.device.name} than its loaded-latency curve"
+                )
+                found[what] = drawn / curve.end_gb_per_s - 1.0
+        if float(self.total[INDEPENDENT] + self.total[CHASE]) > 0.0:
+            in_flight = self._why.overlap.independent if self.total[INDEPENDENT] else 1.0
+            for memory in (self.near, self.far):
+                end = float(memory.chain_counts[-1])
+                what = f"has {{:.0%}} more misses in flight in {memory.device.name} than its chains"
+                found[f"{what} curve"] = in_flight / end - 1.0 if end < ENOUGH_CHAINS else 0.0
+        return {what: share for what, share in found.items() if share > LEAST_BEYOND}
 
     def effective_parallelism(self) -> float | None:
         """Return the loads' mean parallelism, a lower bound where compute overlaps."""
