@@ -47,6 +47,7 @@ def print_summary(profile: WorkloadProfile, console: Console) -> None:
             f"{totals[number] / everything:.1%}",
         )
     console.print(objects)
+    _print_bursts(profile, console)
     console.print(
         f"Misses of a last-level cache of {format_bytes(cache.size_bytes)}, {cache.ways} ways "
         f"({cache.origin}), one line in {profile.sampling.rate} sampled: totals +- "
@@ -55,3 +56,21 @@ def print_summary(profile: WorkloadProfile, console: Console) -> None:
     )
     for warning in profile.warnings:
         console.print(f"warning: {warning}", markup=False)
+
+
+def _print_bursts(profile: WorkloadProfile, console: Console) -> None:
+    if profile.bursts is None:
+        return
+    table = Table("bursts of", "object", "misses", "dependent", "chain", "instructions between")
+    for phase in profile.bursts.phases:
+        for row in phase.objects[:TOP_OBJECTS]:
+            name = profile.objects[row.object].name if row.object >= 0 else "unknown"
+            table.add_row(
+                escape(phase.phase),
+                escape(name),
+                f"{row.misses:,.0f}",
+                f"{row.dependent_share:.0%}",
+                f"{row.chain_depth:.1f}",
+                f"{row.instructions_between:.1f}",
+            )
+    console.print(table)

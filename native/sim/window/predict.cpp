@@ -49,24 +49,26 @@ class Predictor {
   std::uint32_t history_ = 0;
 };
 
-void go_through(Trace& trace, Predictor& predictor) {
-  for (Burst& burst : trace.bursts) {
-    burst.mispredicted.assign(burst.blocks.size(), false);
-    for (std::size_t i = 0; i + 1 < burst.blocks.size(); ++i) {
-      const Block& block = trace.blocks[burst.blocks[i]];
-      const std::uint32_t last = block.first + block.count - 1;
-      if (block.count == 0 || trace.code.conditional[last] == 0) continue;
-      const bool taken = trace.blocks[burst.blocks[i + 1]].begin != block.end;
-      burst.mispredicted[i] = predictor.mistakes(block.end, taken);
-    }
+void go_through(const Trace& trace, Burst& burst, Predictor& predictor) {
+  burst.mispredicted.assign(burst.blocks.size(), false);
+  for (std::size_t i = 0; i + 1 < burst.blocks.size(); ++i) {
+    const Block& block = trace.blocks[burst.blocks[i]];
+    const std::uint32_t last = block.first + block.count - 1;
+    if (block.count == 0 || trace.code.conditional[last] == 0) continue;
+    const bool taken = trace.blocks[burst.blocks[i + 1]].begin != block.end;
+    burst.mispredicted[i] = predictor.mistakes(block.end, taken);
   }
 }
 
 }  // namespace
 
 void predict(Trace& trace) {
+  if (trace.bursts.empty()) return;
   Predictor predictor;
-  for (int look = 0; look < 2; ++look) go_through(trace, predictor);
+  // A core has seen the code before. To go through all bursts twice would be too much of it: the
+  // tables would know by heart what no predictor can know.
+  if (trace.bursts.size() > 1) go_through(trace, trace.bursts.back(), predictor);
+  for (Burst& burst : trace.bursts) go_through(trace, burst, predictor);
 }
 
 }  // namespace nearfar::sim

@@ -57,7 +57,7 @@ struct Trace {
   std::uint32_t lines = 0;  // numbers of lines are below
 };
 
-// Fills `mispredicted` of all bursts by a predictor that has seen them all once before.
+// Fills `mispredicted` of all bursts by a predictor that has seen the last one before.
 void predict(Trace& trace);
 
 // By access of a burst: which earlier access its address depends on, as a distance back in the

@@ -1,0 +1,147 @@
+// Against what follows by hand from a core's sizes and a memory's latency.
+#include "sim/window/window.hpp"
+
+#include <doctest/doctest.h>
+
+#include "sim/window/trace.hpp"
+
+using namespace nearfar::sim;
+
+namespace {
+
+constexpr double latency = 300;
+constexpr double best = 20;  // between misses, when as many as can be are on their way
+
+Core core(std::uint32_t window) { return {window, 4, 64, 5, 14, 45, 16}; }
+
+Medium medium() {
+  Medium medium;
+  medium.latency.fill(latency);
+  medium.buffer = best;
+  return medium;
+}
+
+// One instruction: its registers, 0 for none.
+struct Row {
+  Register address = 0;
+  Register use = 0;
+  Register def = 0;
+  bool branch = false;
+};
+
+void add_row(RegisterLists& lists, Register value) {
+  if (lists.begins.empty()) lists.begins.push_back(0);
+  if (value != 0) lists.values.push_back(value);
+  lists.begins.push_back(static_cast<std::uint32_t>(lists.values.size()));
+}
+
+// A loop of `rows`, of which the first touches a new line each time round.
+Trace loop(const std::vector<Row>& rows, unsigned times, bool store = false,
+           std::uint32_t step = 3) {
+  Trace trace;
+  for (const Row& row : rows) {
+    add_row(trace.code.address, row.address);
+    add_row(trace.code.uses, row.use);
+    add_row(trace.code.defs, row.def);
+    trace.code.cycles.push_back(1);
+    trace.code.conditional.push_back(row.branch ? 1 : 0);
+  }
+  const auto count = static_cast<std::uint32_t>(rows.size());
+  // Two blocks of the same code at two places: a branch to the second was not taken.
+  trace.blocks = {{0, count, 0, 100}, {0, count, 100, 200}};
+  Burst burst;
+  for (unsigned i = 0; i < times; ++i) {
+    burst.blocks.push_back(0);
+    burst.accesses.push_back({i * count, 1 + i * step, store});
+  }
+  trace.lines = 2 + times * step;
+  trace.bursts.push_back(burst);
+  predict(trace);
+  return trace;
+}
+
+double per_access(const Trace& trace, Served served, std::uint32_t window,
+                  const Medium& memory = medium()) {
+  const std::vector<Served> places(trace.bursts[0].accesses.size(), served);
+  const Windowed found = run_window(trace, places, core(window), memory, memory);
+  // What comes before a tenth is not counted.
+  return found.cycles / (0.9 * static_cast<double>(places.size()));
+}
+
+}  // namespace
+
+TEST_CASE("A chase takes the whole latency each time") {
+  const Trace chase = loop({{.address = 1, .def = 1}, {}, {}}, 1000);
+  CHECK(per_access(chase, Served::near, 320) == doctest::Approx(latency + 1).epsilon(0.01));
+  CHECK(dependences(chase, chase.bursts[0])[1] == 1);
+  CHECK(dependences(chase, chase.bursts[0])[0] == 0);
+}
+
+TEST_CASE("Independent misses go as fast as there are buffers") {
+  const Trace gather = loop({{.address = 1, .def = 2}, {}, {}}, 1000);
+  CHECK(per_access(gather, Served::near, 320) == doctest::Approx(best).epsilon(0.05));
+  CHECK(dependences(gather, gather.bursts[0])[1] == 0);
+}
+
+TEST_CASE("Misses further apart than the window is long wait one after another") {
+  std::vector<Row> far_apart(300);
+  far_apart[0] = {.address = 1, .def = 2};
+  const Trace trace = loop(far_apart, 200);
+  // The window of 256 is full of the miss and what follows; the next enters 44 later.
+  CHECK(per_access(trace, Served::near, 256) > latency);
+  // One of 602 has two misses at any time.
+  CHECK(per_access(trace, Served::near, 602) < 0.6 * latency);
+}
+
+TEST_CASE("Hits are the caches' own latencies") {
+  const Trace chase = loop({{.address = 1, .def = 1}}, 1000);
+  CHECK(per_access(chase, Served::last_level, 320) == doctest::Approx(46).epsilon(0.02));
+  CHECK(per_access(chase, Served::private_cache, 320) == doctest::Approx(15).epsilon(0.02));
+}
+
+TEST_CASE("A branch on what was loaded holds up the next load only if it is mispredicted") {
+  const std::vector<Row> rows = {{.address = 1, .def = 2}, {.use = 2, .branch = true}};
+  Trace trace = loop(rows, 2000);
+  const double known = per_access(trace, Served::near, 320);
+  // No pattern: the bits of a good mixer.
+  std::uint64_t state = 1;
+  for (std::uint32_t& block : trace.bursts[0].blocks) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    block = static_cast<std::uint32_t>(state >> 63);
+  }
+  predict(trace);
+  const double unknown = per_access(trace, Served::near, 320);
+  CHECK(known == doctest::Approx(best).epsilon(0.05));
+  // Every second one goes either way, and half of these are wrong: a quarter waits for the load.
+  CHECK(unknown > 0.2 * (latency + 16));
+  CHECK(unknown < 0.35 * (latency + 16));
+}
+
+TEST_CASE("Stores wait in their buffer, not in the window") {
+  std::vector<Row> rows(10);
+  rows[0] = {.address = 1, .use = 2};
+  const Trace stores = loop(rows, 1000, true);
+  CHECK(per_access(stores, Served::near, 320) == doctest::Approx(best).epsilon(0.05));
+  Medium slow = medium();
+  slow.latency.fill(20000);
+  // 64 at a time, when the buffer is full.
+  CHECK(per_access(stores, Served::near, 320, slow) == doctest::Approx(20000.0 / 64).epsilon(0.1));
+}
+
+TEST_CASE("Bandwidth bounds, write-backs included") {
+  const Trace gather = loop({{.address = 1, .def = 2}, {}, {}}, 1000);
+  Medium narrow = medium();
+  narrow.line = 40;
+  narrow.write_back = 30;
+  CHECK(per_access(gather, Served::near, 320, narrow) == doctest::Approx(70).epsilon(0.05));
+}
+
+TEST_CASE("A prefetcher brings lines in sequence at its own pace") {
+  const Trace stream = loop({{.address = 1, .def = 1}}, 1000, false, 1);
+  Medium ahead = medium();
+  ahead.stream = 25;
+  CHECK(per_access(stream, Served::near, 320) == doctest::Approx(latency + 1).epsilon(0.01));
+  CHECK(per_access(stream, Served::near, 320, ahead) == doctest::Approx(25).epsilon(0.1));
+  const Trace random = loop({{.address = 1, .def = 1}}, 1000, false, 3);
+  CHECK(per_access(random, Served::near, 320, ahead) == doctest::Approx(latency + 1).epsilon(0.01));
+}
