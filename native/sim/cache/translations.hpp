@@ -35,6 +35,7 @@ class Translations {
   // Where an instruction last missed: two walks are told apart.
   struct Walk {
     std::uint64_t pages[2];
+    bool jumped;
   };
 
   // Misses of the whole program that this access stands for; 0: a hit.
@@ -49,15 +50,14 @@ class Translations {
     const std::uint64_t apart = distance(here, walk.pages[nearer]);
     const unsigned hidden = hidden_log2(page_log2_, rate_log2_);
     const std::uint64_t all = std::uint64_t{1} << rate_log2_;
-    if (walk.pages[0] == 0) {
-      // An instruction's first miss says nothing of others.
-      walk.pages[0] = here;
-      return std::uint64_t{1} << hidden;
-    }
     const bool walks = apart != 0 && apart <= near_pages << hidden;
+    const bool begins = !walks && !walk.jumped;
+    walk.jumped = !walks;
     if (!walks) nearer = 1;
     if (nearer == 1) walk.pages[1] = walk.pages[0];
     walk.pages[0] = here;
+    // A walk may begin anywhere; only where it does not go on from there was it no walk.
+    if (begins) return std::uint64_t{1} << hidden;
     return walks && apart < all ? apart : all;
   }
 

@@ -13,33 +13,35 @@
 enum { FILE_BYTES = 1 << 16, BLOCK_BYTES = 1 << 20, NODES = 1 << 13, LINE = 64 };
 
 /* As libpmem's headers write them for assemblers that know neither. */
-static void old_clflushopt(const void *address) {
-  __asm__ volatile(".byte 0x66; clflush %0" : "+m"(*(volatile char *)address));
+static void old_clflushopt(const void* address) {
+  __asm__ volatile(".byte 0x66; clflush %0" : "+m"(*(volatile char*)address));
 }
-static void old_clwb(const void *address) {
-  __asm__ volatile(".byte 0x66; xsaveopt %0" : "+m"(*(volatile char *)address));
+static void old_clwb(const void* address) {
+  __asm__ volatile(".byte 0x66; xsaveopt %0" : "+m"(*(volatile char*)address));
 }
 
-__attribute__((noinline)) static char *make_block(void) { return aligned_alloc(4096, BLOCK_BYTES); }
+__attribute__((noinline)) static char* make_block(void) { return aligned_alloc(4096, BLOCK_BYTES); }
 struct node {
-  struct node *next;
+  struct node* next;
   long value[7];
 };
-__attribute__((noinline)) static struct node *make_node(void) { return malloc(sizeof(struct node)); }
+__attribute__((noinline)) static struct node* make_node(void) {
+  return malloc(sizeof(struct node));
+}
 
-int main(int count, char **words) {
+int main(int count, char** words) {
   if (count != 3) return 2;
   const long rounds = atol(words[2]);
   const int file = open(words[1], O_RDWR | O_CREAT, 0600);
   if (file < 0 || ftruncate(file, FILE_BYTES) != 0) return 1;
-  char *pool = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  char *block = make_block();
+  char* pool = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  char* block = make_block();
   if (pool == MAP_FAILED || block == NULL) return 1;
 
   nearfar_phase_begin("file");
   for (long round = 0; round < rounds; ++round) {
-    char *line = pool + round % 16 * LINE;
-    *(long *)line = round;
+    char* line = pool + round % 16 * LINE;
+    *(long*)line = round;
     _mm_clwb(line);
     _mm_clflushopt(line + LINE * 16);
     _mm_clflush(line + LINE * 32);
@@ -54,18 +56,18 @@ int main(int count, char **words) {
 
   nearfar_phase_begin("block");
   for (long round = 0; round < rounds; ++round) {
-    char *to = block + round * LINE % BLOCK_BYTES;
-    _mm_stream_si128((__m128i *)to, _mm_set1_epi64x(round));
-    _mm_stream_si64((long long *)(to + 16), round);
+    char* to = block + round * LINE % BLOCK_BYTES;
+    _mm_stream_si128((__m128i*)to, _mm_set1_epi64x(round));
+    _mm_stream_si64((long long*)(to + 16), round);
   }
   _mm_mfence();
   nearfar_phase_end("block", (double)rounds);
 
   nearfar_phase_begin("nodes");
-  struct node *all = NULL;
+  struct node* all = NULL;
   atomic_long made = 0;
   for (long i = 0; i < NODES; ++i) {
-    struct node *fresh = make_node();
+    struct node* fresh = make_node();
     fresh->next = all;
     all = fresh;
     _mm_clwb(fresh);
@@ -73,7 +75,7 @@ int main(int count, char **words) {
   }
   nearfar_phase_end("nodes", NODES);
   long sum = 0;
-  for (struct node *at = all; at != NULL; at = at->next) ++sum;
-  printf("%ld %ld\n", sum, *(long *)pool);
+  for (struct node* at = all; at != NULL; at = at->next) ++sum;
+  printf("%ld %ld\n", sum, *(long*)pool);
   return 0;
 }

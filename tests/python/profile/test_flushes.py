@@ -1,0 +1,91 @@
+"""Flushes, fences and streaming stores that programs make a known number of times."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from compiling import nearfar
+
+from nearfar.documents import WorkloadProfile, load
+from nearfar.documents.workload import Traffic
+from nearfar.native_files import include_folder, native_folder
+
+KERNELS = Path(__file__).parent / "kernels"
+ROUNDS = 1000
+FLAGS = ("clwb", "clflushopt")
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> WorkloadProfile:
+    known = Path("/proc/cpuinfo").read_text().split()
+    if not all(flag in known for flag in FLAGS):
+        pytest.skip("this processor cannot run clwb")
+    return profiled("flushing.c", tmp_path_factory.mktemp("flushing"), "-mclwb", "-mclflushopt")
+
+
+def profiled(source: str, folder: Path, *options: str) -> WorkloadProfile:
+    """Build a program, and profile its run on a file of its own."""
+    if not list(native_folder().glob("nearfar_pass-*.so")):
+        pytest.skip("the compiler pass was not built here")
+    program = folder / Path(source).stem
+    options = ("-O2", "-g", f"-I{include_folder()}", *options)
+    nearfar("cc", str(KERNELS / source), "-o", str(program), *options, cwd=folder)
+    run = ["--repetitions", "1", "--quiet", "-o", "out.json", "--", str(program), "pool"]
+    nearfar("profile", *run, str(ROUNDS), cwd=folder)
+    return load(folder / "out.json", WorkloadProfile)
+
+
+def traffic(profile: WorkloadProfile, phase: str, thing: str) -> Traffic:
+    """Return what was counted of the objects named so."""
+    rows = [
+        row.traffic
+        for one in profile.phases
+        for row in one.objects
+        if one.name == phase and thing in profile.objects[row.object].name
+    ]
+    assert len(rows) == 1, [each.name for each in profile.objects]
+    return rows[0]
+
+
+def test_every_flush_of_a_mapped_file_is_counted(profile: WorkloadProfile) -> None:
+    found = traffic(profile, "file", "pool")
+    # Three by intrinsics, two in assembly; of three fences one waits for nothing.
+    assert found.flushes == 5 * ROUNDS
+    assert found.fences == 2 * ROUNDS
+    assert (found.syncs, found.sync_bytes) == (1, 1 << 16)
+    assert found.nt_store_bytes == found.log_bytes == 0
+    assert profile.flushes_counted
+    assert not any("assembly" in warning for warning in profile.warnings)
+
+
+def test_every_streamed_byte_of_a_block_is_counted(profile: WorkloadProfile) -> None:
+    found = traffic(profile, "block", "main")
+    assert found.nt_store_bytes == 24 * ROUNDS
+    assert found.write_backs >= 24 * ROUNDS / 64  # and they reach memory
+    assert (found.flushes, found.fences) == (0, 1)
+
+
+def test_flushes_of_small_blocks_are_shared_out_without_losing_any(
+    profile: WorkloadProfile,
+) -> None:
+    found = traffic(profile, "nodes", "main")
+    assert found.flushes == pytest.approx(8192, abs=1e-6)
+    assert found.fences == pytest.approx(8192, abs=1e-6)
+
+
+def test_calls_of_libpmem_are_counted(tmp_path: Path) -> None:
+    built = subprocess.run(
+        ["cc", "-shared", "-o", str(tmp_path / "x.so"), "-l:libpmem.so.1"],
+        capture_output=True,
+        check=False,
+    )
+    if built.returncode != 0:
+        pytest.skip("libpmem is not installed")
+    found = traffic(profiled("libpmem.c", tmp_path, "-l:libpmem.so.1"), "-", "pool")
+    # Each round: a line persisted; 1000 bytes copied, of which 896 are whole lines stored past the
+    # caches and the lines at both ends are flushed.
+    assert found.flushes == 3 * ROUNDS
+    assert found.fences == 2 * ROUNDS
+    assert found.nt_store_bytes == 896 * ROUNDS
