@@ -11,16 +11,16 @@ the default model, also a part of the way to other models. Where far memory has 
 figures, they are wrong alike: slowdown is 1, without a width.
 
 What that says of a deviation's size is a guess; how often intervals hold was looked up. They are
-the joined deviations times `SHARE`, which made them hold 90 % of times on the cycle-level core.
+the joined deviations times `SHARE`, which made them hold 90 % of times on the cycle-level core;
+all of those that core knows nothing of: ways to take a latency here, and what lies beyond a curve.
 That is no promise for another machine or memory: there they are called uncalibrated, until
 `nearfar validate` has found the factor for that kind of memory (`calibration`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, field
+from math import exp, hypot, log, log1p
 
 from nearfar.base.statistics import Estimate
 from nearfar.predict.memory import Memory
@@ -64,18 +64,45 @@ def outcome(
     if far.is_near:
         return Outcome(phase.near_time_ns, Estimate(1.0, 1.0, 1.0))
     time = float(central.times_ns(phase.total))
-    times, slowdowns = [time], [time / near_ns]
+    looked_up, never_seen = _Ends(time, near_ns), _Ends(time, near_ns)
     for doubt in doubts(phase, near, far):
-        varied = kind(phase, near, far, doubt)
-        varied_time = float(varied.times_ns(phase.total))
-        times.append(varied_time)
-        slowdowns.append(varied_time / varied.near_time_ns)
+        looked_up.add_model(kind(phase, near, far, doubt))
+    for doubt in unseen_doubts(far):
+        never_seen.add_model(kind(phase, near, far, doubt))
     for end in _towards(kind.brackets, phase, near, far, time):
-        times.append(end)
-        slowdowns.append(end / near_ns)
+        looked_up.add(end, near_ns)
+    added = abs(time - near_ns)
+    looked_up.add_either_way(MODEL_ERROR * added)
     # What a curve says beyond its end is a guess, the more so the farther.
-    added = (MODEL_ERROR + central.extrapolated()) * abs(time - near_ns)
-    return Outcome(_joined(np.array(times), added), _joined(np.array(slowdowns), added / near_ns))
+    never_seen.add_either_way(central.extrapolated() * added)
+    return Outcome(
+        _joined(time, looked_up.times, never_seen.times),
+        _joined(time / near_ns, looked_up.slowdowns, never_seen.slowdowns),
+    )
+
+
+@dataclass
+class _Ends:
+    """Where a phase's time and slowdown would be, one thing being otherwise each."""
+
+    time_ns: float
+    near_ns: float
+    times: list[float] = field(default_factory=list)
+    slowdowns: list[float] = field(default_factory=list)
+
+    def add(self, time_ns: float, near_ns: float) -> None:
+        """Add one; slowdown is over the near time that goes with it."""
+        self.times.append(time_ns)
+        self.slowdowns.append(time_ns / near_ns)
+
+    def add_model(self, varied: Model) -> None:
+        """Add what a varied model says of everything far."""
+        self.add(float(varied.times_ns(varied.phase.total)), varied.near_time_ns)
+
+    def add_either_way(self, error_ns: float) -> None:
+        """Add an error upward and downward."""
+        self.add(self.time_ns + error_ns, self.near_ns)
+        self.add(self.time_ns - error_ns, self.near_ns)
 
 
 def _towards(
@@ -101,8 +128,6 @@ def doubts(phase: PhaseTraffic, near: Memory, far: Memory) -> list[Doubt]:
         Doubt(lines=most),
         Doubt(far_latency=1.0 - min(latency, 0.9)),
         Doubt(far_latency=1.0 + latency),
-        Doubt(far_latency=far.latency_range[0]),
-        Doubt(far_latency=far.latency_range[1]),
         Doubt(far_bandwidth=1.0 - min(bandwidth, 0.9)),
         Doubt(far_bandwidth=1.0 + bandwidth),
         Doubt(hits=0.0),
@@ -114,12 +139,33 @@ def doubts(phase: PhaseTraffic, near: Memory, far: Memory) -> list[Doubt]:
     return [doubt for doubt in varied if doubt != NO_DOUBT and doubt.near_time > 0.0]
 
 
-def _joined(values: np.ndarray[tuple[int], np.dtype[np.float64]], model_error: float) -> Estimate:
-    central = float(values[0])
-    change = values[1:] - central
-    up = float(np.sqrt(np.sum(np.maximum(change, 0.0) ** 2) + model_error**2))
-    down = float(np.sqrt(np.sum(np.minimum(change, 0.0) ** 2) + model_error**2))
+def unseen_doubts(far: Memory) -> list[Doubt]:
+    """Return what may be otherwise of a memory that was published on another machine.
+
+    On the cycle-level core, where `SHARE` comes from, latencies are that core's own.
+    """
+    ways = [Doubt(far_latency=factor) for factor in far.latency_range]
+    return [doubt for doubt in ways if doubt != NO_DOUBT]
+
+
+def _joined(central: float, looked_up: list[float], never_seen: list[float]) -> Estimate:
+    """Join deviations in quadrature: `SHARE` of those looked up, all of those never seen there."""
+    ups = [_quadrature(central, ends, 1.0) for ends in (looked_up, never_seen)]
+    downs = [_quadrature(central, ends, -1.0) for ends in (looked_up, never_seen)]
     if central <= 0.0:
-        return Estimate(central, central, central + up)
-    low = central * (max(0.0, central - down) / central) ** SHARE
-    return Estimate(central, low, central * ((central + up) / central) ** SHARE)
+        return Estimate(central, central, central + hypot(*ups))
+    most = [log1p(up / central) for up in ups]
+    least = [log(max(1.0 - down / central, NOTHING)) for down in downs]
+    return Estimate(
+        central,
+        central * exp(-hypot(SHARE * least[0], least[1])),
+        central * exp(hypot(SHARE * most[0], most[1])),
+    )
+
+
+NOTHING = 1e-12
+"""Of a time, what deviations larger than it leave."""
+
+
+def _quadrature(central: float, ends: list[float], sign: float) -> float:
+    return hypot(*(max(sign * (end - central), 0.0) for end in ends))
