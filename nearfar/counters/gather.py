@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ WRAPPED = float(1 << 47)
 MUCH_SCALED = 0.25
 """Share of the time below which a scaled count is hardly an estimate."""
 
+_HYBRID = re.compile(r"cpu_(core|atom)/")
+
 
 @dataclass
 class Gathering:
@@ -28,8 +31,8 @@ class Gathering:
     warnings: list[str] = field(default_factory=list)
     counts: dict[float, dict[str, float]] = field(default_factory=dict)
     """By the interval's end in s: what was counted."""
-    missing: dict[str, int] = field(default_factory=dict)
-    """In how many intervals a quantity was not counted."""
+    lacking: set[tuple[float, str]] = field(default_factory=set)
+    """Ends of intervals and quantities of which a part was not counted: the rest is no sum."""
     unsupported: set[str] = field(default_factory=set)
 
     def add(self, end_s: float, name: str, event: str, count: float) -> None:
@@ -53,7 +56,9 @@ class Gathering:
     def lacks(self, end_s: float, name: str, event: str) -> None:
         """Note that a counter that should be there was not on in that interval."""
         self.counts.setdefault(end_s, {})
-        self.missing[name] = self.missing.get(name, 0) + 1
+        # Of a hybrid processor's kinds of cores a program may well use one.
+        if not _HYBRID.match(event):
+            self.lacking.add((end_s, name))
         called = self.names.setdefault(name, [])
         if event not in called:
             called.append(event)
@@ -70,6 +75,8 @@ class Gathering:
                 f"{self.path} has no counter that nearfar uses: instructions, cycles, last-level "
                 "misses, bytes read or written, stalls"
             )
+        for end_s, name in self.lacking:
+            self.counts[end_s].pop(name, None)
         intervals: list[CounterInterval] = []
         for end_s in sorted(self.counts):
             intervals.append(CounterInterval(begin_s=begin_s, end_s=end_s, **self.counts[end_s]))
@@ -89,11 +96,13 @@ class Gathering:
             yield (
                 f"not supported on the machine that counted: {', '.join(sorted(self.unsupported))}"
             )
-        for name, count in self.missing.items():
-            yield (
-                f"{', '.join(self.names[name])} was not counted in {count} of {len(self.counts)} "
-                f"intervals: {name} is not known there"
-            )
+        for name, events in self.names.items():
+            count = sum(name not in row for row in self.counts.values())
+            if count:
+                yield (
+                    f"{', '.join(events)} was not counted in {count} of {len(self.counts)} "
+                    f"intervals: {name} is not known there"
+                )
         for name, share in self.scaled.items():
             much = " (too little to rely on)" if share < MUCH_SCALED else ""
             yield (

@@ -45,6 +45,27 @@ def test_multiplexed_missing_and_unsupported_counters_are_named() -> None:
     assert "as little as 20% of an interval (too little to rely on)" in said
 
 
+def test_a_sum_of_which_a_part_was_not_counted_is_not_known(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    rows = [
+        "     1.000100000,CPU0,500,,cycles,1,100.00,,",
+        "     1.000100000,CPU1,<not counted>,,cycles,0,0.00,,",
+        "     2.000100000,CPU0,500,,cycles,1,100.00,,",
+        "     2.000100000,CPU1,300,,cycles,1,100.00,,",
+        "     2.000100000,CPU0,900,,instructions,1,100.00,,",
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    found = read_counters(path)
+    assert [interval.cycles for interval in found.intervals] == [None, 800]
+    assert any("cycles was not counted in 1 of 2" in warning for warning in found.warnings)
+    assert any("instructions was not counted in 1 of 2" in warning for warning in found.warnings)
+    # A program that stayed on a hybrid processor's large cores has no count of the others.
+    rows = ["     1.000100000,500,,cpu_core/cycles/,1,100.00,,"]
+    rows += ["     1.000100000,<not counted>,,cpu_atom/cycles/,0,0.00,,"]
+    path.write_text("\n".join(rows) + "\n")
+    assert [interval.cycles for interval in read_counters(path).intervals] == [500]
+
+
 def test_real_perf_output_of_a_machine_without_counters() -> None:
     found = read_counters(FILES / "real-software-events.csv")
     assert list(found.names) == ["cpu_time_ns"]
