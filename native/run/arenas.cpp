@@ -89,8 +89,8 @@ void thread_ends(void*) {
 
 unsigned make_arena(Lane& lane, unsigned target) {
   lane.target = target;
-  lane.hooks = {extent_alloc,    extent_dalloc, extent_destroy, extent_commit, extent_decommit,
-                nullptr,         extent_purge,  extent_split,   extent_merge};
+  lane.hooks = {extent_alloc, extent_dalloc, extent_destroy, extent_commit, extent_decommit,
+                nullptr,      extent_purge,  extent_split,   extent_merge};
   ArenaConfig config{&lane.hooks, false};
   unsigned arena = 0;
   size_t size = sizeof arena;
@@ -169,8 +169,7 @@ std::size_t usable_size(void* block) {
 
 void* far_malloc(unsigned target, std::size_t size, int flags) {
   const int alignment = flags & 63;  // as its logarithm
-  if (table->targets[target].style == NF_RUN_IN_PARTS && size >= least_divided &&
-      alignment <= 12) {
+  if (table->targets[target].style == NF_RUN_IN_PARTS && size >= least_divided && alignment <= 12) {
     // Fresh from the kernel, and so zero.
     if (void* divided = divided_malloc(target, size); divided != nullptr) return divided;
   }

@@ -23,15 +23,14 @@ std::uint32_t mapped_lock;
 
 void* system_mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
                   off_t offset) {
-  return reinterpret_cast<void*>(
-      syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
+  return reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
 }
 
 bool is_data(std::size_t bytes, int protection, int flags) {
-  constexpr int other = MAP_SHARED | MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_GROWSDOWN | MAP_STACK |
-                        MAP_HUGETLB;
-  return (flags & MAP_ANONYMOUS) != 0 && (flags & other) == 0 &&
-         (protection & PROT_WRITE) != 0 && (protection & PROT_EXEC) == 0 && bytes >= least_bytes;
+  constexpr int other =
+      MAP_SHARED | MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_GROWSDOWN | MAP_STACK | MAP_HUGETLB;
+  return (flags & MAP_ANONYMOUS) != 0 && (flags & other) == 0 && (protection & PROT_WRITE) != 0 &&
+         (protection & PROT_EXEC) == 0 && bytes >= least_bytes;
 }
 
 void note(void* begin, std::size_t bytes, Found found) {
@@ -164,8 +163,8 @@ void* mremap(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, .
     if (entry.begin != 0 && !is_one_mapping(entry.target)) {
       return copied(begin, bytes, new_bytes, flags, wanted, entry);
     }
-    const auto made = reinterpret_cast<void*>(
-        syscall(SYS_mremap, begin, bytes, new_bytes, flags, wanted));
+    const auto made =
+        reinterpret_cast<void*>(syscall(SYS_mremap, begin, bytes, new_bytes, flags, wanted));
     if (entry.begin != 0 && made != MAP_FAILED) {
       take_out(begin, bytes);
       // The policy came along; what is new has it too.

@@ -43,7 +43,8 @@ std::uint64_t slot_begin(unsigned target) {
   return first_address + (slot << slot_bits);
 }
 
-void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file, std::uint64_t offset) {
+void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file,
+             std::uint64_t offset) {
   const long got = syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, flags, file, offset);
   return got == -1 ? nullptr : reinterpret_cast<void*>(got);
 }
@@ -104,9 +105,8 @@ bool gives_back(const nf_run_memory& memory) {
 }
 
 int open_file(const nf_run_memory& memory) {
-  return memory.kind == NF_RUN_DEVICE
-             ? open(memory.path, O_RDWR | O_CLOEXEC)
-             : open(memory.path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  return memory.kind == NF_RUN_DEVICE ? open(memory.path, O_RDWR | O_CLOEXEC)
+                                      : open(memory.path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
 // Maps the next bytes of a file or device; false: it is full or cannot be opened.
@@ -429,8 +429,7 @@ extern "C" __attribute__((visibility("hidden"))) void* nf_os_mmap(void* wanted, 
     if ((protection & PROT_WRITE) == 0) mprotect(memory, bytes, protection);
     return memory;
   }
-  return reinterpret_cast<void*>(
-      syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
+  return reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
 }
 
 extern "C" __attribute__((visibility("hidden"))) int nf_os_munmap(void* begin, std::size_t bytes) {

@@ -30,9 +30,9 @@ void for_each_page(const void* block, std::size_t size, F f) {
 bool map_shadow() {
   // One page more: the last page's entry is read together with the next.
   constexpr std::uint64_t pages = (end_address - first_address) / page_bytes;
-  const long got = syscall(SYS_mmap, nullptr, pages * sizeof *shadow + page_bytes,
-                           PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                           0L);
+  const long got =
+      syscall(SYS_mmap, nullptr, pages * sizeof *shadow + page_bytes, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
   if (got == -1) return false;
   // A huge page of it would stand for two gigabytes of blocks.
   madvise(reinterpret_cast<void*>(got), pages * sizeof *shadow, MADV_NOHUGEPAGE);

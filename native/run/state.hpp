@@ -31,8 +31,7 @@ inline bool is_ours(const void* block) {
 
 // The target whose memory an address of ours is in.
 inline unsigned target_of(const void* block) {
-  const std::uint64_t slot =
-      (reinterpret_cast<std::uint64_t>(block) - first_address) >> slot_bits;
+  const std::uint64_t slot = (reinterpret_cast<std::uint64_t>(block) - first_address) >> slot_bits;
   return slot < near_slots ? 0 : static_cast<unsigned>(slot - near_slots + 1);
 }
 

@@ -32,11 +32,11 @@ enum nf_run_style { NF_RUN_SINGLE = 0, NF_RUN_INTERLEAVE = 1, NF_RUN_IN_PARTS = 
 
 struct nf_run_memory {
   uint32_t kind;
-  int32_t node; /* of NF_RUN_NODE */
+  int32_t node;            /* of NF_RUN_NODE */
   uint64_t capacity_bytes; /* 0: no limit */
-  uint64_t used_bytes; /* of all processes */
-  uint64_t size_bytes; /* of NF_RUN_DEVICE */
-  char path[232]; /* a folder of NF_RUN_FILE, the device of NF_RUN_DEVICE */
+  uint64_t used_bytes;     /* of all processes */
+  uint64_t size_bytes;     /* of NF_RUN_DEVICE */
+  char path[232];          /* a folder of NF_RUN_FILE, the device of NF_RUN_DEVICE */
 };
 
 struct nf_run_target {
@@ -53,7 +53,7 @@ struct nf_run_table {
   uint32_t memory_count;
   uint32_t target_count;
   uint32_t split_sizes; /* 1: the size of a block tells objects apart too */
-  uint32_t huge_pages;  /* 1: asked for by madvise; 2: refused by madvise; 0: as the system has it */
+  uint32_t huge_pages; /* 1: asked for by madvise; 2: refused by madvise; 0: as the system has it */
   struct nf_run_memory memories[NF_RUN_MEMORIES];
   struct nf_run_target targets[NF_RUN_TARGETS];
 };
@@ -84,12 +84,12 @@ struct nf_run_state {
   uint64_t first_address; /* of near memory; page 0 of the shadow */
   uint64_t shadow; /* address of one uint32_t per page: object below, start of its block above */
   uint64_t sampled_pages; /* that hold a block now */
-  uint64_t heap_bytes; /* got from the kernel for blocks, near memory included */
+  uint64_t heap_bytes;    /* got from the kernel for blocks, near memory included */
   uint64_t stacks_asked;
   uint64_t stacks_unanswered;
   uint64_t foreign_frees;
   uint64_t bind_failures;
-  uint32_t bind_errno; /* of the first */
+  uint32_t bind_errno;   /* of the first */
   uint32_t extents_lost; /* beyond the table */
   uint64_t fallback_bytes[NF_RUN_TARGETS];
   uint32_t extent_count;
@@ -105,10 +105,10 @@ enum nf_run_message { NF_RUN_HELLO = 1, NF_RUN_STACK = 2, NF_RUN_GROWN = 3, NF_R
 struct nf_run_ask {
   uint32_t message;
   int32_t pid;
-  uint64_t state; /* address of the nf_run_state */
-  uint64_t size;  /* of the block, for NF_RUN_STACK */
-  uint32_t mapped; /* 1: mmap, 0: malloc */
-  uint32_t count; /* of frames */
+  uint64_t state;                 /* address of the nf_run_state */
+  uint64_t size;                  /* of the block, for NF_RUN_STACK */
+  uint32_t mapped;                /* 1: mmap, 0: malloc */
+  uint32_t count;                 /* of frames */
   uint64_t frames[NF_RUN_FRAMES]; /* return addresses, innermost first */
   char tag[64];
 };

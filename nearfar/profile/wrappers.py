@@ -21,7 +21,7 @@ _ALLOCATES = (
 )
 _PREFIXES = (
     r"(?:x|xx|z|s|e|g|p|ck|je|mi|tc|dl|libc|safe|my|do|sys|mem|ap|apr|av|lua[A-Z]?|nedpool|util|"
-    r"PyMem_Raw|PyMem|PyObject|OPENSSL|CRYPTO|sqlite3|av|BIO|git__|talloc|MemoryContext)"
+    r"nearfar_x|PyMem_Raw|PyMem|PyObject|OPENSSL|CRYPTO|sqlite3|av|BIO|git__|talloc|MemoryContext)"
 )
 _NAMES = re.compile(
     rf"""
@@ -41,7 +41,7 @@ it, sqlite3DbMallocRaw above that). "alloc" alone is not enough, allocPage makes
 words joined by underscores, test_malloc is no allocator."""
 
 _CONTAINERS = re.compile(
-    r"std::(?!thread|async|function)|__gnu_cxx::|__cxxabiv1::|boost::container::|"
+    r"nearfar::|std::(?!thread|async|function)|__gnu_cxx::|__cxxabiv1::|boost::container::|"
     r"absl::container_internal::|fmt::"
 )
 """A library of containers and smart pointers: the caller says whose they are."""

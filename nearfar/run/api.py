@@ -12,12 +12,10 @@ from nearfar.documents.plan import Plan
 from nearfar.documents.run_record import RunRecord
 from nearfar.profile import program
 from nearfar.profile.compiler import twin
-from nearfar.profile.control import Control
 from nearfar.profile.launch import Job
 from nearfar.run import launch, memories, sight
 from nearfar.run.adapt import Adapter, Pace, nodes_of
 from nearfar.run.record import make_record
-from nearfar.run.server import Server
 from nearfar.run.targets import make_targets
 
 
@@ -60,25 +58,22 @@ def run_plan(
         if warning := sight.check_plan(runs, plan, force=how.force):
             warnings.append(warning)
         targets = make_targets(plan, places, adapt=how.pace is not None)
-        pace = how.pace
-
-        def adapter(server: Server, control: Control) -> Adapter:
-            made = Adapter(
-                plan, places, targets, control=control, folder=server.folder, pace=pace or Pace()
+        with launch.serving(plan, places, targets, huge_pages=how.huge_pages) as serving:
+            adapter = (
+                Adapter(
+                    plan,
+                    places,
+                    targets,
+                    control=serving.control,
+                    folder=serving.folder,
+                    pace=how.pace,
+                )
+                if how.pace is not None
+                else None
             )
-            server.each_poll = made.poll
-            return made
-
-        outcome = launch.run_planned(
-            plan,
-            places,
-            targets,
-            how.job,
-            executable=runs,
-            environment=environment,
-            huge_pages=how.huge_pages,
-            adapter=adapter if pace is not None else None,
-        )
+            outcome = launch.run_planned(
+                serving, how.job, executable=runs, environment=environment, adapter=adapter
+            )
     return make_record(
         plan,
         places,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import tempfile
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,22 @@ LIBRARY = "libnearfar_run.so"
 
 
 @dataclass(frozen=True)
+class Serving:
+    """What programs run under a plan meet."""
+
+    folder: Path
+    library: Path
+    server: Server
+    control: Control
+
+    def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment of a program that is to meet it."""
+        before = environment.get("LD_PRELOAD", "")
+        preload = f"{self.library}:{before}" if before else str(self.library)
+        return {**environment, "LD_PRELOAD": preload, layout.VARIABLE: str(self.folder)}
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A run and what was seen of it."""
 
@@ -35,18 +51,11 @@ class Outcome:
     adapter: Adapter | None
 
 
-def run_planned(
-    plan: Plan,
-    places: Sequence[Place],
-    targets: Targets,
-    job: Job,
-    *,
-    executable: Path,
-    environment: Mapping[str, str],
-    huge_pages: int = 0,
-    adapter: Callable[[Server, Control], Adapter] | None = None,
-) -> Outcome:
-    """Run `job` with its objects in their targets."""
+@contextlib.contextmanager
+def serving(
+    plan: Plan, places: Sequence[Place], targets: Targets, *, huge_pages: int = 0
+) -> Iterator[Serving]:
+    """Have a table and a server for programs that are started with `Serving.environment`."""
     library = native_file(LIBRARY)
     if " " in str(library) or ":" in str(library):
         raise CommandError(
@@ -55,7 +64,6 @@ def run_planned(
             ExitCode.MACHINE_LACKS,
         )
     folder = _folder()
-    signal.signal(signal.SIGTERM, _interrupted)
     try:
         split = any("-" in one.split and " " in one.split for one in plan.placements)
         every = len(targets.shapes) > 1
@@ -63,25 +71,38 @@ def run_planned(
         (folder / "table").write_bytes(bytes(table))
         control = Control.create(folder)
         server = Server(folder, plan.placements, targets.of_object, places)
-        made = adapter(server, control) if adapter is not None else None
-        before = (
-            signal.signal(signal.SIGUSR1, server.ask_for_picture)
-            if threading.current_thread() is threading.main_thread()
-            else None
-        )
         server.start()
         try:
-            ended = run_job(job, executable, _environment(environment, library, folder), folder)
+            yield Serving(folder, library, server, control)
         finally:
-            seen = server.stop()
-            if made is not None:
-                made.close()
-            if before is not None:
-                signal.signal(signal.SIGUSR1, before)
+            server.stop()
             control.close()
-        return Outcome(ended, seen, made)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_planned(
+    serving: Serving,
+    job: Job,
+    *,
+    executable: Path,
+    environment: Mapping[str, str],
+    adapter: Adapter | None = None,
+) -> Outcome:
+    """Run `job` with its objects in their targets."""
+    signal.signal(signal.SIGTERM, _interrupted)
+    server = serving.server
+    if adapter is not None:
+        server.each_poll = adapter.poll
+    before = signal.signal(signal.SIGUSR1, server.ask_for_picture)
+    try:
+        ended = run_job(job, executable, serving.environment(environment), serving.folder)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        seen = server.stop()
+        if adapter is not None:
+            adapter.close()
+    return Outcome(ended, seen, adapter)
 
 
 def check_not_nested() -> None:
@@ -91,12 +112,6 @@ def check_not_nested() -> None:
             "this already runs under nearfar run (two preloads at once): give the inner program "
             "to the outer nearfar run, or unset LD_PRELOAD and " + layout.VARIABLE
         )
-
-
-def _environment(environment: Mapping[str, str], library: Path, folder: Path) -> dict[str, str]:
-    before = environment.get("LD_PRELOAD", "")
-    preload = f"{library}:{before}" if before else str(library)
-    return {**environment, "LD_PRELOAD": preload, layout.VARIABLE: str(folder)}
 
 
 def _folder() -> Path:

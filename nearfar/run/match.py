@@ -1,10 +1,12 @@
 """Finds the object of a plan that a call stack belongs to.
 
-Functions must agree; lines choose between objects whose functions do, so that a build of an edited
-source still matches. Where a build tells no inlined calls (no debug information), the plan's
-innermost frames may be missing: callers then decide, the nearest first. Frames of wrappers that
-only the profile could tell (called from nearly everywhere) are not in the plan: up to
-`MOST_SKIPPED` frames that no object begins with are passed over.
+The profile names each object by a chain of functions and lines. Another build shows the same chain
+with gaps: a tail call leaves no frame, and without debug information inlined calls do not show. So
+a stack is laid along every chain, in order; the object whose chain needs the fewest gaps is its,
+and among equals lines decide, the nearest first, so that a build of an edited source still
+matches. Functions that the plan never mentions are passed over at the beginning of a stack:
+wrappers that only the profile could tell (called from nearly everywhere) are left out of its
+chains.
 """
 
 from __future__ import annotations
@@ -18,8 +20,13 @@ from nearfar.documents.workload import Frame
 from nearfar.profile import wrappers
 from nearfar.profile.names import bare_name
 
-MOST_SKIPPED = 3
 RECOGNISABLE = ("heap", "mmap")
+MOST_GAPS = 2
+"""Where inlined calls show: two tail calls on one path are rare, more are another path."""
+MOST_GAPS_WITHOUT_LINES = 6
+"""Where they do not: a small function's callers are often inlined too."""
+MOST_SKIPPED = 4
+"""Unknown functions above the allocation."""
 
 Stack = Sequence[tuple[int, Frame]]
 """Frames, innermost first, each with the number of the return address it is inlined at."""
@@ -34,25 +41,41 @@ class Matched:
     """So many return addresses told it."""
 
 
-def size_class(size: int) -> str:
-    """Return the name that profiles give to blocks of about `size` bytes."""
-    from nearfar.profile.objects import _sizes
+@dataclass(frozen=True)
+class _Chain:
+    """One object's chain of callers."""
 
-    return _sizes(size.bit_length())
+    placement: Placement
+    functions: tuple[str, ...]
+
+    @property
+    def told(self) -> int:
+        """Return how many of the functions tell the object from others."""
+        return max(1, min(self.placement.told_by, len(self.functions)))
+
+
+@dataclass(frozen=True)
+class _Laid:
+    """How a stack lies along a chain."""
+
+    gaps: int
+    used: int
+    """Frames of the stack that were looked at."""
+    exact_lines: int
+    lines_off: int
 
 
 class Matcher:
-    """A plan's objects by the functions that they begin with."""
+    """A plan's objects by the functions in their chains."""
 
     def __init__(self, placements: Sequence[Placement]) -> None:
-        self._first: dict[str, list[Placement]] = {}
-        self._inner: dict[str, list[tuple[int, Placement]]] = {}
+        self._chains: dict[str, list[_Chain]] = {}
         for placement in placements:
             if placement.kind not in RECOGNISABLE or not placement.frames:
                 continue
-            self._first.setdefault(_function(placement.frames[0]), []).append(placement)
-            for depth, frame in enumerate(placement.frames[1:], start=1):
-                self._inner.setdefault(_function(frame), []).append((depth, placement))
+            chain = _Chain(placement, tuple(_function(frame) for frame in placement.frames))
+            for function in dict.fromkeys(chain.functions):
+                self._chains.setdefault(function, []).append(chain)
 
     def match(self, stack: Stack, tag: str = "", size: int = 0) -> Matched:
         """Return the object of an allocation of `size` bytes with the program's own `tag`."""
@@ -64,56 +87,70 @@ class Matcher:
         via = wrappers.container_call(
             [frame for _, frame in bare], [frame for _, frame in bare[start:]]
         )
-        last = min(start + MOST_SKIPPED, len(bare) - 1)
-        for depth in range(start, last + 1):
-            kept = bare[depth:]
-            candidates = self._first.get(_function(kept[0][1]), [])
-            if not candidates:
+        last = min(start + MOST_SKIPPED, len(bare)) - 1
+        first = next(
+            (i for i in range(start, last + 1) if _function(bare[i][1]) in self._chains), None
+        )
+        if first is None:
+            return Matched(None, bare[last][0] + 1)
+        kept = bare[first:]
+        best: Placement | None = None
+        best_score: tuple[object, ...] = ()
+        looked = 1
+        for chain in self._chains[_function(kept[0][1])]:
+            if not _split_agrees(chain.placement, tag, size):
                 continue
-            told = max(placement.told_by for placement in candidates)
-            seen = kept[: max(told, 1)]
-            found = _best(candidates, [frame for _, frame in seen], via, tag, size)
-            return Matched(found, seen[-1][0] + 1)
-        if found := self._by_callers(bare[start:], tag, size):
-            return Matched(found, bare[last][0] + 1)
-        return Matched(None, bare[last][0] + 1)
-
-    def _by_callers(self, kept: Stack, tag: str, size: int) -> Placement | None:
-        """Match a stack without inlined calls: its first frame is a later one of the plan's."""
-        if kept[0][1].line:
-            return None  # this build does tell inlined calls
-        scored: list[tuple[int, int, int, Placement]] = []
-        for number, (depth, placement) in enumerate(self._inner.get(_function(kept[0][1]), [])):
-            if not _split_agrees(placement, tag, size):
+            laid, used = self._lay([frame for _, frame in kept], chain)
+            looked = max(looked, used)
+            if laid is None:
                 continue
-            agreeing = 0
-            for frame, (_, seen) in zip(placement.frames[depth:], kept, strict=False):
-                if _function(frame) != _function(seen):
-                    break
-                agreeing += 1
-            scored.append((agreeing, placement.size_bytes, -number, placement))
-        return max(scored)[3] if scored else None
+            placement = chain.placement
+            score = (
+                bool(placement.split),
+                -laid.gaps,
+                laid.exact_lines,
+                placement.via == via,
+                -laid.lines_off,
+                placement.size_bytes,
+            )
+            if best is None or score > best_score:
+                best, best_score = placement, score
+        return Matched(best, kept[min(looked, len(kept)) - 1][0] + 1)
+
+    def _lay(self, stack: Sequence[Frame], chain: _Chain) -> tuple[_Laid | None, int]:
+        """Lay a stack along a chain; None if it is another's. Also how far that was looked at."""
+        inlined_show = any(frame.line for frame in stack[:1])
+        most_gaps = MOST_GAPS if inlined_show else MOST_GAPS_WITHOUT_LINES
+        at = gaps = exact = off = 0
+        used = 0
+        for used, frame in enumerate(stack, start=1):
+            function = _function(frame)
+            try:
+                found = chain.functions.index(function, at)
+            except ValueError:
+                if inlined_show or function in self._chains:
+                    return None, used
+                gaps += 1
+            else:
+                gaps += found - at
+                told = chain.placement.frames[found]
+                exact += told.line == frame.line and _file(told) == _file(frame)
+                off += abs(told.line - frame.line) if told.line and frame.line else 0
+                at = found + 1
+            if gaps > most_gaps:
+                return None, used
+            if at >= chain.told:
+                break
+        # A stack that was cut, or ends: what is missing of the chain is a gap.
+        gaps += max(0, chain.told - at)
+        return (None if gaps > most_gaps else _Laid(gaps, used, exact, off)), used
 
 
-def _best(
-    candidates: Sequence[Placement], seen: Sequence[Frame], via: str, tag: str, size: int
-) -> Placement | None:
-    """Return the candidate whose frames agree best; None if no candidate's functions do."""
-    best: Placement | None = None
-    best_score: tuple[object, ...] = ()
-    for placement in candidates:
-        told = placement.frames[: max(1, placement.told_by)]
-        pairs = list(zip(told, seen, strict=False))
-        if len(seen) < len(told) or not all(_function(a) == _function(b) for a, b in pairs):
-            continue
-        if not _split_agrees(placement, tag, size):
-            continue
-        off = sum(abs(a.line - b.line) for a, b in pairs if a.line and b.line)
-        exact = sum(_same_line(a, b) for a, b in pairs)
-        score = (bool(placement.split), exact, placement.via == via, -off, placement.size_bytes)
-        if best is None or score > best_score:
-            best, best_score = placement, score
-    return best
+def size_class(size: int) -> str:
+    """Return the name that profiles give to blocks of about `size` bytes."""
+    from nearfar.profile.objects import _sizes
+
+    return _sizes(size.bit_length())
 
 
 def _split_agrees(placement: Placement, tag: str, size: int) -> bool:
@@ -121,12 +158,13 @@ def _split_agrees(placement: Placement, tag: str, size: int) -> bool:
     if not placement.split:
         return True
     wanted = placement.split.split(", ")
-    return all(part == tag or part == size_class(size) for part in wanted)
+    return all(part in (tag, size_class(size)) for part in wanted)
 
 
-def _same_line(one: Frame, other: Frame) -> bool:
-    return one.line == other.line and Path(one.file).name == Path(other.file).name
+def _file(frame: Frame) -> str:
+    return Path(frame.file).name
 
 
 def _function(frame: Frame) -> str:
-    return bare_name(frame.function)
+    # _sdsnewlen is the inner half of sdsnewlen; which of the two shows is the compiler's choice.
+    return bare_name(frame.function).lstrip("_") or frame.function

@@ -90,7 +90,9 @@ class Server:
         self._thread.start()
 
     def stop(self) -> Seen:
-        """End the thread; return what was seen."""
+        """End the thread, if it has not ended; return what was seen."""
+        if not self._thread.is_alive():
+            return self.seen
         os.write(self._woken, b".")
         self._thread.join()
         self._socket.close()
