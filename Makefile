@@ -7,7 +7,7 @@ NEARFAR := $(VENV)/bin/nearfar
 STAMP := $(VENV)/.set-up
 NATIVE_SOURCES := CMakeLists.txt $(shell find native include -type f 2>/dev/null)
 
-.PHONY: help setup demo test test-long native-test sanitize lint format benchmarks reproduce docs clean
+.PHONY: help setup demo test test-long vm-test native-test sanitize lint format benchmarks reproduce docs clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -30,6 +30,9 @@ test: $(VENV)/.set-up-tests native-test ## every test that fits in 15 minutes
 
 test-long: $(VENV)/.set-up-tests native-test sanitize ## the rest: peers' suites, soak, sanitizers
 	@$(PYTHON) -m pytest -q -m long --timeout 3600
+
+vm-test: $(VENV)/.set-up-tests ## what needs far memory, in a virtual machine that has it
+	@$(PYTHON) -m pytest -q -rs tests/vm
 
 native-test: $(VENV)/.set-up-tests
 	@cmake -S . -B build/native-test -G Ninja -DNEARFAR_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \

@@ -1,0 +1,50 @@
+"""Everything that needs far memory, in one boot of the virtual machine (vm/README.md).
+
+The boot is one; each check of vm/checks is a test of its own here, failed, passed or skipped as
+the guest said.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+CHECKS = sorted(path.stem for path in (REPOSITORY / "vm/checks").glob("[0-9]*.py"))
+CANNOT = 77
+MOST_S = 180
+"""What the whole may take, booting included (issue 6); the guest is stopped after 300 s."""
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, tuple[str, str]]:
+    """Check to its line of TAP and what it printed."""
+    done = subprocess.run(
+        [sys.executable, REPOSITORY / "vm/boot.py"], capture_output=True, text=True, check=False
+    )
+    if done.returncode == CANNOT:
+        pytest.skip(done.stdout.strip().removeprefix("1..0 # SKIP "))
+    blocks = re.split(r"^(?=(?:not )?ok )", done.stdout, flags=re.MULTILINE)
+    found = {}
+    for block in blocks:
+        match = re.match(r"(not )?ok \d+ - (\S+)", block)
+        if match:
+            found[match[2]] = (block.splitlines()[0], block)
+    if not found:
+        pytest.fail(f"the guest reported nothing:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return found
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_in_the_guest(name: str, results: dict[str, tuple[str, str]]) -> None:
+    assert name in results, "the guest ended before this check"
+    line, block = results[name]
+    if "# SKIP" in line:
+        pytest.skip(line.partition("# SKIP ")[2])
+    assert line.startswith("ok "), block

@@ -1,0 +1,124 @@
+"""Boot the guest once, run every check in it, and print what each found (TAP).
+
+    python vm/boot.py [CHECK...]      all, or those whose names contain a word given
+
+Ends with 0 if all hold, 1 if one does not, 77 if the guest cannot be had here (the reason is
+printed). NEARFAR_VM_KERNEL=FOLDER boots another kernel, NEARFAR_VM_QEMU=PROGRAM another QEMU.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+
+from disk import copy_libraries, get_disk, module_files
+from kernel import Kernel, NotHereError, get_kernel
+from machine import Sizes, arguments
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parent
+CACHE = REPOSITORY / "build/vm"
+LIMIT_S = float(os.environ.get("NEARFAR_VM_LIMIT_S", "300"))
+"""Of the whole guest; it ends by itself well before."""
+SKIPPED = 77
+"""Exit status for what cannot be tested here, as automake has it."""
+
+
+def main(words: list[str]) -> int:
+    """Boot, and return the exit status."""
+    began = time.monotonic()
+    qemu = os.environ.get("NEARFAR_VM_QEMU", "qemu-system-x86_64")
+    try:
+        for tool in (qemu, "cpio", "dpkg-deb"):
+            if shutil.which(tool) is None:
+                raise NotHereError(
+                    f"{tool} is not installed (apt-get install qemu-system-x86 cpio)"
+                )
+        CACHE.mkdir(parents=True, exist_ok=True)
+        kernel = get_kernel(CACHE)
+        disk = get_disk(CACHE, kernel)
+    except NotHereError as reason:
+        print(f"1..0 # SKIP {reason}")
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        _initrd(work, kernel, words)
+        made = time.monotonic()
+        volatile = "NEARFAR_VM_VOLATILE_CXL" in os.environ
+        command = [
+            qemu,
+            *arguments(
+                kernel.image, work / "initrd", disk, work, volatile_cxl=volatile, sizes=Sizes()
+            ),
+        ]
+        try:
+            subprocess.run(command, check=False, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            print(f"# the guest was stopped after {LIMIT_S:.0f} s")
+        results = _read(work / "results.tap")
+        shutil.copy(work / "console.log", CACHE / "console.log")
+    ended = time.monotonic()
+    print(results, end="")
+    print(f"# made ready in {made - began:.1f} s, ran {ended - made:.1f} s")
+    if "1.." not in results:
+        print(f"Bail out! the guest did not reach its end; its console: {CACHE / 'console.log'}")
+        return 1
+    return 1 if "\nnot ok" in f"\n{results}" else 0
+
+
+def _initrd(work: Path, kernel: Kernel, words: list[str]) -> None:
+    """Pack init, the modules it needs, nearfar's code and the checks."""
+    root = work / "root"
+    (root / "bin").mkdir(parents=True)
+    busybox = shutil.which("busybox")
+    assert busybox, "get_disk has looked for it"
+    shutil.copy(busybox, root / "bin/busybox")
+    shutil.copy(HERE / "guest/init", root / "init")
+    for number, file in enumerate(module_files(kernel)):
+        target = root / "modules" / f"{number:03}-{file.name}"
+        target.parent.mkdir(exist_ok=True)
+        if file.suffix == ".xz":
+            target = target.with_suffix("")
+            target.write_bytes(
+                subprocess.run(["xzcat", file], check=True, capture_output=True).stdout
+            )
+        else:
+            shutil.copy(file, target)
+    payload = root / "payload"
+    # The compiler pass would bring LLVM's 100 MB with it, and compiles nothing here.
+    leave = shutil.ignore_patterns("nearfar_pass-*", "vendor", "studies")
+    shutil.copytree(REPOSITORY / "nearfar", payload / "nearfar", ignore=leave)
+    built = Path(sysconfig.get_path("platlib")) / "nearfar"
+    if built != REPOSITORY / "nearfar" and built.is_dir():
+        shutil.copytree(built, payload / "nearfar", dirs_exist_ok=True, ignore=leave)
+    shutil.copytree(HERE / "guest", payload / "guest")
+    (payload / "checks").mkdir()
+    for check in sorted((HERE / "checks").glob("*.py")):
+        if not words or any(word in check.name for word in words):
+            shutil.copy(check, payload / "checks")
+    shutil.copytree(REPOSITORY / "tests/machines", payload / "machines")
+    if (CACHE / "programs").is_dir():
+        shutil.copytree(CACHE / "programs", payload / "programs")
+    (root / "libraries").mkdir()
+    copy_libraries(payload, root / "libraries")
+    names = "\0".join(str(path.relative_to(root)) for path in sorted(root.rglob("*")))
+    with (work / "initrd").open("wb") as archive:
+        subprocess.run(
+            ["cpio", "--quiet", "-0", "-o", "-H", "newc", "-R", "0:0"],
+            input=names.encode(), stdout=archive, cwd=root, check=True,
+        )  # fmt: skip
+    shutil.rmtree(root)
+
+
+def _read(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
