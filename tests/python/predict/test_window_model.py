@@ -1,0 +1,124 @@
+"""The window model on bursts whose times follow by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import samples
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.model import Doubt, ModelLacksError
+from nearfar.predict.models.window import Window
+from nearfar.predict.recorded import Recorded
+from nearfar.predict.traffic import CHASE, COLUMNS, INDEPENDENT, PhaseTraffic
+
+LINES = 10_000.0
+NEAR_NS, FAR_NS = 90.0, 270.0
+PARALLELISM = 10.0
+
+NEAR = near_memory(samples.device("near", NEAR_NS, read_gb_per_s=100.0, write_gb_per_s=100.0))
+FAR = far_memory(samples.device("far", FAR_NS, read_gb_per_s=100.0, write_gb_per_s=100.0), NEAR)
+
+
+def phase(near_ns: float, *, dependent: bool, lines: float = LINES) -> PhaseTraffic:
+    """A loop of a load and two others; each load misses."""
+    code = [Code(address=[1], defs=[1 if dependent else 2], access=0), Code(), Code()]
+    bursts = Bursts(
+        code=code,
+        blocks=[Block(first=0, count=3, begin=0, end=12)],
+        accesses=[BurstAccess(function="f", bytes=8, misses=[1.0])],
+        phases=[
+            PhaseBursts(
+                phase="-",
+                instructions=3 * lines,
+                objects=[],
+                mispredictions_per_1000=0.0,
+                bursts=[
+                    Burst(
+                        thread=0,
+                        at=0,
+                        blocks=[0] * 1000,
+                        gaps=[0, *[3] * 999],
+                        lines=[3 * line for line in range(1000)],
+                        depends=[0] * 1000,
+                    )
+                ],
+            )
+        ],
+    )
+    objects = np.zeros((1, COLUMNS))
+    objects[0, CHASE if dependent else INDEPENDENT] = lines
+    return PhaseTraffic(
+        name="-",
+        near_time_ns=Estimate(near_ns, near_ns, near_ns),
+        concurrency=1.0,
+        operations=None,
+        objects=objects,
+        sampling_error=0.0,
+        bursts=Recorded(bursts, 0),
+    )
+
+
+def far_ns(given: PhaseTraffic, doubt: Doubt | None = None) -> float:
+    model = Window(given, NEAR, FAR, doubt or Doubt())
+    return float(model.times_ns(given.total))
+
+
+def test_a_chase_slows_down_as_latency_does():
+    chase = phase(LINES * NEAR_NS, dependent=True)
+    assert far_ns(chase) == pytest.approx(LINES * FAR_NS, rel=0.02)
+    assert Window(chase, NEAR, FAR).effective_parallelism() == pytest.approx(1.0, rel=0.02)
+    assert Window(chase, NEAR, FAR).remarks() == []
+
+
+def test_independent_misses_overlap_as_far_as_the_chains_curve_says():
+    gather = phase(LINES * NEAR_NS / PARALLELISM, dependent=False)
+    assert far_ns(gather) == pytest.approx(LINES * FAR_NS / PARALLELISM, rel=0.05)
+
+
+def test_time_that_the_window_does_not_know_stays():
+    added = LINES * (FAR_NS - NEAR_NS)
+    slow = phase(3 * LINES * NEAR_NS, dependent=True)
+    assert far_ns(slow) == pytest.approx(3 * LINES * NEAR_NS + added, rel=0.02)
+    assert "0.33 times the measured" in Window(slow, NEAR, FAR).remarks()[0]
+
+
+def test_where_the_window_waits_more_than_the_program_added_time_is_in_proportion():
+    fast = phase(0.5 * LINES * NEAR_NS, dependent=True)
+    assert far_ns(fast) == pytest.approx(0.5 * LINES * FAR_NS, rel=0.02)
+    # The other way is a doubt: the interval reaches further the less the window fits.
+    other = far_ns(fast, Doubt(parallelism="classes"))
+    assert other == pytest.approx(LINES * (0.5 * NEAR_NS + FAR_NS - NEAR_NS), rel=0.02)
+
+
+def test_half_of_the_lines_far_add_half():
+    chase = phase(LINES * NEAR_NS, dependent=True)
+    model = Window(chase, NEAR, FAR)
+    none, half, whole = model.times_ns(np.outer([0.0, 0.5, 1.0], chase.total)).tolist()
+    assert none == LINES * NEAR_NS
+    assert half == pytest.approx((none + whole) / 2)
+
+
+def test_near_memory_as_far_memory_changes_nothing():
+    chase = phase(LINES * NEAR_NS, dependent=True)
+    same = far_memory(NEAR.device, NEAR)
+    assert float(Window(chase, NEAR, same).times_ns(chase.total)) == LINES * NEAR_NS
+
+
+def test_without_bursts_or_with_few_misses_it_says_what_it_lacks():
+    chase = phase(LINES * NEAR_NS, dependent=True)
+    with pytest.raises(ModelLacksError, match="--bursts"):
+        Window(replace(chase, bursts=None), NEAR, FAR)
+    assert chase.bursts is not None
+    chase.bursts.bursts.accesses[0].misses = [0.01]
+    with pytest.raises(ModelLacksError, match="10 misses"):
+        Window(chase, NEAR, FAR)
+
+
+def test_a_phase_without_misses_takes_its_near_time():
+    nothing = phase(1000.0, dependent=True, lines=0.0)
+    assert far_ns(nothing) == 1000.0

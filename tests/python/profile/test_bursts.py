@@ -1,0 +1,194 @@
+"""Bursts: what x86 instructions are taken for, which accesses miss, and a whole recording."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from iced_x86 import Register
+
+from nearfar.documents import WorkloadProfile, load
+from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
+from nearfar.native_files import include_folder
+from nearfar.profile.burst_code import FLAGS, Decoded, decode
+from nearfar.profile.burst_objects import describe
+from nearfar.profile.burst_trace import LAST_LEVEL, NEAR, make_trace
+
+SOURCE = Path(__file__).parent / "unmodified" / "waiting.c"
+RAX, RBX, RCX = (int(one) for one in (Register.RAX, Register.RBX, Register.RCX))
+RDI, R8, R12 = (int(one) for one in (Register.RDI, Register.R8, Register.R12))
+
+
+@pytest.mark.parametrize(
+    ("hex_bytes", "expected"),
+    [
+        # add rax, [rdi]: the load waits for rdi alone, the sum for both.
+        ("480307", Decoded([RDI], [RAX], [RAX, FLAGS], loads=True)),
+        ("4a8b04c7", Decoded([RDI, R8], [], [RAX], loads=True)),  # mov rax, [rdi + r8 * 8]
+        ("31c0", Decoded([], [], [RAX, FLAGS])),  # xor eax, eax depends on nothing
+        ("488d0407", Decoded([], [RAX, RDI], [RAX])),  # lea rax, [rdi + rax]: no access
+        ("53", Decoded([], [RBX], [], stores=True)),  # push rbx: the stack pointer is renamed
+        ("7405", Decoded([], [FLAGS], [], conditional=True)),  # je
+        ("490fafc4", Decoded([], [RAX, R12], [RAX, FLAGS], cycles=3)),  # imul rax, r12
+        ("0f44c1", Decoded([], [*sorted((RAX, RCX)), FLAGS], [RAX])),  # cmove eax, ecx
+        ("06", Decoded()),  # no instruction of 64-bit code
+    ],
+)
+def test_what_an_instruction_needs_and_gives(hex_bytes: str, expected: Decoded):
+    assert decode(0x1000, bytes.fromhex(hex_bytes)) == expected
+
+
+def test_copying_by_bytes_does_not_wait_for_what_it_copies():
+    assert decode(0x1000, bytes.fromhex("f3a4")).defs == []  # rep movsb
+
+
+def made_up(bursts: list[list[int]], rate: float, depends: list[int] | None = None) -> Bursts:
+    """Bursts of one load each time round a loop: lists of lines."""
+    return Bursts(
+        code=[Code(address=[1], defs=[1], access=0), Code()],
+        blocks=[Block(first=0, count=2, begin=0, end=8)],
+        accesses=[BurstAccess(function="f", bytes=8, object=0, misses=[rate])],
+        phases=[
+            PhaseBursts(
+                phase="-",
+                instructions=1e6,
+                objects=[],
+                mispredictions_per_1000=0.0,
+                bursts=[
+                    Burst(
+                        thread=0,
+                        at=1000 * number,
+                        blocks=[0] * len(lines),
+                        gaps=[0, *[2] * (len(lines) - 1)],
+                        lines=lines,
+                        depends=depends or [0, *[1] * (len(lines) - 1)],
+                    )
+                    for number, lines in enumerate(bursts)
+                ],
+            )
+        ],
+    )
+
+
+LINES = st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=60), min_size=1, max_size=6)
+
+
+@settings(deadline=None)
+@given(LINES, st.floats(0.0, 1.0))
+def test_as_many_accesses_miss_as_the_rate_says_and_only_first_touches(
+    bursts: list[list[int]], rate: float
+):
+    trace = make_trace(made_up(bursts, rate), 0)
+    first = sum(len(set(lines)) for lines in bursts)
+    expected = min(first, rate * sum(map(len, bursts)))
+    assert abs(int(trace.missing.sum()) - expected) <= 0.5 + 1e-9
+    assert len(trace.hits) == first - int(trace.missing.sum())
+    at = 0
+    for lines in bursts:
+        for place, line in enumerate(lines):
+            if trace.missing[at + place]:
+                assert line not in lines[:place]
+        at += len(lines)
+
+
+def test_the_coldest_lines_miss():
+    # Line 0 is touched in every burst, the others once.
+    trace = make_trace(made_up([[0, 1], [0, 2], [0, 3]], 0.5), 0)
+    assert trace.line[trace.missing].tolist() == [1, 2, 3]
+    assert trace.served(2).tolist().count(LAST_LEVEL) == 2
+    assert trace.served(2).tolist().count(NEAR) == 3
+
+
+def test_fewer_bursts_are_simulated_of_code_that_computes_much():
+    bursts = made_up([[number] * 10 for number in range(10)], 0.0)
+    assert make_trace(bursts, 0).instructions == 200
+    assert make_trace(bursts, 0, most_instructions=50).instructions == 60
+
+
+def test_chains_of_misses_are_as_deep_as_they_are_long():
+    (chained,) = describe(*_with_trace(made_up([[0, 3, 6, 9]], 1.0)), None)
+    assert (chained.dependent_share, chained.chain_depth) == (0.75, 2.5)
+    assert (chained.misses, chained.instructions_between) == (4.0, 2.0)
+    (alone,) = describe(*_with_trace(made_up([[0, 3, 6, 9]], 1.0, [0, 0, 0, 0])), None)
+    assert (alone.dependent_share, alone.chain_depth) == (0.0, 1.0)
+
+
+def _with_trace(bursts: Bursts):
+    return bursts, make_trace(bursts, 0)
+
+
+def test_addresses_near_a_loaded_value_are_dependent_by_values():
+    bursts = made_up([[0, 3, 6]], 1.0)
+    recorded = np.zeros(3, dtype=[("address", "u8"), ("value", "u8")])
+    recorded["address"] = [0x100000, 0x200FFF, 0x400000]
+    recorded["value"] = [0x200000, 0x400001, 0]
+    (found,) = describe(bursts, make_trace(bursts, 0), [recorded])
+    # The second lies 4095 bytes above the first's value, the third a byte below the second's.
+    assert found.value_share == pytest.approx(1 / 3)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> WorkloadProfile:
+    if shutil.which("qemu-x86_64") is None or shutil.which("gcc") is None:
+        pytest.skip("qemu-x86_64 (apt-get install qemu-user) or gcc is not installed")
+    folder = tmp_path_factory.mktemp("bursts")
+    program, output = folder / "waiting", folder / "run.json"
+    build = ["gcc", "-O1", "-g", f"-I{include_folder()}", str(SOURCE), "-o", str(program)]
+    subprocess.run(build, check=True)
+    command = [sys.executable, "-m", "nearfar", "profile", "--source", "qemu", "--bursts"]
+    command += ["--llc", "256KiB", "--ways", "16", "--repetitions", "1", "-o", str(output)]
+    subprocess.run([*command, "--", str(program)], check=True, capture_output=True, timeout=100)
+    return load(output, WorkloadProfile)
+
+
+def test_a_chase_is_told_from_a_gather(recorded: WorkloadProfile):
+    assert recorded.bursts is not None
+    phases = {phase.phase: phase for phase in recorded.bursts.phases}
+    chase, gather = (phases[name].objects[0] for name in ("chase", "gather"))
+    nodes = max(recorded.objects, key=lambda thing: thing.allocated_bytes).id
+    assert chase.object == gather.object == nodes
+    assert chase.dependent_share > 0.9
+    assert chase.value_share is not None
+    assert chase.value_share > 0.9
+    assert chase.chain_depth > 100
+    assert gather.dependent_share < 0.2
+    assert gather.value_share is not None
+    assert gather.value_share < 0.1
+    assert gather.chain_depth < 1.5
+
+
+def test_bursts_are_spread_over_their_phase_and_bounded(recorded: WorkloadProfile):
+    assert recorded.bursts is not None
+    for phase in recorded.bursts.phases:
+        assert 1 <= len(phase.bursts) <= 32
+        begins = [burst.at for burst in phase.bursts]
+        assert begins == sorted(begins)
+        assert begins[-1] < phase.instructions
+        for burst in phase.bursts:
+            assert 64 <= len(burst.lines) == len(burst.gaps) == len(burst.depends) <= 2000
+    chase = next(one for one in recorded.bursts.phases if one.phase == "chase")
+    # STEPS loads of three or four instructions, and little besides.
+    assert 3 * 30_000 <= chase.instructions <= 5 * 30_000
+
+
+def test_no_emulator_is_said_and_the_profile_is_written(tmp_path: Path):
+    from nearfar.base.errors import CommandError
+    from nearfar.profile import bursts
+
+    def lacking(*_: object) -> None:
+        raise CommandError("there is no emulator here")
+
+    class Lacking:
+        warnings: ClassVar[list[str]] = []
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bursts, "QemuWithBursts", lacking)
+        bursts.add_bursts(Lacking, None, 1.0, lambda _: None)  # type: ignore[arg-type]
+    assert Lacking.warnings == ["there are no bursts: there is no emulator here"]
