@@ -66,8 +66,8 @@ def build(source: Path, folder: Path) -> Path:
 def profile(program: Path, kernel: str, folder: Path) -> WorkloadProfile:
     """Run one kernel under `nearfar profile`; its time here is not used, so it runs once."""
     found = folder / f"{kernel}.json"
-    run = ["--repetitions", "1", "--quiet", "-o", str(found), "--", str(program), kernel]
-    _nearfar(["profile", *CACHE, *run])
+    run = ["--bursts", "--repetitions", "1", "--quiet", "-o", str(found)]
+    _nearfar(["profile", *CACHE, *run, "--", str(program), kernel])
     return load(found, WorkloadProfile)
 
 
