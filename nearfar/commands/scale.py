@@ -21,8 +21,10 @@ def scale(
     """Extrapolate profiles of a program at several sizes to one that was never run.
 
     Profile each size with `nearfar profile --size n=1e5`; three sizes at least, the largest four
-    times the smallest. The larger ones are predicted from the smaller ones to choose how each
-    number grows, and how far it may be off. The result is a profile that predict and place take.
+    times the smallest. A size may be profiled several times: its runs' mean is less uncertain,
+    since each sees other cache lines. The larger sizes are predicted from the smaller ones to
+    choose how each number grows, and how far it may be off. The result is a profile that predict
+    and place take.
 
     Parameters
     ----------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -65,20 +64,14 @@ def parameter_of(
     return asked[0]
 
 
-def check_sizes(sizes: Sequence[float], names: Sequence[str], parameter: str) -> None:
-    """Refuse too few sizes, the same twice, or sizes too close together."""
+def check_sizes(sizes: Sequence[float], parameter: str) -> None:
+    """Refuse too few sizes, or sizes too close together; one may have run several times."""
     if any(size <= 0 for size in sizes):
         raise NearfarError(f"{parameter} must be above 0 in every profile")
-    order = sorted(range(len(sizes)), key=lambda at: sizes[at])
-    for one, other in itertools.pairwise(order):
-        if sizes[one] == sizes[other]:
-            raise NearfarError(
-                f"{names[one]} and {names[other]} have the same {parameter}={sizes[one]:g}: leave "
-                "one out"
-            )
-    if len(sizes) < FEWEST_SIZES:
+    count = len(set(sizes))
+    if count < FEWEST_SIZES:
         raise NearfarError(
-            f"{len(sizes)} sizes fit any law of growth: profile {FEWEST_SIZES} at least, so that "
+            f"{count} sizes fit any law of growth: profile {FEWEST_SIZES} at least, so that "
             "one can be held out"
         )
     least, most = min(sizes), max(sizes)

@@ -14,6 +14,7 @@ from nearfar.profile.scaling.joined import Joined, join
 from nearfar.profile.scaling.largest import live_at_target
 from nearfar.profile.scaling.notes import Notes
 from nearfar.profile.scaling.phase import phase_at_target
+from nearfar.profile.scaling.repeats import combined
 
 
 def extrapolate(
@@ -29,10 +30,11 @@ def extrapolate(
     """
     parameter = checks.parameter_of(profiles, names, target)
     sizes, at = [profile.size[parameter] for profile in profiles], target[parameter]
-    checks.check_sizes(sizes, names, parameter)
+    checks.check_sizes(sizes, parameter)
     checks.check_target(sizes, at, parameter, force)
     checks.check_alike(profiles, names)
-    joined, partly = join(parameter, profiles)
+    means, _, repeats = combined(profiles, names, parameter)
+    joined, partly = join(parameter, means, repeats)
     notes = Notes()
     left_out = [*checks.check_phases(joined), *checks.check_partly(joined, partly)]
     if left_out:
@@ -54,7 +56,7 @@ def _objects(joined: Joined, target: float, notes: Notes, force: bool) -> list[M
             for name in ("size_bytes", "live_bytes_at_peak", "allocations", "allocated_bytes")
         }
         # Sizes of small blocks are estimated from sampled lines.
-        chance = 64.0 * joined.largest.sampling.rate
+        chance = 64.0 * joined.largest.sampling.rate / min(joined.repeats) ** 0.5
         grown = {name: grow(joined.sizes, row, target, chance) for name, row in series.items()}
         if series["size_bytes"][-1] > checks.MATTERS * everything and (
             said := checks.check_error(

@@ -24,6 +24,8 @@ class Joined:
     """Those of every profile, coarse enough to be told in each."""
     members: list[list[list[int]]]
     """Per profile and object: its numbers there."""
+    repeats: list[int]
+    """Runs that each profile is the mean of."""
 
     def phase(self, at: int, name: str) -> Phase:
         """Return a phase of the profile of size `at`."""
@@ -45,9 +47,10 @@ class Joined:
         return self.profiles[-1]
 
 
-def join(parameter: str, profiles: Sequence[WorkloadProfile]) -> tuple[Joined, list[Same]]:
-    """Return the profiles joined, and the objects that only some of them have."""
-    ordered = sorted(profiles, key=lambda profile: profile.size[parameter])
+def join(
+    parameter: str, ordered: Sequence[WorkloadProfile], repeats: Sequence[int]
+) -> tuple[Joined, list[Same]]:
+    """Return the profiles joined, ascending in size, and objects that only some of them have."""
     alignment = aligned(ordered)
     everywhere = [same for same in alignment.objects if all(same.members)]
     partly = [same for same in alignment.objects if not all(same.members)]
@@ -55,4 +58,5 @@ def join(parameter: str, profiles: Sequence[WorkloadProfile]) -> tuple[Joined, l
     shared = [n for n in names if all(any(p.name == n for p in w.phases) for w in ordered)]
     members = [[same.members[at] for same in everywhere] for at in range(len(ordered))]
     sizes = [profile.size[parameter] for profile in ordered]
-    return Joined(parameter, sizes, ordered, shared, everywhere, members), partly
+    every = Joined(parameter, sizes, list(ordered), shared, everywhere, members, list(repeats))
+    return every, partly

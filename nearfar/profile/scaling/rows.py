@@ -44,8 +44,9 @@ class InPhase:
 
     @property
     def chance(self) -> float:
-        """Return what a count of sampled lines may be off by."""
-        return float(BY_CHANCE_LINES * self.joined.largest.sampling.rate)
+        """Return what a count of sampled lines, the mean of several runs, may be off by."""
+        runs = min(self.joined.repeats)
+        return float(BY_CHANCE_LINES * self.joined.largest.sampling.rate / runs**0.5)
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ def _misses(
         own = grow(joined.sizes, simulated, target, chance, accesses.law)
         off = float(np.exp(min(own.mean_error, 20.0)))
         return own, None, None, (simulated[-1] * off, simulated[-1])
-    lines = np.array([own_bytes[at] for at in places]) / LINE_BYTES / joined.largest.sampling.rate
+    lines = np.array([own_bytes[at] * joined.repeats[at] for at in places])
+    lines = lines / LINE_BYTES / joined.largest.sampling.rate
     curves = Curves(
         sizes=np.asarray(joined.sizes, dtype=float)[places],
         read=np.array([rows[at].read for at in places], dtype=float),

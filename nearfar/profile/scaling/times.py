@@ -70,9 +70,10 @@ def near_time(
         # Its own law must be clearly better: it does not know what the caches have in store.
         chosen = own if own.mean_error < bound else composed
         chosen = _spanning(chosen, (own, composed))
+    below, above = (0.0, 0.0) if work is None else _unseen(work, values)
     ends = chosen.estimate
-    low = min(ends.low, ends.value * (1.0 - noise))
-    high = max(ends.high, ends.value * (1.0 + noise))
+    low = min(ends.low, ends.value * (1.0 - noise), max(0.0, ends.value - below))
+    high = max(ends.high, ends.value * (1.0 + noise), ends.value + above)
     return replace(chosen, estimate=Estimate(ends.value, low, high))
 
 
@@ -111,6 +112,25 @@ def _composed(sizes: Sequence[float], times: Array, work: Work, target: float) -
         max(value * float(np.exp(half)), *highs),
     )
     return Growth(law, worst, mean_error(told), ends)
+
+
+def _unseen(work: Work, times: Array) -> tuple[float, float]:
+    """Return by how much less and more the misses that come new at the target may cost, ns.
+
+    Those beyond as many an access as at the largest size that ran: that size's time was fitted with
+    fewer of them, and says little of theirs. They may cost what such misses cost elsewhere, or so
+    much that the largest size's time would have been off by no more than runs drift.
+    """
+    costs = _costs(work.counts, times, work.usual_ns)
+    grown = work.at_target[0] / work.counts[-1][0] if work.counts[-1][0] else 0.0
+    fresh = np.maximum(0.0, work.at_target - work.counts[-1] * grown)
+    least, most = work.usual_ns / PRIOR_FACTOR, work.usual_ns * PRIOR_FACTOR
+    known = work.usual_ns > 0
+    below = np.where(known, np.maximum(0.0, costs - least), 0.0)
+    told = DRIFT * times[-1] / np.maximum(work.counts[-1], 1.0)
+    likely = np.maximum(most - costs, np.minimum(told, (PRIOR_FACTOR - 1.0) * costs))
+    above = np.where(known, np.maximum(0.0, likely), 0.0)
+    return float(fresh @ below), float(fresh @ above)
 
 
 def _costs(counts: Array, times: Array, usual_ns: Array) -> Array:
