@@ -1,0 +1,59 @@
+"""Programs from Debian's source, built by nearfar's compilers, for their own suites."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from .conftest import NEARFAR, ROOT
+
+sys.path.insert(0, str(ROOT / "examples/demo"))
+
+
+def source_tree(package: str) -> Path:
+    """Return a Debian package's source, fetched once; skip where it cannot be had."""
+    from source import SourceUnavailableError, fetch_source
+
+    try:
+        return fetch_source(package, ROOT / "build/suites" / package)
+    except SourceUnavailableError as error:
+        pytest.skip(f"the source of {package} cannot be had here: {error}")
+
+
+def configured(tree: Path, *options: str) -> Path:
+    """Return a build folder inside `tree`, configured once for nearfar's compiler."""
+    folder = tree / "nearfar-build"
+    folder.mkdir(exist_ok=True)
+    if not (folder / "Makefile").exists():
+        compiler = f"CC={shlex.quote(str(NEARFAR))} cc"
+        step(folder, ["../configure", compiler, *options])
+    return folder
+
+
+def step(folder: Path, command: Sequence[str], **variables: str) -> str:
+    """Run one step and return what it printed; fail with its last lines."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    assert done.returncode == 0, f"{shlex.join(command)}:\n{done.stdout[-3000:]}"
+    return done.stdout
+
+
+def need(command: str, package: str) -> None:
+    """Skip where a command is missing that a suite is run by."""
+    if shutil.which(command) is None:
+        pytest.skip(f"{command} is not installed (apt-get install {package})")

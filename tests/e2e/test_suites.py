@@ -1,0 +1,75 @@
+"""Other programs' own suites pass when these are built by `nearfar cc`, and profiled meanwhile.
+
+SQLite (one long process; its allocator, its journals) and gawk (hundreds of short ones; fork,
+pipes). Redis' is in test_redis.py. Skipped, with the reason, where sources cannot be had.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nearfar.profile.run_file import read_run
+from nearfar.profile.session import prepare_folder
+
+from .suites import configured, need, source_tree, step
+
+pytestmark = pytest.mark.long
+
+SQLITE_SUBSET = (
+    *("select1", "select4", "insert", "update", "delete", "index", "join", "where", "expr"),
+    *("func", "trans", "savepoint", "vacuum", "pager1", "wal", "trigger1", "view", "autovacuum"),
+    *("malloc", "shared", "thread001", "incrblob", "fts3aa", "json101", "window1", "corrupt"),
+)
+"""Of some thousand files: each part of the library, its out-of-memory, thread and corruption tests.
+NEARFAR_SUITE=veryquick runs all that SQLite's developers run before each commit."""
+PROCESS_TABLES_BYTES = 4 << 20
+"""Per process: gawk's suite starts hundreds, and what did not fit is not asked for."""
+
+
+@pytest.fixture
+def run_folder() -> Iterator[Path]:
+    """Make a folder into which every instrumented process writes what it counts."""
+    shared = Path("/dev/shm")
+    folder = Path(
+        tempfile.mkdtemp(prefix="nearfar-suite-", dir=shared if shared.is_dir() else None)
+    )
+    prepare_folder(folder, 32 << 20, 16, PROCESS_TABLES_BYTES).close()
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_sqlites_own_tests_pass_while_it_is_profiled(run_folder: Path) -> None:
+    need("tclsh", "tcl")
+    if not list(Path("/usr/lib").glob("**/tclConfig.sh")):
+        pytest.skip("Tcl's headers are not installed (apt-get install tcl-dev)")
+    folder = configured(
+        source_tree("sqlite3"), "--with-tcl=/usr/lib/tcl8.6", "--disable-amalgamation"
+    )
+    step(folder, ["make", "-j2", "testfixture"])
+    # As root, files without rights can be read all the same, which a few tests do not expect.
+    names = [os.environ["NEARFAR_SUITE"]] if "NEARFAR_SUITE" in os.environ else SQLITE_SUBSET
+    for name in names:
+        said = step(
+            folder, ["./testfixture", f"../test/{name}.test"], NEARFAR_RUN_DIR=str(run_folder)
+        )
+        assert re.search(r"^0 errors out of \d+ tests", said, re.MULTILINE), (name, said[-2000:])
+    assert sum(len(file.counters) for file in read_run(run_folder)) > 0
+
+
+def test_gawks_own_tests_pass_while_it_is_profiled(run_folder: Path) -> None:
+    folder = configured(source_tree("gawk"), "--disable-nls")
+    step(folder, ["make", "-j2", "-C", "support"])
+    step(folder, ["make", "-j2", "gawk"])
+    # Without what needs locales and network, which build machines do not all have. What differs
+    # from what is expected stays in a file whose name begins with _.
+    for part in ("basic", "unix-tests", "machine-tests"):
+        step(folder / "test", ["make", part], NEARFAR_RUN_DIR=str(run_folder))
+    assert not list((folder / "test").glob("_*"))
+    assert sum(len(file.counters) for file in read_run(run_folder)) > 0
