@@ -8,6 +8,7 @@ is generated from these types: ``nearfar schema KIND``.
 from nearfar.documents.conversion import Conversion
 from nearfar.documents.counters import CounterProfile
 from nearfar.documents.device import DeviceProfile
+from nearfar.documents.emulation import Emulation
 from nearfar.documents.header import Document, Producer, load, producer, save, schema
 from nearfar.documents.machine import MachineProfile
 from nearfar.documents.machine_check import MachineCheck
@@ -23,6 +24,7 @@ __all__ = [
     "CounterProfile",
     "DeviceProfile",
     "Document",
+    "Emulation",
     "MachineCheck",
     "MachineProfile",
     "Plan",

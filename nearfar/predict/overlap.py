@@ -85,7 +85,7 @@ def part(
     `concurrency` threads share the memory's bandwidth, so that a line takes so many times its
     bandwidth time of the sum of their CPU times.
     """
-    costs = _line_costs(memory, overlapped, streams, concurrency)
+    costs = line_costs(memory, overlapped, streams, concurrency)
     if lines.ndim == 1:
         return Part(*(lines @ costs).tolist())
     # By rows of what it adds to: arithmetic over placements then runs along memory.
@@ -94,7 +94,7 @@ def part(
 
 
 @lru_cache(maxsize=4096)
-def _line_costs(memory: Memory, overlapped: Overlap, streams: Streams, concurrency: float) -> Array:
+def line_costs(memory: Memory, overlapped: Overlap, streams: Streams, concurrency: float) -> Array:
     """Return ns of a line by column and by what of `Part` it adds to; kept, as models ask often."""
     chase_ns, independent_ns = (
         memory.cost_ns(overlapped.chase),

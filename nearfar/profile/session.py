@@ -128,12 +128,20 @@ def _interrupt(number: int, _: object) -> None:
 
 
 def _plain(request: Request, build: program.Build) -> Run:
+    with run_folder(request) as (folder, control):
+        ended = run(request.job, build.executable, build.environment, folder)
+        return Run(ended, phase_times(control, ended))
+
+
+@contextlib.contextmanager
+def run_folder(request: Request) -> Iterator[tuple[Path, Control]]:
+    """Yield the folder of one run and its control; gone afterwards."""
     with _folder("nearfar-run-", _memory_folder()) as folder:
         control = _control(request, folder)
-        ended = run(request.job, build.executable, build.environment, folder)
-        times = phase_times(control, ended)
-        control.close()
-    return Run(ended, times)
+        try:
+            yield folder, control
+        finally:
+            control.close()
 
 
 def prepare_folder(

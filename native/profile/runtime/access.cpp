@@ -3,7 +3,9 @@
 
 #include <atomic>
 
+#include "profile/abi.h"
 #include "profile/runtime/core_caches.hpp"
+#include "profile/runtime/emulation.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/memory_events.hpp"
@@ -36,16 +38,28 @@ CounterRecord* counter_of(std::uint64_t key, std::uint32_t site) {
 }
 
 // Threads that share a counter may lose each other's update: a few misses of very many.
-void count_sequence(CounterRecord& counter, std::uint64_t line) {
+bool count_sequence(CounterRecord& counter, std::uint64_t line) {
   unsigned place = 0;
   for (; place < recent_lines - 1; ++place) {
     const std::uint64_t distance = line - counter.recent[place] + 1;  // 0 and 2: neighbours
     if (distance <= 2) break;
   }
   const std::uint64_t distance = line - counter.recent[place] + 1;
-  if (distance == 0 || distance == 2) add(counter.in_sequence, std::uint64_t{1});
+  const bool in_sequence = distance == 0 || distance == 2;
+  if (in_sequence) add(counter.in_sequence, std::uint64_t{1});
   for (; place > 0; --place) counter.recent[place] = counter.recent[place - 1];
   counter.recent[0] = line;
+  return in_sequence;
+}
+
+Charge charge_of(std::uint32_t site, bool store, bool in_sequence) {
+  const InstructionRecord* record = runtime.instructions.find(std::uint64_t{site} + 1);
+  const bool stream = in_sequence || (record != nullptr && record->access_class == NF_STREAM);
+  const bool load = !store || (record != nullptr && record->operation == NF_BOTH);
+  if (!load) return stream ? Charge::store_stream : Charge::store;
+  if (stream) return Charge::stream;
+  const bool chase = record != nullptr && record->access_class == NF_CHASE;
+  return chase ? Charge::chase : Charge::independent;
 }
 
 sim::Outcome simulate(std::uint64_t set, std::uint64_t line, std::uint16_t owner, bool store) {
@@ -72,13 +86,21 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
   const std::uint64_t set = runtime.cache.set_of(runtime.lines.index(line));
   const sim::Outcome outcome = simulate(set, line, owner, store);
   if (!outcome.hit) {
+    bool in_sequence = false;
     if (counter != nullptr) {
       add(store ? counter->write_misses : counter->read_misses, std::uint64_t{1});
-      count_sequence(*counter, line);
+      in_sequence = count_sequence(*counter, line);
     }
     const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
     add(runtime.header->group_misses[group], std::uint64_t{1});
     if (outcome.evicted.dirty()) count_write_back(phase, outcome.evicted.owner());
+    if (emulating()) {
+      emulate_line(phase, owner, charge_of(site, store, in_sequence));
+      if (outcome.evicted.dirty()) {
+        emulate_line(phase, outcome.evicted.owner(),
+                     in_sequence ? Charge::write_back_stream : Charge::write_back);
+      }
+    }
   }
   const bool looked_at = reuse_looks_at(line);
   if (looked_at) {

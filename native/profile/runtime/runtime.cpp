@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "profile/runtime/core_caches.hpp"
+#include "profile/runtime/emulation.hpp"
 #include "profile/runtime/hooks.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/memory_events.hpp"
@@ -156,6 +157,7 @@ void continue_in_child() {
   syscall(SYS_mremap, fresh, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, runtime.header);
   attach_tables();
   restart_live();
+  restart_emulation();
   const std::uint32_t tag = this_thread.tag;
   this_thread = {};
   this_thread.tag = tag;
@@ -177,6 +179,7 @@ void activate(unsigned rate_log2) {
   nf_counting_word = &runtime.control->counting;
   if (!make_everything(rate_log2)) return;
   map_modules();
+  begin_emulation();
   const auto top = reinterpret_cast<std::uint64_t>(__libc_stack_end) + above_first_frame;
   runtime.regions.fill({top - stack_limit(), top, site_stack, false});
   pthread_atfork(nullptr, nullptr, continue_in_child);

@@ -1,0 +1,65 @@
+"""Emulation: a program run slower in a way that stands for a far memory, and how well it stands."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from nearfar.documents.header import Document
+
+Way = Literal["node", "contention", "delays"]
+
+
+class Probe(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One probe kernel, run in the same way as the program: ns per line of 64 B."""
+
+    name: Literal["chase", "chains-4", "chains-16", "stream"]
+    near_ns: float
+    """As measured beside, in near memory."""
+    target_ns: float
+    """What the far memory's profile says a line takes on this machine."""
+    emulated_ns: float
+    error: float
+    """emulated / target - 1."""
+
+
+class EmulatedPhase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """CPU time of one phase, ns."""
+
+    name: str
+    near_ns: float
+    """Of the plain build, everything in near memory."""
+    emulated_ns: float
+    slowdown: float
+    operations: float | None = None
+
+
+class Emulation(Document, kw_only=True, forbid_unknown_fields=True):
+    """One program's emulated run."""
+
+    KIND: ClassVar[str] = "emulation"
+    VERSION: ClassVar[int] = 1
+
+    command: list[str]
+    near: str
+    far: str
+    plan: str = ""
+    """The plan whose near objects stay near; empty: everything is far."""
+    near_objects: list[str] = []
+    way: Way
+    exit_status: str
+    phases: list[EmulatedPhase]
+    total: EmulatedPhase
+    delayed_ns: float = 0.0
+    """CPU time that the run waited at misses."""
+    overhead_ns: float = 0.0
+    """CPU time that tracing costs, which counts as part of the delays."""
+    unpaid_ns: float = 0.0
+    """What of the overhead was more than the far memory would have added: the run is slower by it
+    than it should be."""
+    probes: list[Probe]
+    faithful: bool
+    """No probe is off by more than `tolerance`."""
+    tolerance: float
+    caveats: list[str] = []

@@ -1,0 +1,96 @@
+"""The run folder's file `emulation`: what a line costs near and far, for the run time's delays.
+
+The layout is that of native/profile/runtime/emulation.hpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nearfar.predict.memory import Memory
+from nearfar.predict.overlap import (
+    LEAST_FACTOR,
+    MOST_FACTOR,
+    Streams,
+    line_costs,
+    overlap,
+    prefetched,
+)
+from nearfar.predict.traffic import HITS, Array
+
+FILE_NAME = "emulation"
+MAGIC = b"NFEMUL"
+VERSION = 1
+FACTORS = 65
+"""Degrees of overlap, from all serial to as much as a core can: 10 % apart, less than a batch's
+clock knows."""
+BATCH = 256
+"""Sampled misses of one thread that are settled together: 16,384 lines at the usual rate, 0.3 to 2
+ms, so that reading the clock is below 0.1 % and sampling scatters a batch by 6 %."""
+TERMS = 5
+"""loads, stream, buffers, reads, all_lines: what of `Part` a line adds to."""
+PHASES = 256
+
+_HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "u4"),
+        ("factors", "u4"),
+        ("batch", "u4"),
+        ("near_sites", "u4"),
+        ("batches", "u8"),
+        ("delayed_ns", "u8"),
+        ("unpaid_ns", "u8"),
+        ("share", "f8", PHASES),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What the run time did, summed over threads."""
+
+    batches: int
+    delayed_ns: int
+    """CPU time waited."""
+    unpaid_ns: int
+    """CPU time that tracing took beyond what far memory would have: it could not be taken off."""
+
+
+def costs(memory: Memory, near: Memory) -> Array:
+    """Return ns of a line by overlap, kind of line and term; shape (FACTORS, HITS, TERMS).
+
+    Streams are fetched as the core of `near` does. One thread's own: what threads take from each
+    other they do in this machine's memory.
+    """
+    factors = np.geomspace(LEAST_FACTOR, MOST_FACTOR, FACTORS)
+    streams = Streams(prefetched(near))
+    rows = [line_costs(memory, overlap(float(f)), streams, 1.0)[:HITS, :TERMS] for f in factors]
+    return np.stack(rows)
+
+
+def write(
+    path: Path, near: Memory, far: Memory, shares: Mapping[int, float], near_keys: Iterable[int]
+) -> None:
+    """Write the file. `shares` are plain over traced time by number of phase, 0..1."""
+    keys = np.array(sorted(near_keys), dtype="u8")
+    header = np.zeros(1, _HEADER)
+    header["magic"], header["version"] = MAGIC, VERSION
+    header["factors"], header["batch"], header["near_sites"] = FACTORS, BATCH, len(keys)
+    whole = np.full(PHASES, shares.get(-1, 1.0))
+    for number, share in shares.items():
+        if number >= 0:
+            whole[number] = share
+    header["share"] = whole
+    data = [header.tobytes(), costs(near, near).tobytes(), costs(far, near).tobytes()]
+    path.write_bytes(b"".join([*data, keys.tobytes()]))
+
+
+def paid(path: Path) -> Paid:
+    """Read what the run time did."""
+    header = np.frombuffer(path.read_bytes(), _HEADER, 1)[0]
+    return Paid(int(header["batches"]), int(header["delayed_ns"]), int(header["unpaid_ns"]))

@@ -1,0 +1,88 @@
+/* Probes of an emulated memory: a chase, chains of it, a stream. Run by nearfar/emulate/probes.py as
+ * `probes BYTES LINES`: a region of so many bytes, so many lines touched by each kernel.
+ *
+ * Marks one phase per kernel; its operations are the lines touched. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <nearfar/mark.h>
+
+enum { line_bytes = 64, most_chains = 16 };
+
+struct line {
+  struct line* next;
+  uint64_t value[7];
+};
+
+static uint64_t state = 0x9E3779B97F4A7C15ull;
+static uint64_t random_below(uint64_t bound) { /* xorshift64*: order is all that matters */
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return (uint64_t)((unsigned __int128)(state * 0x2545F4914F6CDD1Dull) * bound >> 64);
+}
+
+/* Sattolo's shuffle: one cycle through all lines. */
+static void link_lines(struct line* lines, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) lines[i].next = &lines[i];
+  for (uint64_t i = count - 1; i > 0; --i) {
+    const uint64_t j = random_below(i);
+    struct line* const other = lines[i].next;
+    lines[i].next = lines[j].next;
+    lines[j].next = other;
+  }
+}
+
+static void follow(struct line** at, unsigned chains, uint64_t lines, const char* name) {
+  NEARFAR_BEGIN(name);
+  for (uint64_t step = 0; step < lines / chains; ++step) {
+    for (unsigned k = 0; k < chains; ++k) at[k] = at[k]->next;
+  }
+  NEARFAR_END(name, lines / chains * chains);
+}
+
+/* Apart, so that each has its chains in registers. */
+__attribute__((noinline)) static void chase(struct line** at, uint64_t lines) {
+  follow(at, 1, lines, "chase");
+}
+__attribute__((noinline)) static void chains_4(struct line** at, uint64_t lines) {
+  follow(at, 4, lines, "chains-4");
+}
+__attribute__((noinline)) static void chains_16(struct line** at, uint64_t lines) {
+  follow(at, 16, lines, "chains-16");
+}
+__attribute__((noinline)) static uint64_t stream(const uint64_t* words, uint64_t count,
+                                                 uint64_t lines) {
+  uint64_t sum = 0;
+  NEARFAR_BEGIN("stream");
+  uint64_t touched = 0;
+  for (; touched + count <= lines || touched == 0; touched += count) {
+    for (uint64_t i = 0; i < count * 8; ++i) sum += words[i];
+  }
+  NEARFAR_END("stream", touched);
+  return sum;
+}
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const uint64_t count = strtoull(argv[1], NULL, 10) / line_bytes;
+  const uint64_t lines = strtoull(argv[2], NULL, 10);
+  struct line* const region = aligned_alloc((size_t)2 << 20, count * line_bytes);
+  if (region == NULL || count < most_chains) return 3;
+  link_lines(region, count);
+  struct line* at[most_chains];
+  struct line* place = region;
+  for (uint64_t i = 0; i < count; ++i, place = place->next) {
+    if (i % (count / most_chains) == 0 && i / (count / most_chains) < most_chains) {
+      at[i / (count / most_chains)] = place;
+    }
+  }
+  struct line* four[4] = {at[1], at[5], at[9], at[13]};
+  chase(at, lines);
+  chains_4(four, 2 * lines);
+  chains_16(at, 4 * lines);
+  const uint64_t sum = stream((const uint64_t*)region, count, 8 * lines);
+  printf("%llu\n", (unsigned long long)(sum + (uintptr_t)at[0] + (uintptr_t)four[0]));
+  return 0;
+}

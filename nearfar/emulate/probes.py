@@ -1,0 +1,89 @@
+"""How faithful a way is: a chase, chains and a stream run in it, against the far profile."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.documents.emulation import Probe
+from nearfar.emulate.way import Say, Wanted, Way, check_ended
+from nearfar.native_files import include_folder
+from nearfar.predict.memory import Memory
+from nearfar.profile.session import Request
+
+TOLERANCE = 0.10
+"""What is off by more is not called faithful: the issue of many predictions is less than that."""
+
+NAMES = ("chase", "chains-4", "chains-16", "stream")
+LINES = 1_500_000
+"""Touched by the chase: 0.1 to 0.6 s; chains touch 2 and 4 times as many, the stream 8."""
+CACHES = 8
+"""Region over last-level cache: an eighth of random lines still hits the cache then."""
+
+
+def target_ns(memory: Memory, name: str) -> float:
+    """Return what a line of this probe takes in a memory, ns, by its profile."""
+    if name == "stream":
+        return memory.core_stream_ns
+    return memory.cost_ns(float(name.removeprefix("chains-")) if name != "chase" else 1.0)
+
+
+def probe(way: Way, request: Request, wanted: Wanted, say: Say) -> list[Probe]:
+    """Run the probes as the program is run, everything far."""
+    with tempfile.TemporaryDirectory(prefix="nearfar-probes-") as folder:
+        program = _compiled(Path(folder))
+        region_bytes = CACHES * request.cache_bytes
+        command = [str(program), str(region_bytes), str(LINES)]
+        job = replace(
+            request.job,
+            command=command,
+            driver=None,
+            duration_s=None,
+            after_s=0.0,
+            stdout_to_stderr=True,
+        )
+        whole = replace(wanted, placements=())
+        mine = replace(request, job=job, plain=None, split_sizes=False)
+        times = way.run(mine, whole, lambda text: say(f"probes, {text}"))
+        check_ended(times, command)
+    found = []
+    for name in NAMES:
+        near, emulated = times.near[name], times.emulated[name]
+        target = target_ns(wanted.far, name)
+        emulated_ns = emulated.cpu_ns / emulated.operations
+        found.append(
+            Probe(
+                name=name,  # type: ignore[arg-type]
+                near_ns=near.cpu_ns / near.operations,
+                target_ns=target,
+                emulated_ns=emulated_ns,
+                error=emulated_ns / target - 1.0,
+            )
+        )
+    return found
+
+
+def worst(probes: list[Probe]) -> float:
+    """Return the largest error, as a share."""
+    return max(abs(one.error) for one in probes)
+
+
+def _compiled(folder: Path) -> Path:
+    target = folder / "probes"
+    source = Path(__file__).with_name("probes.c")
+    command = [sys.executable, "-m", "nearfar", "cc", "-O2", f"-I{include_folder()}", str(source)]
+    done = subprocess.run(
+        [*command, "-o", str(target)], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise NearfarError(
+            f"the probes that judge an emulation could not be compiled: {why}; "
+            "`nearfar machine` says what `nearfar cc` lacks",
+            ExitCode.MACHINE_LACKS,
+        )
+    return target

@@ -1,0 +1,69 @@
+"""What a way of emulating is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.base.registry import Registry
+from nearfar.documents.plan import Placement
+from nearfar.measure.topology import Topology
+from nearfar.predict.memory import Memory
+from nearfar.profile.phases import PhaseTime
+from nearfar.profile.session import Request
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be emulated."""
+
+    near: Memory
+    far: Memory
+    machine: Topology
+    placements: Sequence[Placement] = ()
+    """Those that stay near; empty: everything is far."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Of one program: its phases near and emulated."""
+
+    near: dict[str, PhaseTime]
+    emulated: dict[str, PhaseTime]
+    status: str
+    failed: bool
+    delayed_ns: float = 0.0
+    overhead_ns: float = 0.0
+    unpaid_ns: float = 0.0
+    near_objects: list[str] = field(default_factory=list)
+    caveats: list[str] = field(default_factory=list)
+
+
+class Way(Protocol):
+    """One way to run a program as if memory were far."""
+
+    def lacks(self, wanted: Wanted, executable: Path) -> str:
+        """Return why it cannot be had here for this program; empty: it can."""
+        ...
+
+    def run(self, request: Request, wanted: Wanted, say: Say) -> Times:
+        """Run the program near and emulated."""
+        ...
+
+
+WAYS: Registry[type[Way]] = Registry("nearfar.emulate.ways", "way to emulate")
+
+
+def check_ended(times: Times, command: Sequence[str]) -> None:
+    """Refuse what a program that failed took."""
+    if times.failed:
+        raise CommandError(
+            f"{command[0]} {times.status} when it was emulated: its times mean nothing, and "
+            "nothing was saved",
+            ExitCode.PROGRAM_FAILED,
+        )

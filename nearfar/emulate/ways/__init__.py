@@ -1,0 +1,1 @@
+"""Ways to run a program as if memory were far: one file each."""

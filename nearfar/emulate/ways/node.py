@@ -1,0 +1,77 @@
+"""Another NUMA node: all of the program's memory is there."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from nearfar.emulate.runs import plain_run, times_of
+from nearfar.emulate.way import WAYS, Say, Times, Wanted
+from nearfar.measure import topology
+from nearfar.profile import program
+from nearfar.profile.compiler import twin
+from nearfar.profile.session import Request
+
+_SET_MEMPOLICY = 238
+"""System call of x86-64; AArch64's is below."""
+_SET_MEMPOLICY_AARCH64 = 237
+_MPOL_BIND = 2
+
+
+@WAYS.register("node")
+class Node:
+    """The one among other nodes whose memory the kernel says is furthest; usually CPU-less."""
+
+    def lacks(self, wanted: Wanted, executable: Path) -> str:
+        """Return why not."""
+        del executable
+        if wanted.placements:
+            return "a plan is for objects: `nearfar run` puts them on nodes"
+        if far_node(wanted) is None:
+            return "this machine has no other NUMA node with memory"
+        return ""
+
+    def run(self, request: Request, wanted: Wanted, say: Say) -> Times:
+        """Run near, then bound to the node."""
+        node = far_node(wanted)
+        assert node is not None
+        with tempfile.TemporaryDirectory(prefix="nearfar-plain-") as folder:
+            build = plain_of(request, Path(folder))
+            say("run 1 of 2: near")
+            near = plain_run(request, build)
+            say(f"run 2 of 2: on node {node}")
+            emulated = plain_run(request, build, bound_to(node))
+        return times_of(near, emulated, [f"all memory on node {node}, files in the page cache not"])
+
+
+def far_node(wanted: Wanted) -> int | None:
+    """Return a node other than the near one that has memory, one without CPUs first."""
+    others = [node for node in wanted.machine.nodes if node != wanted.machine.node]
+    with_memory = [node for node in others if topology.node_memory_bytes(node)[0]]
+    return min(with_memory, key=lambda node: len(topology.node_cpus(node)), default=None)
+
+
+def bound_to(node: int) -> Callable[[], None]:
+    """Return what binds the memory of the process that calls it."""
+    number = _SET_MEMPOLICY_AARCH64 if os.uname().machine == "aarch64" else _SET_MEMPOLICY
+    libc = ctypes.CDLL(None, use_errno=True)
+    mask = (ctypes.c_ulong * (node // 64 + 1))()
+    mask[node // 64] = 1 << node % 64
+
+    def bind() -> None:
+        if libc.syscall(number, _MPOL_BIND, mask, len(mask) * 64 + 1) != 0:
+            error = ctypes.get_errno()
+            raise OSError(error, os.strerror(error))
+
+    return bind
+
+
+def plain_of(request: Request, folder: Path) -> program.Build:
+    """Return the plain build: the twin, the one named, or the program as it is."""
+    executable = program.find_executable(request.job.command[0])
+    if request.plain is not None or twin.is_instrumented(executable):
+        return program.plain_build(executable, request.plain, folder)
+    return program.Build(executable, dict(os.environ))

@@ -1,0 +1,51 @@
+"""A program emulated by delays: slower by what far memory would add, and judged by probes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nearfar.documents import Emulation, load
+
+from .conftest import ROOT, WholePath, nearfar
+
+
+def emulated(whole_path: WholePath, tmp_path: Path, *words: object) -> tuple[int, Emulation]:
+    out = tmp_path / "emulation.json"
+    done = nearfar(
+        *("emulate", "--far", "xmem-far-600ns-5gb", "--near", whole_path.near, "-o", out),
+        *("--by", "delays", *words, "--", whole_path.program, ROOT / "docs"),
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode, load(out, Emulation)
+
+
+def test_far_is_slower_and_what_the_plan_keeps_near_is_not(
+    whole_path: WholePath, tmp_path: Path
+) -> None:
+    code, far = emulated(whole_path, tmp_path)
+    assert {phase.name for phase in far.phases} >= {"index", "query"}
+    probes = {probe.name: probe for probe in far.probes}
+    assert set(probes) == {"chase", "chains-4", "chains-16", "stream"}
+    # Other work on this machine moves times by less than the fivefold latency that is asked for.
+    assert probes["chase"].emulated_ns > 1.5 * probes["chase"].near_ns
+    assert far.faithful == (max(abs(probe.error) for probe in far.probes) <= far.tolerance)
+    assert code == (0 if far.faithful else 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--by", "delays", "--", "/bin/true"), "nearfar cc"),
+        (("--by", "node", "--", "/bin/true"), "node"),
+        (("--", "/no/such/program"), "/no/such/program"),
+        ((), "name the program"),
+    ],
+)
+def test_what_cannot_be_is_said(whole_path: WholePath, words: tuple[str, ...], said: str) -> None:
+    done = nearfar("emulate", "--far", "optane-100-6dimm", "--near", whole_path.near, *words)
+    assert done.returncode in (2, 3)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

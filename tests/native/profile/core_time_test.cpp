@@ -1,0 +1,47 @@
+// The arithmetic of delays. That it is the model's is tested from Python (tests/python/emulate).
+#include "profile/runtime/core_time.cpp"
+
+#include <doctest/doctest.h>
+
+using namespace nearfar::profile;
+
+namespace {
+
+// Chases alone, so many ns each at every overlap.
+struct Chases {
+  explicit Chases(double ns) { costs[0] = {ns, 0, 0, 0, 0}; }
+  LineCost costs[charges] = {};
+};
+
+}  // namespace
+
+TEST_CASE("cube roots") {
+  for (const double x : {1e-90, 1e-3, 0.5, 1.0, 8.0, 12345.0, 1e27}) {
+    CHECK(cube_root(x * x * x) == doctest::Approx(x).epsilon(1e-6));
+  }
+  CHECK(cube_root(0.0) == 0.0);
+}
+
+TEST_CASE("a chase that explains all of near time takes the far latency") {
+  const Chases near(100.0);
+  const Chases far(300.0);
+  const double lines[charges] = {1000.0};
+  CHECK(far_time_ns(100e3, lines, lines, near.costs, far.costs, 1) == doctest::Approx(300e3));
+}
+
+TEST_CASE("what memory does not explain stays") {
+  const Chases near(100.0);
+  const Chases far(300.0);
+  const double lines[charges] = {1000.0};
+  CHECK(far_time_ns(150e3, lines, lines, near.costs, far.costs, 1) == doctest::Approx(350e3));
+}
+
+TEST_CASE("what is not moved costs what it did") {
+  const Chases near(100.0);
+  const Chases far(300.0);
+  const double lines[charges] = {1000.0};
+  const double none[charges] = {};
+  const double half[charges] = {500.0};
+  CHECK(far_time_ns(120e3, lines, none, near.costs, far.costs, 1) == doctest::Approx(120e3));
+  CHECK(far_time_ns(120e3, lines, half, near.costs, far.costs, 1) == doctest::Approx(220e3));
+}

@@ -1,0 +1,93 @@
+"""The run time's arithmetic is the model's: the same lines and near time give the same far time."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import device
+
+from nearfar.emulate import file
+from nearfar.predict.core_time import Part, core_time_ns
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.traffic import HITS
+
+ROOT = Path(__file__).resolve().parents[3]
+SHIM = """
+#include "profile/runtime/core_time.cpp"
+using namespace nearfar::profile;
+extern "C" double far_time(double near_ns, const double* lines, const double* moved,
+                           const double* near, const double* far, unsigned factors) {
+  double all[charges], some[charges];
+  for (unsigned i = 0; i < charges; ++i) { all[i] = lines[i]; some[i] = moved[i]; }
+  return far_time_ns(near_ns, all, some, reinterpret_cast<const LineCost*>(near),
+                     reinterpret_cast<const LineCost*>(far), factors);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    if shutil.which("g++") is None:
+        pytest.skip("no g++ here")
+    folder = tmp_path_factory.mktemp("shim")
+    (folder / "shim.cpp").write_text(SHIM)
+    command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT}/native"]
+    subprocess.run([*command, folder / "shim.cpp", "-o", folder / "shim.so"], check=True)
+    library = ctypes.CDLL(str(folder / "shim.so"))
+    library.far_time.restype = ctypes.c_double
+    library.far_time.argtypes = [ctypes.c_double, *[ctypes.c_void_p] * 4, ctypes.c_uint]
+    return library
+
+
+def by_the_model(
+    near_ns: float, lines: np.ndarray, moved: np.ndarray, near: np.ndarray, far: np.ndarray
+) -> float:
+    """The same in Python, on the same grid of overlaps."""
+
+    def part(count: np.ndarray, costs: np.ndarray) -> Part:
+        return Part(*(count @ costs).tolist(), float(count.sum()))
+
+    spent = [core_time_ns(0.0, [part(lines, costs)], [1.0]) for costs in near]
+    explains = [i for i, ns in enumerate(spent) if ns >= near_ns]
+    at = explains[-1] if explains else 0
+    scale = min(1.0, near_ns / spent[at]) if spent[at] > 0 else 1.0
+    other = 0.0
+    if spent[at] < near_ns:
+        low, high = 0.0, near_ns
+        for _ in range(40):
+            middle = (low + high) / 2
+            if core_time_ns(middle, [part(lines, near[at])], [1.0]) > near_ns:
+                high = middle
+            else:
+                low = middle
+        other = low
+    both = [part(lines - moved, near[at]), part(moved, far[at])]
+    return float(scale * core_time_ns(other, both, [1.0, 1.0]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    counts=st.lists(st.integers(0, 20_000), min_size=HITS, max_size=HITS),
+    share=st.floats(0.0, 1.0),
+    ns_per_line=st.floats(0.5, 400.0),
+)
+def test_far_time_is_the_models(
+    shim: ctypes.CDLL, counts: list[int], share: float, ns_per_line: float
+) -> None:
+    near = near_memory(device("near"))
+    far = far_memory(device("far", 300.0, 5.0, 2.0), near)
+    tables = [np.ascontiguousarray(file.costs(one, near)) for one in (near, far)]
+    lines = np.array(counts, dtype=float)
+    moved = lines * share
+    near_ns = ns_per_line * (float(lines.sum()) + 1.0)
+    pointers = [a.ctypes.data for a in (lines, moved, *tables)]
+    ours = shim.far_time(near_ns, *pointers, file.FACTORS)
+    assert ours == pytest.approx(by_the_model(near_ns, lines, moved, *tables), rel=1e-4)
+    assert ours >= near_ns * (1 - 1e-4)
