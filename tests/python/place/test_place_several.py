@@ -1,0 +1,320 @@
+"""Several memories, limits, parts, interleaves and moves: what must hold, and cases on paper."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import msgspec
+import numpy as np
+import pytest
+import samples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents import Plan, WorkloadProfile, producer
+from nearfar.documents.machine import JointLimit, MachineProfile, Split
+from nearfar.documents.plan import Alternative
+from nearfar.documents.workload import AccessClasses, LiveSample, Traffic
+from nearfar.place.api import place
+from nearfar.place.assign import assign, saved_ns
+from nearfar.place.machine_file import FarMemory
+from nearfar.place.problem import problem_of
+from nearfar.place.rooms import Rooms
+from nearfar.predict.derive import near_memory
+from nearfar.predict.traffic import phases_of
+
+SEEDS = st.integers(0, 10**6)
+NEAR = samples.device()
+CXL = samples.device("cxl", 200.0, 8.0, 7.0)
+PMEM = samples.device("pmem", 300.0, 5.0, 1.0)
+MIB = 1 << 20
+
+
+def bar(plan: Plan, name: str) -> Alternative:
+    return next(found for found in plan.alternatives if found.name == name)
+
+
+def two(objects: list[tuple[int, Traffic]], near_ns: float, threads: int = 1) -> WorkloadProfile:
+    """A program of one phase whose objects have these sizes and this traffic."""
+    workload = samples.workload(objects=len(objects), phases=("run",))
+    for row, thing, (size, traffic) in zip(
+        workload.phases[0].objects, workload.objects, objects, strict=True
+    ):
+        row.traffic = traffic
+        thing.size_bytes = thing.allocated_bytes = size
+        thing.allocations = 1
+    phase = workload.phases[0]
+    phase.near_cpu_time_ns = type(phase.near_cpu_time_ns)(near_ns, near_ns, near_ns)
+    phase.near_wall_time_ns = near_ns / threads
+    workload.program.threads_seen = threads
+    return workload
+
+
+def chase(misses: float) -> Traffic:
+    return Traffic(accesses=misses, read_misses=AccessClasses(chase=misses))
+
+
+@given(seed=SEEDS, limits=st.lists(st.floats(0.05, 0.6), min_size=2, max_size=2))
+@settings(max_examples=20, deadline=None)
+def test_assignment_is_the_best_of_all_and_its_gap_is_true(seed: int, limits: list[float]):
+    dice = np.random.default_rng(seed)
+    sizes = 2 ** dice.uniform(3, 8, 6)
+    costs = np.column_stack([np.zeros(6), dice.uniform(0, 9, 6), dice.uniform(0, 20, 6)])
+    rooms = Rooms(np.eye(3)[:2], np.array(limits) * sizes.sum())
+    found = assign(costs, sizes, rooms)
+    used = np.bincount(found.memory, weights=sizes, minlength=3)
+    assert rooms.hold(used)
+    best = max(
+        saved_ns(costs, np.array(every))
+        for every in itertools.product(range(3), repeat=6)
+        if rooms.hold(np.bincount(every, weights=sizes, minlength=3))
+    )
+    got = saved_ns(costs, found.memory)
+    assert got == pytest.approx(best, rel=1e-4, abs=1e-6)
+    assert best <= got * (1 + found.gap) + 1e-6
+
+
+@given(seed=SEEDS, shares=st.tuples(st.floats(0.05, 0.5), st.floats(0.1, 0.6)))
+@settings(max_examples=5, deadline=None)
+def test_plans_keep_every_capacity_and_the_order_of_bars(seed: int, shares: tuple[float, float]):
+    workload = samples.workload(seed=seed)
+    footprint = sum(thing.size_bytes for thing in workload.objects)
+    capacity = int(shares[1] * footprint)
+    fars = [FarMemory(CXL, capacity), FarMemory(PMEM)]
+    plan = place(workload, NEAR, fars, int(shares[0] * footprint), allow=["parts"], details=False)
+    near, cxl, pmem = plan.memories
+    assert (cxl.name, pmem.name) == ("cxl", "pmem")
+    assert near.used_bytes <= plan.budget_bytes
+    assert cxl.used_bytes <= capacity
+    assert abs(near.used_bytes + cxl.used_bytes + pmem.used_bytes - footprint) <= 3
+    times = {found.name: found.time_ns.value for found in plan.alternatives}
+    assert times["optimal"] <= times["greedy"] * (1 + 1e-9)
+    assert times.get("plan", 0.0) <= times["optimal"] * (1 + 1e-9)
+    for row in plan.placements:
+        if row.parts:
+            assert sum(part.share for part in row.parts) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("model", ["best", "misses", "chains"])
+def test_one_of_two_far_memories_is_as_it_is_alone(model: str):
+    workload = samples.workload()
+    phases, near = phases_of(workload), near_memory(NEAR, None)
+    both = problem_of(workload, phases, near, [CXL, PMEM], model=model)
+    for memory, device in ((1, CXL), (2, PMEM)):
+        alone = problem_of(workload, phases, near, [device], model=model)
+        shares = np.zeros((len(workload.objects), 3))
+        shares[:4, 0] = 1.0
+        shares[4:, memory] = 1.0
+        expected = float(alone.times_ns(shares[:, 0]))
+        assert float(both.shared_times_ns(shares)) == pytest.approx(expected, rel=1e-3)
+
+
+def test_two_far_memories_serve_streams_at_once():
+    """Bandwidths of several memories add: half in each is faster than all in either."""
+    stream = Traffic(accesses=1e7, read_misses=AccessClasses(stream=1e7))
+    workload = two([(64 * MIB, stream), (64 * MIB, stream)], 8 * 2e7 * 64 / 12, threads=8)
+    slow = [samples.device(name, 100.0, 2.0, 2.0) for name in ("one", "other")]
+    problem = problem_of(workload, phases_of(workload), near_memory(NEAR, None), slow)
+    apart = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    same = np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    times = problem.shared_times_ns(np.stack([apart, same]))
+    assert times[0] < 0.7 * times[1]
+
+
+def test_memories_on_the_same_channels_do_not_add():
+    stream = Traffic(accesses=1e7, read_misses=AccessClasses(stream=1e7))
+    workload = two([(64 * MIB, stream), (64 * MIB, stream)], 8 * 2e7 * 64 / 12, threads=8)
+    slow = [samples.device(name, 100.0, 2.0, 2.0) for name in ("one", "other")]
+    limit = JointLimit(
+        memories=("one", "other"),
+        alone_gb_per_s=(2.0, 2.0),
+        together_gb_per_s=2.0,
+        shared=True,
+        splits=[Split(copies=("A->A", "B->B"), threads=(1, 1), gb_per_s=(1.0, 1.0))],
+    )
+    phases, near = phases_of(workload), near_memory(NEAR, None)
+    apart = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    free, held = (
+        float(problem_of(workload, phases, near, slow, machine=one).shared_times_ns(apart))
+        for one in (None, machine(limit))
+    )
+    assert held > 1.5 * free
+
+
+def machine(limit: JointLimit) -> MachineProfile:
+    return MachineProfile(
+        producer=producer(["tests"]), cpu_model="made up", architecture="x86_64", sockets=1,
+        cores=2, cpus=[0, 1], threads_per_core=1, vector_extensions=[], caches=[], nodes=[],
+        transparent_huge_pages="never", huge_pages={}, persistent_memory=[], cxl=[],
+        virtualisation="none", abilities=[], joint_limits=[limit],
+    )  # fmt: skip
+
+
+def test_what_is_written_goes_where_writing_is_cheap():
+    """Two far memories alike but for writes; one object reads, one writes; each holds one."""
+    reads = Traffic(accesses=1e7, read_misses=AccessClasses(stream=1e7))
+    writes = Traffic(accesses=1e7, write_misses=AccessClasses(stream=1e7), write_backs=1e7)
+    workload = two([(64 * MIB, reads), (64 * MIB, writes)], 4e7 * 64 / 9)
+    fars = [
+        FarMemory(samples.device("for-reads", 200.0, 6.0, 0.5), 64 * MIB),
+        FarMemory(samples.device("for-both", 210.0, 5.8, 5.0), 64 * MIB),
+    ]
+    plan = place(workload, NEAR, fars, 0)
+    assert [row.memory for row in plan.placements] == ["for-reads", "for-both"]
+    assert any("writes decide 2 of 2 choices" in caveat for caveat in plan.caveats)
+    ratios = [memory.write_over_read for memory in plan.memories]
+    assert ratios[1] > 2 * ratios[2]
+
+
+def test_part_of_an_object_larger_than_the_budget_stays_near():
+    workload = two([(64 * MIB, chase(1e6))], 9e7)
+    plan = place(workload, NEAR, PMEM, "50%", allow=["parts"])
+    (row,) = plan.placements
+    assert {part.memory: part.share for part in row.parts} == {"near": 0.5, "far": 0.5}
+    near, far, mixed = (bar(plan, name).time_ns.value for name in ("all-near", "all-far", "plan"))
+    assert mixed == pytest.approx((near + far) / 2, rel=1e-3)
+    hint = place(workload, NEAR, PMEM, "50%")
+    assert any("--allow parts" in caveat for caveat in hint.caveats)
+    assert hint.placements[0].memory == "far"
+
+
+def test_a_stream_is_dealt_out_where_bandwidth_holds_it_back():
+    stream = Traffic(accesses=1e8, read_misses=AccessClasses(stream=1e8))
+    workload = two([(64 * MIB, stream)], 8 * 1e8 * 64 / 12, threads=8)
+    far = samples.device("far", 120.0, 11.0, 9.0)
+    plan = place(workload, NEAR, far, "100%", allow=["interleave"])
+    (row,) = plan.placements
+    assert set(row.interleave) == {"near", "far"}
+    assert bar(plan, "plan").time_ns.value < 0.9 * bar(plan, "all-near").time_ns.value
+    chasing = two([(64 * MIB, chase(1e6))], 9e7)
+    assert place(chasing, NEAR, far, "100%", allow=["interleave"]).placements[0].interleave == {}
+
+
+def phased(alive_bytes: int, rounds: int) -> WorkloadProfile:
+    """Two phases that take turns, each with an object of its own that only fits near alone."""
+    workload = samples.workload(objects=2, phases=("one", "two"))
+    for thing in workload.objects:
+        thing.size_bytes = 64 * MIB
+    for at, phase in enumerate(workload.phases):
+        for number, row in enumerate(phase.objects):
+            row.traffic = chase(1e7 if number == at else 0.0)
+        phase.near_cpu_time_ns = type(phase.near_cpu_time_ns)(9e8, 9e8, 9e8)
+    alive = {"0": alive_bytes, "1": alive_bytes}
+    live = [
+        LiveSample(time_ns=turn, phase="one" if turn % 2 == 0 else "two", bytes_by_object=alive)
+        for turn in range(2 * rounds)
+    ]
+    return msgspec.structs.replace(workload, live=live)
+
+
+def test_objects_move_between_phases_where_that_pays_and_not_where_it_does_not():
+    budget = 64 * MIB
+    plan = place(phased(64 * MIB, 2), NEAR, PMEM, budget, allow=["moves"], move_gb_per_s=2.0)
+    assert [(phase.phase, phase.entries) for phase in plan.phases] == [("one", 1), ("two", 2)]
+    for phase in plan.phases:
+        assert {(move.object, move.memory) for move in phase.moves} == (
+            {(0, "near"), (1, "far")} if phase.phase == "one" else {(0, "far"), (1, "near")}
+        )
+        for move in phase.moves:
+            assert move.bytes == 64 * MIB
+            assert move.cost_ns == pytest.approx(64 * MIB / 2.0)
+    assert [row.memory for row in plan.placements] == ["near", "far"]
+    moved, still = bar(plan, "per-phase"), bar(plan, "optimal")
+    copies = sum(p.entries * sum(m.cost_ns for m in p.moves) for p in plan.phases)
+    assert moved.time_ns.value == pytest.approx(
+        bar(plan, "all-near").time_ns.value + copies, rel=0.01
+    )
+    assert moved.time_ns.value < still.time_ns.value
+    slow = place(phased(64 * MIB, 2), NEAR, PMEM, budget, allow=["moves"], move_gb_per_s=0.01)
+    assert slow.phases == []
+    assert any("does not pay" in caveat for caveat in slow.caveats)
+
+
+@given(seed=SEEDS, most=st.floats(1.0, 2.5))
+@settings(max_examples=6, deadline=None)
+def test_a_goal_is_kept_with_little_more_than_the_least_memory(seed: int, most: float):
+    workload = samples.workload(seed=seed, phases=("run",))
+    plan = place(workload, NEAR, PMEM, goal=most, details=False)
+    assert plan.goal is not None
+    assert plan.goal.reached
+    assert bar(plan, "optimal").slowdown.value <= most * (1 + 1e-6)
+    if plan.budget_bytes:
+        less = place(workload, NEAR, PMEM, int(0.85 * plan.budget_bytes), details=False)
+        assert bar(less, "optimal").slowdown.value > most * (1 - 1e-6)
+    wary = place(workload, NEAR, PMEM, goal=most, judge="high", details=False)
+    assert wary.budget_bytes >= plan.budget_bytes - 1
+
+
+def test_a_price_is_a_budget():
+    workload = samples.workload()
+    plan = place(workload, NEAR, PMEM, "price:40%")
+    # 5 n + (1 - n) = 0.4 x 5
+    assert plan.budget_bytes == pytest.approx(0.25 * plan.footprint_bytes, abs=1)
+    fars = [FarMemory(CXL, price_per_byte=2.0), FarMemory(PMEM, price_per_byte=1.0)]
+    several = place(workload, NEAR, fars, "price:30%", details=False)
+    assert bar(several, "optimal").cost_relative <= 0.3 + 1e-9
+    assert bar(several, "greedy").cost_relative <= 0.3 + 1e-9
+
+
+def test_several_inputs_are_placed_for_at_once():
+    """Each input needs another object; there is room for one. Worst and mean part ways."""
+    first, second = (samples.workload(objects=2, phases=("run",)) for _ in range(2))
+    for workload, misses in ((first, (4e6, 0.0)), (second, (0.0, 3e6))):
+        for thing in workload.objects:
+            thing.size_bytes = 64 * MIB
+        for row, count in zip(workload.phases[0].objects, misses, strict=True):
+            row.traffic = chase(count)
+        phase = workload.phases[0]
+        phase.near_cpu_time_ns = type(phase.near_cpu_time_ns)(9e8, 9e8, 9e8)
+    third = msgspec.convert(msgspec.to_builtins(second), WorkloadProfile)
+    paths = ["a", "b", "c"]
+    mean = place([first, second, third], NEAR, PMEM, "50%", profile_path=paths)
+    assert [row.memory for row in mean.placements] == ["far", "near"]
+    worst = place([first, second, third], NEAR, PMEM, "50%", over="worst", profile_path=paths)
+    assert [row.memory for row in worst.placements] == ["near", "far"]
+    assert bar(worst, "optimal").slowdown.value < max(
+        bar(mean, "all-far").slowdown.value, 1.0 + 4e6 * 210 / 9e8
+    )
+    assert worst.profiles == paths
+
+
+def test_what_hangs_on_the_interval_is_named():
+    """A gather beside a chase of nearly the same benefit per byte: doubt decides."""
+    gather = Traffic(accesses=1e7, read_misses=AccessClasses(indirect=1e7))
+    workload = two([(64 * MIB, chase(1.1e6)), (64 * MIB, gather)], 1.1e6 * 90 + 1e7 * 9)
+    plan = place(workload, NEAR, PMEM, "50%")
+    for row in plan.undecided:
+        assert row.at_low != row.at_high
+        assert row.name in {thing.name for thing in workload.objects}
+    sure = place(two([(64 * MIB, chase(1e6)), (64 * MIB, chase(1.0))], 9e7), NEAR, PMEM, "50%")
+    assert sure.undecided == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"far": [FarMemory(PMEM, 1 << 12)]}, "the memories hold"),
+        ({"far": []}, "no far memory"),
+        ({"allow": ["part"]}, "did you mean 'parts'"),
+        ({"budget": None}, "one of the two"),
+        ({"goal": 1.1}, "one of the two"),
+        ({"budget": None, "goal": 0.9}, "1 is as fast as all near"),
+        ({"budget": None, "goal": math.nan}, "no slowdown"),
+        ({"budget": "price:10%"}, "no placement costs 10%"),
+        ({"budget": "price:cheap"}, "price:40%"),
+        ({"move_gb_per_s": 0.0}, "above 0"),
+    ],
+)
+def test_wrong_use_is_one_sentence(change: dict, said: str):
+    arguments = {"far": PMEM, "budget": "25%", **change}
+    with pytest.raises(NearfarError, match=said):
+        place(samples.workload(), NEAR, **arguments)
+
+
+def test_inputs_of_different_programs_are_refused():
+    other = samples.workload()
+    other.program.executable = "/tmp/other"
+    with pytest.raises(NearfarError, match="only runs of one program"):
+        place([samples.workload(), other], NEAR, PMEM, "25%", profile_path=["a", "b"])
