@@ -34,7 +34,7 @@ def with_budget(problem: Problem, budget: int | str | None) -> tuple[Problem, in
     """Return the budget in bytes, and the problem with a limit on the price where that was meant.
 
     With one far memory a price is so many bytes of near memory; with several it is a limit of its
-    own.
+    own, and near memory gets at most what it would beside the cheapest of them.
     """
     footprint = problem.footprint_bytes
     if budget is None:
@@ -43,9 +43,8 @@ def with_budget(problem: Problem, budget: int | str | None) -> tuple[Problem, in
     price = parse_price(text)
     if price is None:
         return problem, parse_budget_bytes(text, footprint)
-    near, far = problem.prices_per_byte()[:2]
-    if len(problem.fars) > 1:
-        return replace(problem, most_cost=price), footprint
+    prices = problem.prices_per_byte()
+    near, far = float(prices[0]), float(prices[1:].min())
     if near <= far:
         raise NearfarError(
             f"a byte near costs no more than one far ({near:g} and {far:g}): a price limits nothing"
@@ -55,4 +54,6 @@ def with_budget(problem: Problem, budget: int | str | None) -> tuple[Problem, in
         raise NearfarError(
             f"no placement costs {price:.0%} of all near: with all far it is {far / near:.0%}"
         )
+    if len(problem.fars) > 1:
+        problem = replace(problem, most_cost=price)
     return problem, min(footprint, int(bytes_))
