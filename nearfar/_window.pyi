@@ -25,6 +25,8 @@ class Trace:
         blocks: NDArray[np.uint32],
         instructions: NDArray[np.uint32],
         lines: NDArray[np.uint32],
+        offsets: NDArray[np.uint8],
+        widths: NDArray[np.uint8],
         stores: NDArray[np.uint8],
     ) -> None: ...
     def predict(self) -> int: ...

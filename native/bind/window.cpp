@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/window/trace.hpp"
@@ -56,8 +57,11 @@ void add_block(Trace& trace, std::uint32_t first, std::uint32_t count, std::uint
 
 void add_burst(Trace& trace, const Words<std::uint32_t>& blocks,
                const Words<std::uint32_t>& instructions, const Words<std::uint32_t>& lines,
+               const Words<std::uint8_t>& offsets, const Words<std::uint8_t>& widths,
                const Words<std::uint8_t>& stores) {
-  if (instructions.size() != lines.size() || lines.size() != stores.size()) {
+  const std::size_t size = instructions.size();
+  if (lines.size() != size || stores.size() != size || offsets.size() != size ||
+      widths.size() != size) {
     throw std::invalid_argument("columns of accesses differ in length");
   }
   Burst burst;
@@ -65,12 +69,22 @@ void add_burst(Trace& trace, const Words<std::uint32_t>& blocks,
   for (const std::uint32_t block : burst.blocks) {
     if (block >= trace.blocks.size()) throw std::invalid_argument("a burst's block is not there");
   }
+  // By word of 8 bytes, the place of the store that wrote it last, plus 1.
+  std::unordered_map<std::uint64_t, std::uint32_t> written;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines.data()[i] >= UINT32_MAX - 1) throw std::invalid_argument("a line has no number");
     if (i > 0 && instructions.data()[i] < instructions.data()[i - 1]) {
       throw std::invalid_argument("accesses are not in order");
     }
-    burst.accesses.push_back({instructions.data()[i], lines.data()[i], stores.data()[i] != 0});
+    const bool store = stores.data()[i] != 0;
+    const std::uint64_t byte = std::uint64_t{lines.data()[i]} * 64 + offsets.data()[i];
+    const auto known = written.find(byte / 8);
+    const std::uint32_t stored_by = store || known == written.end() ? 0 : known->second;
+    burst.accesses.push_back({instructions.data()[i], lines.data()[i], store, stored_by});
+    for (std::uint64_t at = byte; store && at < byte + std::max<unsigned>(widths.data()[i], 1);
+         at += 8) {
+      written[at / 8] = static_cast<std::uint32_t>(i) + 1;
+    }
     trace.lines = std::max(trace.lines, lines.data()[i] + 1);
   }
   trace.bursts.push_back(std::move(burst));
@@ -98,7 +112,7 @@ NB_MODULE(_window, m) {
            "address"_a, "uses_begins"_a, "uses"_a, "defs_begins"_a, "defs"_a)
       .def("add_block", &add_block, "first"_a, "count"_a, "begin"_a, "end"_a)
       .def("add_burst", &add_burst, nb::kw_only(), "blocks"_a, "instructions"_a, "lines"_a,
-           "stores"_a)
+           "offsets"_a, "widths"_a, "stores"_a)
       .def(
           "predict",
           [](Trace& trace) {

@@ -69,8 +69,11 @@ class Burst(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Instructions from the access before (from the start) to this one; 0: the same one's."""
     lines: list[int]
     """Loads: the line; stores: -1 - line."""
+    offsets: list[int]
+    """First byte in the line, 0 to 63."""
     depends: list[int]
-    """How many accesses back the newest load is that its address comes from; 0: none here."""
+    """How many accesses back the newest load is that its address comes from; 0: none here. What was
+    stored in the burst and loaded again comes from where it came from before."""
 
 
 class ObjectBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

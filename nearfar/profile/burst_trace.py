@@ -66,21 +66,24 @@ def make_trace(bursts: Bursts, number: int, most_instructions: float = float("in
     firsts = np.array([block.first for block in bursts.blocks], dtype=np.int64)
     starts, columns, executed = [0], [], 0
     every = sum(int(counts[burst.blocks].sum()) for burst in phase.bursts) / most_instructions
+    widths = np.array([one.bytes for one in bursts.accesses] or [0], dtype=np.uint8)
     for burst in phase.bursts[:: max(1, ceil(every))]:
         blocks = np.array(burst.blocks, dtype=np.uint32)
         at = np.cumsum(np.array(burst.gaps, dtype=np.int64))
         lines = np.array(burst.lines, dtype=np.int64)
         store = lines < 0
         line = np.where(store, -1 - lines, lines)
+        ends = np.cumsum(counts[blocks])
+        block = np.searchsorted(ends, at, side="right")
+        row = firsts[blocks[block]] + at - (ends - counts[blocks])[block]
         native.add_burst(
             blocks=blocks,
             instructions=at.astype(np.uint32),
             lines=line.astype(np.uint32),
+            offsets=np.array(burst.offsets, dtype=np.uint8),
+            widths=widths[access_of_row[row]],
             stores=store.astype(np.uint8),
         )
-        ends = np.cumsum(counts[blocks])
-        block = np.searchsorted(ends, at, side="right")
-        row = firsts[blocks[block]] + at - (ends - counts[blocks])[block]
         depended = np.array(burst.depends, dtype=np.int64)
         columns.append((access_of_row[row], at + executed, line, store, depended))
         starts.append(starts[-1] + len(at))
@@ -155,4 +158,7 @@ def _first_touches(
     order = coldest[np.argsort(access[coldest], kind="stable")]
     rank = np.arange(len(order)) - np.searchsorted(access[order], access[order], side="left")
     missing[order] = rank + 0.5 < expected[access[order]]
+    # A miss counts for whichever instruction is first, which may be another one in another burst.
+    left = coldest[~missing[coldest]]
+    missing[left[: max(0, round(float(expected.sum()) - int(missing.sum())))]] = True
     return missing, coldest[~missing[coldest]]

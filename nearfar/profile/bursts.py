@@ -25,7 +25,7 @@ from nearfar.profile import burst_file
 from nearfar.profile.burst_code import Decoded, decode
 from nearfar.profile.burst_file import BurstFile, RawBurst
 from nearfar.profile.burst_objects import describe
-from nearfar.profile.burst_trace import make_trace, native_code
+from nearfar.profile.burst_trace import make_trace
 from nearfar.profile.control import PHASE_BEFORE
 from nearfar.profile.launch import Job
 from nearfar.profile.objects import make_objects
@@ -43,6 +43,9 @@ MOST_STEP = 3
 
 FEWEST_SAMPLED = 8
 """Sampled accesses of an instruction below which its miss rate is that of all such together."""
+
+INNERMOST = 3
+"""Frames of which one must be common: without lines, those that were inlined are not known."""
 
 PART_BYTES = 8
 """QEMU makes several accesses of a wider one, and each was counted."""
@@ -189,8 +192,11 @@ class _Assembler:
             )
             values[name] = [burst.accesses for burst in raw]
         for at, phase in enumerate(found.phases):
-            self._tell_dependences(found, phase)
             trace = make_trace(found, at)
+            for place, burst in enumerate(phase.bursts):
+                burst.depends = trace.native.dependences(place)
+            depends = [back for burst in phase.bursts for back in burst.depends]
+            trace = replace(trace, depends=np.array(depends, dtype=np.int64))
             phase.mispredictions_per_1000 = (
                 1000.0 * trace.mispredictions / max(1, trace.instructions)
             )
@@ -322,21 +328,9 @@ class _Assembler:
             blocks=[renamed[place] for place in raw.blocks.tolist()],
             gaps=np.diff(at, prepend=0).tolist(),
             lines=np.where(store, -1 - lines, lines).tolist(),
+            offsets=(raw.accesses["address"] % np.uint64(64)).tolist(),
             depends=[0] * len(at),
         )
-
-    def _tell_dependences(self, bursts: Bursts, phase: PhaseBursts) -> None:
-        native = native_code(bursts)
-        for burst in phase.bursts:
-            lines = np.array(burst.lines, dtype=np.int64)
-            native.add_burst(
-                blocks=np.array(burst.blocks, dtype=np.uint32),
-                instructions=np.cumsum(burst.gaps).astype(np.uint32),
-                lines=np.where(lines < 0, -1 - lines, lines).astype(np.uint32),
-                stores=(lines < 0).astype(np.uint8),
-            )
-        for number, burst in enumerate(phase.bursts):
-            burst.depends = native.dependences(number)
 
 
 def same_objects(these: Sequence[MemoryObject], those: Sequence[MemoryObject]) -> dict[int, int]:
@@ -350,12 +344,12 @@ def same_objects(these: Sequence[MemoryObject], those: Sequence[MemoryObject]) -
     for thing in these:
         number = names.get((thing.kind, thing.name), -1)
         if number < 0 and thing.frames:
+            functions = {frame.function for frame in thing.frames[:INNERMOST]}
             alike = [
                 (abs(thing.allocated_bytes - other.allocated_bytes), other.id)
                 for other in those
                 if other.kind == thing.kind
-                and other.frames
-                and other.frames[0].function == thing.frames[0].function
+                and {frame.function for frame in other.frames[:INNERMOST]} & functions
             ]
             number = min(alike)[1] if alike else -1
         found[thing.id] = number

@@ -176,10 +176,10 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
   const uint32_t block = burst->block_count - 1;
   const uint8_t store = qemu_plugin_mem_is_store(info);
   if (burst->access_count > 0) {
-    /* QEMU makes several accesses of a wide one. */
+    /* QEMU makes several accesses of a wide one; a line's first is kept apart. */
     struct nf_burst_access* last = &burst->accesses[burst->access_count - 1];
     if (last->block == block && last->instruction == instruction && last->store == store &&
-        last->address + last->bytes == address && last->bytes < 64) {
+        last->address + last->bytes == address && address % 64 != 0) {
       last->bytes = (uint8_t)(last->bytes + bytes);
       return;
     }

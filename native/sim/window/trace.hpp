@@ -40,6 +40,7 @@ struct Access {
   std::uint32_t instruction;  // place in the burst
   std::uint32_t line;
   bool store;
+  std::uint32_t stored_by;  // place of the store, plus 1, whose word it loads; 0: none of the burst
 };
 
 struct Burst {

@@ -45,6 +45,7 @@ class Simulation {
     std::uint32_t instruction = 0;
     Cycles began = -1;
     std::uint32_t began_at = 0;
+    stored_.assign(burst.accesses.size(), 0);
     for (std::size_t i = 0; i < burst.blocks.size(); ++i) {
       const Block& block = trace_.blocks[burst.blocks[i]];
       for (std::uint32_t row = block.first; row < block.first + block.count; ++row, ++instruction) {
@@ -52,9 +53,7 @@ class Simulation {
         Cycles done = 0;
         const Cycles inputs = ready(trace_.code.uses, row);
         Cycles loaded = 0;
-        bool stores = false;
-        std::uint32_t stored_line = 0;
-        Served stored_from = Served::private_cache;
+        std::size_t store = none;
         for (; access < burst.accesses.size() && burst.accesses[access].instruction == instruction;
              ++access) {
           const Access& one = burst.accesses[access];
@@ -63,12 +62,13 @@ class Simulation {
             began_at = instruction;
             counting_ = true;
           }
+          const Cycles asked = ready(trace_.code.address, row);
           if (one.store) {
-            stores = true;
-            stored_line = one.line;
-            stored_from = served[access];
+            store = access;
+          } else if (one.stored_by != 0) {
+            const Cycles there = std::max(asked, stored_[one.stored_by - 1]);
+            loaded = std::max(loaded, there + core_.first_level);
           } else {
-            const Cycles asked = ready(trace_.code.address, row);
             loaded = std::max(loaded, arrive(one.line, served[access], asked, result));
           }
         }
@@ -79,7 +79,10 @@ class Simulation {
           registers_[trace_.code.defs.values[d]] = done;
         }
         leave(done);
-        if (stores) drain(stored_line, stored_from, result);
+        if (store != none) {
+          stored_[store] = done;
+          drain(burst.accesses[store].line, served[store], result);
+        }
         const bool last = row + 1 == block.first + block.count;
         if (last && burst.mispredicted[i]) {
           fetch_from_ = std::max(fetch_from_, done + core_.mispredicted);
@@ -95,6 +98,7 @@ class Simulation {
 
  private:
   static constexpr Cycles unknown = -1;
+  static constexpr std::size_t none = SIZE_MAX;
 
   void enter() {
     entered_ = std::max({entered_ + 1 / core_.width, retired_.oldest(), fetch_from_});
@@ -177,6 +181,7 @@ class Simulation {
   MemorySide far_;
   Past retired_;
   Past drained_;
+  std::vector<Cycles> stored_;    // by access, when the value is there
   std::vector<Cycles> arrivals_;  // by line, when it was there; unknown: not touched
   std::array<Cycles, most_registers> registers_{};
   FirstLevel cache_;

@@ -44,6 +44,7 @@ def phase(near_ns: float, *, dependent: bool, lines: float = LINES) -> PhaseTraf
                         blocks=[0] * 1000,
                         gaps=[0, *[3] * 999],
                         lines=[3 * line for line in range(1000)],
+                        offsets=[0] * 1000,
                         depends=[0] * 1000,
                     )
                 ],

@@ -68,6 +68,7 @@ def made_up(bursts: list[list[int]], rate: float, depends: list[int] | None = No
                         blocks=[0] * len(lines),
                         gaps=[0, *[2] * (len(lines) - 1)],
                         lines=lines,
+                        offsets=[0] * len(lines),
                         depends=depends or [0, *[1] * (len(lines) - 1)],
                     )
                     for number, lines in enumerate(bursts)

@@ -52,7 +52,7 @@ Trace loop(const std::vector<Row>& rows, unsigned times, bool store = false,
   Burst burst;
   for (unsigned i = 0; i < times; ++i) {
     burst.blocks.push_back(0);
-    burst.accesses.push_back({i * count, 1 + i * step, store});
+    burst.accesses.push_back({i * count, 1 + i * step, store, 0});
   }
   trace.lines = 2 + times * step;
   trace.bursts.push_back(burst);
@@ -144,4 +144,24 @@ TEST_CASE("A prefetcher brings lines in sequence at its own pace") {
   CHECK(per_access(stream, Served::near, 320, ahead) == doctest::Approx(25).epsilon(0.1));
   const Trace random = loop({{.address = 1, .def = 1}}, 1000, false, 3);
   CHECK(per_access(random, Served::near, 320, ahead) == doctest::Approx(latency + 1).epsilon(0.01));
+}
+
+TEST_CASE("A pointer kept in memory for a while is still waited for") {
+  // Load a pointer, store it, load it again, and it is the next address.
+  Trace trace =
+      loop({{.address = 1, .def = 2}, {.address = 9, .use = 2}, {.address = 9, .def = 1}}, 1000);
+  std::vector<Access> accesses;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    const auto store = static_cast<std::uint32_t>(accesses.size()) + 2;
+    accesses.push_back({3 * i, 3 * i + 3, false, 0});
+    accesses.push_back({3 * i + 1, 0, true, 0});
+    accesses.push_back({3 * i + 2, 0, false, store});
+  }
+  trace.bursts[0].accesses = accesses;
+  trace.lines = 3 * 1000 + 3;
+  CHECK(dependences(trace, trace.bursts[0])[3] == 3);
+  std::vector<Served> places(accesses.size(), Served::near);
+  const Windowed found = run_window(trace, places, core(320), medium(), medium());
+  // And two instructions and a hit.
+  CHECK(found.cycles / 900 == doctest::Approx(latency + 1 + 1 + 6).epsilon(0.01));
 }
