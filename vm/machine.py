@@ -64,7 +64,7 @@ def arguments(
         "-serial", f"file:{logs / 'console.log'}",
         "-serial", f"file:{logs / 'results.tap'}",
         "-kernel", str(kernel), "-initrd", str(initrd),
-        "-append", "console=ttyS0 loglevel=4 panic=-1 mitigations=off nokaslr",
+        "-append", "console=ttyS0 loglevel=4 panic=-1 mitigations=off nokaslr tsc=reliable",
     ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,11 @@ def sh(command: str, *, status: int | None = 0) -> str:
 def nearfar(*arguments: str, status: int = 0) -> str:
     """Run `nearfar` in this process and return what it prints; fail if it ends otherwise."""
     shown = io.StringIO()
+    print(f"$ nearfar {' '.join(arguments)}")
+    began = time.monotonic()
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
         got = main(list(arguments))
-    print(f"$ nearfar {' '.join(arguments)}\n{shown.getvalue()}", end="")
+    print(f"{shown.getvalue()}({time.monotonic() - began:.1f} s)")
     assert got == status, f"nearfar ended with {got}, not {status}"
     return shown.getvalue()
 

@@ -6,6 +6,7 @@ processor importing them takes longer than what most checks do.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib.util
 import os
 import signal
@@ -64,6 +65,7 @@ def body(name: str) -> int:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.chdir("/tmp")
+    faulthandler.dump_traceback_later(LIMIT_S - 5, file=2)  # where it hangs, before it is ended
     sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
     try:
