@@ -8,6 +8,7 @@ from rich.table import Table
 
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import WorkloadProfile
+from nearfar.profile.said import beside_misses
 
 TOP_OBJECTS = 10
 """As many as fit a terminal beside the phases."""
@@ -54,6 +55,8 @@ def print_summary(profile: WorkloadProfile, console: Console) -> None:
         f"{profile.sampling.relative_error:.1%}. Tracing took {profile.instrumented_slowdown:.2f} "
         f"times the plain CPU time. The program {profile.program.exit_status}."
     )
+    for sentence in beside_misses(profile):
+        console.print(sentence, markup=False)
     for warning in profile.warnings:
         console.print(f"warning: {warning}", markup=False)
 

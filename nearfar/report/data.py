@@ -281,6 +281,8 @@ class Method(Data, kw_only=True):
     cache: CacheModel
     sampling: Sampling
     instrumented_slowdown: float
+    beside_misses: list[str]
+    """What else was counted: flushes, page walks, private caches, hand-overs."""
     model: str
     how: list[str]
     """How predictions and intervals come about; a list item starts with ``- ``."""

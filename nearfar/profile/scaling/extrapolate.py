@@ -104,6 +104,9 @@ def _document(
         largest,
         producer=producer(),
         size={**largest.size, **target},
+        # Neither page walks nor flushes are extrapolated: nobody counted them at this size.
+        core=None,
+        flushes_counted=False,
         objects=objects,
         phases=phases,
         live=live_at_target(joined, objects, phases),
