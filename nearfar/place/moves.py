@@ -27,6 +27,12 @@ from nearfar.predict.traffic import Array
 MOST_OBJECTS = 40
 """That may move: those with most to gain."""
 
+LITTLE = 0.001
+"""Of what all objects add, what moving one may save at most for it to be worth a thought."""
+
+MOVABLE = ("heap", "mmap", "file")
+"""Kinds whose pages a run can find and move: not stacks nor globals."""
+
 PAYS = 0.005
 """Of the static plan's time, what moving must save: less is below what models know."""
 
@@ -97,7 +103,8 @@ def moving(
         return None
     changes, first, _ = changes_of(workload, phases)
     costs = _costs_by_phase(problem)
-    kept = _worth_moving(costs, static)
+    can_move = np.array([thing.kind in MOVABLE for thing in workload.objects], dtype=bool)
+    kept = _worth_moving(costs, static, can_move)
     if not len(kept) or not changes:
         return None
     ids = [thing.id for thing in workload.objects]
@@ -123,14 +130,14 @@ def _costs_by_phase(problem: Problem) -> Array:
     return costs
 
 
-def _worth_moving(costs: Array, static: Array) -> NDArray[np.intp]:
+def _worth_moving(costs: Array, static: Array, can_move: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the objects whose cost differs most from what each phase by itself would have."""
     spread = costs.max(axis=2) - costs.min(axis=2)
     # An object that every phase needs alike gains nothing; whole ones only.
     gain = spread.max(axis=0) - spread.min(axis=0)
-    gain = np.where(static.max(axis=1) >= 1.0, gain, 0.0)
+    gain = np.where(can_move & (static.max(axis=1, initial=0.0) >= 1.0), gain, 0.0)
     order = np.argsort(-gain, kind="stable")[:MOST_OBJECTS]
-    return np.asarray(np.sort(order[gain[order] > 0]))
+    return np.asarray(np.sort(order[gain[order] > LITTLE * spread.sum()]))
 
 
 def _alive(problem: Problem, change: Change, thing: int, ids: list[int]) -> float:
@@ -152,6 +159,7 @@ def _timed(
         [[shares[at][:, m] @ phase.objects for m in far] for at, phase in enumerate(problem.phases)]
     )
     names = problem.memory_names
+    slowness = {names[memory]: rank for rank, memory in enumerate(problem.speed_order)}
     moves: dict[int, dict[tuple[int, int], Move]] = {}
     entries: dict[int, int] = {}
     copying = 0.0
@@ -179,7 +187,8 @@ def _timed(
             PhasePlacements(
                 phase=problem.phases[at].name,
                 entries=entries[at],
-                moves=list(moves[at].values()),
+                # What leaves fast memory goes first: it makes room for what comes.
+                moves=sorted(moves[at].values(), key=lambda move: -slowness[move.memory]),
             )
             for at in sorted(moves)
         ],
