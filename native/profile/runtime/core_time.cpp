@@ -19,13 +19,13 @@ double other_ns(double near_ns, const LineCost& memory) {
 }  // namespace
 
 double far_time_ns(double near_ns, const double (&lines)[charges], const double (&moved)[charges],
-                   const LineCost* near, const LineCost* far, unsigned factors) {
-  const auto spent = [&](unsigned factor) {
+                   const LineCost* near, const LineCost* far, std::size_t factors) {
+  const auto spent = [&](std::size_t factor) {
     return core_time_ns(0.0, cost_of(lines, near + factor * charges), {});
   };
   // The most overlap at which memory explains all of near time.
-  unsigned factor = 0;
-  for (unsigned step = 1u << 31; step != 0; step >>= 1) {
+  std::size_t factor = 0;
+  for (std::size_t step = 1u << 31; step != 0; step >>= 1) {
     if (factor + step < factors && spent(factor + step) >= near_ns) factor += step;
   }
   const LineCost* const near_costs = near + factor * charges;

@@ -1,22 +1,23 @@
 // What a core takes while lines of two memories overlap: nearfar/predict/core_time.py, for numbers.
 #pragma once
 
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
 #include "profile/runtime/emulation.hpp"
 
 namespace nearfar::profile {
 
 inline double larger(double a, double b) { return a > b ? a : b; }
 
-// The C library's is in libm, which instrumented programs need not have. Newton's iteration
-// converges from above for any positive x; x is at most a few thousand times its cube's root here.
+// The C library's is in libm, which instrumented programs need not have. A third of the exponent
+// and mantissa bits is within 6 %; each of Newton's steps squares that.
 inline double cube_root(double x) {
   if (x <= 0.0) return 0.0;
-  double root = x > 1.0 ? x : 1.0;
-  for (int step = 0; step < 200; ++step) {
-    const double next = (2.0 * root + x / (root * root)) / 3.0;
-    if (next >= root * (1.0 - 1e-9)) return next;
-    root = next;
-  }
+  constexpr std::uint64_t two_thirds_of_bias = 0x2A9F7893782DA1CEull;
+  auto root = std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) / 3 + two_thirds_of_bias);
+  for (int step = 0; step < 4; ++step) root = (2.0 * root + x / (root * root)) / 3.0;
   return root;
 }
 
@@ -52,6 +53,6 @@ inline double core_time_ns(double other_ns, const LineCost& one, const LineCost&
 // What a batch that took `near_ns` with all `lines` near would take with `moved` of them far.
 // `near` and `far` are [factors][charges].
 double far_time_ns(double near_ns, const double (&lines)[charges], const double (&moved)[charges],
-                   const LineCost* near, const LineCost* far, unsigned factors);
+                   const LineCost* near, const LineCost* far, std::size_t factors);
 
 }  // namespace nearfar::profile
