@@ -21,8 +21,7 @@ constexpr std::uint64_t first_picture = 64;
 constexpr std::uint64_t growth_percent = 130;
 std::uint64_t next_picture = first_picture;
 
-[[gnu::noinline]] void note(void* block, std::size_t size, Found found) {
-  note_block(block, size, found.object);
+void look_at_growth() {
   const std::uint64_t pages = __atomic_load_n(&state.sampled_pages, __ATOMIC_RELAXED);
   std::uint64_t wanted = __atomic_load_n(&next_picture, __ATOMIC_RELAXED);
   if (pages < wanted || pages >> 63 != 0) return;
@@ -32,9 +31,37 @@ std::uint64_t next_picture = first_picture;
   }
 }
 
-[[gnu::noinline]] void recognise_and_note(void* block, std::size_t size, Call call) {
-  if (block != nullptr) note(block, size, recognise(call, size, false));
+[[gnu::noinline]] void note(void* block, std::size_t size, Found found) {
+  note_block(block, size, found.object);
+  look_at_growth();
 }
+
+// Bytes until this thread's next allocation that is looked at. Zero at first: a thread's first
+// allocation finds out what is wanted. Where nothing is placed, this countdown is all that malloc
+// costs more.
+__thread std::int64_t countdown __attribute__((tls_model("initial-exec")));
+
+// While inert: from time to time, since the library may wake up.
+constexpr std::int64_t inert_distance = 1 << 20;
+// Below what any program allocates.
+constexpr std::int64_t always = INT64_MIN / 2;
+
+// Half to one and a half of the mean, at random: programs allocate in patterns.
+std::int64_t next_distance() {
+  static __thread std::uint64_t dice __attribute__((tls_model("initial-exec")));
+  if (dice == 0) dice = reinterpret_cast<std::uint64_t>(&dice) | 1;
+  dice ^= dice << 13;
+  dice ^= dice >> 7;
+  dice ^= dice << 17;
+  return static_cast<std::int64_t>(sample_bytes / 2 + dice % sample_bytes);
+}
+
+inline bool counted_down(std::size_t size) {
+  return __builtin_expect((countdown -= static_cast<std::int64_t>(size)) < 0, 0);
+}
+
+// One that the countdown chose.
+[[gnu::noinline]] void* chosen(std::size_t size, int flags, Call call);
 
 [[gnu::noinline]] void forget(void* block) {
   const int error = errno;
@@ -58,15 +85,33 @@ std::uint64_t next_picture = first_picture;
   return block;
 }
 
-// `flags` as of mallocx.
-inline void* allocated(std::size_t size, int flags, Call call) {
+[[gnu::noinline]] void* chosen(std::size_t size, int flags, Call call) {
+  countdown = mode == Mode::every     ? always
+              : mode == Mode::samples ? next_distance()
+                                      : inert_distance;
   if (mode == Mode::every) return placed(size, flags, call);
-  void* block = flags == 0 ? je_malloc(size) : je_mallocx(size == 0 ? 1 : size, flags);
-  if (__builtin_expect(block == nullptr, 0)) {
+  void* block = je_mallocx(size == 0 ? 1 : size, flags);
+  if (block == nullptr) {
     errno = ENOMEM;
     return nullptr;
   }
-  if (mode == Mode::samples && is_noted(block, size)) recognise_and_note(block, size, call);
+  if (mode == Mode::samples) {
+    const Found found = recognise(call, size, false);
+    if (size < sample_bytes) {
+      note_sample(block, found.object);
+    } else {
+      note_block(block, size, found.object);
+    }
+    look_at_growth();
+  }
+  return block;
+}
+
+// `flags` as of mallocx.
+inline void* allocated(std::size_t size, int flags, Call call) {
+  if (counted_down(size)) return chosen(size, flags, call);
+  void* block = flags == 0 ? je_malloc(size) : je_mallocx(size == 0 ? 1 : size, flags);
+  if (__builtin_expect(block == nullptr, 0)) errno = ENOMEM;
   return block;
 }
 
@@ -86,8 +131,8 @@ inline void* allocated(std::size_t size, int flags, Call call) {
 }
 
 [[gnu::noinline]] void* moved(void* block, std::size_t size, Call call) {
-  const Found found =
-      mode == Mode::every ? recognise(call, size, false) : Found{NF_RUN_NO_OBJECT, 0};
+  const bool looked_at = mode == Mode::every || (mode == Mode::samples && counted_down(size));
+  const Found found = looked_at ? recognise(call, size, false) : Found{NF_RUN_NO_OBJECT, 0};
   const unsigned target = target_of(block);
   const std::size_t old = usable_size(block);
   const bool was_noted = shadow != nullptr && may_be_noted(block);
@@ -109,8 +154,13 @@ inline void* allocated(std::size_t size, int flags, Call call) {
   }
   if (mode == Mode::every) {
     if (is_noted(result, size)) note(result, size, found);
-  } else if (mode == Mode::samples && is_noted(result, size)) {
-    recognise_and_note(result, size, call);
+  } else if (looked_at) {
+    countdown = next_distance();
+    if (size < sample_bytes) {
+      note_sample(result, found.object);
+    } else {
+      note(result, size, found);
+    }
   }
   return result;
 }
@@ -130,16 +180,16 @@ bool is_power_of_two(std::size_t value) { return value != 0 && (value & (value -
 
 }  // namespace
 
+namespace nearfar::run {
+void look_at_next_allocation() { countdown = 0; }
+}  // namespace nearfar::run
+
 #pragma GCC visibility push(default)
 extern "C" {
 
 void* malloc(std::size_t size) noexcept {
-  if (__builtin_expect(mode == Mode::every, 0)) return placed(size, 0, NEARFAR_THIS_CALL);
-  void* block = je_malloc(size);
-  if (mode == Mode::samples && __builtin_expect(is_noted(block, size), 0)) {
-    recognise_and_note(block, size, NEARFAR_THIS_CALL);
-  }
-  return block;
+  if (counted_down(size)) return chosen(size, 0, NEARFAR_THIS_CALL);
+  return je_malloc(size);
 }
 
 void free(void* block) noexcept {

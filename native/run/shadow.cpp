@@ -46,6 +46,10 @@ void note_block(const void* block, std::size_t size, std::uint16_t object) {
   const auto start = static_cast<std::uint32_t>(begin % page_bytes / 8 + 1);
   const std::uint64_t first = begin / page_bytes;
   std::uint64_t pages = 0;
+  if (*entry_of(first) >> start_shift == (chosen_bit | start)) {
+    *entry_of(first) = 0;
+    ++pages;
+  }
   for_each_page(block, size, [&](std::uint64_t page) {
     const std::uint32_t code = page == first ? start : continued;
     pages += *entry_of(page) == 0;
@@ -56,11 +60,24 @@ void note_block(const void* block, std::size_t size, std::uint16_t object) {
   if (pages != 0) add(state.sampled_pages, pages);
 }
 
+void note_sample(const void* block, std::uint16_t object) {
+  const auto begin = reinterpret_cast<std::uint64_t>(block);
+  const auto start = static_cast<std::uint32_t>(begin % page_bytes / 8 + 1);
+  std::uint32_t* entry = entry_of(begin / page_bytes);
+  if (*entry >> start_shift == continued) return;  // a long block's, found again by it
+  if (*entry == 0) add(state.sampled_pages, std::uint64_t{1});
+  *entry = (chosen_bit | start) << start_shift | object;
+}
+
 void forget_block(const void* block, std::size_t size) {
   const auto begin = reinterpret_cast<std::uint64_t>(block);
   const auto start = static_cast<std::uint32_t>(begin % page_bytes / 8 + 1);
   const std::uint64_t first = begin / page_bytes;
   std::uint64_t pages = 0;
+  if (*entry_of(first) >> start_shift == (chosen_bit | start)) {
+    *entry_of(first) = 0;
+    ++pages;
+  }
   for_each_page(block, size, [&](std::uint64_t page) {
     const std::uint32_t code = *entry_of(page) >> start_shift;
     if (code != (page == first ? start : continued)) return;

@@ -18,7 +18,11 @@ extern std::uint32_t* shadow __attribute__((visibility("hidden")));
 
 inline constexpr std::uint32_t start_shift = 16;
 // In place of a block's start: it began in an earlier page.
-inline constexpr std::uint32_t continued = 0xFFFFu;
+inline constexpr std::uint32_t continued = 0x7FFFu;
+// With a block's start: it was chosen by a countdown of bytes, and stands for as many as a sampled
+// page does, wherever it lies.
+inline constexpr std::uint32_t chosen_bit = 0x8000u;
+inline constexpr std::size_t sample_bytes = page_bytes << NF_RUN_PAGE_BITS;
 
 inline std::uint64_t hash_of_page(std::uint64_t page) { return page * NF_RUN_PAGE_FACTOR; }
 inline bool is_sampled(std::uint64_t hash) { return hash >> (64 - NF_RUN_PAGE_BITS) == 0; }
@@ -50,7 +54,7 @@ inline bool may_be_noted(const void* block) {
   std::uint64_t both = 0;
   __builtin_memcpy(&both, entry, sizeof both);
   if (__builtin_expect(both == 0, 1)) return false;
-  const std::uint32_t start = entry[0] >> start_shift;
+  const std::uint32_t start = entry[0] >> start_shift & ~chosen_bit;
   return start == begin % page_bytes / 8 + 1 || start == continued ||
          entry[1] >> start_shift == continued;
 }
@@ -58,6 +62,7 @@ inline bool may_be_noted(const void* block) {
 bool map_shadow();
 // `size` as asked for; at free what the allocator says of the block, which is as much or more.
 void note_block(const void* block, std::size_t size, std::uint16_t object);
+void note_sample(const void* block, std::uint16_t object);
 void forget_block(const void* block, std::size_t size);
 
 }  // namespace nearfar::run

@@ -24,6 +24,7 @@ nf_run_table* table = nullptr;
 nf_run_state state;
 
 void mappings_in_child();
+void look_at_next_allocation();
 
 namespace {
 
@@ -71,6 +72,7 @@ __attribute__((constructor(101))) void wake() {
   pthread_atfork(places_before_fork, places_in_parent, in_child);
   tell(NF_RUN_HELLO);
   mode = found->look_at_every != 0 ? Mode::every : Mode::samples;
+  look_at_next_allocation();
 }
 
 __attribute__((destructor(101))) void end() {

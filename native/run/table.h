@@ -63,6 +63,8 @@ struct nf_run_table {
 #define NF_RUN_PAGE_FACTOR 0x9E3779B97F4A7C15ull
 #define NF_RUN_PAGE_BITS 3
 #define NF_RUN_NO_OBJECT 0xFFFFu
+/* Of a word of the shadow: set, it stands for the block itself, not for the page. */
+#define NF_RUN_CHOSEN 0x80000000u
 
 struct nf_run_extent {
   uint64_t begin;

@@ -106,12 +106,15 @@ def take_picture(pid: int, address: int, places: Sequence[Place]) -> Picture:
             kernel.read_memory(pid, state.shadow + 4 * first, 4 * (extent.bytes // layout.PAGE)),
             np.uint32,
         )
-        some = sampled_pages(extent.begin, extent.bytes)
-        held = words[some - np.uint64(extent.begin // layout.PAGE)]
-        full = held != 0
-        pages.append(some[full])
-        objects.append((held[full] & np.uint32(0xFFFF)).astype(np.uint32))
-        memories.append(np.full(int(full.sum()), extent.memory, np.uint32))
+        begin_page = np.uint64(extent.begin // layout.PAGE)
+        counts = (words & np.uint32(layout.CHOSEN)) != 0
+        counts[sampled_pages(extent.begin, extent.bytes) - begin_page] = True
+        # A word without object only marks where a long block begins.
+        counts &= (words & np.uint32(0xFFFF)) != 0
+        some = np.flatnonzero(counts).astype(np.uint64)
+        pages.append(some + begin_page)
+        objects.append(words[counts] & np.uint32(0xFFFF))
+        memories.append(np.full(len(some), extent.memory, np.uint32))
     for mapped in state.mapped if state.mapped_count else ():
         if mapped.begin:
             some = sampled_pages(mapped.begin, mapped.bytes)

@@ -19,6 +19,8 @@ PAGE_FACTOR = 0x9E3779B97F4A7C15
 PAGE_BITS = 3
 """One page in 2^3 is looked at."""
 NO_OBJECT = 0xFFFF
+CHOSEN = 1 << 31
+"""Set in a page's word: it stands for a block that a countdown chose, not for the page."""
 
 SLOT_BITS, NEAR_SLOTS = 40, 8
 FIRST_ADDRESS = 1 << 44

@@ -1,0 +1,198 @@
+"""What `nearfar run` costs a program whose plan keeps all near, and how much it recognises.
+
+The peer is the same program under the same allocator, jemalloc, preloaded as Debian ships it. Both
+are run in turns; CPU time is the program's own, without the verb's.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from benchmarks import Row, alternate, make_row, paired_ratio
+from benchmarks.run_programs import FOLDER, Real, all_far_plan, all_near_plan, redis, sqlite
+from nearfar.documents import Plan, RunRecord, load, producer
+from nearfar.documents.plan import Placement, PlanMemory, Prices
+from nearfar.documents.workload import Frame
+from nearfar.run.launch import serving
+from nearfar.run.memories import resolve
+from nearfar.run.targets import make_targets
+
+REPETITIONS = 9
+"""Pairs of neighbours in time."""
+MOST = 1.03
+"""Issue 6: CPU time, and memory, over the same allocator's."""
+LEAST_RECOGNISED = 0.95
+COMMAND = "make benchmarks ONLY=run"
+
+JEMALLOC = Path("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
+
+
+def rows() -> Iterator[Row]:
+    """Yield overhead and recognition of three programs."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    if not JEMALLOC.exists():
+        print(f"run: no row, since {JEMALLOC} is not there")
+        return
+    yield from _overhead("an allocation-heavy program", _heavy_plan(), _heavy())
+    for make, driven in ((sqlite, _sqlite), (redis, _redis)):
+        try:
+            program = make()
+        except Exception as error:  # what cannot be built has no row; the others have theirs
+            print(f"run: no row of {make.__name__}: {error}")
+            continue
+        plan = load(all_near_plan(program), Plan)
+        yield from _overhead(program.name, plan, driven(program))
+        yield from _recognised(program)
+
+
+Measured = Callable[[Mapping[str, str]], tuple[float, float]]
+"""Runs a program in an environment; returns its CPU time in s and its peak memory in bytes."""
+
+
+def _overhead(name: str, plan: Plan, measured: Measured) -> Iterator[Row]:
+    places = resolve(plan, [])
+    targets = make_targets(plan, places, adapt=False)
+    with serving(plan, places, targets) as served:
+        ours, peers = served.environment(os.environ), {**os.environ, "LD_PRELOAD": str(JEMALLOC)}
+        measured(ours)  # the call stacks are asked after once
+        samples = alternate([lambda: measured(ours), lambda: measured(peers)], REPETITIONS)  # type: ignore[list-item,return-value]
+        if not served.server.seen.pids:
+            raise RuntimeError("the library was not loaded: there is nothing to measure")
+    (our_s, our_bytes), (peer_s, peer_bytes) = (
+        tuple([sample[part] for sample in row] for part in range(2))  # type: ignore[index]
+        for row in samples
+    )
+    peer = statistics.median(peer_s)
+    yield make_row(
+        f"CPU time of {name} under an all-near plan",
+        peer * paired_ratio(our_s, peer_s),
+        "s",
+        bar=MOST,
+        judge="ratio",
+        peer="jemalloc preloaded",
+        peer_value=peer,
+        command=COMMAND,
+    )
+    peer = statistics.median(peer_bytes)
+    yield make_row(
+        f"peak memory of {name} under an all-near plan",
+        statistics.median(our_bytes),
+        "B",
+        bar=MOST,
+        judge="ratio",
+        peer="jemalloc preloaded",
+        peer_value=peer,
+        command=COMMAND,
+    )
+
+
+def _recognised(program: Real) -> Iterator[Row]:
+    """Run the plain build, all far, with debug information and with symbols only."""
+    plan = all_far_plan(program)
+    stripped = FOLDER / f"{program.name}-symbols"
+    subprocess.run(["strip", "-g", "-o", str(stripped), str(program.plain)], check=True)
+    for what, executable in (("with -g", program.plain), ("with symbols only", stripped)):
+        record = FOLDER / "record.json"
+        options = [] if program.driver is None else ["--driver", program.driver]
+        subprocess.run(
+            ["nearfar", "run", str(plan), "--map", "far=file:/dev/shm", "-q", "-o", str(record),
+             *options, "--", str(executable), *program.arguments],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
+        )  # fmt: skip
+        seen = load(record, RunRecord)
+        yield make_row(
+            f"of {program.name}'s profile recognised in cc -O2, {what}",
+            seen.recognised_share_of_profile or 0.0,
+            "of bytes",
+            bar=LEAST_RECOGNISED,
+            at_most=False,
+            peer="",
+            command=COMMAND,
+        )
+        landed = [thing for thing in seen.objects if thing.on_plan is not None]
+        there = sum(sum(thing.bytes_by_memory.values()) for thing in landed)
+        right = sum((thing.on_plan or 0) * sum(thing.bytes_by_memory.values()) for thing in landed)
+        yield make_row(
+            f"of {program.name}'s far pages where the plan says, {what}",
+            right / there if there else 0.0,
+            "of bytes",
+            bar=0.99,
+            at_most=False,
+            peer="",
+            command=COMMAND,
+        )
+
+
+def _heavy() -> Measured:
+    program = FOLDER / "heavy"
+    source = Path(__file__).parent / "run_heavy.c"
+    subprocess.run(["cc", "-O2", "-g", str(source), "-o", str(program)], check=True)
+    return _child([str(program), "6"])
+
+
+def _heavy_plan() -> Plan:
+    """Return the plan of its two objects, by hand: it is no program of others'."""
+    from nearfar.base.statistics import Estimate
+
+    nothing = Estimate(0.0, 0.0, 0.0)
+    placements = [
+        Placement(object=number, name=name, size_bytes=8 << 20, memory="near",
+                  added_ns_if_far=nothing, kind="heap", frames=[Frame(function=name)])
+        for number, name in enumerate(("build", "strings"))
+    ]  # fmt: skip
+    return Plan(
+        producer=producer(), profile="", near="dram", far="dram", phase="total",
+        budget_bytes=16 << 20, footprint_bytes=16 << 20, placements=placements, alternatives=[],
+        frontier=[], prices=Prices(), proven_gap=None,
+        memories=[PlanMemory(name="near", device="dram")],
+    )  # fmt: skip
+
+
+def _sqlite(program: Real) -> Measured:
+    return _child([str(program.plain), *program.arguments])
+
+
+def _child(command: list[str]) -> Measured:
+    def measured(environment: Mapping[str, str]) -> tuple[float, float]:
+        process = subprocess.Popen(command, env=dict(environment), stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            raise RuntimeError(f"{command[0]} ended with {process.returncode}")
+        return _cpu_s(used), used.ru_maxrss * 1024.0
+
+    return measured
+
+
+def _cpu_s(used: resource.struct_rusage) -> float:
+    return used.ru_utime + used.ru_stime
+
+
+def _redis(program: Real) -> Measured:
+    from drive_redis import GET, LOAD_SESSIONS, Client  # type: ignore[import-not-found]
+    from redis_server import server_command  # type: ignore[import-not-found]
+
+    def measured(environment: Mapping[str, str]) -> tuple[float, float]:
+        with tempfile.TemporaryDirectory() as name:
+            socket = Path(name) / "s"
+            process = subprocess.Popen(
+                server_command(program.plain, socket), env=dict(environment),
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            client = Client(socket, patience_s=60)
+            client.script(LOAD_SESSIONS, 200_000)
+            hits = client.script(GET, 200_000, 200_000)
+            process.terminate()
+            _, _, used = os.wait4(process.pid, 0)
+            process.returncode = 0
+        if hits != 200_000:
+            raise RuntimeError(f"{hits} of 200000 GETs found their key")
+        return _cpu_s(used), used.ru_maxrss * 1024.0
+
+    return measured
