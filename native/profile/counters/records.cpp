@@ -45,8 +45,11 @@ class Reader {
   }
   // A count of words from the record itself, which may be nonsense.
   void skip_words(std::uint64_t count) {
-    count > bytes_.size() / sizeof(std::uint64_t) ? void(short_ = true)
-                                                  : skip(count * sizeof(std::uint64_t));
+    if (count > bytes_.size() / sizeof(std::uint64_t)) {
+      short_ = true;
+      return;
+    }
+    skip(count * sizeof(std::uint64_t));
   }
   bool is_short() const { return short_; }
 
@@ -57,12 +60,12 @@ class Reader {
 
 void skip_read_values(Reader& reader, std::uint64_t read_format) {
   const std::uint64_t group = read_format & PERF_FORMAT_GROUP;
-  const auto own =
-      static_cast<std::uint64_t>(1 + std::popcount(read_format & (PERF_FORMAT_ID | format_lost)));
-  const auto times = static_cast<std::uint64_t>(std::popcount(
-      read_format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)));
+  const int of_each = std::popcount(read_format & (PERF_FORMAT_ID | format_lost));
+  const int times = std::popcount(
+      read_format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
+  const std::uint64_t own = 1 + static_cast<std::uint64_t>(of_each);
   const std::uint64_t events = group != 0 ? reader.take<std::uint64_t>() : 1;
-  reader.skip_words(times);
+  reader.skip_words(static_cast<std::uint64_t>(times));
   // The kernel has no groups of 2^16; nonsense must not overflow.
   reader.skip_words(events < (1u << 16) ? events * own : UINT64_MAX);
 }
