@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 native=$(git ls-files 'native/**.cpp' 'native/**.hpp' 'include/**.h' 'tests/native/**.cpp')
 # shellcheck disable=SC2086
 clang-format-16 --dry-run -Werror $native || { echo "mend with: make format"; exit 1; }
-database=build/native-test
+database=build/native
 if [ -f $database/compile_commands.json ]; then
   # The pass is checked by clang's own warnings: its headers need LLVM's flags.
   git ls-files 'native/sim/**.cpp' 'native/measure/**.cpp' 'native/profile/runtime/**.cpp' \

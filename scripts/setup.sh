@@ -71,7 +71,9 @@ if ! .venv/bin/python -c 'import nanobind, scikit_build_core' 2>/dev/null; then
   pip install "scikit-build-core>=0.11" "nanobind>=2.4"
 fi
 if [ "$what" = test ]; then
-  pip install --no-build-isolation -e ".[dev]"
+  echo "nearfar set-up: building, with the native tests"
+  pip install --no-build-isolation -e ".[dev]" -C cmake.define.NEARFAR_TESTS=ON \
+    -C cmake.define.CMAKE_EXPORT_COMPILE_COMMANDS=ON
 else
   echo "nearfar set-up: building"
   pip install --no-build-isolation -e .
