@@ -12,6 +12,6 @@ database=build/native
 if [ -f $database/compile_commands.json ]; then
   # The pass is checked by clang's own warnings: its headers need LLVM's flags.
   git ls-files 'native/sim/**.cpp' 'native/measure/**.cpp' 'native/profile/runtime/**.cpp' \
-    'native/profile/qemu/**.cpp' |
-    xargs -r clang-tidy-16 -p $database --quiet
+    'native/profile/qemu/**.cpp' 'native/profile/counters/**.cpp' 'native/run/**.cpp' |
+    xargs -r -P "$(nproc)" -n 4 clang-tidy-16 -p $database --quiet
 fi
