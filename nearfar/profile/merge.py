@@ -201,7 +201,14 @@ def _phase(
             InstructionTraffic(instruction=instruction, object=thing, misses=count)
             for (instruction, thing), count in misses.items()
         ],
+        counted=_counted(parts),
     )
+
+
+def _counted(parts: Sequence[tuple[Phase, float]]) -> dict[str, float]:
+    """Return the sums of what the processor counted in every one of the runs."""
+    names = set.intersection(*(set(phase.counted) for phase, _ in parts))
+    return {name: sum(weight * p.counted[name] for p, weight in parts) for name in sorted(names)}
 
 
 def _row(number: int, rows: Sequence[tuple[ObjectTraffic, float]]) -> ObjectTraffic:
