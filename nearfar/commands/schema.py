@@ -21,6 +21,7 @@ KINDS = {
         documents.CounterProfile,
         documents.MachineCheck,
         documents.Conversion,
+        documents.Comparison,
     )
 }
 
@@ -32,7 +33,7 @@ def schema(kind: str) -> None:
     ----------
     kind
         device-profile, machine-profile, workload-profile, prediction, plan,
-        reproduction, validation-report, counter-profile, machine-check or conversion.
+        reproduction, validation-report, counter-profile, machine-check, conversion or comparison.
     """
     if kind not in KINDS:
         raise CommandError(

@@ -5,6 +5,7 @@ unknown keys, each with one sentence; `save` writes whole or not at all. The JSO
 is generated from these types: ``nearfar schema KIND``.
 """
 
+from nearfar.documents.comparison import Comparison
 from nearfar.documents.conversion import Conversion
 from nearfar.documents.counters import CounterProfile
 from nearfar.documents.device import DeviceProfile
@@ -20,6 +21,7 @@ from nearfar.documents.validation import ValidationReport
 from nearfar.documents.workload import WorkloadProfile
 
 __all__ = [
+    "Comparison",
     "Conversion",
     "CounterProfile",
     "DeviceProfile",
