@@ -1,0 +1,97 @@
+"""The NVDIMM thesis' pipeline, really run on two memories of this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.measure import topology
+from nearfar.predict.pipeline import PipelineTimes
+from nearfar.validate.place import place_of, slower_memories
+
+_HERE = Path(__file__).parent
+_HARNESS = _HERE.parent / "validate" / "kernels" / "harness"
+_SOURCES = (_HERE / "programs" / "in_situ" / "in_situ.c", _HARNESS / "memory.c")
+
+NODES, SETS = 500_000, 20
+"""68 MB of matrix, beyond any last-level cache's share of a core; about a second."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run, seconds."""
+
+    far: str
+    """Memory spec of the consumer's memory."""
+    pipeline: PipelineTimes
+    alone_total: float
+    """Both parts one after the other, in near memory alone, by one thread."""
+    alone_generate: float
+    alone_analyse: float
+
+
+def far_here() -> str:
+    """Return the spec of a physically slower memory of this machine, or refuse."""
+    found = slower_memories(topology.detect())
+    if not found:
+        raise NearfarError(
+            "this machine has one memory only: name what stands for the other with "
+            "run_pipeline_here(far=...), or read the study nvdimm-pipeline, which predicts it",
+            ExitCode.MACHINE_LACKS,
+        )
+    return found[0]
+
+
+def run_pipeline_here(far: str, *, nodes: int = NODES, sets: int = SETS) -> Ran:
+    """Build and run it with the consumer's memory in `far`, such as ``node:1``.
+
+    Its sums are compared with those found without threads; raises NearfarError where they differ,
+    where `far` cannot be had, and where there is no C compiler.
+    """
+    place = place_of(far, topology.detect())
+    with tempfile.TemporaryDirectory(prefix="nearfar-in-situ-") as folder:
+        program = _compiled(Path(folder))
+        done = subprocess.run(
+            [str(program), str(nodes), str(sets)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "NEARFAR_VALIDATE_MEMORY": place.words()},
+        )
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+        lacks = done.returncode == 3
+        raise NearfarError(
+            f"the pipeline failed with its analysis in {far}: {why}",
+            ExitCode.MACHINE_LACKS if lacks else ExitCode.FOUND,
+        )
+    piped, alone = (line.split() for line in done.stdout.splitlines())
+    total, generate, generate_idle, transfer, transfer_idle, analyse = map(float, piped)
+    times = PipelineTimes(
+        total=total,
+        generate=generate,
+        generate_idle=generate_idle,
+        transfer=transfer,
+        analyse=analyse,
+        transfer_idle=transfer_idle,
+    )
+    return Ran(far, times, *map(float, alone[1:]))
+
+
+def _compiled(folder: Path) -> Path:
+    target = folder / "in_situ"
+    command = ["cc", "-O2", "-std=gnu11", "-pthread", f"-I{_HARNESS}", *map(str, _SOURCES)]
+    try:
+        subprocess.run([*command, "-o", str(target)], check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", "") or str(error)
+        raise NearfarError(
+            f"the pipeline could not be compiled: {said.strip().splitlines()[-1]}; "
+            "install a C compiler (Debian: apt-get install gcc)",
+            ExitCode.MACHINE_LACKS,
+        ) from error
+    return target
