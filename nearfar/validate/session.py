@@ -107,10 +107,12 @@ def run(wanted: Wanted, machine: topology.Topology, keep: Keep, progress: Progre
         clock.next()
         llc_bytes = near.llc_bytes() or near.opened.llc_bytes
         found = Found(_session(wanted, near, far, llc_bytes), near, far)
-        of_programs = {
-            program.name: profile(program.command, folder / f"program-{number}.json", llc_bytes)
-            for number, program in enumerate(programs)
-        }
+        of_programs = {}
+        for number, program in enumerate(programs):
+            clock.step(f"profiling {program.name}", 0.0)
+            output = folder / f"program-{number}.json"
+            of_programs[program.name] = profile(program.command, output, llc_bytes)
+            clock.next()
         made = profiles(
             list(kernels.values()),
             folder,
@@ -317,8 +319,10 @@ class _Clock:
         effort, count = wanted.effort, len(wanted.kernels)
         # Seen on a server core of 2023: 1.5 s a round of both curves, 0.4 s a round of a kernel.
         each = 2.0 + 0.4 * effort.rounds + 1.5 * effort.curve_rounds
-        self._lengths = [0.5 * count, 5.0 + 1.5 * FIRST_CURVES, (1.0 + effort.profile_runs) * count]
-        self._lengths += [each] * count + [3.0 * each] * len(wanted.programs)
+        programs = len(wanted.programs)
+        self._lengths = [0.5 * count, 5.0 + 1.5 * FIRST_CURVES, *[each] * programs]
+        self._lengths += [(1.0 + effort.profile_runs) * count]
+        self._lengths += [each] * count + [3.0 * each] * programs
         self._progress, self._at = progress, 0
 
     def step(self, what: str, share: float) -> None:
