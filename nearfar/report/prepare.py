@@ -28,6 +28,10 @@ from nearfar.report.live import live
 from nearfar.report.memories import far_facts, far_points, memory_facts, near_point
 
 
+NO_PLANS = ("page-interleaved", "bandwidth-interleaved", "memory-mode")
+"""Bars that are no placement of objects."""
+
+
 def prepare(
     profile: WorkloadProfile,
     near: DeviceProfile,
@@ -231,9 +235,13 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
         (p for p in plan.placements if p.memory == "near"), key=lambda p: -p.added_ns_if_far.value
     )
     taken = sum(p.size_bytes for p in near)
-    # The plan's own bar is the one that takes as much near memory as its placements, and the
-    # better one where two do.
-    own = min(plan.alternatives, key=lambda bar: (abs(bar.near_bytes - taken), bar.time_ns.value))
+    # A plan that is none of the other ways has a bar of its own; else it is the one that takes as
+    # much near memory as its placements, and the better one where two do.
+    named = "per-phase" if plan.phases else "plan"
+    rivals = [bar for bar in plan.alternatives if bar.name == named] or [
+        bar for bar in plan.alternatives if bar.name not in NO_PLANS
+    ]
+    own = min(rivals, key=lambda bar: (abs(bar.near_bytes - taken), bar.time_ns.value))
     return Choice(
         memory=plan.far,
         phase=plan.phase,

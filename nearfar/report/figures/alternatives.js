@@ -8,7 +8,7 @@ figure("alternatives", (root) => {
       picture.append(svg("text", { x: 0, y: 20 }, "No plan was computed for this memory and phase."));
       return 40;
     }
-    const rows = choice.alternatives, left = width < 520 ? 104 : 130, right = width - (width < 520 ? 58 : 130);
+    const rows = choice.alternatives, left = width < 520 ? 140 : 152, right = width - (width < 520 ? 58 : 130);
     const high = Math.max(1.05, ...rows.map((row) => row.slowdown.high));
     const low = Math.min(1, ...rows.map((row) => row.slowdown.low));
     const x = d3.scaleLinear([low < 0.97 ? low : 1, high], [left, right]);
@@ -37,7 +37,7 @@ function nearestChoice() {
 }
 
 function wayBar(row, x, y, { left, width }) {
-  const plan = row.name === "greedy" || row.name === "optimal", middle = y + 16, slow = row.slowdown;
+  const plan = ["greedy", "optimal", "plan", "per-phase"].includes(row.name), middle = y + 16, slow = row.slowdown;
   const text = width < 520 ? times(slow.value) : `${times(slow.value)} · cost ${percent(row.cost_relative)}`;
   return withTip(svg("g", { "data-way": row.name, "data-value": slow.value },
     svg("text", { x: left - 10, y: middle + 4, "text-anchor": "end", class: plan ? "strong" : null }, row.name),
