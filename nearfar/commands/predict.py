@@ -35,6 +35,10 @@ def predict(
     frequency: float = 1.0,
     size: Annotated[list[str] | None, Parameter(negative="")] = None,
     near_size: str | None = None,
+    pipeline: str | None = None,
+    sets: int = 1000,
+    set_size: str | None = None,
+    threads: int | None = None,
     machine: Path | None = None,
     calibrated: Path | None = None,
     output: OutputOption = None,
@@ -76,6 +80,17 @@ def predict(
     near_size
         For memory-mode: how much near memory caches the far one, such as 16GiB. Default: what the
         near memory's file says.
+    pipeline
+        GENERATE,ANALYSE: two phases as the stages of a pipeline with two locks, the first in near
+        memory, the second after a transfer in the far one: times and idle times of both, for every
+        split of the threads. With --set-size.
+    sets
+        Of --pipeline: into how many sets both phases' whole work is parted.
+    set_size
+        Of --pipeline: what is transferred of each set, such as 128MB.
+    threads
+        Of --pipeline: of both stages together. Default: as many as the profiled program had, at
+        least 2.
     machine
         What `nearfar machine --measure` wrote: memories that hold each other back there do so here.
     calibrated
@@ -129,6 +144,15 @@ def predict(
             raise CommandError(
                 "--size goes with a file of formulas: a profile has the size it was run at"
             )
+    if (pipeline is None) != (set_size is None):
+        raise CommandError("--pipeline and --set-size go together: what is transferred of each set")
+    stages = None
+    if pipeline is not None and set_size is not None:
+        from nearfar.predict.in_situ import parse_stages
+
+        stages = parse_stages(
+            pipeline, sets, set_size, threads or max(2, workload.program.threads_seen)
+        )
     if here is None and frequency != 1.0:
         raise CommandError("--frequency goes with --here: near times measured there hold its clock")
     if llc is not None or near_time or here is not None:
@@ -143,6 +167,8 @@ def predict(
     specs = device_names() if far == ["all"] else list(dict.fromkeys(far))
     fars = [load_device(spec) for spec in specs]
     calibrations = None if calibrated is None else load_calibrations(calibrated)
+    joint = None if machine is None else load(machine, MachineProfile)
+    page_bytes = None if pages is None else parse_page_bytes(pages)
     prediction = run(
         workload,
         near_device,
@@ -150,11 +176,24 @@ def predict(
         model or DEFAULT_MODEL,
         phases=phase,
         host=host,
-        page_bytes=None if pages is None else parse_page_bytes(pages),
+        page_bytes=page_bytes,
         profile_path=str(profile),
         beside=MODELS.names() if models == ["all"] else models or [],
-        machine=None if machine is None else load(machine, MachineProfile),
+        machine=joint,
     )
+    if stages is not None:
+        from nearfar.predict.in_situ import with_pipeline
+
+        prediction = with_pipeline(
+            prediction,
+            stages,
+            workload,
+            near_device,
+            fars,
+            host=host,
+            page_bytes=page_bytes,
+            machine=joint,
+        )
     if calibrations is not None:
         prediction = with_calibrations(prediction, fars, calibrations)
     deliver(

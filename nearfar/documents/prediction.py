@@ -69,6 +69,36 @@ class PhasePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     objects: list[ObjectEffect]
 
 
+class PipelineSplit(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A pipeline's wall times, ns, with the threads split in one way."""
+
+    generate_threads: int
+    analyse_threads: int
+    total_ns: Estimate
+    """Where nothing is known of shared channels: from apart to shared."""
+    generate_ns: float
+    generate_idle_ns: float
+    """The first stage waits until its last set was taken."""
+    transfer_ns: float
+    analyse_ns: float
+    analyse_idle_ns: float
+    """The second stage waits for a set."""
+
+
+class Pipeline(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Two phases at once: one generates sets near, the other transfers and analyses them far."""
+
+    generate: str
+    analyse: str
+    sets: int
+    set_bytes: int
+    near_only_ns: float
+    """One phase after the other, all threads, all near, nothing transferred."""
+    channels: Literal["shared", "apart", "unknown"]
+    """What the machine's joint limits say of both memories."""
+    splits: list[PipelineSplit]
+
+
 class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """All phases on one far memory."""
 
@@ -86,6 +116,8 @@ class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     """Whether the interval's coverage was checked on this kind of memory."""
     caveats: list[str] = []
     """What it cannot know."""
+    pipeline: Pipeline | None = None
+    """Where two phases were asked for as a pipeline."""
 
 
 class Prediction(Document, kw_only=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Prediction
-from nearfar.documents.prediction import DevicePrediction, PhasePrediction
+from nearfar.documents.prediction import DevicePrediction, PhasePrediction, Pipeline
 from nearfar.predict.derive import FASTER
 from nearfar.predict.model import NAIVE_MODELS
 
@@ -51,6 +51,8 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
             console.print(_ratios(device.total))
         if device.total.objects:
             console.print(_objects(device.total))
+        if device.pipeline is not None:
+            console.print(_pipeline(device.pipeline))
         console.print("It cannot know:", style="bold")
         for caveat in device.caveats:
             console.print(f"- {caveat}", markup=False, highlight=False)
@@ -180,6 +182,49 @@ def _ratios(total: PhasePrediction) -> Table:
             f"{ratio.near_pages}:{ratio.far_pages}",
             format_ns(ratio.time_ns),
             f"{ratio.slowdown:.2f}",
+        )
+    return table
+
+
+def _pipeline(pipeline: Pipeline) -> Table:
+    """Every split of the threads, the best in bold."""
+    table = Table(
+        "threads",
+        "total",
+        "from",
+        "to",
+        pipeline.generate,
+        "idle",
+        "transfer",
+        pipeline.analyse,
+        "idle",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        title=f"{pipeline.sets} sets of {format_bytes(pipeline.set_bytes)}: "
+        f"{escape(pipeline.generate)} near, {escape(pipeline.analyse)} far, two locks",
+        title_justify="left",
+        caption=f"all near, one after the other: {format_ns(pipeline.near_only_ns)}; "
+        f"channels of both memories: {pipeline.channels}",
+        caption_justify="left",
+    )
+    best = min(pipeline.splits, key=lambda split: split.total_ns.value)
+    for split in pipeline.splits:
+        table.add_row(
+            f"{split.generate_threads} + {split.analyse_threads}",
+            *(
+                format_ns(ns)
+                for ns in (
+                    split.total_ns.value,
+                    split.total_ns.low,
+                    split.total_ns.high,
+                    split.generate_ns,
+                    split.generate_idle_ns,
+                    split.transfer_ns,
+                    split.analyse_ns,
+                    split.analyse_idle_ns,
+                )
+            ),
+            style="bold" if split is best else "",
         )
     return table
 

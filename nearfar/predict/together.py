@@ -17,12 +17,20 @@ def together(
     machine: MachineProfile | None, near: DeviceProfile, far: DeviceProfile
 ) -> Together | None:
     """Return what both give at once, by the machine's joint limits; None where they are apart."""
-    if machine is None:
+    limit = joint_limit(machine, near, far)
+    if limit is None or not limit.shared:
         return None
-    for limit in machine.joint_limits:
-        for first, second, turned in ((near, far, False), (far, near, True)):
+    return _of(limit, turned=not _is(near, limit.memories[0]))
+
+
+def joint_limit(
+    machine: MachineProfile | None, near: DeviceProfile, far: DeviceProfile
+) -> JointLimit | None:
+    """Return what was measured of both memories at once; None: nothing."""
+    for limit in machine.joint_limits if machine is not None else []:
+        for first, second in ((near, far), (far, near)):
             if _is(first, limit.memories[0]) and _is(second, limit.memories[1]):
-                return _of(limit, turned=turned) if limit.shared else None
+                return limit
     return None
 
 

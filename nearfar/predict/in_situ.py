@@ -1,0 +1,207 @@
+"""Two of a program's phases as a pipeline: one generates sets near, the other analyses them far.
+
+What the NVDIMM thesis built by hand: threads of the first stage generate set after set in near
+memory; threads of the second transfer each to far memory and analyse it there; two locks keep them
+in step (`pipeline`). Each part takes the CPU time that the profile, or for the far memory the
+model, says, shared by its threads; together they take no more than each memory's bandwidth. Where
+the machine's joint limits say that both memories share channels, all parts wait equally there
+(`joint`); where nothing is known of that, the interval spans both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.statistics import Estimate
+from nearfar.base.units import parse_size_bytes
+from nearfar.documents import DeviceProfile, MachineProfile, Prediction, WorkloadProfile
+from nearfar.documents.prediction import HostRule, Pipeline, PipelineSplit
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.host import DEFAULT_HOST
+from nearfar.predict.joint import Group, Scaling, shared
+from nearfar.predict.memory import Memory
+from nearfar.predict.model import MODELS
+from nearfar.predict.pipeline import Part, PipelineTimes, Rates, run_pipeline
+from nearfar.predict.together import joint_limit
+from nearfar.predict.traffic import LINE_BYTES, PhaseTraffic, misses, phases_of, write_backs
+
+SHARPNESS = 2.5
+"""Of the knee where threads meet a memory's bandwidth: where the fit to STREAM's columns starts
+(`joint.fit_scaling`), and within 4 % of published scaling curves."""
+
+MOST_SETS, MOST_THREADS = 100_000, 1024
+
+TRANSFERRED_LINES = 3
+"""Of a set's line: read near, read for ownership far, written back far."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What the pipeline is made of."""
+
+    generate: str
+    analyse: str
+    """Phases of the profile; their whole work is that of all sets."""
+    sets: int
+    set_bytes: int
+    threads: int
+
+
+def parse_stages(text: str, sets: int, set_size: str, threads: int) -> Stages:
+    """Read ``GENERATE,ANALYSE``; NearfarError for what cannot be."""
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise NearfarError(
+            f"--pipeline names two phases of the profile, such as generate,analyse, not {text!r}"
+        )
+    if not 1 <= sets <= MOST_SETS:
+        raise NearfarError(f"--sets is from 1 to {MOST_SETS:,}, not {sets}")
+    if not 2 <= threads <= MOST_THREADS:
+        raise NearfarError(
+            f"a pipeline wants a thread for each stage: --threads is from 2 to {MOST_THREADS:,}, "
+            f"not {threads}"
+        )
+    return Stages(names[0], names[1], sets, parse_size_bytes(set_size), threads)
+
+
+def with_pipeline(
+    prediction: Prediction,
+    stages: Stages,
+    workload: WorkloadProfile,
+    near: DeviceProfile,
+    fars: Sequence[DeviceProfile],
+    *,
+    host: HostRule = DEFAULT_HOST,
+    page_bytes: int | None = None,
+    machine: MachineProfile | None = None,
+) -> Prediction:
+    """Return the prediction with the pipeline on each of its devices, in the order of `fars`."""
+    generate, analyse = (
+        phases_of(workload, [name])[0] for name in (stages.generate, stages.analyse)
+    )
+    for phase in (generate, analyse):
+        if phase.near_time_ns.value <= 0.0:
+            raise NearfarError(f"near time of phase {phase.name!r} is 0: it is no stage")
+    local = near_memory(near, page_bytes)
+    devices = []
+    for device, far in zip(prediction.devices, fars, strict=True):
+        there = far_memory(far, local, host)
+        model = MODELS.get(prediction.model)(analyse, local, there)
+        far_ns = float(model.times_ns(analyse.total))
+        parts = _parts(stages, generate, analyse, local, there, analyse_far_ns=far_ns)
+        limit = joint_limit(machine, near, far)
+        found = Pipeline(
+            generate=stages.generate,
+            analyse=stages.analyse,
+            sets=stages.sets,
+            set_bytes=stages.set_bytes,
+            near_only_ns=_alone_ns(generate, local, stages) + _alone_ns(analyse, local, stages),
+            channels="unknown" if limit is None else "shared" if limit.shared else "apart",
+            splits=[
+                _split(stages, parts, consumers, None if limit is None else limit.shared)
+                for consumers in range(1, stages.threads)
+            ],
+        )
+        devices.append(msgspec.structs.replace(device, pipeline=found))
+    return msgspec.structs.replace(prediction, devices=devices)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One part's bytes of a set and how they scale with its threads."""
+
+    set_bytes: float
+    scaling: Scaling
+
+
+def _parts(
+    stages: Stages,
+    generate: PhaseTraffic,
+    analyse: PhaseTraffic,
+    near: Memory,
+    far: Memory,
+    *,
+    analyse_far_ns: float,
+) -> dict[Part, _Work]:
+    lines = stages.set_bytes / LINE_BYTES
+    # One thread copies: a line comes from near as a stream, and goes to far as one.
+    line_ns = near.core_stream_ns + far.core_stream_ns + far.write_ns[1]
+    moved = TRANSFERRED_LINES * lines * LINE_BYTES
+    slowest_ns = max(near.read_ns[1], far.read_ns[1] + far.write_ns[1])
+    transfer = Scaling(
+        one_thread=moved / (lines * line_ns),
+        capacity=moved / (lines * slowest_ns),
+        sharpness=SHARPNESS,
+    )
+    return {
+        "generate": _work(generate, generate.near_time_ns.value, near, stages.sets),
+        "transfer": _Work(moved, transfer),
+        "analyse": _work(analyse, analyse_far_ns, far, stages.sets),
+    }
+
+
+def _work(phase: PhaseTraffic, cpu_ns: float, memory: Memory, sets: int) -> _Work:
+    read, written = float(misses(phase.total)), float(write_backs(phase.total))
+    # A stage that moves nothing is held back by nothing: a line, so that its rate has a unit.
+    moved = max((read + written) * LINE_BYTES, LINE_BYTES)
+    memory_ns = max(read * memory.read_ns[1] + written * memory.write_ns[1], 1e-6 * cpu_ns)
+    # No thread alone is faster than the memory.
+    one = moved / max(cpu_ns, memory_ns)
+    return _Work(moved / sets, Scaling(one, moved / memory_ns, SHARPNESS))
+
+
+def _alone_ns(phase: PhaseTraffic, memory: Memory, stages: Stages) -> float:
+    """Return the time of a phase with all threads on one memory."""
+    work = _work(phase, phase.near_time_ns.value, memory, stages.sets)
+    return stages.sets * work.set_bytes / float(work.scaling.at(stages.threads))
+
+
+def _split(
+    stages: Stages, parts: dict[Part, _Work], consumers: int, joint: bool | None
+) -> PipelineSplit:
+    apart = run_pipeline(stages.sets, _rates(stages, parts, consumers, joint=False))
+    together = run_pipeline(stages.sets, _rates(stages, parts, consumers, joint=True))
+    taken = together if joint else apart
+    low, high = (taken.total, taken.total) if joint is not None else (apart.total, together.total)
+    return _as_split(stages, consumers, taken, min(low, high), max(low, high))
+
+
+def _rates(stages: Stages, parts: dict[Part, _Work], consumers: int, *, joint: bool) -> Rates:
+    threads = {
+        "generate": stages.threads - consumers,
+        "transfer": consumers,
+        "analyse": consumers,
+    }
+
+    def rates(running: frozenset[Part]) -> dict[Part, float]:
+        order = sorted(running)
+        if joint:
+            drawn = shared([Group(threads[part], parts[part].scaling) for part in order])
+        else:
+            drawn = [float(parts[part].scaling.at(threads[part])) for part in order]
+        # GB/s are bytes per ns.
+        return {
+            part: gb_per_s / parts[part].set_bytes
+            for part, gb_per_s in zip(order, drawn, strict=True)
+        }
+
+    return rates
+
+
+def _as_split(
+    stages: Stages, consumers: int, times: PipelineTimes, low: float, high: float
+) -> PipelineSplit:
+    return PipelineSplit(
+        generate_threads=stages.threads - consumers,
+        analyse_threads=consumers,
+        total_ns=Estimate(times.total, low, high),
+        generate_ns=times.generate,
+        generate_idle_ns=times.generate_idle,
+        transfer_ns=times.transfer,
+        analyse_ns=times.analyse,
+        analyse_idle_ns=times.transfer_idle,
+    )

@@ -1,0 +1,136 @@
+"""Two phases of a profile as a pipeline over two memories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import samples
+
+from nearfar.__main__ import main
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.documents import DeviceProfile, MachineProfile, producer, save
+from nearfar.documents.machine import JointLimit
+from nearfar.documents.prediction import Pipeline
+from nearfar.predict.api import predict
+from nearfar.predict.in_situ import parse_stages, with_pipeline
+
+NEAR, FAR = samples.device(), samples.device("far", 300.0, 5.0, 3.0)
+
+
+def machine(*, shared: bool) -> MachineProfile:
+    limit = JointLimit(
+        memories=("near", "far"),
+        alone_gb_per_s=(12.0, 5.0),
+        together_gb_per_s=12.0 if shared else 17.0,
+        shared=shared,
+    )
+    return MachineProfile(
+        producer=producer(["tests"]),
+        cpu_model="made up",
+        architecture="x86_64",
+        sockets=1,
+        cores=8,
+        cpus=list(range(8)),
+        threads_per_core=1,
+        vector_extensions=[],
+        caches=[],
+        nodes=[],
+        transparent_huge_pages="always",
+        huge_pages={},
+        persistent_memory=[],
+        cxl=[],
+        virtualisation="none",
+        abilities=[],
+        joint_limits=[limit],
+    )
+
+
+def pipeline(
+    far: DeviceProfile = FAR, *, threads: int = 8, set_size: str = "1MB", **how: object
+) -> Pipeline:
+    workload = samples.workload()
+    stages = parse_stages("load,get", 100, set_size, threads)
+    made = with_pipeline(predict(workload, NEAR, [far]), stages, workload, NEAR, [far], **how)
+    found = made.devices[0].pipeline
+    assert found is not None
+    return found
+
+
+def test_every_split_keeps_both_stages_in_step():
+    found = pipeline()
+    assert [(s.generate_threads, s.analyse_threads) for s in found.splits] == [
+        (8 - k, k) for k in range(1, 8)
+    ]
+    for split in found.splits:
+        total = split.total_ns.value
+        assert split.total_ns.low <= total <= split.total_ns.high
+        # What a stage does and what it waits is the whole run; the first ends before the second.
+        second = split.transfer_ns + split.analyse_ns + split.analyse_idle_ns
+        assert second == pytest.approx(total, rel=1e-6)
+        assert split.generate_ns + split.generate_idle_ns <= total * (1 + 1e-6)
+    # More threads for a stage never make it take longer.
+    generate = [split.generate_ns for split in found.splits]
+    assert generate == sorted(generate)
+
+
+def test_of_two_threads_nothing_waits_for_bandwidth_and_the_closed_form_holds():
+    """With bandwidth for all, each stage takes its CPU time; the slower one sets the pace."""
+    wide_near = samples.device("near", read_gb_per_s=1e4, write_gb_per_s=1e4)
+    wide = samples.device("far", 300.0, 1e4, 1e4)
+    workload = samples.workload()
+    prediction = predict(workload, wide_near, [wide])
+    stages = parse_stages("load,get", 100, "64B", 2)
+    made = with_pipeline(prediction, stages, workload, wide_near, [wide])
+    split = made.devices[0].pipeline.splits[0]
+    load_ns = workload.phases[0].near_cpu_time_ns.value
+    get_ns = prediction.devices[0].phases[1].far_time_ns.value
+    assert split.generate_ns == pytest.approx(load_ns, rel=0.02)
+    assert split.analyse_ns == pytest.approx(get_ns, rel=0.02)
+    slower, other = max(load_ns, get_ns), min(load_ns, get_ns)
+    assert split.total_ns.value == pytest.approx(slower + other / 100, rel=0.02)
+
+
+def test_shared_channels_are_slower_than_memories_apart_and_unknown_spans_both():
+    unknown = pipeline(set_size="10MB")
+    apart = pipeline(set_size="10MB", machine=machine(shared=False))
+    shared = pipeline(set_size="10MB", machine=machine(shared=True))
+    assert (unknown.channels, apart.channels, shared.channels) == ("unknown", "apart", "shared")
+    for one, two, three in zip(apart.splits, shared.splits, unknown.splits, strict=True):
+        assert one.total_ns.value <= two.total_ns.value * (1 + 1e-9)
+        assert three.total_ns.low == pytest.approx(one.total_ns.value)
+        assert three.total_ns.high == pytest.approx(two.total_ns.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sets", "threads", "said"),
+    [
+        ("load", 10, 4, "two phases"),
+        ("load,load", 10, 4, "two phases"),
+        ("load,get", 0, 4, "--sets"),
+        ("load,get", 10, 1, "a thread for each stage"),
+    ],
+)
+def test_what_is_no_pipeline_is_refused(text: str, sets: int, threads: int, said: str):
+    with pytest.raises(NearfarError, match=said):
+        parse_stages(text, sets, "1MB", threads)
+
+
+def test_the_verb_shows_it(tmp_path: Path, capsys):
+    save(samples.workload(), tmp_path / "run.json")
+    save(NEAR, tmp_path / "near.json")
+    command = ["predict", str(tmp_path / "run.json"), "--near", str(tmp_path / "near.json")]
+    command += ["--far", "optane-100-6dimm"]
+    stages = ["--pipeline", "load,get", "--set-size", "8MB", "--threads", "4", "--sets", "50"]
+    assert main([*command, *stages]) == ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert "50 sets of" in shown
+    assert "3 + 1" in shown
+    assert main([*command, *stages, "--json"]) == ExitCode.DONE
+    device = json.loads(capsys.readouterr().out)["devices"][0]
+    assert len(device["pipeline"]["splits"]) == 3
+    assert main([*command, "--pipeline", "load,get"]) == ExitCode.WRONG_USE
+    assert "go together" in capsys.readouterr().err
+    assert main([*command, *stages[:1], "load,put", *stages[2:]]) == ExitCode.WRONG_USE
+    assert "no phase 'put'" in capsys.readouterr().err
