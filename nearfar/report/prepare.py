@@ -27,7 +27,6 @@ from nearfar.report.lines import source_lines
 from nearfar.report.live import live
 from nearfar.report.memories import far_facts, far_points, memory_facts, near_point
 
-
 NO_PLANS = ("page-interleaved", "bandwidth-interleaved", "memory-mode")
 """Bars that are no placement of objects."""
 
