@@ -35,7 +35,7 @@ class PagesRatio(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     slowdown: float
 
 
-class ObjectEffect(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class ObjectEffect(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=True):
     """What moving one object alone to far memory adds."""
 
     object: int

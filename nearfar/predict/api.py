@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.base.statistics import Estimate
 from nearfar.documents import (
@@ -177,7 +178,7 @@ def _effects(
     added = added_by_object_ns(model)
     lines, written = misses(phase.objects), write_backs(phase.objects)
     touched = np.flatnonzero((lines > 0) | (written > 0))
-    kept = touched[np.argsort(-added[touched], kind="stable")][:most]
+    kept = greatest(added, touched, most)
     low, high = added_bounds(added, phase.near_time_ns.value, far_time)
     rows = zip(
         kept.tolist(),
@@ -195,6 +196,14 @@ def _effects(
         )
         for i, value, bottom, top, line, write in rows
     ]
+
+
+def greatest(values: Array, places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return up to `most` of `places` by falling value; of equals, the first first."""
+    if len(places) > most:
+        # Sorting all of 10,000 to list 1000 takes several times as long.
+        places = np.sort(places[np.argpartition(-values[places], most)[:most]])
+    return np.asarray(places[np.argsort(-values[places], kind="stable")])
 
 
 def added_bounds(added_ns: Array, near_ns: float, far_time: Estimate) -> tuple[Array, Array]:

@@ -93,14 +93,14 @@ def _objects(phases: list[PhasePrediction], most: int) -> list[ObjectEffect]:
     effects: dict[int, ObjectEffect] = {}
     for phase in phases:
         for effect in phase.objects:
-            part = effect.added_ns
-            row = added.setdefault(effect.object, [0.0] * 5)
-            row[0] += part.value
-            row[1] += part.low
-            row[2] += part.high
-            row[3] += effect.misses
-            row[4] += effect.write_backs
-            effects[effect.object] = effect
+            part, number = effect.added_ns, effect.object
+            row = (part.value, part.low, part.high, effect.misses, effect.write_backs)
+            before = added.get(number)
+            if before is None:
+                added[number], effects[number] = list(row), effect
+            else:
+                for at, value in enumerate(row):
+                    before[at] += value
     greatest = sorted(added, key=lambda number: -added[number][0])[:most]
     return [
         ObjectEffect(
