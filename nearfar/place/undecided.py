@@ -1,9 +1,10 @@
 """Which choices hang on the interval, and which on writes.
 
-Each thing in doubt is varied alone, as in `predict`; what that does to an object's cost is added in
-quadrature, upward and downward apart. Then all is chosen anew with every cost at its low end, and
-at its high end. A common factor on all costs changes no choice; what changes one is doubt that
-falls on some objects more than on others.
+Each thing in doubt is varied alone, as in `predict`, and changes each object's cost. What changes
+all costs by one factor changes no choice, so that is taken out; what is left falls on some objects
+more than on others, and is added in quadrature, upward and downward apart. An object is undecided
+where it would go elsewhere at its own low end than at its high end, at the price that room has in
+the plan.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from nearfar.documents.plan import Undecided
 from nearfar.place.problem import Problem
 from nearfar.place.quick import quick_choice
+from nearfar.place.room_prices import price_rooms
+from nearfar.place.rooms import rooms_of
 from nearfar.predict.interval import doubts
 from nearfar.predict.memory import Memory
 from nearfar.predict.model import Doubt, Model
@@ -34,8 +37,13 @@ def undecided(problem: Problem, budget_bytes: float, memory: NDArray[np.int_]) -
     if not problem.names:
         return []
     low, high = cost_ends(problem)
-    at_low = quick_choice(problem, low, budget_bytes)
-    at_high = quick_choice(problem, high, budget_bytes)
+    rooms = rooms_of(problem, budget_bytes)
+    prices = price_rooms(problem.costs_ns, problem.sizes_bytes, rooms).prices
+    capacities = np.array([budget_bytes, *problem.capacities_bytes])
+    sizes = problem.sizes_bytes[:, np.newaxis]
+    # Where it does not fit by itself it never goes, whatever it costs.
+    room = np.where(sizes <= capacities, sizes * (prices @ rooms.weights), np.inf)
+    at_low, at_high = (low + room).argmin(axis=1), (high + room).argmin(axis=1)
     names = problem.memory_names
     return [
         Undecided(
@@ -57,7 +65,7 @@ def differing(problem: Problem, one: NDArray[np.int_], other: NDArray[np.int_]) 
 
 
 def cost_ends(problem: Problem) -> tuple[Array, Array]:
-    """Return low and high ends of each object's cost in each memory, ns."""
+    """Return low and high ends of objects' costs in each memory, ns, common factors left out."""
     costs = problem.costs_ns
     worst = np.abs(costs).max(axis=1, initial=0.0)
     kept = np.argsort(-worst, kind="stable")[:MOST_OBJECTS]
@@ -66,16 +74,15 @@ def cost_ends(problem: Problem) -> tuple[Array, Array]:
         for model in models:
             if model.far.is_near:
                 continue
-            rows = model.phase.objects[kept]
-            central = _added(type(model)(model.phase, problem.near, model.given_far), rows)
-            for doubt in doubts(model.phase, problem.near, model.given_far):
-                varied = type(model)(model.phase, problem.near, model.given_far, doubt)
-                change = _added(varied, rows) - central
+            rows, near, far = model.phase.objects[kept], problem.near, model.given_far
+            central = _added(type(model)(model.phase, near, far), rows)
+            for doubt in doubts(model.phase, near, far):
+                varied = _added(type(model)(model.phase, near, far, doubt), rows)
+                common = varied.sum() / central.sum() if central.sum() > 0 else 1.0
+                change = varied / common - central if common > 0 else np.zeros_like(central)
                 up[kept, memory] += np.maximum(change, 0.0) ** 2
                 down[kept, memory] += np.minimum(change, 0.0) ** 2
-    low, high = costs - np.sqrt(down), costs + np.sqrt(up)
-    low[:, 0] = high[:, 0] = 0.0
-    return low, high
+    return costs - np.sqrt(down), costs + np.sqrt(up)
 
 
 def _added(model: Model, rows: Array) -> Array:

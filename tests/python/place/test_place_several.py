@@ -16,7 +16,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.documents import Plan, WorkloadProfile, producer
 from nearfar.documents.machine import JointLimit, MachineProfile, Split
 from nearfar.documents.plan import Alternative
-from nearfar.documents.workload import AccessClasses, LiveSample, Traffic
+from nearfar.documents.workload import AccessClasses, LiveSample, MissCurve, Traffic
 from nearfar.place.api import place
 from nearfar.place.assign import assign, saved_ns
 from nearfar.place.machine_file import FarMemory
@@ -281,15 +281,38 @@ def test_several_inputs_are_placed_for_at_once():
 
 
 def test_what_hangs_on_the_interval_is_named():
-    """A gather beside a chase of nearly the same benefit per byte: doubt decides."""
+    """A gather beside a chase of nearly the same benefit per byte: doubt of overlap decides."""
     gather = Traffic(accesses=1e7, read_misses=AccessClasses(indirect=1e7))
-    workload = two([(64 * MIB, chase(1.1e6)), (64 * MIB, gather)], 1.1e6 * 90 + 1e7 * 9)
-    plan = place(workload, NEAR, PMEM, "50%")
-    for row in plan.undecided:
-        assert row.at_low != row.at_high
-        assert row.name in {thing.name for thing in workload.objects}
-    sure = place(two([(64 * MIB, chase(1e6)), (64 * MIB, chase(1.0))], 9e7), NEAR, PMEM, "50%")
-    assert sure.undecided == []
+    close = two([(64 * MIB, chase(1.1e6)), (64 * MIB, gather)], 1.1e6 * 90 + 1e7 * 9)
+    plan = place(close, NEAR, PMEM, "50%")
+    assert {(row.object, row.at_low, row.at_high) for row in plan.undecided} == {
+        (0, "far", "near"),
+        (1, "far", "near"),
+    }
+    sure = two([(64 * MIB, chase(1e6)), (64 * MIB, chase(1.0))], 9e7)
+    assert place(sure, NEAR, PMEM, "50%").undecided == []
+    # What fits nowhere near is far at any cost.
+    assert place(close, NEAR, PMEM, "25%").undecided == []
+
+
+def test_memory_mode_is_shown_where_the_profile_has_miss_curves():
+    workload = samples.workload(phases=("run",))
+    workload.curve_bytes = [float(2**power) for power in range(15, 41)]
+    footprint = sum(thing.size_bytes for thing in workload.objects)
+    for row in workload.phases[0].objects:
+        # All misses of the cache that was simulated hit once everything is held.
+        misses = [row.traffic.misses() * float(size < footprint) for size in workload.curve_bytes]
+        row.curve = MissCurve(read=misses, write=[0.0] * len(misses))
+    small, large = (
+        bar(place(workload, NEAR, PMEM, share, details=False), "memory-mode")
+        for share in ("1%", "100%")
+    )
+    assert small.near_bytes == int(0.01 * footprint)
+    assert large.slowdown.value < small.slowdown.value
+    # All data is far as well: a byte far for each, and the cache on top.
+    assert large.cost_relative == pytest.approx(1.0 + 1 / 5)
+    without = place(samples.workload(), NEAR, PMEM, "1%", details=False)
+    assert any("Memory Mode is not shown" in caveat for caveat in without.caveats)
 
 
 @pytest.mark.parametrize(
