@@ -112,14 +112,15 @@ class ModelScore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What widens one model's interval to a known coverage, for one kind of far memory."""
+    """What brings one model's interval to a known coverage, for one kind of far memory."""
 
     model: str
     tier: str
     level: float
     """Coverage aimed at: 0.9."""
-    factor: float
-    """Over the scale of `nearfar.predict.calibration.scale_of`."""
+    margin: float
+    """By what each end of the model's own interval is moved outwards, the logarithm of a ratio;
+    below 0: inwards."""
     kernels: int
     sessions: int
     cpu_models: list[str]
@@ -129,7 +130,7 @@ class ValidationReport(Document, kw_only=True, forbid_unknown_fields=True):
     """Everything of one session, or of several joined."""
 
     KIND: ClassVar[str] = "validation-report"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     sessions: list[Session]
     results: list[KernelResult]

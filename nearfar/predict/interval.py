@@ -14,7 +14,7 @@ What that says of a deviation's size is a guess; how often intervals hold was lo
 the joined deviations times `SHARE`, which made them hold 90 % of times on the cycle-level core;
 all of those that core knows nothing of: ways to take a latency here, and what lies beyond a curve.
 That is no promise for another machine or memory: there they are called uncalibrated, until
-`nearfar validate` has found the factor for that kind of memory (`calibration`).
+`nearfar validate` has found what that kind of memory asks for (`calibration`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ LEVEL = 0.9
 SHARE = 0.6
 """Of the joined deviations (logarithms of ratios), what holds `LEVEL` of outcomes: the conformal
 factor of ten kernels on the cycle-level core, each at five slower memories with and without
-prefetchers; 0.58, rounded up (`nearfar reproduce cycle-level` works it out)."""
+prefetchers, was 0.58, rounded up. `nearfar reproduce cycle-level` says by what all kernels ask for
+other ends."""
 
 
 @dataclass(frozen=True)

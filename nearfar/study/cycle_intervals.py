@@ -1,7 +1,7 @@
 """Intervals on the cycle-level core: 90 %, each calibrated on the other kernels.
 
 A kernel's results (each slower level, with and without prefetchers) are one group: its interval is
-scaled by what the other kernels' errors ask for, as `nearfar validate` does.
+widened by what the other kernels' errors ask for, as `nearfar validate` does.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from nearfar.validate.conformal import grouped_quantile, interval_score, leave_g
 class Intervals:
     """How good one model's intervals are; of slowdowns."""
 
-    factor: float
-    """Over the intervals as they are, what all kernels together ask for."""
+    margin: float
+    """By what all kernels together ask for each end to be moved outwards, logarithm of a ratio."""
     coverage: float
     width: float
     """Mean."""
@@ -32,7 +32,7 @@ class Intervals:
 
 def as_they_are(cases: Sequence[Case]) -> Intervals:
     """Return how good the default model's intervals are, without a calibration."""
-    return _judged(cases, [case.interval for case in cases], 1.0)
+    return _judged(cases, [case.interval for case in cases], 0.0)
 
 
 def calibrated(cases: Sequence[Case], model: str | None = None) -> Intervals | None:
@@ -45,17 +45,17 @@ def calibrated(cases: Sequence[Case], model: str | None = None) -> Intervals | N
     ]
     scores = [score_of(one, case.truth) for one, case in zip(found, cases, strict=True)]
     names = [case.kernel for case in cases]
-    factors = leave_group_out(scores, names)
-    if not all(map(isfinite, factors)):
+    margins = leave_group_out(scores, names)
+    if not all(map(isfinite, margins)):
         return None
-    intervals = [spread(one, factor) for one, factor in zip(found, factors, strict=True)]
+    intervals = [spread(one, margin) for one, margin in zip(found, margins, strict=True)]
     return _judged(cases, intervals, grouped_quantile(scores, names))
 
 
-def _judged(cases: Sequence[Case], intervals: Sequence[Estimate], factor: float) -> Intervals:
+def _judged(cases: Sequence[Case], intervals: Sequence[Estimate], margin: float) -> Intervals:
     pairs = list(zip(intervals, (case.truth for case in cases), strict=True))
     return Intervals(
-        factor=factor,
+        margin=margin,
         coverage=statistics.fmean(one.low <= truth <= one.high for one, truth in pairs),
         width=statistics.fmean(one.high - one.low for one, _ in pairs),
         score=statistics.fmean(interval_score(one.low, one.high, truth) for one, truth in pairs),

@@ -74,6 +74,11 @@ def validate(
     for command in programs:
         find_executable(command[0])
     names = chosen_kernels(kernels)
+    if 0 < region_bytes < LEAST_REGION_BYTES:
+        raise NearfarError(
+            f"data of {format_bytes(region_bytes)} lie in the caches: ask for at least "
+            f"{format_bytes(LEAST_REGION_BYTES)}, or leave the size out"
+        )
     region = region_bytes or default_region_bytes(machine, quick)
     far_place, region = _on_device(far_place, region)
     check_region(region)

@@ -1,6 +1,6 @@
 """Conformal intervals over groups: from the errors on other kernels, with a guarantee.
 
-A score says how far a measurement is from its prediction, in units of a scale known before. Where
+A score says how far a measurement lies outside what was predicted; below zero, inside. Where
 kernels are exchangeable (none was chosen for its error), the score of a new kernel is as likely to
 have any rank among them: the ceil((n + 1) level)-th smallest of n holds it with the probability
 asked for, whatever the distribution.

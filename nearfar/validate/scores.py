@@ -41,14 +41,14 @@ def score(results: Sequence[KernelResult], model: str) -> ModelScore | None:
     measured = [result.slowdown.value for result in had]
     predicted = [_estimate(result.models[model]) for result in had]
     inside = [one.low <= value <= one.high for one, value in zip(predicted, measured, strict=True)]
-    factors = leave_group_out(
+    margins = leave_group_out(
         [score_of(one, value) for one, value in zip(predicted, measured, strict=True)],
         [result.name for result in had],
     )
     intervals = [
-        spread(one, factor)
-        for one, factor in zip(predicted, factors, strict=True)
-        if isfinite(factor)
+        spread(one, margin)
+        for one, margin in zip(predicted, margins, strict=True)
+        if isfinite(margin)
     ]
     finite = len(intervals) == len(had)
     held = [one.low <= value <= one.high for one, value in zip(intervals, measured, strict=False)]
@@ -113,21 +113,21 @@ def between_sessions(results: Sequence[KernelResult]) -> float | None:
 
 
 def calibrations(results: Sequence[KernelResult], sessions: Sequence[Session]) -> list[Calibration]:
-    """Return what intervals of each model must be multiplied by; none where kernels are too few."""
+    """Return by what intervals of each model must be widened; none where kernels are too few."""
     found = []
     for model in dict.fromkeys(name for result in results for name in result.models):
         had = [result for result in results if model in result.models]
-        factor = grouped_quantile(
+        margin = grouped_quantile(
             [score_of(_estimate(one.models[model]), one.slowdown.value) for one in had],
             [one.name for one in had],
         )
-        if isfinite(factor):
+        if isfinite(margin):
             found.append(
                 Calibration(
                     model=model,
                     tier=sessions[0].tier,
                     level=LEVEL,
-                    factor=factor,
+                    margin=margin,
                     kernels=len({one.name for one in had}),
                     sessions=len({one.session for one in had}),
                     cpu_models=sorted({session.cpu_model for session in sessions}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from typing import TYPE_CHECKING
 
@@ -128,7 +129,7 @@ def _of_intervals(cases: list[cycle_level.Case]) -> list[str]:
         said.append(
             f"calibrated on the other kernels, intervals hold {ours.coverage:.0%}, and cost "
             f"{ours.score:.2f} (Winkler's score), those of no slowdown {null.score:.2f}; all "
-            f"kernels together ask for {ours.factor:.2f} times the present width"
+            f"kernels together ask for ends {math.exp(ours.margin) - 1.0:+.1%} further out"
         )
     return said
 

@@ -15,10 +15,8 @@ from nearfar.documents import DeviceProfile, Prediction, save
 from nearfar.documents.header import cpu_model
 from nearfar.predict.api import predict
 from nearfar.predict.calibration import (
-    Scale,
     calibration_for,
     load_calibrations,
-    scale_of,
     score_of,
     spread,
     tier_of,
@@ -38,11 +36,18 @@ def prediction(far: DeviceProfile) -> Prediction:
 
 def test_a_score_and_a_spread_are_each_others_inverse() -> None:
     slowdown = Estimate(2.0, 1.8, 2.3)
-    for factor in (0.0, 0.5, 3.0):
-        wide = spread(slowdown, factor)
-        assert score_of(slowdown, wide.high) == pytest.approx(factor)
-        assert score_of(slowdown, wide.low) == pytest.approx(factor)
-    assert scale_of(Estimate(1.0, 1.0, 1.0)) == Scale(0.03, 0.03)
+    for margin in (-0.05, 0.0, 0.5, 3.0):
+        wide = spread(slowdown, margin)
+        assert score_of(slowdown, wide.high) == pytest.approx(margin)
+        assert score_of(slowdown, wide.low) == pytest.approx(margin)
+
+
+def test_ends_move_inwards_to_the_value_at_most() -> None:
+    assert spread(Estimate(2.0, 1.8, 2.3), -1.0) == Estimate(2.0, 2.0, 2.0)
+
+
+def test_an_interval_from_zero_on_misses_nothing_below() -> None:
+    assert score_of(Estimate(2.0, 0.0, 3.0), 0.001) < 0.0
 
 
 def test_other_models_only_widen() -> None:
@@ -63,7 +68,7 @@ def test_the_tier_of_a_validated_memory_alone_is_calibrated() -> None:
     after = with_calibrations(before, [far], report.calibrations)
     assert after.devices[0].interval_calibrated
     total = after.devices[0].total
-    assert total.slowdown == spread(before.devices[0].total.slowdown, calibration.factor)
+    assert total.slowdown == spread(before.devices[0].total.slowdown, calibration.margin)
     assert total.far_time_ns.high == pytest.approx(total.slowdown.high * total.near_time_ns.value)
     assert any("calibrated on 12 kernels" in text for text in after.devices[0].caveats)
 
