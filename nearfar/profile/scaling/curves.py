@@ -22,6 +22,7 @@ from nearfar.profile.scaling.growth import (
     best_law,
     mean_error,
     rival_bound,
+    says,
     splits,
     weights_of,
 )
@@ -94,8 +95,8 @@ def predict_curve(curves: Curves, asked: Asked) -> PredictedCurve:
         for law in LAWS:
             tried = [_errors(curves, power, law, test, asked) for test in tests]
             told = [
-                (errors, len(train))
-                for (train, _), errors in zip(tests, tried, strict=True)
+                (errors, says(curves.sizes.tolist(), train, test))
+                for (train, test), errors in zip(tests, tried, strict=True)
                 if errors is not None
             ]
             means[power, law.name] = mean_error([(e, count) for (e, _), count in told], UNTOLD)

@@ -171,7 +171,7 @@ def grow(
         for train, test in tests:
             fitted = law.fit(n[train], y[train], weights_of(n[train], y[train], floor))
             error = off_by(float(fitted(n[[test]])[0, 0]), float(y[test, 0]), floor)
-            told.append((error, len(train)))
+            told.append((error, says(sizes, train, test)))
         fitted = law.fit(n, y, weights_of(n, y, floor))
         errors[law.name], worst[law.name] = mean_error(told), max(error for error, _ in told)
         ends[law.name] = max(0.0, float(fitted(at)[0, 0]))
@@ -193,8 +193,17 @@ def grow(
     )
 
 
-def mean_error(told: Sequence[tuple[float, int]], nothing: float = 0.0) -> float:
-    """Return the mean of (error, sizes it was predicted from); of more sizes says more."""
+def says(sizes: Sequence[float], train: Sequence[int], test: int) -> float:
+    """Return how much a size predicted from others says of the target.
+
+    The more the more sizes it was predicted from; and the larger it is, as in weights_of: the
+    smallest sizes are mostly start-up and few sampled lines.
+    """
+    return len(train) * sizes[test] / sizes[-1]
+
+
+def mean_error(told: Sequence[tuple[float, float]], nothing: float = 0.0) -> float:
+    """Return the mean of (error, how much it says)."""
     weight = sum(count for _, count in told)
     return sum(error * count for error, count in told) / weight if weight else nothing
 

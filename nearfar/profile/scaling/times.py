@@ -24,6 +24,7 @@ from nearfar.profile.scaling.growth import (
     grow,
     mean_error,
     off_by,
+    says,
     splits,
 )
 
@@ -91,7 +92,8 @@ def _composed(sizes: Sequence[float], times: Array, work: Work, target: float) -
     told = []
     for train, test in tests:
         costs = _costs(work.counts[train], times[train], work.usual_ns)
-        told.append((off_by(float(work.counts[test] @ costs), float(times[test]), 0.0), len(train)))
+        off = off_by(float(work.counts[test] @ costs), float(times[test]), 0.0)
+        told.append((off, says(sizes, train, test)))
     costs = _costs(work.counts, times, work.usual_ns)
     value = float(work.at_target @ costs)
     lows, highs = [], []
