@@ -19,30 +19,42 @@
 
 #include "nearfar/mark.h"
 
+/* Compilers know malloc and move it past other calls: these hold it between the two of the tag. */
+#define NEARFAR_HOLD(value) __asm__ volatile("" : "+r"(value) : : "memory")
+
 /* As malloc, calloc, realloc and aligned_alloc; null: no memory. */
 static inline void* nearfar_xmalloc(const char* tag, size_t size) {
   NEARFAR_TAG(tag);
+  NEARFAR_HOLD(size);
   void* block = malloc(size);
+  NEARFAR_HOLD(block);
   return block;
 }
 
 static inline void* nearfar_xcalloc(const char* tag, size_t count, size_t size) {
   NEARFAR_TAG(tag);
+  NEARFAR_HOLD(size);
   void* block = calloc(count, size);
+  NEARFAR_HOLD(block);
   return block;
 }
 
 static inline void* nearfar_xrealloc(const char* tag, void* old, size_t size) {
   NEARFAR_TAG(tag);
+  NEARFAR_HOLD(size);
   void* block = realloc(old, size);
+  NEARFAR_HOLD(block);
   return block;
 }
 
 /* `alignment` is a power of two, a multiple of a pointer's size. */
 static inline void* nearfar_xmalloc_aligned(const char* tag, size_t alignment, size_t size) {
   NEARFAR_TAG(tag);
+  NEARFAR_HOLD(size);
   void* block = 0;
-  return posix_memalign(&block, alignment, size) == 0 ? block : 0;
+  const int error = posix_memalign(&block, alignment, size);
+  NEARFAR_HOLD(block);
+  return error == 0 ? block : 0;
 }
 
 static inline void nearfar_xfree(void* block) { free(block); }

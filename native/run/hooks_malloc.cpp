@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "run/arenas.hpp"
-#include "run/ask.hpp"
 #include "run/foreign.hpp"
 #include "run/jemalloc.hpp"
+#include "run/pictures.hpp"
 #include "run/recognise.hpp"
 #include "run/shadow.hpp"
 #include "run/state.hpp"
@@ -15,25 +15,9 @@ using namespace nearfar::run;
 
 namespace {
 
-// A picture of where everything is whenever the heap has grown by so much, from so many sampled
-// pages (each stands for eight) on: a program that frees all before it ends has had some taken.
-constexpr std::uint64_t first_picture = 64;
-constexpr std::uint64_t growth_percent = 130;
-std::uint64_t next_picture = first_picture;
-
-void look_at_growth() {
-  const std::uint64_t pages = __atomic_load_n(&state.sampled_pages, __ATOMIC_RELAXED);
-  std::uint64_t wanted = __atomic_load_n(&next_picture, __ATOMIC_RELAXED);
-  if (pages < wanted || pages >> 63 != 0) return;
-  if (__atomic_compare_exchange_n(&next_picture, &wanted, pages * growth_percent / 100, false,
-                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    tell(NF_RUN_GROWN);
-  }
-}
-
 [[gnu::noinline]] void note(void* block, std::size_t size, Found found) {
   note_block(block, size, found.object);
-  look_at_growth();
+  picture_after_growth();
 }
 
 // Bytes until this thread's next allocation that is looked at. Zero at first: a thread's first
@@ -65,7 +49,9 @@ inline bool counted_down(std::size_t size) {
 
 [[gnu::noinline]] void forget(void* block) {
   const int error = errno;
-  forget_block(block, usable_size(block));
+  const std::size_t size = usable_size(block);
+  picture_before_free(size);
+  forget_block(block, size);
   errno = error;
 }
 
@@ -102,7 +88,7 @@ inline bool counted_down(std::size_t size) {
     } else {
       note_block(block, size, found.object);
     }
-    look_at_growth();
+    picture_after_growth();
   }
   return block;
 }

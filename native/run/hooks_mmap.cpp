@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "run/lock.hpp"
+#include "run/pictures.hpp"
 #include "run/places.hpp"
 #include "run/recognise.hpp"
 #include "run/state.hpp"
@@ -53,9 +54,19 @@ void* mapped(void* begin, std::size_t bytes, int protection, int flags, Call cal
     const std::size_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
     if (found.target != 0) place_mapping(found.target, begin, whole);
     note(begin, whole, found);
+    picture_is_due();
   }
   errno = error;
   return begin;
+}
+
+nf_run_mapped entry_of(void* begin) {
+  Lock const lock(mapped_lock);
+  const auto address = reinterpret_cast<std::uint64_t>(begin);
+  for (const nf_run_mapped& entry : state.mapped) {
+    if (entry.begin <= address && address < entry.begin + entry.bytes) return entry;
+  }
+  return {};
 }
 
 // Takes [begin, begin+bytes) out of what is noted; returns the entry that held it all, as it was.
@@ -64,6 +75,7 @@ nf_run_mapped take_out(void* begin, std::size_t bytes) {
   if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) == 0) return whole;
   const auto first = reinterpret_cast<std::uint64_t>(begin);
   const std::uint64_t last = first + bytes;
+  if (entry_of(begin).begin != 0) picture_before_free(bytes);
   nf_run_mapped rest{};
   Lock const lock(mapped_lock);
   for (nf_run_mapped& entry : state.mapped) {
@@ -114,15 +126,6 @@ void* copied(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, v
   note(made, new_bytes,
        {static_cast<std::uint16_t>(entry.object), static_cast<std::uint16_t>(entry.target)});
   return made;
-}
-
-nf_run_mapped entry_of(void* begin) {
-  Lock const lock(mapped_lock);
-  const auto address = reinterpret_cast<std::uint64_t>(begin);
-  for (const nf_run_mapped& entry : state.mapped) {
-    if (entry.begin <= address && address < entry.begin + entry.bytes) return entry;
-  }
-  return {};
 }
 
 }  // namespace

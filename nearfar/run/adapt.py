@@ -94,7 +94,7 @@ class Adapter:
             plan.placements[place].object: target for place, target in targets.moving.items()
         }
         self._place_of_target = {target: place for place, target in targets.moving.items()}
-        self._hotness = None if plan.phases else Hotness(plan, places, targets)
+        self._hotness = None if plan.phases else Hotness(plan, targets)
 
     def poll(self, processes: dict[int, Process]) -> None:
         """See what is to move, and move as much as the rate allows."""

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from nearfar.documents.plan import Plan
 from nearfar.run import layout
-from nearfar.run.memories import Place
 from nearfar.run.targets import Targets
 
 if TYPE_CHECKING:
@@ -68,8 +67,7 @@ def uses(smaps: str) -> dict[int, Use]:
 class Hotness:
     """Where the objects that may move are, and which should change."""
 
-    def __init__(self, plan: Plan, places: list[Place] | tuple[Place, ...] | object,
-                 targets: Targets) -> None:  # fmt: skip
+    def __init__(self, plan: Plan, targets: Targets) -> None:
         self._budget = plan.budget_bytes
         self._where = {
             target: targets.shapes[target][1][0][0] for target in targets.moving.values()

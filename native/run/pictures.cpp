@@ -1,0 +1,42 @@
+#include "run/pictures.hpp"
+
+#include <cstdint>
+
+#include "run/ask.hpp"
+#include "run/state.hpp"
+
+namespace nearfar::run {
+
+namespace {
+
+// In sampled pages, each of which stands for eight: from two mebibytes on, by a third each time, so
+// that even a terabyte takes some fifty pictures.
+constexpr std::uint64_t first_picture = 64;
+constexpr std::uint64_t growth_percent = 130;
+constexpr std::size_t large_bytes = 256u << 10;
+
+std::uint64_t next_picture = first_picture;
+bool due;
+
+}  // namespace
+
+void picture_after_growth() {
+  const std::uint64_t pages = __atomic_load_n(&state.sampled_pages, __ATOMIC_RELAXED);
+  std::uint64_t wanted = __atomic_load_n(&next_picture, __ATOMIC_RELAXED);
+  if (pages < wanted || pages >> 63 != 0) return;
+  if (__atomic_compare_exchange_n(&next_picture, &wanted, pages * growth_percent / 100, false,
+                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    tell(NF_RUN_GROWN);
+    picture_is_due();
+  }
+}
+
+void picture_before_free(std::size_t bytes) {
+  if (bytes >= large_bytes && __atomic_exchange_n(&due, false, __ATOMIC_RELAXED)) {
+    tell(NF_RUN_GROWN);
+  }
+}
+
+void picture_is_due() { __atomic_store_n(&due, true, __ATOMIC_RELAXED); }
+
+}  // namespace nearfar::run

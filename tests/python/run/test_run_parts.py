@@ -1,0 +1,172 @@
+"""Parts of a run that need no program: the table's layout, policies, hotness, memories."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar.documents.machine import Node
+from nearfar.run import layout
+from nearfar.run.hotness import INTERVAL_NS, Hotness, Use, uses
+from nearfar.run.landing import sampled_pages
+from nearfar.run.memories import resolve
+from nearfar.run.policies import POLICIES
+from nearfar.run.policy import anonymous_by_node
+from nearfar.run.targets import make_targets
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_plans import objects_plan, placement, plan
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_both_sides_lay_the_tables_out_alike(tmp_path: Path) -> None:
+    structures = {
+        "nf_run_memory": layout.Memory, "nf_run_target": layout.Target,
+        "nf_run_table": layout.Table, "nf_run_extent": layout.Extent,
+        "nf_run_mapped": layout.Mapped, "nf_run_state": layout.State,
+        "nf_run_ask": layout.Ask, "nf_run_answer": layout.Answer,
+    }  # fmt: skip
+    lines = [
+        f'printf("%zu\\n", offsetof(struct {name}, {field[0]}));'
+        for name, kind in structures.items()
+        for field in kind._fields_
+    ] + [f'printf("%zu\\n", sizeof(struct {name}));' for name in structures]
+    source = tmp_path / "layout.c"
+    source.write_text(
+        "#include <stddef.h>\n#include <stdio.h>\n"
+        f'#include "run/table.h"\nint main(void) {{ {" ".join(lines)} return 0; }}\n'
+    )
+    program = tmp_path / "layout"
+    subprocess.run(["cc", f"-I{ROOT / 'native'}", str(source), "-o", str(program)], check=True)
+    said = [int(word) for word in subprocess.check_output([str(program)]).split()]
+    ours = [
+        getattr(kind, field[0]).offset for kind in structures.values() for field in kind._fields_
+    ] + [ctypes.sizeof(kind) for kind in structures.values()]
+    assert said == ours
+
+
+def test_one_page_in_eight_is_sampled() -> None:
+    pages = sampled_pages(layout.FIRST_ADDRESS, 1 << 30)
+    assert len(pages) * layout.PAGE / (1 << 30) == pytest.approx(1 / 8, rel=0.02)
+
+
+def nodes(*cpus: list[int]) -> list[Node]:
+    return [
+        Node(id=n, cpus=own, memory_bytes=1 << 30, free_bytes=1 << 30, distances={})
+        for n, own in enumerate(cpus)
+    ]
+
+
+NEAR_AND_FAR = nodes([0, 1], [])
+
+
+def test_policies_say_what_the_machine_lacks(tmp_path: Path) -> None:
+    (tmp_path / "sys").mkdir()
+    for name in ("weighted-interleave", "tiering", "damon"):
+        with pytest.raises(NearfarError) as refused:
+            POLICIES.get(name)(NEAR_AND_FAR, tmp_path)
+        assert refused.value.exit_code == ExitCode.MACHINE_LACKS
+        assert "\n" not in str(refused.value)
+    with pytest.raises(NearfarError, match="without CPUs"):
+        POLICIES.get("preferred")(nodes([0]), tmp_path)
+    assert POLICIES.get("interleave")(NEAR_AND_FAR, tmp_path).nodes == (0, 1)
+    assert POLICIES.get("preferred")(NEAR_AND_FAR, tmp_path).nodes == (1,)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_tiering_names_the_commands_that_turn_it_on(tmp_path: Path) -> None:
+    write(tmp_path / "sys/kernel/mm/numa/demotion_enabled", "false\n")
+    write(tmp_path / "proc/sys/kernel/numa_balancing", "1\n")
+    with pytest.raises(NearfarError, match=r"demotion_enabled; echo 2 .*numa_balancing"):
+        POLICIES.get("tiering")(NEAR_AND_FAR, tmp_path)
+    write(tmp_path / "sys/kernel/mm/numa/demotion_enabled", "true\n")
+    write(tmp_path / "proc/sys/kernel/numa_balancing", "2\n")
+    assert POLICIES.get("tiering")(NEAR_AND_FAR, tmp_path).nodes == ()
+
+
+def test_damon_is_set_up_and_taken_back(tmp_path: Path) -> None:
+    """On files laid out as the kernel's guide has them; no kernel moves anything here."""
+    admin = tmp_path / "sys/kernel/mm/damon/admin/kdamonds"
+    context = admin / "0/contexts/0"
+    scheme = context / "schemes/0"
+    for path in (
+        admin / "nr_kdamonds", admin / "0/state", admin / "0/contexts/nr_contexts",
+        context / "operations", context / "targets/nr_targets", context / "schemes/nr_schemes",
+        scheme / "action", scheme / "target_nid",
+        *(scheme / "access_pattern" / what / end
+          for what in ("sz", "nr_accesses", "age") for end in ("min", "max")),
+    ):  # fmt: skip
+        write(path, "")
+    policy = POLICIES.get("damon")(NEAR_AND_FAR, tmp_path)
+    assert (admin / "0/state").read_text() == "on"
+    assert (scheme / "action").read_text() == "migrate_cold"
+    assert (scheme / "target_nid").read_text() == "1"
+    policy.undo()
+    assert (admin / "nr_kdamonds").read_text() == "0"
+
+
+def test_numa_maps_are_read() -> None:
+    text = (
+        "55d0 default file=/bin/cat mapped=8 N0=8 kernelpagesize_kB=4\n"
+        "7f00 prefer:1 anon=30 dirty=30 N0=10 N1=20 kernelpagesize_kB=4\n"
+        "7f80 default anon=2 dirty=2 N1=2 kernelpagesize_kB=2048\n"
+    )
+    assert anonymous_by_node(text) == {0: 10 << 12, 1: (20 << 12) + (2 << 21)}
+
+
+def test_a_hot_far_object_changes_places_with_a_cold_near_one() -> None:
+    made = plan([placement(0, "cold", "near", 4), placement(1, "hot", "far", 4)])
+    made.budget_bytes = 4 << 20
+    targets = make_targets(made, resolve(made, ["far=node:0"]), adapt=True)
+    cold, hot = (targets.moving[number] for number in range(2))
+    assert len({0, cold, hot}) == 3
+    watch = Hotness(made, targets)
+    used = {cold: Use(4 << 20, 0), hot: Use(4 << 20, 4 << 20)}
+    hysteresis = 3 * INTERVAL_NS
+    assert list(watch.decide(used, 0, hysteresis)) == []
+    assert list(watch.decide(used, 2 * INTERVAL_NS, hysteresis)) == []
+    moves = [(target, memory) for target, memory, _ in watch.decide(used, hysteresis, hysteresis)]
+    assert moves == [(cold, 1), (hot, 0)]
+    # Now the places are right, and stay.
+    assert list(watch.decide(used, 9 * hysteresis, hysteresis)) == []
+    assert list(watch.decide(used, 18 * hysteresis, hysteresis)) == []
+
+
+def test_use_is_read_of_each_target() -> None:
+    first = layout.FIRST_ADDRESS + (layout.NEAR_SLOTS << layout.SLOT_BITS)
+    text = (
+        f"{first:x}-{first + 4096:x} rw-p 0 0:0 0\nRss: 8 kB\nReferenced: 4 kB\n"
+        "7f00-7f10 rw-p 0 0:0 0\nRss: 100 kB\nReferenced: 100 kB\n"
+    )
+    found = uses(text)
+    assert found[1].heat == pytest.approx(0.5)
+    assert found[0].there == 100 << 10
+
+
+def test_memories_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    made = objects_plan({"make_array": "far"})
+    for mapped, said in (
+        ([], "nothing here stands"),
+        (["far=node:4711"], "no memory node 4711"),
+        ([f"far=file:{tmp_path}/absent"], "not a folder"),
+        (["far=devdax:/dev/dax99.9"], "no DAX device"),
+        (["far=model:optane-100-6dimm"], "cannot be model"),
+        (["fear=node:0"], "did you mean 'far'"),
+        (["near=file:/dev/shm", "far=node:0"], "near memory is dram or node"),
+        (["far"], "NAME=SPEC"),
+    ):
+        with pytest.raises(CommandError, match=said):
+            resolve(made, mapped)
+    # By the device's name too; and nothing need stand for what is not used.
+    assert resolve(made, ["optane=node:0"])[1].spec.node == 0
+    assert len(resolve(objects_plan({"make_array": "near"}), [])) == 1

@@ -1,0 +1,225 @@
+"""`nearfar run` end to end on this machine: far memory is files, in the page cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfar.__main__ import main
+from nearfar.documents import Plan, RunRecord, load, save
+from nearfar.documents.plan import Move, PhasePlacements
+from nearfar.documents.run_record import ObjectLanding
+from nearfar.native_files import include_folder
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_plans import objects_plan, placement, plan
+
+PROGRAMS = Path(__file__).parent / "programs"
+FAR_FOLDER = "/dev/shm"
+ALL = ("make_array", "make_list", "make_growing", "make_mapping", "make_cleared")
+MIB = 4
+"""Of each object: some hundred sampled pages, each of which counts for 32 KiB."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    include = f"-I{include_folder()}"
+    subprocess.run(
+        ["cc", "-O2", "-g", "-pthread", include, str(PROGRAMS / "objects.c"), "-o",
+         str(folder / "objects")], check=True,
+    )  # fmt: skip
+    subprocess.run(
+        ["c++", "-std=c++20", "-O2", "-g", include, str(PROGRAMS / "tagged.cpp"), "-o",
+         str(folder / "tagged")], check=True,
+    )  # fmt: skip
+    return folder
+
+
+def run(folder: Path, made: Plan, *words: str, options: tuple[str, ...] = ()) -> RunRecord:
+    """Run a program of `folder` and return the record; it must have found its data right."""
+    save(made, folder / "plan.json")
+    done = verb(folder, *options, "--", str(folder / words[0]), *words[1:])
+    assert done.returncode == 0, done.stderr
+    return load(folder / "record.json", RunRecord)
+
+
+def verb(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "nearfar", "run", str(folder / "plan.json"), "-o",
+         str(folder / "record.json"), *words],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+def by_name(record: RunRecord) -> dict[str, ObjectLanding]:
+    return {thing.name: thing for thing in record.objects}
+
+
+def assert_landed(record: RunRecord) -> None:
+    for thing in record.objects:
+        # Within sampling: 4 MiB are 128 sampled pages, and a process may hold the object twice.
+        assert thing.recognised_bytes > 0.7 * (MIB << 20), thing
+        assert thing.on_plan is not None
+        assert thing.on_plan >= 0.99, thing
+        assert thing.fallback_bytes == 0, thing
+    assert record.recognised_share_of_profile == 1.0
+
+
+TO_FILES = ("--map", f"far=file:{FAR_FOLDER}")
+
+
+def test_every_object_lands_where_the_plan_says(folder: Path) -> None:
+    """Threads, fork and exec included: the program checks its own data."""
+    where = dict(zip(ALL, ("far", "far", "near", "far", "near"), strict=True))
+    record = run(
+        folder, objects_plan(where), "objects", str(MIB), "threads", "fork", "exec",
+        options=TO_FILES,
+    )  # fmt: skip
+    assert_landed(record)
+    assert record.processes >= 3
+    assert set(record.pages_by_memory) == {"near", "far"}
+    assert record.exit_status == "exited 0"
+
+
+def test_an_all_near_plan_is_sampled(folder: Path) -> None:
+    record = run(folder, objects_plan(dict.fromkeys(ALL, "near")), "objects", "16", "threads")
+    for thing in record.objects:
+        assert thing.recognised_bytes > 8 << 20, thing
+        assert thing.on_plan == 1.0
+    assert record.recognised_share_of_profile == 1.0
+
+
+def test_parts_and_interleaves_divide_objects(folder: Path) -> None:
+    made = objects_plan(
+        dict(zip(ALL, ("far", "far", "near", "far", "near"), strict=True)),
+        parts={"make_array": [("near", 0.25), ("far", 0.75)]},
+        interleave={"make_list": {"near": 3, "far": 1}, "make_mapping": {"near": 1, "far": 1}},
+    )
+    record = run(folder, made, "objects", "8", "fork", options=TO_FILES)
+    landed = by_name(record)
+    for name, share in (("make_array", 0.75), ("make_list", 0.25), ("make_mapping", 0.5)):
+        there = landed[name].bytes_by_memory
+        assert there["far"] / sum(there.values()) == pytest.approx(share, abs=0.1), name
+
+
+def test_what_a_full_memory_cannot_hold_is_near_and_said(folder: Path) -> None:
+    made = objects_plan({"make_array": "far", "make_list": "near"}, far_capacity=1 << 20)
+    record = run(folder, made, "objects", str(MIB), options=TO_FILES)
+    array = by_name(record)["make_array"]
+    assert array.fallback_bytes > 0.7 * (MIB << 20)
+    assert array.on_plan is not None
+    assert array.on_plan < 0.5
+    assert record.fallback_bytes >= array.fallback_bytes
+    assert any("their memory was full" in warning for warning in record.warnings)
+
+
+def test_tags_are_objects_in_c_and_cpp(folder: Path) -> None:
+    def tagged(number: int, tag: str, function: str, memory: str) -> object:
+        return placement(number, function, memory, split=tag)
+
+    made = plan(
+        [
+            tagged(0, "cold", "by_tag", "far"),  # type: ignore[list-item]
+            tagged(1, "warm", "by_tag", "near"),  # type: ignore[list-item]
+            tagged(2, "vector", "main", "far"),  # type: ignore[list-item]
+            tagged(3, "resource", "main", "near"),  # type: ignore[list-item]
+        ]
+    )
+    record = run(folder, made, "tagged", options=TO_FILES)
+    assert_landed(record)
+    assert subprocess.check_output([str(folder / "tagged")]) == b"xxvr\n"  # unlinked too
+
+
+def test_adapt_moves_what_the_phase_wants(folder: Path) -> None:
+    """Here far is the node that near is: the calls are made, and nothing has to move."""
+    made = objects_plan(
+        {"make_array": "near", "make_list": "far"},
+        phases=[
+            PhasePlacements(
+                phase="work",
+                moves=[Move(object=0, source="near", memory="far", bytes=MIB << 20, cost_ns=0)],
+            )
+        ],
+    )
+    record = run(
+        folder, made, "objects", str(MIB), "phases",
+        options=("--map", "far=node:0", "--adapt", "--hysteresis", "50ms", "--region", "64KiB"),
+    )  # fmt: skip
+    (migration,) = record.migrations
+    assert (migration.name, migration.memory) == ("make_array", "far")
+    assert migration.why == "phase work began"
+    assert migration.failed_bytes == 0
+
+
+def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(objects_plan({"make_array": "far"}), folder / "plan.json")
+    made, program = str(folder / "plan.json"), str(folder / "objects")
+    privileged = folder / "privileged"
+    shutil.copy(program, privileged)
+    privileged.chmod(0o4755)
+    for words, said in (
+        ((made, "--", program), "nothing here stands for it"),
+        ((made, *TO_FILES, "--", "/bin/true"), "another program's"),
+        ((made, *TO_FILES, "--", str(privileged)), "set-user-id"),
+        ((made, *TO_FILES, "--", str(folder / "absent")), "no such file"),
+        ((made, "--map", f"far=file:{FAR_FOLDER},dax=require", "--", program), "no DAX"),
+        ((made, *TO_FILES, "--adapt", "--", program), "between memory nodes"),
+        ((made, *TO_FILES, "--region", "1B", "--adapt", "--", program), "at least a page"),
+        ((made,), "name a plan and a program"),
+        (("--policy", "fastest", "--", program), "no policy"),
+        (("--policy", "interleave", "--map", "far=node:0", "--", program), "leave out --map"),
+    ):
+        output = folder / "never.json"
+        assert main(["run", "-o", str(output), *words]) in (2, 3), words
+        error = capsys.readouterr().err
+        assert error.startswith("nearfar: "), error
+        assert said in error
+        assert error.count("\n") == 1, error
+        assert not output.exists()
+
+
+def test_forced_it_runs_another_programs_plan(folder: Path) -> None:
+    save(objects_plan({"make_nothing_known": "far"}), folder / "plan.json")
+    done = verb(folder, *TO_FILES, "--force", "--", str(folder / "objects"), "1")
+    assert done.returncode == 0, done.stderr
+    record = load(folder / "record.json", RunRecord)
+    assert record.recognised_share_of_profile == 0.0
+    assert any("0% of the plan's bytes" in warning for warning in record.warnings)
+
+
+def test_a_failing_program_leaves_its_record(folder: Path) -> None:
+    save(objects_plan({"make_array": "far"}), folder / "plan.json")
+    script = "import ctypes, os; os._exit(3)"
+    done = verb(folder, *TO_FILES, "--force", "--", sys.executable, "-c", script)
+    assert done.returncode == 4
+    assert load(folder / "record.json", RunRecord).exit_status == "exited 3"
+
+
+def test_under_itself_and_behind_another_preload(folder: Path) -> None:
+    save(objects_plan({"make_array": "far"}), folder / "plan.json")
+    inner = [sys.executable, "-m", "nearfar", "run", str(folder / "plan.json"), *TO_FILES]
+    done = subprocess.run(
+        [*inner, "--", str(folder / "objects"), "1"],
+        env={**os.environ, "NEARFAR_RUN_PLACES": "/nowhere"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "two preloads" in done.stderr
+
+
+def test_a_policy_says_where_pages_were(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "nearfar", "run", "--policy", "interleave", "-o",
+         str(folder / "policy.json"), "--", str(folder / "objects"), "16", "phases"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    record = load(folder / "policy.json", RunRecord)
+    assert record.policy == "interleave"
+    assert sum(record.pages_by_memory.values()) > 32 << 20
