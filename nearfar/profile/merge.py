@@ -26,6 +26,7 @@ from nearfar.documents.workload import (
     Phase,
     Sampling,
 )
+from nearfar.profile.burst_merge import kept_bursts
 from nearfar.profile.identity import Alignment, aligned, instruction_identity
 from nearfar.profile.sums import add_rows
 
@@ -78,6 +79,7 @@ def merge(
         instructions=instructions,
         phases=phases,
         live=_live(profiles, number_of),
+        bursts=kept_bursts([profile.bursts for profile in profiles], number_of),
         warnings=[
             f"merged from {', '.join(said)}",
             *alignment.moved,

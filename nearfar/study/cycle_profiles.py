@@ -77,9 +77,10 @@ def build(source: Path, folder: Path) -> Path:
 def profile(program: Path, kernel: str, folder: Path) -> WorkloadProfile:
     """Profile one kernel `RUNS` times; its time here is not used, so each runs once."""
     found = [folder / f"{kernel}-{number}.json" for number in range(RUNS)]
-    for path in found:
+    for number, path in enumerate(found):
         run = ["--repetitions", "1", "--quiet", "-o", str(path), "--", str(program), kernel]
-        _nearfar(["profile", *CACHE, *run])
+        # Bursts of one run are enough for the window model: they are not added up.
+        _nearfar(["profile", *CACHE, *(["--bursts"] if number == 0 else []), *run])
     return merge([load(path, WorkloadProfile) for path in found], [path.name for path in found])
 
 

@@ -87,7 +87,7 @@ class Window(Model):
     """Near time, and what far memory adds in a simulated window."""
 
     name = "window"
-    brackets = ("inversion",)
+    brackets = ("inversion", "chains", "traffic")
 
     def __init__(
         self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT

@@ -104,8 +104,9 @@ def _document(
         largest,
         producer=producer(),
         size={**largest.size, **target},
-        # Neither page walks nor flushes are extrapolated: nobody counted them at this size.
+        # Page walks, flushes and bursts are not extrapolated: nobody saw them at this size.
         core=None,
+        bursts=None,
         flushes_counted=False,
         objects=objects,
         phases=phases,

@@ -18,6 +18,7 @@ from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
 from nearfar.native_files import include_folder
 from nearfar.profile.burst_code import FLAGS, Decoded, decode
+from nearfar.profile.burst_merge import kept_bursts
 from nearfar.profile.burst_objects import describe
 from nearfar.profile.burst_trace import LAST_LEVEL, NEAR, make_trace
 
@@ -133,6 +134,17 @@ def test_addresses_near_a_loaded_value_are_dependent_by_values():
     (found,) = describe(bursts, make_trace(bursts, 0), [recorded])
     # The second lies 4095 bytes above the first's value, the third a byte below the second's.
     assert found.value_share == pytest.approx(1 / 3)
+
+
+def test_merged_profiles_keep_the_bursts_of_one_with_its_objects_renumbered():
+    bursts = made_up([[0, 3]], 1.0)
+    bursts.phases[0].objects = describe(bursts, make_trace(bursts, 0), None)
+    kept = kept_bursts([None, bursts, made_up([[0]], 1.0)], [{}, {0: 7}, {0: 1}])
+    assert kept is not None
+    assert [one.object for one in kept.accesses] == [7]
+    assert [row.object for row in kept.phases[0].objects] == [7]
+    assert [row.object for row in bursts.phases[0].objects] == [0]
+    assert kept_bursts([None], [{}]) is None
 
 
 @pytest.fixture(scope="module")
