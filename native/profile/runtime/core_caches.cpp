@@ -36,7 +36,7 @@ namespace {
 
 constexpr unsigned small_page_log2 = 12;
 constexpr unsigned large_page_log2 = 21;
-// More threads at once share what they have, with the thread that came first.
+// Of more threads at once the last to come are not looked at.
 constexpr std::uint32_t most_cores = 256;
 // Lines written last by a thread: as many as looked-at lines of the largest caches there are.
 constexpr std::uint64_t written_lines = 1u << 16;
@@ -86,12 +86,15 @@ bool is_gone(std::uint32_t thread) {
   return syscall(SYS_tgkill, getpid(), static_cast<int>(thread), 0) != 0;
 }
 
-// A core that no thread has, or the next one's where all have.
-CoreCaches& give_core() {
+// What threads have that came when all cores were taken: no memory, only a place.
+CoreCaches* no_core() { return &core_at(most_cores); }
+
+// A core that no thread has.
+CoreCaches* give_core() {
   std::uint32_t place = __atomic_fetch_add(&cores_used, 1, __ATOMIC_RELAXED);
   if (place < most_cores) {
     begin(core_at(place));
-    return core_at(place);
+    return &core_at(place);
   }
   __atomic_store_n(&cores_used, most_cores, __ATOMIC_RELAXED);
   // Threads that come and go do so in turn: the next place is most often free.
@@ -102,10 +105,10 @@ CoreCaches& give_core() {
     if (is_gone(before) && __atomic_compare_exchange_n(&core.thread, &before, this_thread.id, false,
                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
       begin(core);
-      return core;
+      return &core;
     }
   }
-  return core_at(place);
+  return no_core();
 }
 
 // Whether another core wrote the line last, and its cache or the shared one still has it.
@@ -150,7 +153,8 @@ bool reserve_core_caches() {
 }
 
 void count_in_core(const CoreAccess& access) {
-  if (this_thread.caches == nullptr) this_thread.caches = &give_core();
+  if (this_thread.caches == nullptr) this_thread.caches = give_core();
+  if (this_thread.caches == no_core()) return;
   CoreCaches& core = *this_thread.caches;
   count_translations(core, access);
   const std::uint64_t stands_for = std::uint64_t{1} << looked_at_log2;
