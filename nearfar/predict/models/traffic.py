@@ -26,6 +26,9 @@ from nearfar.predict.traffic import (
     write_backs,
 )
 
+MANY_WAIT = 0.2
+"""Share of misses that wait from which that is worth a word, as of streams in `caveats`."""
+
 
 @MODELS.register("traffic")
 class Traffic(Model):
@@ -53,6 +56,17 @@ class Traffic(Model):
         """Bandwidth, where it takes more than half of the time with everything far."""
         far_ns = float(self.total @ line_costs_ns(self.far, self.phase.concurrency))
         return "bandwidth" if far_ns > 0.5 * float(self.times_ns(self.total)) else "compute"
+
+    def remarks(self) -> list[str]:
+        """Say where it is a lower bound."""
+        lines = float(misses(self.total))
+        waiting = float(self.total[[CHASE, INDEPENDENT]].sum()) / lines if lines else 0.0
+        if waiting < MANY_WAIT:
+            return []
+        return [
+            f"traffic knows no latency: {waiting:.0%} of the misses of phase {self.phase.name!r} "
+            "are no stream, so its time is a lower bound"
+        ]
 
 
 def lines_moved(lines: Array) -> Array:

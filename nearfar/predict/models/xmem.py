@@ -49,6 +49,13 @@ class XMem(Model):
             return "compute"
         return "bandwidth" if bandwidth_ns > latency_ns else "latency"
 
+    def remarks(self) -> list[str]:
+        """Say what it leaves out."""
+        return [
+            "xmem adds each line's own latency: no bandwidth that all share, no overlap but its "
+            f"pattern's ({RANDOM_CHAINS:g} random misses in flight)"
+        ]
+
 
 def effective_latencies_ns(memory: Memory) -> Array:
     """Return ns per line by column: chase, random and streaming, read and written."""

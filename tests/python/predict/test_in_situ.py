@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,11 @@ from nearfar.documents import DeviceProfile, MachineProfile, producer, save
 from nearfar.documents.machine import JointLimit
 from nearfar.documents.prediction import Pipeline
 from nearfar.predict.api import predict
+from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.in_situ import parse_stages, with_pipeline
+from nearfar.predict.models.traffic import Traffic
+from nearfar.predict.together import together
+from nearfar.predict.traffic import phases_of
 
 NEAR, FAR = samples.device(), samples.device("far", 300.0, 5.0, 3.0)
 
@@ -101,6 +106,24 @@ def test_shared_channels_are_slower_than_memories_apart_and_unknown_spans_both()
         assert one.total_ns.value <= two.total_ns.value * (1 + 1e-9)
         assert three.total_ns.low == pytest.approx(one.total_ns.value)
         assert three.total_ns.high == pytest.approx(two.total_ns.value)
+
+
+def test_traffic_over_shared_channels_takes_longer_where_both_memories_are_drawn_upon():
+    far = samples.device("far", 95.0, 12.0, 9.0)
+    local = near_memory(NEAR)
+    phase = phases_of(samples.workload())[0]
+    apart, both = (
+        Traffic(
+            phase,
+            local,
+            replace(far_memory(far, local), together=together(one, NEAR, far)),
+        )
+        for one in (machine(shared=False), machine(shared=True))
+    )
+    half = phase.total / 2
+    assert float(both.times_ns(half)) > float(apart.times_ns(half))
+    for whole in (phase.total, 0.0 * phase.total):
+        assert float(both.times_ns(whole)) == pytest.approx(float(apart.times_ns(whole)))
 
 
 @pytest.mark.parametrize(
