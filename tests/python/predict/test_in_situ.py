@@ -27,8 +27,8 @@ NEAR, FAR = samples.device(), samples.device("far", 300.0, 5.0, 3.0)
 def machine(*, shared: bool) -> MachineProfile:
     limit = JointLimit(
         memories=("near", "far"),
-        alone_gb_per_s=(12.0, 5.0),
-        together_gb_per_s=12.0 if shared else 17.0,
+        alone_gb_per_s=(12.0, 12.0),
+        together_gb_per_s=12.0 if shared else 24.0,
         shared=shared,
     )
     return MachineProfile(
