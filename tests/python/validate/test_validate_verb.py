@@ -31,7 +31,7 @@ from nearfar.validate.report import pooled
         (["--rounds", "1"], 2, "from 2"),
         (["--store", "somewhere"], 2, "--learn"),
         (["--again"], 2, "--pool"),
-        (["--size", "64KiB"], 3, "at least"),
+        (["--size", "64KiB"], 2, "at least"),
         (["--pool", "/nowhere.jsonl"], 2, "cannot read"),
         (["-o", "/nowhere/report.json"], 3, "cannot write"),
         (["--plot", "picture.txt"], 2, "picture.txt"),
