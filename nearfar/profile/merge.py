@@ -74,6 +74,8 @@ def merge(
         ),
         size={k: v for k, v in first.size.items() if all(p.size.get(k) == v for p in profiles)},
         sampling=_sampling(profiles, factors),
+        core=first.core if all(profile.core == first.core for profile in profiles) else None,
+        flushes_counted=all(profile.flushes_counted for profile in profiles),
         instrumented_slowdown=slowdown / sum(near_ns) if sum(near_ns) else 1.0,
         objects=_objects(profiles, alignment),
         instructions=instructions,
