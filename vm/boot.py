@@ -103,8 +103,7 @@ def _initrd(work: Path, kernel: Kernel, words: list[str]) -> None:
         if not words or any(word in check.name for word in words):
             shutil.copy(check, payload / "checks")
     shutil.copytree(REPOSITORY / "tests/machines", payload / "machines")
-    if (CACHE / "programs").is_dir():
-        shutil.copytree(CACHE / "programs", payload / "programs")
+    _compile(payload / "programs")
     (root / "libraries").mkdir()
     copy_libraries(payload, root / "libraries")
     names = "\0".join(str(path.relative_to(root)) for path in sorted(root.rglob("*")))
@@ -114,6 +113,19 @@ def _initrd(work: Path, kernel: Kernel, words: list[str]) -> None:
             input=names.encode(), stdout=archive, cwd=root, check=True,
         )  # fmt: skip
     shutil.rmtree(root)
+
+
+def _compile(folder: Path) -> None:
+    """Compile the programs that `nearfar run` is tested with, where a compiler is here."""
+    folder.mkdir()
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang-16")
+    for source in sorted((REPOSITORY / "tests/python/run/programs").glob("*.c")):
+        if compiler:
+            subprocess.run(
+                [compiler, "-O2", "-g", "-pthread", f"-I{REPOSITORY / 'include'}",
+                 source, "-o", folder / source.stem],
+                check=True,
+            )  # fmt: skip
 
 
 def _read(path: Path) -> str:

@@ -32,7 +32,7 @@ TOOLS = [
     "depmod",
     "setpriv",
 ]
-OPTIONAL = ("mkfs.xfs", "migratepages", "gdb", "strace")
+OPTIONAL = ("addr2line", "nm", "readelf", "mkfs.xfs", "strace")
 PACKAGES = [
     "attr",
     "attrs",
