@@ -84,6 +84,7 @@ def main() -> None:
         "devices.md": devices(),
         "models.md": registry("nearfar.predict.models", "Models"),
         "optimisers.md": registry("nearfar.place.optimisers", "Optimisers"),
+        "checks.md": registry("nearfar.machine.checks", "What the doctor checks"),
     }
     for name, text in pages.items():
         (OUTPUT / name).write_text(text)

@@ -163,10 +163,11 @@ def convert(
         wanted = conversion.resume(tree, note)
     else:
         begun = conversion.read_note(note) if tree.live else None
-        if yes and begun is not None and begun.to != to:
+        if yes and begun is not None and (begun.to, begun.device) != (to, device):
+            what = f" of {begun.device}" if begun.device else ""
             raise CommandError(
-                f"a conversion to {begun.to} was begun and not finished: go on with --resume, or "
-                f"forget it with: sudo rm {note}"
+                f"a conversion{what} to {begun.to} was begun and not finished: go on with "
+                f"--resume, or forget it with: sudo rm {note}"
             )
         wanted = Conversion(
             producer=producer(),
@@ -176,7 +177,7 @@ def convert(
             destroy=destroy or [],
         )
     conversion.draft(tree, wanted)
-    if yes and wanted.state == "drafted":
+    if yes and wanted.state != "stopped":
         tell = (lambda _: None) if quiet or json_ else lambda line: print(f"$ {line}", flush=True)
         conversion.act(tree, wanted, note, conversion.run_step, tell)
     if json_ and not quiet:

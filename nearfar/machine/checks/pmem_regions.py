@@ -81,9 +81,11 @@ def _pages(tree: Tree, name: str) -> list[Finding]:
     align = tree.number(f"{DEVICES}/{name}/align")
     if not size or align is None or align >= HUGE_PAGE_BYTES:
         return []
+    namespace = tree.text(f"{DEVICES}/{name}/namespace") or name
     return lacks(
         NAME,
-        f"{tree.text(f'{DEVICES}/{name}/namespace') or name} is aligned to {align} bytes",
+        f"{namespace} is aligned to {align} bytes",
         "its pages are mapped one by one: no huge pages, a TLB miss for each 4 KiB",
-        "nearfar machine convert --to fsdax   # makes it anew with 2 MiB; destroys its data",
+        f"sudo ndctl create-namespace --force --reconfig={namespace} --align=2M"
+        "   # destroys its data",
     )
