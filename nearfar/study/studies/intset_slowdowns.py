@@ -24,7 +24,7 @@ from nearfar.documents.prediction import PhasePrediction
 from nearfar.documents.study import Comparison, StudyResult, TextTable
 from nearfar.documents.workload import Phase
 from nearfar.native_files import include_folder
-from nearfar.study.compare import column, row, table
+from nearfar.study.compare import column, covered, mean_max, row, table
 from nearfar.study.study import STUDIES, Given, Study
 from nearfar.study.x_mem_programs import MEASURED
 
@@ -137,6 +137,8 @@ def compare(
     rows.append(_row("geometric mean", PUBLISHED_MEAN, list(of_phase.values()), base, judged=False))
     all_of = [of_phase[name].far_time_ns.value / base[name] for name in names]
     error = {each.what: (each.difference or 0.0) for each in rows}
+    found = table("slowdown by structure", "section 4.2, figure 5(d)", "slowdown", rows)
+    inside, of = covered(found)
     return StudyResult(
         name=study.name,
         title=study.title,
@@ -144,7 +146,7 @@ def compare(
         inputs=f"near times, misses, flushes, fences and streamed bytes of a program of our own, "
         f"volatile and in transactions, in this machine's DRAM ({near.name}, "
         f"{persistent.producer.cpu_model}); the published figures of {FAR}",
-        tables=[table("slowdown by structure", "section 4.2, figure 5(d)", "slowdown", rows)],
+        tables=[found],
         texts=[
             TextTable(
                 title="by size: slowdown, and what an update that changes something persists",
@@ -172,6 +174,9 @@ def compare(
             f"geometric mean {rows[-1].ours:.2f} against {PUBLISHED_MEAN}: "
             f"{error['geometric mean']:+.0%}; by size {min(all_of):.1f} to {max(all_of):.1f} "
             f"against {PUBLISHED_RANGE[0]} to {PUBLISHED_RANGE[1]}",
+            f"by structure: {mean_max(found.errors['ours'])}; persisting in DRAM alone, measured: "
+            f"{mean_max(found.errors['persisting in DRAM'])}; {inside} of {of} lie in the intervals, "
+            "which know of the memory and nothing of another program and processor",
             "most of the slowdown is no memory's: persisting costs the "
             + ", ".join(
                 f"{each.what} {each.rivals['persisting in DRAM']:.1f}x" for each in rows[:-1]
