@@ -26,7 +26,7 @@ WIDTH = 5.0
 """Instructions per cycle: 4 (Skylake), 5 (Ice Lake), 6 (Zen 3, Golden Cove)."""
 WINDOW = 320
 """Instructions: Skylake 224, Zen 3 256, Zen 4 320, Ice Lake 352, Golden Cove 512."""
-SMALLEST_WINDOW, LARGEST_WINDOW = 224, 512
+SMALLEST_WINDOW = 224
 PRIVATE_BYTES = 1 << 20
 """Second-level cache of one core: 512 KiB (Zen 3), 1 MiB (Skylake servers, Zen 4), 2 MiB (since
 Sapphire Rapids)."""
