@@ -175,8 +175,8 @@ def compare(
             f"{error['geometric mean']:+.0%}; by size {min(all_of):.1f} to {max(all_of):.1f} "
             f"against {PUBLISHED_RANGE[0]} to {PUBLISHED_RANGE[1]}",
             f"by structure: {mean_max(found.errors['ours'])}; persisting in DRAM alone, measured: "
-            f"{mean_max(found.errors['persisting in DRAM'])}; {inside} of {of} lie in the intervals, "
-            "which know of the memory and nothing of another program and processor",
+            f"{mean_max(found.errors['persisting in DRAM'])}; {inside} of {of} lie in the "
+            "intervals, which know of the memory and nothing of another program and processor",
             "most of the slowdown is no memory's: persisting costs the "
             + ", ".join(
                 f"{each.what} {each.rivals['persisting in DRAM']:.1f}x" for each in rows[:-1]
