@@ -36,7 +36,7 @@ def predict(
     size: Annotated[list[str] | None, Parameter(negative="")] = None,
     near_size: str | None = None,
     pipeline: str | None = None,
-    sets: int = 1000,
+    sets: int | None = None,
     set_size: str | None = None,
     threads: int | None = None,
     machine: Path | None = None,
@@ -85,7 +85,7 @@ def predict(
         memory, the second after a transfer in the far one: times and idle times of both, for every
         split of the threads. With --set-size.
     sets
-        Of --pipeline: into how many sets both phases' whole work is parted.
+        Of --pipeline: into how many sets both phases' whole work is parted. Default: 1000.
     set_size
         Of --pipeline: what is transferred of each set, such as 128MB.
     threads
@@ -146,12 +146,17 @@ def predict(
             )
     if (pipeline is None) != (set_size is None):
         raise CommandError("--pipeline and --set-size go together: what is transferred of each set")
+    if pipeline is None and (sets is not None or threads is not None):
+        raise CommandError("--sets and --threads go with --pipeline")
     stages = None
     if pipeline is not None and set_size is not None:
-        from nearfar.predict.in_situ import parse_stages
+        from nearfar.predict.in_situ import DEFAULT_SETS, parse_stages
 
         stages = parse_stages(
-            pipeline, sets, set_size, threads or max(2, workload.program.threads_seen)
+            pipeline,
+            DEFAULT_SETS if sets is None else sets,
+            set_size,
+            max(2, workload.program.threads_seen) if threads is None else threads,
         )
     if here is None and frequency != 1.0:
         raise CommandError("--frequency goes with --here: near times measured there hold its clock")

@@ -33,6 +33,9 @@ SHARPNESS = 2.5
 """Of the knee where threads meet a memory's bandwidth: where the fit to STREAM's columns starts
 (`joint.fit_scaling`), and within 4 % of published scaling curves."""
 
+DEFAULT_SETS = 1000
+"""Enough that filling and draining the pipeline does not count."""
+
 MOST_SETS, MOST_THREADS = 100_000, 1024
 
 TRANSFERRED_LINES = 3
