@@ -30,6 +30,7 @@ from nearfar.place.moves import Moving, changes_of, moving
 from nearfar.place.optimiser import OPTIMISERS, Choice
 from nearfar.place.parts import splittable, with_parts
 from nearfar.place.problem import Over, Problem, problem_of
+from nearfar.place.rooms import rooms_of
 from nearfar.place.search import best_of
 from nearfar.place.undecided import undecided
 from nearfar.predict.api import scaled
@@ -45,6 +46,9 @@ DEFAULT_OPTIMISER = "exact"
 Allowed = Literal["parts", "interleave", "moves"]
 """What a plan may do beside putting whole objects somewhere for good."""
 
+
+FEW_OBJECTS = 1000
+"""Up to here a search for a goal tries everything that is allowed at every step."""
 
 WORTH_SAYING = 0.02
 """Of the time, what something that is not allowed must save to be worth a sentence."""
@@ -130,18 +134,21 @@ def place(
     can_split = splittable(whole)
 
     def choose(bytes_: int) -> Choice:
-        choice = chosen_by.choose(problem, bytes_)
+        choice = _chosen(problem, bytes_, optimiser, allow)
         placed = _allowed(problem, bytes_, choice.shares, can_split, allow)
         return Choice(placed.shares, choice.proven_gap)
 
+    def quick(bytes_: int) -> Choice:
+        shares = OPTIMISERS.get("greedy")().choose(problem, bytes_).shares
+        # Dealing out is timed in some eighty ways: too slow to be asked of many objects often.
+        ways = [way for way in allow if way == "parts" or len(problem.names) <= FEW_OBJECTS]
+        return Choice(_allowed(problem, bytes_, shares, can_split, ways).shares)
+
     reached = None
     if goal is not None:
-        greedy = OPTIMISERS.get("greedy")()
-        budget_bytes, kept = least_budget(
-            problem, goal, judge, lambda b: greedy.choose(problem, b), choose
-        )
+        budget_bytes, kept = least_budget(problem, goal, judge, quick, choose)
         reached = SlowdownGoal(most_slowdown=goal, judged_by=judge, reached=kept)
-    choices = {name: OPTIMISERS.get(name)().choose(problem, budget_bytes) for name in BARS}
+    choices = {name: _chosen(problem, budget_bytes, name, allow) for name in BARS}
     choice = choices.get(optimiser) or chosen_by.choose(problem, budget_bytes)
     placed = _allowed(problem, budget_bytes, choice.shares, can_split, allow)
     alternatives = bars(problem, choices)
@@ -169,6 +176,15 @@ def place(
             )
     elif "moves" in allow:
         said.append("moving data between phases does not pay here: the plan is static")
+    if not rooms_of(problem, budget_bytes).hold(placed.shares.T @ problem.sizes_bytes):
+        raise NearfarError(
+            "no placement fits these capacities, parts of objects included: raise one of them"
+        )
+    if not rooms_of(problem, budget_bytes).hold(choice.shares.T @ problem.sizes_bytes):
+        said.append(
+            "no placement of whole objects fits these capacities: the bars beside the plan exceed "
+            "one"
+        )
     remark = budget_remark(budget_bytes, problem.footprint_bytes)
     memory = placed.shares.argmax(axis=1)
     return Plan(
@@ -235,6 +251,17 @@ def _check(
         raise NearfarError(f"data cannot move at {move_gb_per_s:g} GB/s: give a rate above 0")
 
 
+def _chosen(problem: Problem, budget_bytes: int, optimiser: str, allow: Collection[str]) -> Choice:
+    """Return an optimiser's choice, or greedy's, over full, where only parts of objects fit."""
+    try:
+        return OPTIMISERS.get(optimiser)().choose(problem, budget_bytes)
+    except NearfarError:
+        rooms_of(problem, budget_bytes)  # Where not even bytes fit, that is what is said.
+        if "parts" not in allow:
+            raise
+        return OPTIMISERS.get("greedy")().choose(problem, budget_bytes)
+
+
 def _allowed(
     problem: Problem,
     budget_bytes: int,
@@ -245,7 +272,9 @@ def _allowed(
     """Return the choice with what is allowed done where it pays."""
     if "parts" in allow:
         split = with_parts(problem, budget_bytes, can_split, shares)
-        shares = shares if split is None else best_of(problem, [shares, split])
+        fits = rooms_of(problem, budget_bytes).hold(shares.T @ problem.sizes_bytes)
+        if split is not None:
+            shares = best_of(problem, [shares, split]) if fits else split
     dealt: dict[int, tuple[int, ...]] = {}
     if "interleave" in allow:
         shares, dealt = interleaved(problem, budget_bytes, shares, can_split)

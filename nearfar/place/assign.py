@@ -24,7 +24,7 @@ TIME_LIMIT_S = 2.5
 RELATIVE_GAP = 1e-6
 """Of the saved time; where the solver may stop."""
 
-ENOUGH_GAP = 1e-5
+ENOUGH_GAP = 1e-4
 """Of the saved time: greedy so near the bound needs no solver; no prediction knows so much."""
 
 SWEEPS = 3

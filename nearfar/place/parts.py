@@ -56,10 +56,12 @@ def with_parts(
     costs, sizes = problem.costs_ns, problem.sizes_bytes
     rooms = rooms_of(problem, budget_bytes)
     priced = price_rooms(costs, sizes, rooms)
-    rivals = [start]
+    rivals = [start] if rooms.hold(start.T @ sizes) else []
     placed = _placed(priced.reduced, sizes, rooms, can_split)
     if placed is not None:
         rivals.append(placed)
+    if not rivals:
+        return None
     filled = [_filled(one, costs, sizes, rooms, can_split) for one in rivals]
     best = best_of(problem, filled)
     return best if rooms.hold(best.T @ sizes) else None

@@ -19,8 +19,9 @@ from nearfar.predict.traffic import Array
 MOST_CUTS = 60
 """Two or three prices settle within 20."""
 
-SETTLED = 1e-7
-"""Relative distance of the planes' height from the best value found: the bound moves no more."""
+SETTLED = 1e-6
+"""Of what there is to save, the planes' height above the best value found: the bound moves no
+more than that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +60,22 @@ def price_rooms(costs_ns: Array, sizes_bytes: Array, rooms: Rooms) -> Priced:
         if value > best.bound:
             best = Priced(prices / scale, reduced, value)
         planes.append((value, weights @ used - limits, prices))
-        height, prices = _highest(planes, most)
-        if height - best.bound <= SETTLED * max(abs(best.bound), spread):
+        height, prices = _highest(planes, most, max(spread, 1.0))
+        if height - best.bound <= SETTLED * spread:
             break
     return best
 
 
-def _highest(planes: list[tuple[float, Array, Array]], most: Array) -> tuple[float, Array]:
-    """Return the greatest height below all planes, and the prices there."""
+def _highest(
+    planes: list[tuple[float, Array, Array]], most: Array, unit: float
+) -> tuple[float, Array]:
+    """Return the greatest height below all planes, and the prices there.
+
+    In units of what there is to save: the solver's tolerance is of that, however steep a plane.
+    """
     from scipy.optimize import linprog
 
     count = len(most)
-    unit = max(abs(value) for value, _, _ in planes) or 1.0
     # Variables: height / unit, prices / unit. Height <= value + slope (prices - there).
     rows = np.array([[1.0, *(-slope)] for _, slope, _ in planes])
     right = np.array([(value - slope @ there) / unit for value, slope, there in planes])

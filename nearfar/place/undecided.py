@@ -72,7 +72,8 @@ def cost_ends(problem: Problem) -> tuple[Array, Array]:
     down, up = np.zeros_like(costs), np.zeros_like(costs)
     for memory, models in enumerate(problem.by_far, start=1):
         for model in models:
-            if model.far.is_near:
+            # A phase without time has no interval, and a memory like near's none of its own.
+            if model.far.is_near or model.phase.near_time_ns.value <= 0.0:
                 continue
             rows, near, far = model.phase.objects[kept], problem.near, model.given_far
             central = _added(type(model)(model.phase, near, far), rows)
