@@ -57,6 +57,10 @@ class Part:
         )
 
 
+NOTHING = Part(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+"""No traffic."""
+
+
 @dataclass(frozen=True)
 class Arithmetic:
     """What numbers and arrays write differently."""

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from nearfar.documents.prediction import Bound
-from nearfar.predict.core_time import Number, Part, arithmetic, core_time_ns
+from nearfar.predict.core_time import NOTHING, Number, Part, arithmetic, core_time_ns
 from nearfar.predict.explain import drawn_gb_per_s, explain, load_curve
 from nearfar.predict.fixed_point import all_settled, settled
 from nearfar.predict.memory import LoadedFactor, Memory
@@ -134,6 +134,8 @@ class Inversion(Model):
         return (chase + independent) * self.near.cost_ns(1.0) / overlapped
 
     def _parts(self, moved: Array) -> list[Part]:
+        if moved is self.total:
+            return [NOTHING, self._all_far]
         stays = self._all_near.without(self._part(moved, self.near))
         return [stays, self._part(moved, self.far)]
 
