@@ -65,6 +65,8 @@ def export(plan: Plan) -> str:
         if nodes
         else " * Nothing has to be set in the environment."
     )
+    if len(nodes) > 1:
+        environment += "; memkind takes the nearest of them, and does not tell them apart"
     rows = [
         f"#define NEARFAR_KIND_{identifier(row.name, row.object)} {names[row.memory]} "
         f"/* {commented(row.name)}, {format_bytes(row.size_bytes)} */"
