@@ -1,0 +1,65 @@
+"""Kinds of access that no judged kernel has: each lands in the columns that models expect it in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfar.documents import WorkloadProfile, load
+from nearfar.native_files import include_folder
+from nearfar.predict import traffic as t
+from nearfar.predict.traffic import PhaseTraffic, misses, phases_of, write_backs
+
+SOURCE = Path(__file__).parent / "kinds/kinds.c"
+
+
+def nearfar(*arguments: str) -> None:
+    command = [sys.executable, "-m", "nearfar", *arguments]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PhaseTraffic]:
+    folder = tmp_path_factory.mktemp("kinds")
+    program, profile = folder / "kinds", folder / "kinds.json"
+    nearfar("cc", "-O2", f"-I{include_folder()}", str(SOURCE), "-o", str(program))
+    options = ["--llc", "1MiB", "--repetitions", "1", "--quiet", "-o", str(profile)]
+    nearfar("profile", *options, "--", str(program))
+    return {phase.name: phase for phase in phases_of(load(profile, WorkloadProfile))}
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "least"),
+    [
+        ("sum", [t.STREAM], 0.9),
+        ("stencil", [t.STREAM, t.STORE_STREAM], 0.9),
+        ("partition", [t.STREAM, t.STORE_STREAM], 0.9),
+        ("read-modify-write", [t.INDEPENDENT], 0.7),
+        ("scatter", [t.STORE], 0.7),
+        ("computed gather", [t.INDEPENDENT], 0.7),
+        ("computed chase", [t.CHASE], 0.9),
+        # Whether probes wait for each other is up to the code made of the choice between halves, a
+        # branch or a move: near time says, if only they are loads and no stream.
+        ("branchless search", [t.CHASE, t.INDEPENDENT], 0.7),
+    ],
+)
+def test_misses_are_of_their_kind(
+    found: dict[str, PhaseTraffic], kind: str, columns: list[int], least: float
+) -> None:
+    total = found[kind].total
+    assert sum(total[column] for column in columns) >= least * misses(total)
+
+
+def test_what_is_stored_is_written_back(found: dict[str, PhaseTraffic]) -> None:
+    for kind in ("read-modify-write", "scatter"):
+        total = found[kind].total
+        stored = total[t.STORE] + total[t.INDEPENDENT]
+        assert 0.5 * stored <= write_backs(total) <= 1.5 * stored
+
+
+def test_a_stream_is_each_line_once(found: dict[str, PhaseTraffic]) -> None:
+    lines = (1 << 21) * 8 / 64
+    assert misses(found["sum"].total) == pytest.approx(lines, rel=0.05)
