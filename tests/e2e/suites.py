@@ -37,8 +37,8 @@ def configured(tree: Path, *options: str) -> Path:
     return folder
 
 
-def step(folder: Path, command: Sequence[str], **variables: str) -> str:
-    """Run one step and return what it printed; fail with its last lines."""
+def attempt(folder: Path, command: Sequence[str], **variables: str) -> tuple[int, str]:
+    """Run a command; return its exit code and what it printed."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -49,8 +49,14 @@ def step(folder: Path, command: Sequence[str], **variables: str) -> str:
         errors="replace",
         check=False,
     )
-    assert done.returncode == 0, f"{shlex.join(command)}:\n{done.stdout[-3000:]}"
-    return done.stdout
+    return done.returncode, done.stdout
+
+
+def step(folder: Path, command: Sequence[str], **variables: str) -> str:
+    """Run a step that must succeed and return what it printed; fail with its last lines."""
+    code, said = attempt(folder, command, **variables)
+    assert code == 0, f"{shlex.join(command)}:\n{said[-3000:]}"
+    return said
 
 
 def need(command: str, package: str) -> None:
