@@ -15,7 +15,7 @@ class Sizes:
     """Of each memory, MiB."""
 
     near: int = 1024
-    far: int = 256
+    far: int = 192
     nvdimm: int = 1024
     cxl: int = 256
 

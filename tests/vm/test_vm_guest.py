@@ -16,9 +16,6 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 CHECKS = sorted(path.stem for path in (REPOSITORY / "vm/checks").glob("[0-9]*.py"))
 CANNOT = 77
-MOST_S = 180
-"""What the whole may take, booting included (issue 6); the guest is stopped after 300 s."""
-
 pytestmark = pytest.mark.long
 
 

@@ -1,0 +1,54 @@
+"""How long everything that needs far memory takes in the virtual machine, and whether it holds."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks import Row, make_row, wall_seconds
+
+BOOT = Path(__file__).parents[2] / "vm/boot.py"
+CANNOT = 77
+
+
+def rows() -> list[Row]:
+    """Boot the guest once, its image made before; no rows where it cannot be had."""
+    done: list[subprocess.CompletedProcess[str]] = []
+
+    def boot(*words: str) -> None:
+        done.append(
+            subprocess.run(
+                [sys.executable, BOOT, *words], check=False, capture_output=True, text=True
+            )
+        )
+
+    boot("10_machine")
+    if done[0].returncode == CANNOT:
+        print(done[0].stdout)
+        return []
+    seconds = wall_seconds(boot)
+    text = done[-1].stdout
+    wrong = re.findall(r"^not ok .*", text, re.MULTILINE)
+    print("\n".join(wrong))
+    command = "make vm-test"
+    return [
+        make_row(
+            "the virtual machine's checks, booting included",
+            seconds,
+            "s",
+            bar=180.0,
+            peer="none: the limit is the issue's",
+            command=command,
+        ),
+        make_row(
+            f"of its {len(re.findall(r'^(?:not )?ok ', text, re.MULTILINE))} checks, those that "
+            "do not hold",
+            float(len(wrong)) if "1.." in text else float("nan"),
+            "checks",
+            bar=0.0,
+            peer="none",
+            command=command,
+        ),
+    ]
