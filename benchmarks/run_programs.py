@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.documents import Plan, load
+from nearfar.documents import Plan, load, save
 
 FOLDER = Path("build/run")
 NEARFAR = Path(sys.executable).parent / "nearfar"
@@ -91,24 +91,28 @@ def redis() -> Real:
 
 def all_near_plan(program: Real) -> Path:
     """Profile the instrumented build and place everything near; return the plan's file."""
-    return _plan(program, "200%")
+    return _plan(program, "near")
 
 
 def all_far_plan(program: Real) -> Path:
     """Likewise everything far."""
-    return _plan(program, "0")
+    return _plan(program, "far")
 
 
-def _plan(program: Real, budget: str) -> Path:
+def _plan(program: Real, memory: str) -> Path:
     profile = FOLDER / f"{program.name}.json"
-    plan = FOLDER / f"{program.name}-{budget.rstrip('%')}-plan.json"
+    plan = FOLDER / f"{program.name}-{memory}-plan.json"
     options = [] if program.driver is None else ["--driver", program.driver]
     if not profile.exists() or profile.stat().st_mtime < program.traced.stat().st_mtime:
         _quietly("profile", "-q", "-o", str(profile), "--repetitions", "1", *options, "--",
                  str(program.traced), *program.arguments)  # fmt: skip
     _quietly("place", "-q", str(profile), "--near", "ddr4-2666-cascade-lake", "--far",
-             "optane-100-6dimm", "--budget", budget, "-o", str(plan))  # fmt: skip
-    load(plan, Plan)
+             "optane-100-6dimm", "--budget", "0", "-o", str(plan))  # fmt: skip
+    # No budget puts all of a program there: what costs nothing anywhere may be anywhere.
+    made = load(plan, Plan)
+    for placement in made.placements:
+        placement.memory, placement.parts, placement.interleave = memory, [], {}
+    save(made, plan)
     return plan
 
 

@@ -133,7 +133,7 @@ def _heavy() -> Measured:
     program = FOLDER / "heavy"
     source = Path(__file__).parent / "run_heavy.c"
     subprocess.run(["cc", "-O2", "-g", str(source), "-o", str(program)], check=True)
-    return _child([str(program), "6"])
+    return _child([str(program), "16"])
 
 
 def _heavy_plan() -> Plan:

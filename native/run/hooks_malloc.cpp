@@ -158,8 +158,9 @@ void* resized(void* block, std::size_t size, Call call) {
     return nullptr;
   }
   if (!is_ours(block)) return foreign_realloc(block, size);
-  if (mode == Mode::inert && target_of(block) == 0) return je_realloc(block, size);
-  return moved(block, size, call);
+  const bool usual = mode != Mode::every && is_near(block) && !counted_down(size) &&
+                     (shadow == nullptr || !may_be_noted(block));
+  return usual ? je_realloc(block, size) : moved(block, size, call);
 }
 
 bool is_power_of_two(std::size_t value) { return value != 0 && (value & (value - 1)) == 0; }
@@ -179,9 +180,7 @@ void* malloc(std::size_t size) noexcept {
 }
 
 void free(void* block) noexcept {
-  // Near memory is the first slots: one comparison for what is ours and near.
-  constexpr std::uint64_t near_bytes = std::uint64_t{near_slots} << slot_bits;
-  if (__builtin_expect(reinterpret_cast<std::uint64_t>(block) - first_address >= near_bytes, 0)) {
+  if (__builtin_expect(!is_near(block), 0)) {
     free_far(block);
     return;
   }
@@ -250,6 +249,7 @@ void* pvalloc(std::size_t size) noexcept {
 }
 
 std::size_t malloc_usable_size(void* block) noexcept {
+  if (__builtin_expect(is_near(block), 1)) return je_malloc_usable_size(block);
   if (block == nullptr) return 0;
   return is_ours(block) ? usable_size(block) : foreign_usable_size(block);
 }

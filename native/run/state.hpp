@@ -29,6 +29,12 @@ inline bool is_ours(const void* block) {
   return reinterpret_cast<std::uint64_t>(block) - first_address < end_address - first_address;
 }
 
+// Whether an address of ours is in near memory: the first slots, so one comparison tells both.
+inline bool is_near(const void* block) {
+  return reinterpret_cast<std::uint64_t>(block) - first_address < std::uint64_t{near_slots}
+                                                                      << slot_bits;
+}
+
 // The target whose memory an address of ours is in.
 inline unsigned target_of(const void* block) {
   const std::uint64_t slot = (reinterpret_cast<std::uint64_t>(block) - first_address) >> slot_bits;

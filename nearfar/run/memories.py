@@ -11,11 +11,12 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode, nearest
 from nearfar.base.units import format_bytes
 from nearfar.documents.machine import Node
-from nearfar.documents.plan import Plan, PlanMemory
+from nearfar.documents.plan import Placement, Plan, PlanMemory
 from nearfar.machine.nodes import read_nodes
 from nearfar.machine.sysfs import Tree
 from nearfar.measure.spec import MemorySpec, parse_spec
 from nearfar.run import layout
+from nearfar.run.match import RECOGNISABLE
 
 
 def nodes_here(root: Path = Path("/")) -> list[Node]:
@@ -57,7 +58,8 @@ def resolve(plan: Plan, mapped: Sequence[str], root: Path = Path("/")) -> list[P
     places: list[Place] = []
     for number, memory in enumerate(memories):
         text = given.get(memory.name) or memory.spec or ("dram" if number == 0 else "")
-        used = any(_goes_to(placement, memory.name) for placement in plan.placements) or any(
+        placed = [one for one in plan.placements if one.kind in RECOGNISABLE]
+        used = any(_goes_to(placement, memory.name) for placement in placed) or any(
             move.memory == memory.name for phase in plan.phases for move in phase.moves
         )
         if not text and not used:
@@ -76,10 +78,7 @@ def resolve(plan: Plan, mapped: Sequence[str], root: Path = Path("/")) -> list[P
     return places
 
 
-def _goes_to(placement: object, name: str) -> bool:
-    from nearfar.documents.plan import Placement
-
-    assert isinstance(placement, Placement)
+def _goes_to(placement: Placement, name: str) -> bool:
     parts = {part.memory for part in placement.parts} | set(placement.interleave)
     return name in (parts or {placement.memory})
 
@@ -205,7 +204,7 @@ def warnings_of(places: Sequence[Place], plan: Plan, root: Path = Path("/")) -> 
         wanted = sum(
             placement.size_bytes
             for placement in plan.placements
-            if placement.memory == place.name and placement.kind in ("heap", "mmap", "unknown")
+            if placement.memory == place.name and placement.kind in RECOGNISABLE
         )
         free = nodes[place.spec.node].free_bytes if place.spec.node in nodes else None
         if free is not None and wanted > free:
