@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from clock import counter_khz
+
 MIB = 1 << 20
 LABEL_KIB = 128
 """Label area beyond the NVDIMM's memory: inside it, the region would be no multiple of 16 MiB."""
@@ -64,7 +66,9 @@ def arguments(
         "-serial", f"file:{logs / 'console.log'}",
         "-serial", f"file:{logs / 'results.tap'}",
         "-kernel", str(kernel), "-initrd", str(initrd),
-        "-append", "console=ttyS0 loglevel=4 panic=-1 mitigations=off nokaslr tsc=reliable",
+        "-append",
+        "console=ttyS0 loglevel=4 panic=-1 mitigations=off nokaslr tsc=reliable"
+        + (f" tsc_early_khz={khz}" if (khz := counter_khz()) else ""),
     ]  # fmt: skip
 
 

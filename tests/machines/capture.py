@@ -67,7 +67,7 @@ LINES = {
     r"|CPU implementer|CPU part)\s*:.*",
     "proc/meminfo": r"Mem(Total|Free):.*",
     "sys/devices/system/node/node[0-9]*/meminfo": r".*Mem(Total|Free):.*",
-    "proc/mounts": r"(/dev/pmem|tmpfs /dev/shm ).*",
+    "proc/mounts": r"/dev/pmem.*|\S+ /dev/shm tmpfs .*",
     "proc/self/status": r"(Mems_allowed_list|CapEff|Seccomp):.*",
     "proc/iomem": r".*(Soft Reserved|Persistent Memory).*",
     "etc/os-release": r"(ID|VERSION_CODENAME)=.*",
