@@ -18,11 +18,11 @@ from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.statistics import Estimate
 from nearfar.base.units import format_bytes
 from nearfar.documents import DeviceProfile, WorkloadProfile
-from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase, Traffic
+from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import outcome
 from nearfar.predict.models.inversion import Inversion
-from nearfar.predict.traffic import phases_of
+from nearfar.predict.traffic import LINE_BYTES, phases_of
 
 LEAST_SHARE = 0.5
 """Share of a phase's misses that must have curves for another cache to be worked out."""
@@ -53,8 +53,9 @@ def elsewhere(
 def with_cache(workload: WorkloadProfile, llc_bytes: int) -> WorkloadProfile:
     """Return the profile with the misses that a last-level cache of `llc_bytes` would have.
 
-    Near time stays what it was. Raises NearfarError where the profile has no curves, or not of
-    such a size.
+    Near time stays what it was, and so do flushes, fences, page walks and what private caches do.
+    Bursts go: how often each of their instructions misses belongs to the cache simulated. Raises
+    NearfarError where the profile has no curves, or not of such a size.
     """
     sizes = workload.curve_bytes
     if not sizes:
@@ -70,6 +71,14 @@ def with_cache(workload: WorkloadProfile, llc_bytes: int) -> WorkloadProfile:
                 f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
             )
     phases = [_phase(phase, sizes, here, llc_bytes) for phase in workload.phases]
+    warnings = [
+        *workload.warnings,
+        f"misses are those of a cache of {format_bytes(llc_bytes)}, worked out from the miss "
+        f"curves: {format_bytes(here)} was simulated",
+    ]
+    bursts = workload.bursts if llc_bytes == here else None
+    if bursts is not workload.bursts:
+        warnings.append("bursts are left out: which accesses miss is known of that cache only")
     return msgspec.structs.replace(
         workload,
         phases=phases,
@@ -78,11 +87,8 @@ def with_cache(workload: WorkloadProfile, llc_bytes: int) -> WorkloadProfile:
             size_bytes=llc_bytes,
             origin=f"miss curves, from {format_bytes(here)} simulated",
         ),
-        warnings=[
-            *workload.warnings,
-            f"misses are those of a cache of {format_bytes(llc_bytes)}, worked out from the miss "
-            f"curves: {format_bytes(here)} was simulated",
-        ],
+        bursts=bursts,
+        warnings=warnings,
     )
 
 
@@ -176,16 +182,18 @@ def _row(row: ObjectTraffic, sizes: list[float], here: int, there: int) -> Objec
     write = _added(traffic.write_misses, curve.write, sizes, here, there)
     before = traffic.misses()
     whole = (read.total() + write.total()) / before if before else 1.0
+    sent = min(traffic.write_backs, traffic.flushes + traffic.nt_store_bytes / LINE_BYTES)
     return msgspec.structs.replace(
         row,
-        traffic=Traffic(
-            accesses=traffic.accesses,
+        traffic=msgspec.structs.replace(
+            traffic,
             read_misses=read,
             write_misses=write,
             read_sequential=_likewise(traffic.read_sequential, traffic.read_misses, read),
             write_sequential=_likewise(traffic.write_sequential, traffic.write_misses, write),
-            # A line is written back as often as it is brought in and written.
-            write_backs=traffic.write_backs * whole,
+            # A line is written back as often as it is brought in and written; but those that the
+            # program itself sends to memory go there whatever the cache.
+            write_backs=sent + (traffic.write_backs - sent) * whole,
         ),
     )
 

@@ -10,6 +10,7 @@ import samples
 from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import Estimate
 from nearfar.documents import WorkloadProfile
+from nearfar.documents.bursts import Bursts
 from nearfar.documents.workload import AccessClasses, MissCurve, ObjectTraffic, Traffic
 from nearfar.predict.elsewhere import elsewhere, parse_near_times, parse_time_ns
 
@@ -53,6 +54,27 @@ def test_misses_of_another_cache_are_those_of_the_curve(log2: int) -> None:
     assert traffic.read_sequential.indirect == pytest.approx(expected / 10, rel=1e-6)
     assert there.cache.size_bytes == 1 << log2
     assert any("miss curves" in warning for warning in there.warnings)
+
+
+def test_what_no_cache_changes_stays_and_bursts_of_another_cache_go() -> None:
+    workload = made_up()
+    traffic = workload.phases[0].objects[0].traffic
+    traffic.flushes, traffic.fences, traffic.nt_store_bytes = 1000.0, 900.0, 64.0 * 50
+    traffic.log_bytes, traffic.tlb_misses_4k, traffic.transfers = 7.0, 8.0, 9.0
+    code = Bursts(code=[], blocks=[], accesses=[], phases=[])
+    workload = msgspec.structs.replace(workload, bursts=code)
+    there = elsewhere(workload, NEAR, llc_bytes=64 << 20)
+    # Nothing misses, and what the program sends to memory itself goes there all the same.
+    expected = msgspec.structs.replace(
+        traffic,
+        read_misses=AccessClasses(),
+        read_sequential=AccessClasses(),
+        write_backs=1050.0,
+    )
+    assert there.phases[0].objects[0].traffic == expected
+    assert there.bursts is None
+    assert any("bursts are left out" in warning for warning in there.warnings)
+    assert elsewhere(workload, NEAR, llc_bytes=1 << 20).bursts is code
 
 
 def test_a_cache_that_holds_everything_misses_nothing() -> None:
