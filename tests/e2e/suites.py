@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from nearfar.native_files import native_folder
+
 from .conftest import NEARFAR, ROOT
 
 sys.path.insert(0, str(ROOT / "examples/demo"))
@@ -28,13 +30,22 @@ def source_tree(package: str) -> Path:
 
 
 def configured(tree: Path, *options: str) -> Path:
-    """Return a build folder inside `tree`, configured once for nearfar's compiler."""
-    folder = tree / "nearfar-build"
-    folder.mkdir(exist_ok=True)
-    if not (folder / "Makefile").exists():
+    """Return a build folder inside `tree`, configured for nearfar's compiler as it is now."""
+    folder, now = tree / "nearfar-build", _compiler_now()
+    stamp = folder / ".built-with"
+    if not stamp.exists() or stamp.read_text() != now:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
         compiler = f"CC={shlex.quote(str(NEARFAR))} cc"
         step(folder, ["../configure", compiler, *options])
+        stamp.write_text(now)
     return folder
+
+
+def _compiler_now() -> str:
+    """Name the state of the pass and the run time, so that a new one builds anew."""
+    files = sorted(native_folder().glob("*"))
+    return "\n".join(f"{path.name} {path.stat().st_mtime_ns}" for path in files)
 
 
 def attempt(folder: Path, command: Sequence[str], **variables: str) -> tuple[int, str]:
