@@ -170,6 +170,8 @@ def _instrumented(command: Command, toolchain: Toolchain) -> list[str]:
     if command.sources:
         # The load makes the pass's errors clang's; line information says where accesses are.
         result.append(f"-fpass-plugin={toolchain.plugin}")
+        # After a crash clang preprocesses the source for a report, which may take it minutes.
+        result.append("-fno-crash-diagnostics")
         if not command.has_debug_information:
             words = [word for word in words if word != "-g0"]
             result.append("-gline-tables-only")
