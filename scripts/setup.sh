@@ -29,6 +29,9 @@ if [ "$what" = test ]; then
     "clang-format-16=clang-format-16:checks formatting"
     "clang-tidy-16=clang-tidy-16:checks the native code"
     "tcl=tclsh:runs Redis' own test suite"
+    "tcl-dev=ls /usr/include/tcl*/tcl.h:builds SQLite's own test suite"
+    "libpmem-dev=ls /usr/include/libpmem.h:is what nearfar crash is tested with"
+    "libpmemobj-dev=ls /usr/include/libpmemobj.h:is what nearfar crash is tested with"
     "likwid=likwid-bench:is the peer that bandwidth is measured against"
   )
 fi
