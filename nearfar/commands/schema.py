@@ -19,6 +19,7 @@ KINDS = {
         documents.Reproduction,
         documents.ValidationReport,
         documents.CounterProfile,
+        documents.RunRecord,
         documents.MachineCheck,
         documents.Conversion,
         documents.Comparison,
@@ -33,7 +34,8 @@ def schema(kind: str) -> None:
     ----------
     kind
         device-profile, machine-profile, workload-profile, prediction, plan,
-        reproduction, validation-report, counter-profile, machine-check, conversion or comparison.
+        reproduction, validation-report, counter-profile, machine-check, conversion, run-record or
+        comparison.
     """
     if kind not in KINDS:
         raise CommandError(
