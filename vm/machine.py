@@ -17,7 +17,7 @@ class Sizes:
     """Of each memory, MiB."""
 
     near: int = 1024
-    far: int = 192
+    far: int = 128
     nvdimm: int = 1024
     cxl: int = 256
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import planned
 
-MIB = 40
-"""Three objects of it and one of 32 MiB are more than node 1 has (192 MiB, of which the kernel
+MIB = 24
+"""Three objects of it and one of 16 MiB are more than node 1 has (128 MiB, of which the kernel
 takes some 70)."""
-FITS = 60 << 20
+FITS = 24 << 20
 """At least so much does fit there."""
 HOLD = ["phases"] * 6
 """Some 4 s in which all objects are there: asking where so many pages are takes a while."""
