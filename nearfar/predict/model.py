@@ -35,6 +35,8 @@ class Doubt:
     The geometric middle between sharing the core's buffers and each having a prefetcher's depth."""
     near_curves_hold: bool = False
     """Where near time beats the near curves, whether the far curves are right all the same."""
+    smaller_window: bool = False
+    """Of models that simulate a core: whether it is a small one."""
 
 
 NO_DOUBT = Doubt()
@@ -100,6 +102,10 @@ class Model:
         beyond, relative to the end.
         """
         return {}
+
+    def must_hold_ns(self) -> list[float]:
+        """Return times of everything far that the interval must hold, beside this model's own."""
+        return []
 
     def extrapolated(self) -> float:
         """Return how far beyond a curve's end the load lies at worst, relative to the end."""

@@ -105,8 +105,7 @@ class Window(Model):
                 f"few (of {FEWEST_MISSES})"
             )
         self._lines = float(misses(self.total))
-        # This doubt asks nothing of a model that does not invert near time: here, the core's size.
-        window = SMALLEST_WINDOW if doubt.near_curves_hold else WINDOW
+        window = SMALLEST_WINDOW if doubt.smaller_window else WINDOW
         self._times = _Times(0.0, 0.0)
         if lines > 0.0:
             sequential = float(phase.total[STREAM] + phase.total[STORE_STREAM]) / lines

@@ -6,62 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import samples
+from window_bursts import FAR, FAR_NS, LINES, NEAR, NEAR_NS, PARALLELISM, phase
 
-from nearfar.base.statistics import Estimate
-from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
-from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.derive import far_memory
 from nearfar.predict.model import Doubt, ModelLacksError
 from nearfar.predict.models.window import Window
-from nearfar.predict.recorded import Recorded
-from nearfar.predict.traffic import CHASE, COLUMNS, INDEPENDENT, PhaseTraffic
-
-LINES = 10_000.0
-NEAR_NS, FAR_NS = 90.0, 270.0
-PARALLELISM = 10.0
-
-NEAR = near_memory(samples.device("near", NEAR_NS, read_gb_per_s=100.0, write_gb_per_s=100.0))
-FAR = far_memory(samples.device("far", FAR_NS, read_gb_per_s=100.0, write_gb_per_s=100.0), NEAR)
-
-
-def phase(near_ns: float, *, dependent: bool, lines: float = LINES) -> PhaseTraffic:
-    """A loop of a load and two others; each load misses."""
-    code = [Code(address=[1], defs=[1 if dependent else 2], access=0), Code(), Code()]
-    bursts = Bursts(
-        code=code,
-        blocks=[Block(first=0, count=3, begin=0, end=12)],
-        accesses=[BurstAccess(function="f", bytes=8, misses=[1.0])],
-        phases=[
-            PhaseBursts(
-                phase="-",
-                instructions=3 * lines,
-                objects=[],
-                mispredictions_per_1000=0.0,
-                bursts=[
-                    Burst(
-                        thread=0,
-                        at=0,
-                        blocks=[0] * 1000,
-                        gaps=[0, *[3] * 999],
-                        lines=[3 * line for line in range(1000)],
-                        offsets=[0] * 1000,
-                        depends=[0] * 1000,
-                    )
-                ],
-            )
-        ],
-    )
-    objects = np.zeros((1, COLUMNS))
-    objects[0, CHASE if dependent else INDEPENDENT] = lines
-    return PhaseTraffic(
-        name="-",
-        near_time_ns=Estimate(near_ns, near_ns, near_ns),
-        concurrency=1.0,
-        operations=None,
-        objects=objects,
-        sampling_error=0.0,
-        bursts=Recorded(bursts, 0),
-    )
+from nearfar.predict.traffic import PhaseTraffic
 
 
 def far_ns(given: PhaseTraffic, doubt: Doubt | None = None) -> float:
