@@ -270,6 +270,7 @@ def _profile(
         size={name: value for name, value in names.items() if name != "llc_bytes"},
         cache=CacheModel(size_bytes=llc_bytes, ways=16, line_bytes=int(LINE_BYTES), origin="code"),
         sampling=Sampling(rate=1, sampled_accesses=0, sampled_misses=0, relative_error=0.0),
+        flushes_counted=True,
         instrumented_slowdown=1.0,
         objects=[
             MemoryObject(

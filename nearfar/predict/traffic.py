@@ -78,6 +78,8 @@ class PhaseTraffic:
     """Ends of the interval of all lines over their value, where nobody ran this size."""
     bursts: Recorded | None = None
     """Short stretches in full; None where the profile has none."""
+    flushes_counted: bool = False
+    """Whether flushes, fences and non-temporal stores were looked for: 0 says there are none."""
 
     @property
     def lines_range(self) -> tuple[float, float]:
@@ -161,6 +163,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         curve=_curve(workload, phase),
         extrapolated=extrapolated_lines(workload, phase.name),
         bursts=recorded(workload, phase.name),
+        flushes_counted=workload.flushes_counted,
     )
 
 

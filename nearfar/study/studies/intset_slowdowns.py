@@ -13,13 +13,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import geometric_mean
-from typing import TYPE_CHECKING, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
-from nearfar.documents.device import BandwidthFigure, LatencyFigure
 from nearfar.documents.prediction import PhasePrediction
 from nearfar.documents.study import Comparison, StudyResult, TextTable
 from nearfar.documents.workload import Phase
@@ -34,10 +31,6 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parents[1] / "programs" / "intset" / "intset.c"
 FAR = "optane-200"
 MODEL = "persist"
-FLUSHED = "clwb"
-
-Figure = TypeVar("Figure", LatencyFigure, BandwidthFigure)
-
 PUBLISHED = {"list": ("sorted list", 3.2), "hash": ("hash table", 11.2), "skip": ("skip list", 4.7)}
 """Section 4.2: geometric means over its sizes, which only its figure 5 shows."""
 PUBLISHED_MEAN = 5.54
@@ -124,7 +117,6 @@ def compare(
     from nearfar.predict.api import predict
 
     far = load_device(FAR)
-    near = persisting_as_on_host(near, far)
     names = [phase.name for phase in persistent.phases if phase.name.partition(" ")[0] in PUBLISHED]
     predicted = predict(persistent, near, [far], MODEL, phases=names).devices[0].phases
     of_phase = {found.phase: found for found in predicted}
@@ -190,31 +182,6 @@ def compare(
             "ours by a comparison: so ours is below, and the more so the longer the list",
             "a fence in Optane is predicted to wait hardly longer than in DRAM (65 ns for a line: "
             "it waits for the memory controller's queue, which is inside the durable domain)",
-        ],
-    )
-
-
-def persisting_as_on_host(near: DeviceProfile, far: DeviceProfile) -> DeviceProfile:
-    """Return `near` with what persisting takes in the local DRAM of the far memory's machine.
-
-    What far adds is the difference of two figures of one machine: this one's own waits, with which
-    those of another cannot be compared, are in near time.
-    """
-    from nearfar.devices.library import host_dram
-
-    host = host_dram(far)
-    if host is None:
-        return near
-
-    def without(figures: Sequence[Figure]) -> list[Figure]:
-        return [figure for figure in figures if figure.operation != FLUSHED]
-
-    return msgspec.structs.replace(
-        near,
-        latency=[*without(near.latency), *(f for f in host.latency if f.operation == FLUSHED)],
-        bandwidth=[
-            *without(near.bandwidth),
-            *(f for f in host.bandwidth if f.operation == FLUSHED),
         ],
     )
 

@@ -168,6 +168,8 @@ def test_persist_exchanges_what_fences_wait():
     # A fence that nothing was flushed before waits for nothing.
     idle = made({FLUSH: 1e6, FENCE: 9e6}, near_time_ns=1e9)
     assert slowdown("persist", idle, near, far) == pytest.approx(1.3)
+    # So does the default, as these were counted.
+    assert slowdown("best", idle, near, far) == pytest.approx(1.3)
     with pytest.raises(NearfarError, match="latency of a persisted write"):
         slowdown("persist", phase, near, samples.device("far", 300.0))
 

@@ -1,0 +1,136 @@
+"""What fences wait longer in far memory for lines that were flushed or stored past the caches.
+
+A fence waits until the lines sent since the last one are durable: the latency of one persisted
+write, and for each flushed line beyond the first what flushing is slower than writing back. The
+lines themselves are among write-backs, whose bandwidth whatever model this is added to counts.
+
+A published latency holds its machine's path, so what far memory adds is its own figure less that
+of the local DRAM of the machine it was had on, of the same operation; what persisting takes in DRAM
+here is in near time. Nothing of that makes far memory the faster one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfar.devices import curves
+from nearfar.devices.library import host_dram
+from nearfar.documents.device import DeviceProfile, Operation
+from nearfar.predict.host import LOCAL
+from nearfar.predict.model import Model, ModelLacksError
+from nearfar.predict.traffic import FENCE, FLUSH, LINE_BYTES, NT_LINE, Array, PhaseTraffic
+
+if TYPE_CHECKING:
+    from nearfar.predict.memory import Memory
+
+OPERATIONS: tuple[Operation, ...] = ("clwb", "nt-store", "write")
+"""What tells how long persisting takes, best first."""
+
+
+class Persisting:
+    """The difference of fences' waits between the near and the far memory of a model."""
+
+    def __init__(self, model: Model) -> None:
+        if not counted(model.phase):
+            raise ModelLacksError(
+                "persist needs counts of flushes, fences and non-temporal stores, and nobody "
+                f"counted them in phase {model.phase.name!r}"
+            )
+        self._model = model
+        self._line_ns = self._fence_ns = 0.0
+        self._scale = 1.0
+        self._said: list[str] = []
+        if persists(model.phase) and not model.far.is_near:
+            self._compare(model.near, model.far)
+
+    def added_ns(self, moved: Array) -> Array:
+        """Return what fences of `moved` (..., COLUMNS) wait longer far than near, ns."""
+        lines = moved * self._model.doubt.lines
+        return np.asarray(self._scale * _wait_ns(lines, self._fence_ns, self._line_ns))
+
+    def remarks(self) -> list[str]:
+        """Say what the waits were taken from."""
+        return self._said
+
+    def _compare(self, near: Memory, far: Memory) -> None:
+        host = host_dram(far.device) if near.device.technology in LOCAL else None
+        beside = host or near.device
+        far_ns, near_ns = persisted_ns(far.device, beside)
+        if far_ns is None:
+            raise ModelLacksError(
+                f"persist needs the latency of a persisted write, and {far.device.name} gives "
+                "none: add [[latency]] with operation = 'clwb' to a copy of it"
+            )
+        least_ns = 0.0 if host is not None or near_ns is None else -np.inf
+        said = f"persist: a fence waits {far_ns:.0f} ns for one line in {far.device.name} and "
+        if near_ns is None:
+            near_ns = near.latency_ns
+            said += (
+                f"at most {near_ns:.0f} ns, a read's latency, in {beside.name}, which gives no "
+                "latency of a persisted write"
+            )
+        else:
+            said += f"{near_ns:.0f} ns in {beside.name}"
+        doubt = self._model.doubt
+        self._said = [said]
+        self._fence_ns = max(far_ns * doubt.far_latency - near_ns, least_ns)
+        beyond_ns = flushed_beyond_ns(beside)
+        self._line_ns = max(
+            flushed_beyond_ns(far.device) / doubt.far_bandwidth - beyond_ns, least_ns
+        )
+        # Where it ran faster than its fences allow, the figures are too high alike.
+        waited_ns = float(_wait_ns(self._model.total, near_ns, beyond_ns))
+        self._scale = min(1.0, self._model.near_time_ns / max(waited_ns, 1e-9))
+
+
+def counted(phase: PhaseTraffic) -> bool:
+    """Return whether a phase's flushes are known, be they none."""
+    return phase.flushes_counted or persists(phase)
+
+
+def persists(phase: PhaseTraffic) -> bool:
+    """Return whether a phase flushes or stores past the caches."""
+    return float(phase.total[[FLUSH, NT_LINE]].sum()) > 0.0
+
+
+def persisted_ns(far: DeviceProfile, near: DeviceProfile) -> tuple[float | None, float | None]:
+    """Return both devices' latencies of one persisted line, ns, of the same operation if there is
+    one; None: unknown.
+    """
+    found = [
+        (_latency_ns(far, operation), _latency_ns(near, operation)) for operation in OPERATIONS
+    ]
+    for far_ns, near_ns in found:
+        if far_ns is not None and near_ns is not None:
+            return far_ns, near_ns
+    return (
+        next((ns for ns, _ in found if ns is not None), None),
+        next((ns for _, ns in found if ns is not None), None),
+    )
+
+
+def flushed_beyond_ns(device: DeviceProfile) -> float:
+    """Return what one of many flushed lines takes beyond the bandwidth of writing it, ns."""
+    flushed, written = (
+        LINE_BYTES / curves.bandwidth(device, operation).value_gb_per_s
+        for operation in ("clwb", "nt-store")
+    )
+    return max(0.0, flushed - written)
+
+
+def _latency_ns(device: DeviceProfile, operation: Operation) -> float | None:
+    for pattern in ("random", "sequential"):
+        figure = curves.idle_latency_ns(device, operation, pattern)
+        if figure is not None:
+            return figure.value_ns
+    return None
+
+
+def _wait_ns(lines: Array, fence_ns: float, line_ns: float) -> Array:
+    sent = lines[..., FLUSH] + lines[..., NT_LINE]
+    # A fence that nothing was flushed before waits for nothing.
+    waits = np.minimum(lines[..., FENCE], sent)
+    beyond = np.minimum(lines[..., FLUSH], sent - waits)
+    return np.asarray(waits * fence_ns + beyond * line_ns)

@@ -1,0 +1,91 @@
+"""What fences add, where figures of two machines meet and where counts are none."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+import samples
+
+from nearfar.base.statistics import Estimate
+from nearfar.devices.library import load_device
+from nearfar.documents import DeviceProfile
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.interval import outcome
+from nearfar.predict.model import MODELS, Doubt, Model, ModelLacksError
+from nearfar.predict.traffic import COLUMNS, FENCE, FLUSH, NT_LINE, PhaseTraffic
+
+NEAR_NS = 1e9
+FENCES = 1e6
+SLOW = msgspec.structs.replace(samples.device("slow", 200.0), technology="dram")
+"""A machine whose reads take longer than the host of Optane's persisted writes."""
+OPTANE = "optane-100-6dimm"
+
+
+def model_of(
+    name: str, columns: dict[int, float], far: DeviceProfile, *, counted: bool = False
+) -> Model:
+    lines = np.zeros((1, COLUMNS))
+    for column, count in columns.items():
+        lines[0, column] = count
+    time = Estimate(NEAR_NS, NEAR_NS, NEAR_NS)
+    phase = PhaseTraffic("p", time, 1.0, None, lines, 0.0, flushes_counted=counted)
+    near = near_memory(SLOW)
+    return MODELS.get(name)(phase, near, far_memory(far, near))
+
+
+def added_ns(model: Model) -> float:
+    return (float(model.times_ns(model.phase.total)) - NEAR_NS) / FENCES
+
+
+@pytest.mark.parametrize("name", ["persist", "best"])
+@pytest.mark.parametrize("kind", [FLUSH, NT_LINE])
+def test_a_published_wait_is_compared_with_the_dram_of_its_own_machine(name: str, kind: int):
+    model = model_of(name, {kind: FENCES, FENCE: FENCES}, load_device(OPTANE))
+    # FAST 2020, figure 2: flushed, 62.3 ns in Optane and 57.3 in DRAM beside it.
+    assert added_ns(model) == pytest.approx(62.3 - 57.3)
+    assert "62 ns" in model.remarks()[0]
+
+
+def test_non_temporal_lines_cost_bandwidth_as_write_backs_and_not_again():
+    far = load_device(OPTANE)
+    few, many = (
+        added_ns(model_of("persist", {NT_LINE: lines, FENCE: FENCES}, far))
+        for lines in (FENCES, 8 * FENCES)
+    )
+    assert many == pytest.approx(few)
+    flushed = added_ns(model_of("persist", {FLUSH: 8 * FENCES, FENCE: FENCES}, far))
+    assert flushed > few
+
+
+def test_where_only_reads_are_known_near_flushing_is_never_faster_far():
+    """A read of 200 ns stands in for a near wait; the far one of 90 ns is no gain."""
+    bare = msgspec.structs.replace(load_device(OPTANE), host_dram=None)
+    model = model_of("persist", {FLUSH: FENCES, FENCE: FENCES}, bare)
+    assert added_ns(model) == pytest.approx(0.0, abs=1e-6)
+    assert "a read's latency" in model.remarks()[0]
+
+
+def test_none_counted_is_fine_and_nobody_counting_is_not():
+    far = samples.device("far", 300.0)
+    model = model_of("persist", {}, far, counted=True)
+    assert added_ns(model) == pytest.approx(0.0, abs=1e-6)
+    assert model.remarks() == []
+    with pytest.raises(ModelLacksError, match="nobody counted"):
+        model_of("persist", {}, far)
+
+
+def test_the_default_goes_on_where_far_memory_has_no_figure_and_says_so():
+    model = model_of("best", {FLUSH: FENCES, FENCE: FENCES}, samples.device("far", 300.0))
+    assert added_ns(model) == pytest.approx(0.0, abs=1e-6)
+    assert "left out" in model.remarks()[0]
+
+
+def test_half_of_the_fences_add_half_and_the_figures_doubts_are_in_the_interval():
+    model = model_of("persist", {FLUSH: FENCES, FENCE: FENCES}, load_device(OPTANE))
+    half = float(model.times_ns(model.phase.total / 2)) - NEAR_NS
+    assert half == pytest.approx(added_ns(model) * FENCES / 2)
+    found = outcome(type(model), model.phase, model.given_near, model.given_far, model)
+    assert found.far_time_ns.low < found.far_time_ns.value < found.far_time_ns.high
+    slower = type(model)(model.phase, model.given_near, model.given_far, Doubt(far_latency=2.0))
+    assert added_ns(slower) == pytest.approx(2 * 62.3 - 57.3)
