@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
 RESAMPLES = 2000
 """Bootstrap resamples: the 95 % ends of a median of <= 50 values move by < 1 % beyond this."""
@@ -24,6 +23,8 @@ def median_estimate(samples: Sequence[float], seed: int = 0) -> Estimate:
 
     One sample gives an interval of no width; callers say how many repetitions there were.
     """
+    import numpy as np
+
     values = np.asarray(samples, dtype=float)
     if values.size == 0:
         raise ValueError("no samples")
@@ -54,6 +55,8 @@ def difference_estimate(samples: Sequence[float], others: Sequence[float]) -> Es
     Samples of the same place were taken one after the other (a round): they are resampled
     together, so that what drifts from round to round drifts out. Surplus samples are left out.
     """
+    import numpy as np
+
     count = min(len(samples), len(others))
     if count == 0:
         raise ValueError("no samples")
