@@ -23,6 +23,9 @@ constexpr std::uint64_t companion_lines = 32;
 constexpr Nanoseconds block_time{50e3};
 // A second stretch of time_alone is at most so many times the first.
 constexpr double most_growth = 10000;
+// Of wall time, CPU time is at least one part in so many, or its clock steps by scheduler ticks (as
+// in some virtual machines) and shows nothing of a short stretch: the next must not be endless.
+constexpr double most_waiting = 20;
 
 // Share of the time without its core from which a bandwidth is disturbed. One that works alone is
 // timed by CPU time, and what it lost is lost for nobody; of several by the clock all of it counts.
@@ -238,9 +241,10 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& 
     time(std::max(iterations, static_cast<std::uint64_t>(wanted)));
     // A cold warm-up foretells too much; half of what was asked for will do.
     for (int longer = 0; longer < 3 && stretch.cpu().count < least.count / 2; ++longer) {
-      const double growth = std::min(least.count / std::max(stretch.cpu().count, 1.0), most_growth);
+      const double took = std::max({stretch.cpu().count, stretch.wall().count / most_waiting, 1.0});
+      const double growth = std::min(least.count / took, most_growth);
       const auto count = static_cast<double>(stretch.iterations());
-      each = {std::max(stretch.cpu().count, 1.0) / count};
+      each = {took / count};
       time(static_cast<std::uint64_t>(std::ceil(growth * count)));
     }
     timing.iterations = stretch.iterations();
