@@ -1,0 +1,118 @@
+// Sees every store into the pool: the write to a protected page faults, its page is opened, that
+// one instruction runs alone (trap flag), what it changed is told, the page is closed again.
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "crash/recorder.hpp"
+#include "crash/signals.hpp"
+
+namespace nearfar::crash {
+
+namespace {
+
+// Intel SDM volume 1, 3.4.3.3: EFLAGS.TF, bit 8.
+constexpr greg_t trap_flag = 0x100;
+
+// A store may straddle two pages; a copy within the pool stores to one place only.
+constexpr unsigned most_open = 2;
+struct Step {
+  Stack stack;
+  char* open[most_open];
+  unsigned count;
+};
+__attribute__((tls_model("initial-exec"))) thread_local Step step;
+std::uint64_t first_thread = 0;
+
+void protect(char* page, int protection) {
+  syscall(SYS_mprotect, page, std::size_t{NF_CRASH_PAGE}, protection);
+}
+
+char* page_of(void* address) {
+  return reinterpret_cast<char*>(reinterpret_cast<std::uint64_t>(address) &
+                                 ~std::uint64_t{NF_CRASH_PAGE - 1});
+}
+
+// A string instruction under a repeat prefix traps after every element: thousands a page.
+bool repeats(std::uint64_t address) {
+  const auto* code = reinterpret_cast<const unsigned char*>(address);
+  bool prefix = false;
+  for (int i = 0; i < 4; ++i, ++code) {
+    if (*code == 0xF3 || *code == 0xF2) {
+      prefix = true;
+    } else if (*code != 0x66 && (*code & 0xF0) != 0x40) {
+      break;
+    }
+  }
+  return prefix && (*code == 0xA4 || *code == 0xA5 || *code == 0xAA || *code == 0xAB);
+}
+
+void close_pages() {
+  for (unsigned i = 0; i < step.count; ++i) {
+    const Mapping* mapping = mapping_of(step.open[i]);
+    if (mapping == nullptr) continue;
+    protect(step.open[i], PROT_READ);
+    tell_news(*mapping, step.open[i], step.open[i] + NF_CRASH_PAGE, step.stack);
+  }
+  step.count = 0;
+}
+
+void note_thread() {
+  const auto self = static_cast<std::uint64_t>(syscall(SYS_gettid));
+  if (first_thread == 0) first_thread = self;
+  if (first_thread != self) header()->threads = 1;
+}
+
+bool on_fault(siginfo_t* info, ucontext_t* context) {
+  Lock const lock;
+  if (!recording() || mapping_of(info->si_addr) == nullptr || info->si_code != SEGV_ACCERR) {
+    return false;
+  }
+  greg_t* const registers = context->uc_mcontext.gregs;
+  const auto address = static_cast<std::uint64_t>(registers[REG_RIP]);
+  char* const page = page_of(info->si_addr);
+  note_thread();
+  sweep();
+  if (step.count == 0) step.stack = stack_at(address);
+  if (repeats(address) || header()->steps >= header()->most_steps) {
+    open_loosely(page, step.stack);
+    return true;
+  }
+  if (step.count == most_open) close_pages();
+  step.open[step.count++] = page;
+  protect(page, PROT_READ | PROT_WRITE);
+  header()->steps += 1;
+  registers[REG_EFL] |= trap_flag;
+  return true;
+}
+
+bool on_trap(ucontext_t* context) {
+  if (step.count == 0) return false;
+  Lock const lock;
+  close_pages();
+  context->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+  return true;
+}
+
+void fault_handler(int number, siginfo_t* info, void* context) {
+  if (!on_fault(info, static_cast<ucontext_t*>(context))) pass_on(number, info, context);
+}
+
+void trap_handler(int number, siginfo_t* info, void* context) {
+  if (!on_trap(static_cast<ucontext_t*>(context))) pass_on(number, info, context);
+}
+
+}  // namespace
+
+void watch_faults() {
+  first_thread = 0;
+  take_signal(SIGSEGV, fault_handler);
+  take_signal(SIGTRAP, trap_handler);
+}
+
+}  // namespace nearfar::crash

@@ -1,0 +1,146 @@
+// The system's calls about the pool: mapped, unmapped, protected, synchronised, read into.
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "crash/recorder.hpp"
+
+using namespace nearfar::crash;
+
+namespace {
+
+void* mapped(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) {
+  const bool watched = header() != nullptr;
+  if (watched && (flags & MAP_FIXED) != 0 && recording()) {
+    Lock const lock;
+    pool_unmapping(wanted, bytes);
+  }
+  auto* const made =
+      reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
+  if (!watched || made == MAP_FAILED || file < 0 || (flags & MAP_ANONYMOUS) != 0) return made;
+  const int error = errno;
+  if ((protection & PROT_WRITE) != 0 && is_pool(file)) {
+    Lock const lock;
+    if ((flags & MAP_TYPE) == MAP_PRIVATE) {
+      header()->copied += 1;
+    } else {
+      pool_mapped(made, bytes, file, static_cast<std::uint64_t>(offset));
+    }
+  }
+  errno = error;
+  return made;
+}
+
+// The kernel's own stores into a protected page fail instead of faulting: the pages are opened for
+// the call, and what it changed is told after it.
+class Opened {
+ public:
+  Opened(void* address, std::size_t bytes, const Stack& stack) : stack_(stack) {
+    if (!recording() || bytes == 0) return;
+    Lock const lock;
+    const Mapping* mapping = mapping_of(address);
+    if (mapping == nullptr) return;
+    sweep();
+    mapping_ = *mapping;
+    const auto first = reinterpret_cast<std::uint64_t>(address);
+    const std::uint64_t mask = ~std::uint64_t{NF_CRASH_PAGE - 1};
+    begin_ = reinterpret_cast<char*>(first & mask);
+    end_ = reinterpret_cast<char*>((first + bytes + NF_CRASH_PAGE - 1) & mask);
+    char* const limit = mapping_.begin + mapping_.bytes;
+    if (end_ > limit) end_ = limit;
+    syscall(SYS_mprotect, begin_, end_ - begin_, PROT_READ | PROT_WRITE);
+  }
+  ~Opened() {
+    if (begin_ == nullptr) return;
+    const int error = errno;
+    Lock const lock;
+    syscall(SYS_mprotect, begin_, end_ - begin_, PROT_READ);
+    tell_news(mapping_, begin_, end_, stack_);
+    errno = error;
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+ private:
+  Mapping mapping_;
+  Stack stack_;
+  char* begin_ = nullptr;
+  char* end_ = nullptr;
+};
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
+           off_t offset) noexcept {
+  return mapped(wanted, bytes, protection, flags, file, offset);
+}
+
+// off_t has 64 bits here, so both names are one function.
+void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file,
+             off64_t offset) noexcept {
+  return mapped(wanted, bytes, protection, flags, file, offset);
+}
+
+int munmap(void* begin, std::size_t bytes) noexcept {
+  if (recording()) {
+    Lock const lock;
+    if (recording()) pool_unmapping(begin, bytes);
+  }
+  return static_cast<int>(syscall(SYS_munmap, begin, bytes));
+}
+
+// A pool stays protected while it is recorded, whatever the program asks.
+int mprotect(void* begin, std::size_t bytes, int protection) noexcept {
+  const bool ours = recording() && mapping_of(begin) != nullptr;
+  return static_cast<int>(
+      syscall(SYS_mprotect, begin, bytes, ours ? protection & ~PROT_WRITE : protection));
+}
+
+int msync(void* begin, std::size_t bytes, int flags) {
+  const int result = static_cast<int>(syscall(SYS_msync, begin, bytes, flags));
+  if (recording() && result == 0 && (flags & MS_SYNC) != 0) {
+    const Stack stack = NEARFAR_CRASH_STACK;
+    flushed(begin, bytes, stack);
+    fenced(stack);
+  }
+  return result;
+}
+
+int fsync(int file) {
+  const int result = static_cast<int>(syscall(SYS_fsync, file));
+  if (recording() && result == 0 && is_pool(file)) {
+    const Stack stack = NEARFAR_CRASH_STACK;
+    flushed_all(stack);
+    fenced(stack);
+  }
+  return result;
+}
+
+int fdatasync(int file) {
+  const int result = static_cast<int>(syscall(SYS_fdatasync, file));
+  if (recording() && result == 0 && is_pool(file)) {
+    const Stack stack = NEARFAR_CRASH_STACK;
+    flushed_all(stack);
+    fenced(stack);
+  }
+  return result;
+}
+
+ssize_t read(int file, void* into, std::size_t bytes) {
+  if (!recording()) return syscall(SYS_read, file, into, bytes);
+  Opened const opened(into, bytes, NEARFAR_CRASH_STACK);
+  return syscall(SYS_read, file, into, bytes);
+}
+
+ssize_t pread(int file, void* into, std::size_t bytes, off_t offset) {
+  if (!recording()) return syscall(SYS_pread64, file, into, bytes, offset);
+  Opened const opened(into, bytes, NEARFAR_CRASH_STACK);
+  return syscall(SYS_pread64, file, into, bytes, offset);
+}
+}
+#pragma GCC visibility pop

@@ -1,0 +1,233 @@
+// Mappings of the pool, and what changed in them.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "crash/recorder.hpp"
+
+namespace nearfar::crash {
+
+void tell_modules();
+
+Mapping mappings[most_mappings];
+
+namespace {
+
+char* shadow = nullptr;
+bool mine = false;
+
+struct Loose {
+  char* page;
+  Stack stack;
+};
+// More open at once would be told too late; the oldest is then told first.
+constexpr unsigned most_loose = 64;
+Loose loose[most_loose];
+unsigned loose_count = 0;
+
+int protect(void* begin, std::size_t bytes, int protection) {
+  return static_cast<int>(syscall(SYS_mprotect, begin, bytes, protection));
+}
+
+std::size_t whole_pages(std::size_t bytes) {
+  return (bytes + NF_CRASH_PAGE - 1) / NF_CRASH_PAGE * NF_CRASH_PAGE;
+}
+
+// What the file holds and the shadow does not came by another way than a store into a mapping
+// (write, ftruncate, an earlier run): it counts as durable. Holes are not read, which would fill
+// them.
+void tell_base(int file, std::uint64_t begin, std::uint64_t end) {
+  char page[NF_CRASH_PAGE];
+  const off_t before = lseek(file, 0, SEEK_CUR);
+  std::uint64_t at = begin;
+  while (at < end) {
+    const off_t data = lseek(file, static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0) break;
+    off_t hole = lseek(file, data, SEEK_HOLE);
+    if (hole < 0) hole = static_cast<off_t>(end);
+    at = static_cast<std::uint64_t>(data) / NF_CRASH_PAGE * NF_CRASH_PAGE;
+    for (; at < static_cast<std::uint64_t>(hole) && at < end; at += NF_CRASH_PAGE) {
+      memset(page, 0, sizeof page);
+      if (pread(file, page, sizeof page, static_cast<off_t>(at)) <= 0) break;
+      if (memcmp(page, shadow + at, sizeof page) == 0) continue;
+      memcpy(shadow + at, page, sizeof page);
+      append(NF_CRASH_BASE, at, sizeof page, nullptr, page, sizeof page);
+    }
+    if (at < static_cast<std::uint64_t>(hole)) break;
+  }
+  if (before >= 0) lseek(file, before, SEEK_SET);
+}
+
+bool claim() {
+  if (mine) return true;
+  const auto self = static_cast<std::uint32_t>(getpid());
+  std::uint32_t nobody = 0;
+  if (!__atomic_compare_exchange_n(&header()->owner, &nobody, self, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE)) {
+    __atomic_fetch_add(&header()->others, 1u, __ATOMIC_RELAXED);
+    return false;
+  }
+  if (shadow == nullptr) {
+    const long got = syscall(SYS_mmap, nullptr, header()->most_pool, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+    if (got == -1) return false;
+    shadow = reinterpret_cast<char*>(got);
+  }
+  watch_faults();
+  mine = true;
+  return true;
+}
+
+}  // namespace
+
+bool recording() { return mine; }
+
+const Mapping* mapping_of(const void* address) {
+  const auto* place = static_cast<const char*>(address);
+  for (const Mapping& one : mappings) {
+    if (one.begin != nullptr && place >= one.begin && place < one.begin + one.bytes) return &one;
+  }
+  return nullptr;
+}
+
+bool is_pool(int file) {
+  const char* path = getenv(NF_CRASH_POOL);
+  struct stat pool {};
+  struct stat one {};
+  return path != nullptr && fstat(file, &one) == 0 && stat(path, &pool) == 0 &&
+         one.st_dev == pool.st_dev && one.st_ino == pool.st_ino;
+}
+
+void pool_mapped(void* begin, std::size_t bytes, int file, std::uint64_t offset) {
+  struct stat status {};
+  if (fstat(file, &status) != 0) return;
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size > header()->most_pool) {
+    header()->outside += 1;
+    return;
+  }
+  if (!claim()) return;
+  sweep();
+  for (Mapping& one : mappings) {
+    if (one.begin != nullptr) continue;
+    one = {static_cast<char*>(begin), whole_pages(bytes), offset};
+    // Beyond the file's end is nothing that can be stored to.
+    if (offset + one.bytes > header()->most_pool) one.bytes = header()->most_pool - offset;
+    tell_modules();
+    append(NF_CRASH_SIZE, size, 0, nullptr, nullptr, 0);
+    tell_base(file, 0, size);
+    append(NF_CRASH_MAP, offset, one.bytes, nullptr, nullptr, 0);
+    protect(begin, one.bytes, PROT_READ);
+    return;
+  }
+  header()->outside += 1;
+}
+
+void pool_unmapping(void* begin, std::size_t bytes) {
+  auto* const first = static_cast<char*>(begin);
+  char* const last = first + whole_pages(bytes);
+  bool left = false;
+  for (Mapping& one : mappings) {
+    if (one.begin == nullptr) continue;
+    char* const end = one.begin + one.bytes;
+    if (end <= first || last <= one.begin) {
+      left = true;
+      continue;
+    }
+    sweep();
+    append(NF_CRASH_UNMAP, one.offset, one.bytes, nullptr, nullptr, 0);
+    if (one.begin < first) {
+      // What is mapped behind a hole in the middle is forgotten: nobody unmaps pools so.
+      one.bytes = static_cast<std::size_t>(first - one.begin);
+      left = true;
+    } else if (last < end) {
+      one = {last, static_cast<std::size_t>(end - last),
+             one.offset + static_cast<std::uint64_t>(last - one.begin)};
+      left = true;
+    } else {
+      one = {};
+    }
+  }
+  if (!left) let_go();
+}
+
+void let_go() {
+  if (!mine) return;
+  mine = false;
+  __atomic_store_n(&header()->owner, 0u, __ATOMIC_RELEASE);
+}
+
+unsigned tell_news(const Mapping& mapping, char* begin, char* end, const Stack& stack) {
+  unsigned news = 0;
+  for (char* line = begin; line < end; line += NF_CRASH_LINE) {
+    const std::uint64_t offset = mapping.offset + static_cast<std::uint64_t>(line - mapping.begin);
+    char* const known = shadow + offset;
+    if (memcmp(line, known, NF_CRASH_LINE) == 0) continue;
+    memcpy(known, line, NF_CRASH_LINE);
+    append(NF_CRASH_STORE, offset, 0, &stack, known, NF_CRASH_LINE);
+    news += 1;
+  }
+  return news;
+}
+
+void sweep() {
+  for (unsigned i = 0; i < loose_count; ++i) {
+    char* const page = loose[i].page;
+    const Mapping* mapping = mapping_of(page);
+    if (mapping == nullptr) continue;
+    protect(page, NF_CRASH_PAGE, PROT_READ);
+    tell_news(*mapping, page, page + NF_CRASH_PAGE, loose[i].stack);
+  }
+  loose_count = 0;
+}
+
+void open_loosely(char* page, const Stack& stack) {
+  if (loose_count == most_loose) sweep();
+  protect(page, NF_CRASH_PAGE, PROT_READ | PROT_WRITE);
+  loose[loose_count++] = {page, stack};
+}
+
+void flushed(const void* address, std::size_t bytes, const Stack& stack) {
+  Lock const lock;
+  if (!recording() || bytes == 0) return;
+  const Mapping* mapping = mapping_of(address);
+  if (mapping == nullptr) return;
+  sweep();
+  const auto from = static_cast<std::uint64_t>(static_cast<const char*>(address) - mapping->begin);
+  const std::size_t most = mapping->bytes - from;
+  append(NF_CRASH_FLUSH, mapping->offset + from, bytes < most ? bytes : most, &stack, nullptr, 0);
+}
+
+void flushed_all(const Stack& stack) {
+  Lock const lock;
+  if (!recording()) return;
+  sweep();
+  append(NF_CRASH_FLUSH, 0, header()->most_pool, &stack, nullptr, 0);
+}
+
+void fenced(const Stack& stack) {
+  Lock const lock;
+  if (!recording()) return;
+  sweep();
+  append(NF_CRASH_FENCE, 0, 0, &stack, nullptr, 0);
+}
+
+void unlock_in_child();
+
+void in_child() {
+  unlock_in_child();
+  if (!mine) return;
+  header()->forked += 1;
+  for (Mapping& one : mappings) {
+    if (one.begin != nullptr) protect(one.begin, one.bytes, PROT_READ | PROT_WRITE);
+    one = {};
+  }
+  loose_count = 0;
+  mine = false;
+}
+
+}  // namespace nearfar::crash

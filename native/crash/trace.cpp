@@ -1,0 +1,81 @@
+// The trace: mapped once, written under the lock.
+#include <fcntl.h>
+#include <link.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "crash/recorder.hpp"
+#include "profile/runtime/loaded_file.hpp"
+
+namespace nearfar::crash {
+
+namespace {
+
+char* trace = nullptr;
+std::uint32_t locked = 0;
+
+void tell_module(const dl_phdr_info& info) {
+  char own[4096];
+  const char* name = profile::name_of(info, own);
+  append(NF_CRASH_MODULE, info.dlpi_addr, profile::extent_of(info).end, nullptr, name,
+         static_cast<std::uint32_t>(strlen(name)));
+}
+
+}  // namespace
+
+Lock::Lock() {
+  while (__atomic_exchange_n(&locked, 1u, __ATOMIC_ACQUIRE) != 0) sched_yield();
+}
+Lock::~Lock() { __atomic_store_n(&locked, 0u, __ATOMIC_RELEASE); }
+void unlock_in_child() { locked = 0; }
+
+nf_crash_header* header() { return reinterpret_cast<nf_crash_header*>(trace); }
+
+void tell_modules() { profile::visit_loaded_files<tell_module>(); }
+
+bool open_trace() {
+  const char* path = getauxval(AT_SECURE) != 0 ? nullptr : getenv(NF_CRASH_VARIABLE);
+  if (path == nullptr || *path == '\0') return false;
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return false;
+  struct stat status {};
+  if (fstat(file, &status) == 0 && status.st_size > NF_CRASH_HEADER_BYTES) {
+    const long got = syscall(SYS_mmap, nullptr, status.st_size, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_NORESERVE, file, 0L);
+    if (got != -1) trace = reinterpret_cast<char*>(got);
+  }
+  close(file);
+  if (trace == nullptr) return false;
+  const nf_crash_header& head = *header();
+  const bool ours = memcmp(head.magic, NF_CRASH_MAGIC, sizeof head.magic) == 0 &&
+                    head.limit <= static_cast<std::uint64_t>(status.st_size);
+  if (!ours) trace = nullptr;
+  return ours;
+}
+
+void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* stack,
+            const void* payload, std::uint32_t bytes) {
+  nf_crash_header& head = *header();
+  if (head.full != 0) return;
+  const unsigned frames = stack == nullptr ? 0 : stack->count;
+  const std::uint64_t whole = sizeof(nf_crash_record) + frames * 8u + (bytes + 7u) / 8u * 8u;
+  if (head.used + whole > head.limit) {
+    head.full = 1;
+    return;
+  }
+  char* place = trace + head.used;
+  const nf_crash_record record{static_cast<std::uint16_t>(kind), static_cast<std::uint16_t>(frames),
+                               bytes, a, b};
+  memcpy(place, &record, sizeof record);
+  if (frames != 0) memcpy(place + sizeof record, stack->frames, frames * 8u);
+  if (bytes != 0) memcpy(place + sizeof record + frames * 8u, payload, bytes);
+  __atomic_store_n(&head.used, head.used + whole, __ATOMIC_RELEASE);
+}
+
+}  // namespace nearfar::crash
