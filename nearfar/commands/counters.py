@@ -25,6 +25,7 @@ def import_(
         Literal["perf", "pcm", "likwid", "csv"] | None, Parameter(name="--format")
     ] = None,
     cumulative: Annotated[bool, Parameter(negative="")] = False,
+    size: Annotated[list[str] | None, Parameter(negative="")] = None,
     json_: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -44,6 +45,9 @@ def import_(
         The tool; by default what the file looks like.
     cumulative
         The counts of a plain CSV are since the beginning, not since the line before.
+    size
+        What the program was run at, such as n=1e5; repeat for several. `nearfar predict` fits
+        counters of several sizes.
     json_
         Print the counter profile as JSON.
     quiet
@@ -51,9 +55,13 @@ def import_(
     """
     from nearfar.base.files import check_writable
     from nearfar.counters.read import read_counters
+    from nearfar.predict.code_file import parse_sizes
 
     check_writable(output)
-    _deliver(read_counters(file, format_, cumulative), output, json_, quiet)
+    sizes = parse_sizes(size or [])
+    found = read_counters(file, format_, cumulative)
+    found.size = sizes
+    _deliver(found, output, json_, quiet)
 
 
 @app.command
@@ -61,6 +69,7 @@ def record(
     *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
     output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("counters.json"),
     interval: int = 1000,
+    size: Annotated[list[str] | None, Parameter(negative="")] = None,
     json_: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
@@ -77,6 +86,8 @@ def record(
         File to write the counter profile to.
     interval
         Length of an interval in ms, 10 or more.
+    size
+        What the program is run at, such as n=1e5; repeat for several.
     json_
         Print the counter profile as JSON.
     quiet
@@ -85,13 +96,16 @@ def record(
     from nearfar.base.errors import CommandError, ExitCode
     from nearfar.base.files import check_writable
     from nearfar.counters.record import record as run_counted
+    from nearfar.predict.code_file import parse_sizes
     from nearfar.profile.program import find_executable
 
     if not command:
         raise CommandError("name the program: nearfar counters record -- PROGRAM ARGS")
     check_writable(output)
     find_executable(command[0])
+    sizes = parse_sizes(size or [])
     found, status = run_counted(command, interval, to_stderr=json_)
+    found.size = sizes
     _deliver(found, output, json_, quiet)
     return int(ExitCode.PROGRAM_FAILED if status else ExitCode.DONE)
 

@@ -21,7 +21,7 @@ from nearfar.commands._options import (
 
 def predict(
     profile: ProfileArgument,
-    *,
+    *more: Path,
     near: NearOption,
     far: FarsOption,
     model: str | None = None,
@@ -49,17 +49,20 @@ def predict(
 
     PROFILE may also be a TOML file of formulas, the counts of one operation as functions of sizes,
     such as nearfar/predict/codes/thesis-hashmap.toml (named without folder: thesis-hashmap); then
-    near time is predicted too. Or what `nearfar counters import` wrote of a program's counters.
+    near time is predicted too. Or what `nearfar counters import` wrote of a program's counters; of
+    several such files, each imported with its --size, curves are fitted for the --size asked for.
 
     Parameters
     ----------
+    more
+        More files of counters, of the same program at other sizes.
     model
         best; inversion (the same, its interval without what other models add); chains (the same
         without classes); traffic (bytes over bandwidth); xmem (effective latency of each pattern);
-        counters (totals alone); persist (flushes and fences); interleave (pages dealt out);
-        memory-mode (near memory as a cache of the far one); or misses, latency-ratio, null, which
-        are shown beside any other. Default: best; of a file of formulas: code (counts times
-        costs); of counters: counters.
+        counters (totals alone); window (bursts); persist (flushes and fences); interleave (pages
+        dealt out); memory-mode (near memory as a cache of the far one); or misses, latency-ratio,
+        null, which are shown beside any other. Default: best; of a file of formulas: code (counts
+        times costs); of counters: counters.
     models
         More models to show beside, ``all`` for every one; one that lacks what it needs says so.
     phase
@@ -76,7 +79,8 @@ def predict(
     frequency
         Of --here: the other machine's clock over this one's.
     size
-        Of a file of formulas, such as n=1e7; repeat for several. Default: what the file says.
+        Of a file of formulas, such as n=1e7; repeat for several. Default: what the file says. Of
+        several files of counters, a size between theirs.
     near_size
         For memory-mode: how much near memory caches the far one, such as 16GiB. Default: what the
         near memory's file says.
@@ -115,6 +119,7 @@ def predict(
         profile_of_code,
     )
     from nearfar.predict.elsewhere import elsewhere, parse_near_times
+    from nearfar.predict.fitted_counters import profile_of_fit
     from nearfar.predict.from_counters import is_counters, profile_of_counters
     from nearfar.predict.model import DEFAULT_MODEL, MODELS
     from nearfar.predict.pages import parse_page_bytes
@@ -125,8 +130,20 @@ def predict(
     near_device = load_near(near)
     if near_size is not None:
         near_device = replace(near_device, capacity_bytes=parse_size_bytes(near_size))
-    code = find_code(profile)
-    if code is not None:
+    code = find_code(profile) if not more else None
+    if more:
+        if stray := [path for path in (profile, *more) if not is_counters(path)]:
+            raise CommandError(
+                f"{stray[0]} holds no counters: several files go together only if `nearfar "
+                "counters import` wrote them all; to extrapolate profiles there is `nearfar scale`"
+            )
+        if not size:
+            raise CommandError("several files of counters: say the size to predict, --size n=1e6")
+        workload = profile_of_fit(
+            [load(path, CounterProfile) for path in (profile, *more)], parse_sizes(size)
+        )
+        model = model or "counters"
+    elif code is not None:
         workload = profile_of_code(
             load_code(code),
             near_device,

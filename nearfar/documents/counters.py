@@ -59,5 +59,7 @@ class CounterProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """Quantities whose counters had to take turns (multiplexing): the least share of an interval
     that one was on. The tool scaled the count up: it is an estimate."""
     intervals: list[CounterInterval]
+    size: dict[str, float] = {}
+    """The size parameters the program was run at, for example {"n": 1e5}."""
     warnings: list[str] = []
     """What is missing or doubtful."""
