@@ -67,8 +67,9 @@ class CycleLevel(Study):
         ]
         verdict += _of_intervals(every)
         verdict.append(
-            "no constant of the value was taken from the held-out kernels; the rule's form, and "
-            "how far intervals reach towards other models, were chosen with all of them in sight"
+            "no constant of the value was taken from the held-out kernels; the rule's form (with "
+            "bursts the geometric mean of inversion and window), and how far intervals reach "
+            "towards other models, were chosen with all of them in sight"
         )
         return StudyResult(
             name=self.name,
