@@ -344,16 +344,30 @@ def same_objects(these: Sequence[MemoryObject], those: Sequence[MemoryObject]) -
     for thing in these:
         number = names.get((thing.kind, thing.name), -1)
         if number < 0 and thing.frames:
-            functions = {frame.function for frame in thing.frames[:INNERMOST]}
             alike = [
-                (abs(thing.allocated_bytes - other.allocated_bytes), other.id)
+                (depth, abs(thing.allocated_bytes - other.allocated_bytes), other.id)
                 for other in those
-                if other.kind == thing.kind
-                and {frame.function for frame in other.frames[:INNERMOST]} & functions
+                if other.kind == thing.kind and (depth := _common_depth(thing, other)) is not None
             ]
-            number = min(alike)[1] if alike else -1
+            number = min(alike)[2] if alike else -1
         found[thing.id] = number
     return found
+
+
+def _common_depth(thing: MemoryObject, other: MemoryObject) -> int | None:
+    """Return how far from the allocations the nearest function is that both have; None: too far.
+
+    The nearest counts, then the size: main is an ancestor of nearly everything.
+    """
+    theirs = [frame.function for frame in other.frames[:INNERMOST]]
+    return min(
+        (
+            depth + theirs.index(frame.function)
+            for depth, frame in enumerate(thing.frames[:INNERMOST])
+            if frame.function in theirs
+        ),
+        default=None,
+    )
 
 
 def _memory_folder() -> str | None:

@@ -21,12 +21,17 @@ from nearfar.profile.compiler.toolchain import Toolchain
 _LTO = ("-flto", "-fwhole-program-vtables", "-fvirtual-function-elimination", "-fsplit-lto-unit")
 
 # Options that write files of their own; the plain compile must not write them a second time.
-_SIDE_FILES = frozenset(
-    ("-MD", "-MMD", "-MP", "-MG", "-gsplit-dwarf", "--coverage", "-ftime-trace")
-)
+_SIDE_FILES = frozenset(("-MD", "-MMD", "-MP", "-MG", "--coverage", "-ftime-trace"))
 _SIDE_FILES_WITH_VALUE = frozenset(
     ("-MF", "-MT", "-MQ", "-MJ", "-serialize-diagnostics", "--serialize-diagnostics")
 )
+_LINES = (
+    "-gline-tables-only",
+    "-fdebug-info-for-profiling",
+    "-Wno-unused-command-line-argument",  # by assembly, which -Werror would not forgive
+)
+"""Of the plain twin: `run` and `--bursts` tell its allocation sites by line and inlined call. The
+second keeps the whole names of inlined functions, std:: and all. Neither changes code."""
 
 
 def drive(command: Command, toolchain: Toolchain) -> int:
@@ -90,7 +95,7 @@ def _plain_compiles(
             for index, word in enumerate(command.arguments)
             if index == position or index not in inputs
         ]
-        arguments = [toolchain.clang, *without_side_files(kept), "-g0", "-o", twin]
+        arguments = [toolchain.clang, *without_side_files(kept), *_LINES, "-o", twin]
         process = Process(arguments, None, command.stdin_file, quiet=True)
         result.append((process, twin, command.output_of(source)))
     return result
@@ -116,7 +121,7 @@ def _link(command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> in
     twin = folder.file(os.path.basename(output))
     twin_code = None
     if command.wants_plain:
-        words = [toolchain.clang, *without_side_files(plain.arguments), "-g0", "-o", twin]
+        words = [toolchain.clang, *without_side_files(plain.arguments), *_LINES, "-o", twin]
         words = _with_library(words, toolchain.marks, toolchain)
         twin_code = Process(words, None, command.stdin_file, quiet=True).wait()
     code = instrumented.wait()
@@ -210,7 +215,7 @@ def without_side_files(words: list[str]) -> list[str]:
             next(rest, None)
         elif not (
             word in _SIDE_FILES
-            or word.startswith(("-MF", "-MT", "-MQ", "-MJ", "-Wp,-M"))
+            or word.startswith(("-MF", "-MT", "-MQ", "-MJ", "-Wp,-M", "-gsplit-dwarf"))
             or (word.startswith("-o") and len(word) > 2)
         ):
             result.append(word)

@@ -16,11 +16,13 @@ from iced_x86 import Register
 
 from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
+from nearfar.documents.workload import Frame, MemoryObject
 from nearfar.native_files import include_folder
 from nearfar.profile.burst_code import FLAGS, Decoded, decode
 from nearfar.profile.burst_merge import kept_bursts
 from nearfar.profile.burst_objects import describe
 from nearfar.profile.burst_trace import LAST_LEVEL, NEAR, make_trace
+from nearfar.profile.bursts import same_objects
 
 SOURCE = Path(__file__).parent / "unmodified" / "waiting.c"
 RAX, RBX, RCX = (int(one) for one in (Register.RAX, Register.RBX, Register.RCX))
@@ -205,3 +207,25 @@ def test_no_emulator_is_said_and_the_profile_is_written(tmp_path: Path):
         patch.setattr(bursts, "QemuWithBursts", lacking)
         bursts.add_bursts(Lacking, None, 1.0, lambda _: None)  # type: ignore[arg-type]
     assert Lacking.warnings == ["there are no bursts: there is no emulator here"]
+
+
+def allocated(number: int, line: int, *functions: str) -> MemoryObject:
+    """Return an object of 1 MiB whose call stack is `functions`, innermost first."""
+    return MemoryObject(
+        id=number,
+        name=f"{functions[0]} {line}",
+        kind="heap",
+        frames=[Frame(function=one, line=line) for one in functions],
+        allocations=1,
+        allocated_bytes=1 << 20,
+        peak_live_bytes=1 << 20,
+        live_bytes_at_peak=1 << 20,
+        size_bytes=1 << 20,
+    )
+
+
+def test_objects_of_a_build_without_lines_are_told_by_the_nearest_function():
+    those = [allocated(4, 8, "keys", "main"), allocated(7, 9, "rows", "main"), allocated(9, 1, "x")]
+    these = [allocated(0, 0, "rows", "main"), allocated(1, 0, "keys", "main")]
+    # A function that was inlined does not show: its caller is all that is known.
+    assert same_objects([*these, allocated(2, 0, "y")], those) == {0: 7, 1: 4, 2: -1}

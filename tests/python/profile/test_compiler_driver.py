@@ -77,6 +77,22 @@ def test_objects_then_link(tree: Path) -> None:
     assert notes(tree / "p") == []
 
 
+def test_plain_twin_knows_lines_and_whole_names_of_inlined_functions(tree: Path) -> None:
+    (tree / "v.cpp").write_text(
+        "#include <vector>\nstd::vector<int> *kept;\nint main(int n, char **) {\n"
+        "  kept = new std::vector<int>(n + 100);\n  return 0;\n}\n"
+    )
+    nearfar("c++", "-O2", "-Werror", "-c", "v.cpp", cwd=tree)
+    nearfar("c++", "-Werror", "v.o", "-o", "v", cwd=tree)
+    plain = both_run(tree / "v", "")
+    told = subprocess.run(
+        ["llvm-dwarfdump-16", "--debug-info", plain], capture_output=True, text=True, check=True
+    ).stdout
+    assert "v.cpp" in told
+    assert "DW_TAG_inlined_subroutine" in told
+    assert "_ZNSt6vectorIiSaIiEE" in told
+
+
 def test_several_sources_in_one_command(tree: Path) -> None:
     nearfar("cc", "-O1", "main.c", "f.c", cwd=tree)
     both_run(tree / "a.out")
