@@ -94,7 +94,7 @@ def profile(
     from rich.console import Console
 
     from nearfar.base.files import check_writable
-    from nearfar.profile.options import make_request, seconds
+    from nearfar.profile.options import make_request, some_seconds
     from nearfar.profile.program import find_executable
     from nearfar.profile.sources.choose import choose
 
@@ -133,7 +133,7 @@ def profile(
         executable=find_executable(command[0]),
         called=Path(command[0]).name,
         has_plain=plain is not None,
-        sample_s=seconds(sample, "--sample"),
+        sample_s=some_seconds(sample, "--sample"),
         rate=rate,
         say=say,
     )
@@ -158,7 +158,7 @@ def profile(
     if bursts:
         from nearfar.profile.bursts import add_bursts
 
-        add_bursts(result, request, seconds(sample, "--sample"), say)
+        add_bursts(result, request, some_seconds(sample, "--sample"), say)
         save(result, output)
     print_summary(result, console)
     say(f"wrote {output}")

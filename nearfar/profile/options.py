@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,7 +58,7 @@ def make_request(
         job=Job(
             command=command,
             driver=driver,
-            duration_s=None if duration is None else seconds(duration, "--duration"),
+            duration_s=None if duration is None else some_seconds(duration, "--duration"),
             after_s=seconds(after, "--after"),
             stdout_to_stderr=stdout_to_stderr,
         ),
@@ -92,11 +93,23 @@ def seconds(text: str, option: str) -> float:
     return float(match[1]) * _UNITS_S[match[2]]
 
 
+def some_seconds(text: str, option: str) -> float:
+    """Return the time that was typed, in seconds; none at all is refused."""
+    time_s = seconds(text, option)
+    if time_s == 0:
+        raise CommandError(f"{option} {text} leaves no time: write one above 0, such as 10s")
+    return time_s
+
+
 def _size(text: str) -> tuple[str, float]:
     name, equals, value = text.partition("=")
     try:
-        if name and equals:
-            return name, float(value)
+        number = float(value) if name and equals else math.nan
     except ValueError:
-        pass
-    raise CommandError(f"cannot read --size {text!r}: write a name and a number, such as n=1e5")
+        number = math.nan
+    # A law of growth needs a size's logarithm, and a document holds no infinity.
+    if not (math.isfinite(number) and number > 0):
+        raise CommandError(
+            f"cannot read --size {text!r}: write a name and a number above 0, such as n=1e5"
+        )
+    return name, number

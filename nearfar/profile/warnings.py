@@ -56,7 +56,7 @@ _WHICH = {
 def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProfile) -> list[str]:
     """Return one sentence for each thing that limits what the profile says."""
     return [
-        *_runs(request, gathered, profile.instrumented_slowdown),
+        *_runs(request, gathered, profile),
         *_tables(gathered, request),
         *_allocator(gathered, profile),
         *_precision(request, profile),
@@ -66,7 +66,7 @@ def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProf
     ]
 
 
-def _runs(request: Request, gathered: Gathered, slowdown: float) -> list[str]:
+def _runs(request: Request, gathered: Gathered, profile: WorkloadProfile) -> list[str]:
     found: list[str] = []
     ended = gathered.instrumented.ended
     failed_plain = [run.ended.status for run in gathered.plain_runs if run.ended.failed]
@@ -76,6 +76,7 @@ def _runs(request: Request, gathered: Gathered, slowdown: float) -> list[str]:
     if failed_plain:
         found.append(f"the plain program {failed_plain[0]}")
     low, high = PLAUSIBLE_SLOWDOWNS
+    slowdown = profile.instrumented_slowdown
     if request.plain is not None and not low <= slowdown <= high:
         found.append(
             f"{gathered.plain} took {1 / slowdown:.2g} times the CPU time of the instrumented "
@@ -92,6 +93,10 @@ def _runs(request: Request, gathered: Gathered, slowdown: float) -> list[str]:
         found.append(
             f"{name} was instrumented in the plain runs too (it is loaded by name while the "
             "program runs): near time is a little too long there"
+        )
+    if request.job.after_s and not profile.phases:
+        found.append(
+            f"nothing was counted: the program ended before --after {request.job.after_s:g} s"
         )
     stopped = request.job.duration_s is not None
     if stopped and not any(time.operations for time in traced.values()):
