@@ -85,7 +85,10 @@ class Best(inversion.Inversion):
         if ratio is None:
             return None
         if not TRUSTED[0] <= ratio <= TRUSTED[1]:
-            self._said += [f"{said}; it is not used" for said in plain.remarks()]
+            self._said.append(
+                f"phase {phase.name!r}: a simulated window over the bursts takes {ratio:.2g} times "
+                "near time, which is not this program's, and is left out"
+            )
             return None
         if self.doubt != NO_DOUBT:
             return Window(phase, self.given_near, self.given_far, self.doubt)

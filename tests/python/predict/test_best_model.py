@@ -40,7 +40,7 @@ def test_a_window_that_takes_another_time_is_left_out_and_that_is_said(share: fl
     # The window takes LINES * NEAR_NS: `share` of near time.
     assert Window(given, NEAR, FAR).simulated_over_near == pytest.approx(share, rel=0.02)
     assert far_ns(Best, given) == far_ns(Inversion, given)
-    assert "not used" in Best(given, NEAR, FAR).remarks()[0]
+    assert "left out" in Best(given, NEAR, FAR).remarks()[0]
 
 
 def test_without_bursts_it_is_the_inversion():
