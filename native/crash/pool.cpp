@@ -52,7 +52,8 @@ void tell_base(int file, std::uint64_t begin, std::uint64_t end) {
     at = static_cast<std::uint64_t>(data) / NF_CRASH_PAGE * NF_CRASH_PAGE;
     for (; at < static_cast<std::uint64_t>(hole) && at < end; at += NF_CRASH_PAGE) {
       memset(page, 0, sizeof page);
-      if (pread(file, page, sizeof page, static_cast<off_t>(at)) <= 0) break;
+      // Not by the name that is ours to hook.
+      if (syscall(SYS_pread64, file, page, sizeof page, at) <= 0) break;
       if (memcmp(page, shadow + at, sizeof page) == 0) continue;
       memcpy(shadow + at, page, sizeof page);
       append(NF_CRASH_BASE, at, sizeof page, nullptr, page, sizeof page);

@@ -1,0 +1,156 @@
+"""The verb `crash`, and `crash replay`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.commands._options import JsonOption, OutputOption, QuietOption
+
+app = App(name="crash")
+_TIMEOUT = "5s"
+
+
+@app.default
+def crash(
+    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    check: str = "",
+    pool: Path | None = None,
+    seconds: float = 60.0,
+    states: int = 20_000,
+    timeout: str = _TIMEOUT,
+    seed: int = 1,
+    eadr: Annotated[bool, Parameter(negative="")] = False,
+    output: OutputOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Explore what a power cut could leave of a program's pool: a CrashReport.
+
+    nearfar crash --check 'CHECK {pool}' -- PROGRAM {pool} ARGS. The program runs once, on a file in
+    memory in place of {pool}. Every store into the file, every flush and fence is recorded; then
+    each image that persistent memory might hold if the power went is written to a file, and CHECK
+    is run on it: exit code 0 means that it can live with it. Each bug is reported once, with what
+    survived, what was lost and where both were stored.
+
+    Exit code 0: nothing found, 1: bugs found. Lints do not count as bugs.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments, after `--`; {pool} stands for the pool's path.
+    check
+        Command that judges an image; {pool} stands for its path, {done} and {begun} for the last
+        operations that ended and began (nearfar/crash.h). It may recover and change the image.
+    pool
+        A pool to begin with; it is copied. Without it the program makes its own.
+    seconds
+        Most time to judge states.
+    states
+        Most states to judge.
+    timeout
+        How long one check may take before it counts as a hang.
+    seed
+        Of the states that are chosen at random.
+    eadr
+        The processor's caches survive the power cut.
+    output
+        File for the report; states to replay go to a folder beside it, FILE's name and -bugs.
+    """
+    from nearfar.base.files import check_writable
+    from nearfar.commands._deliver import deliver
+    from nearfar.crash.api import Request, crash_test
+    from nearfar.crash.files import write_states
+    from nearfar.crash.judge import Budget
+    from nearfar.crash.table import print_report
+
+    if not command:
+        raise CommandError(
+            "name the program: nearfar crash --check 'CHECK {pool}' -- PROGRAM {pool}"
+        )
+    if command[0].startswith("-"):
+        raise CommandError(f"there is no option {command[0]}; the program comes after --")
+    if not check:
+        raise CommandError("say what judges an image: --check 'CHECK {pool}'")
+    if not seconds > 0 or states < 1:
+        raise CommandError("--seconds and --states are more than 0")
+    timeout_s = _seconds(timeout)
+    if output is not None:
+        check_writable(output)
+    request = Request(
+        command=list(command),
+        check=check,
+        pool=pool,
+        budget=Budget(states, seconds),
+        timeout_s=timeout_s,
+        seed=seed,
+        eadr=eadr,
+        json=json,
+    )
+    report, found = crash_test(request, _say(quiet=quiet))
+    if output is not None:
+        write_states(report, found, output.with_name(f"{output.stem}-bugs"), timeout_s)
+    deliver(report, output, json=json, quiet=quiet, show=lambda to: print_report(report, to))
+    return int(ExitCode.FOUND if report.bugs else ExitCode.DONE)
+
+
+@app.command
+def replay(
+    state: Path,
+    *,
+    check: str | None = None,
+    keep: Path | None = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Rebuild the image that showed a bug and run its checker: exit code 1 if it fails again.
+
+    Parameters
+    ----------
+    state
+        bug-N.json, as `nearfar crash -o` wrote it.
+    check
+        Another checker, such as 'gdb --args CHECK {pool}'.
+    keep
+        File to keep the image in, as it is before the checker runs.
+    """
+    import sys
+
+    import msgspec
+
+    from nearfar.base.files import check_writable
+    from nearfar.crash.files import replay as replay_state
+    from nearfar.documents.crash_report import CrashState
+    from nearfar.documents.header import load
+
+    if keep is not None:
+        check_writable(keep)
+    loaded = load(state, CrashState)
+    verdict = replay_state(loaded, check=check, keep=keep)
+    if json:
+        answer = {"symptom": verdict.symptom, "said": verdict.said, "before": loaded.bug.symptom}
+        sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
+    elif not quiet:
+        print(f"{verdict.symptom or 'nothing wrong'} (was: {loaded.bug.symptom})")
+        if verdict.said:
+            print(verdict.said)
+    return int(ExitCode.FOUND if verdict.symptom else ExitCode.DONE)
+
+
+def _seconds(text: str) -> float:
+    from nearfar.profile.options import seconds
+
+    return seconds(text, "--timeout")
+
+
+def _say(*, quiet: bool):  # type: ignore[no-untyped-def]
+    import sys
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(f"nearfar: {text}", file=sys.stderr)
+
+    return say

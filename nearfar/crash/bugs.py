@@ -1,0 +1,155 @@
+"""Puts failing states down to bugs, and reports each bug once."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nearfar.crash.checker import Verdict
+from nearfar.crash.judge import Judge
+from nearfar.crash.layout import PAGE_BYTES
+from nearfar.crash.memory import Line, Memory
+from nearfar.crash.points import Point
+from nearfar.crash.shrink import shrink
+from nearfar.crash.sites import Sites, name_of, users
+from nearfar.documents.crash_report import CrashBug, CrashLine, CrashPage
+
+_TELLING_FRAMES = 3
+"""A store's own line and two callers tell bugs apart: helpers such as memcpy have many."""
+_MOST_SHRUNK = 400
+"""Failing states that are shrunk, each at some dozens of checks; more are put down to the bug of
+the last that was alike."""
+
+
+@dataclass
+class Found:
+    """A bug and the image that shows it."""
+
+    bug: CrashBug
+    done: int
+    begun: int
+    pages: list[CrashPage]
+
+
+class Bugs:
+    """Of one exploration."""
+
+    def __init__(self, judge: Judge, sites: Sites) -> None:
+        self._judge = judge
+        self._sites = sites
+        self._by_key: dict[object, Found] = {}
+        self._alike: dict[object, Found] = {}
+        self._shrunk = 0
+
+    def found(self) -> list[Found]:
+        """Return the bugs in the order in which they were met."""
+        return list(self._by_key.values())
+
+    def add(
+        self,
+        point: Point,
+        memory: Memory,
+        lines: Mapping[int, Line],
+        state: dict[int, int],
+        verdict: Verdict,
+    ) -> None:
+        """Take a state that the checker refused."""
+        look = _look(point, lines, state, verdict)
+        known = self._alike.get(look)
+        if known is None and self._shrunk >= _MOST_SHRUNK:
+            known = next(iter(self._by_key.values()))
+        if known is None:
+            self._shrunk += 1
+            known = self._shrink(point, memory, lines, state, verdict)
+            self._alike[look] = known
+        known.bug.states += 1
+
+    def _shrink(
+        self,
+        point: Point,
+        memory: Memory,
+        lines: Mapping[int, Line],
+        state: dict[int, int],
+        verdict: Verdict,
+    ) -> Found:
+        def fails(tried: dict[int, int]) -> bool:
+            return self._judge.judge(memory, tried).symptom == verdict.symptom
+
+        small, missing = shrink(state, lines, fails)
+        final = self._judge.judge(memory, small)
+        survived = [self._line(o, lines[o], n, n - 1) for o, n in small.items()]
+        lost = [
+            self._line(o, lines[o], small.get(o, 0), _first_lost(small.get(o, 0), lines[o]))
+            for o in missing
+        ]
+        telling = lost or survived
+        frames = self._sites.frames(point.stack) if point.stack else []
+        key = (
+            verdict.symptom,
+            frozenset(_telling(line) for line in telling) or name_of(frames),
+            bool(lost),
+        )
+        if key not in self._by_key:
+            bug = CrashBug(
+                id=len(self._by_key) + 1,
+                symptom=final.symptom,
+                said=final.said,
+                point=point.number,
+                at=point.at,
+                operation=max(memory.done, memory.begun) if memory.begun >= 0 else None,
+                frames=frames,
+                survived=survived,
+                lost=lost,
+                states=0,
+                replay="",
+            )
+            image = self._pages(memory, small)
+            self._by_key[key] = Found(bug, memory.done, memory.begun, image)
+        return self._by_key[key]
+
+    def _line(self, offset: int, line: Line, survived: int, told: int) -> CrashLine:
+        return CrashLine(
+            offset=offset,
+            stores=len(line.contents),
+            survived=survived,
+            flushed=line.flushed,
+            frames=self._sites.frames(line.stacks[told]),
+        )
+
+    def _pages(self, memory: Memory, state: dict[int, int]) -> list[CrashPage]:
+        image = bytearray(memory.durable)
+        for offset, content in memory.content(state).items():
+            image[offset : offset + len(content)] = content
+        zeros = bytes(PAGE_BYTES)
+        return [
+            CrashPage(offset=at, content=zlib.compress(image[at : at + PAGE_BYTES]))
+            for at in range(0, len(image), PAGE_BYTES)
+            if image[at : at + PAGE_BYTES] != zeros
+        ]
+
+
+def _look(
+    point: Point, lines: Mapping[int, Line], state: Mapping[int, int], verdict: Verdict
+) -> object:
+    """Return what states of one bug mostly have in common, without asking the checker."""
+    survived = frozenset(lines[offset].stacks[n - 1] for offset, n in state.items())
+    lost = frozenset(
+        line.stacks[state.get(offset, 0)]
+        for offset, line in lines.items()
+        if state.get(offset, 0) < len(line.contents)
+    )
+    return verdict.symptom, point.stack, survived, lost
+
+
+def _first_lost(survived: int, line: Line) -> int:
+    return min(survived, len(line.contents) - 1)
+
+
+def _telling(line: CrashLine) -> tuple[tuple[str, str, int], ...]:
+    own = [frame for frame in line.frames if users([frame]) is frame]
+    first = users(line.frames)
+    begin = own.index(first) if first in own else 0
+    return tuple(
+        (frame.function, frame.file, frame.line) for frame in own[begin : begin + _TELLING_FRAMES]
+    )

@@ -1,0 +1,122 @@
+"""What is durable and what may or may not be, as a trace is walked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nearfar.crash.layout import LINE_BYTES, PAGE_BYTES, Kind
+from nearfar.crash.trace import Event
+
+_RUN_TIME_BYTES = 8192
+"""libpmemobj keeps fields of the running process in the pool's first 8 KiB (pool header and
+descriptor); it never flushes them and sets them anew when it opens the pool."""
+
+
+@dataclass(slots=True)
+class Line:
+    """A line with stores that are not durable yet."""
+
+    contents: list[bytes] = field(default_factory=list)
+    """After each of these stores, in program order."""
+    stacks: list[tuple[int, ...]] = field(default_factory=list)
+    flushed: int = 0
+    """How many of them a flush has covered since the last fence."""
+
+
+State = Mapping[int, int]
+"""Offset of a line to how many of its stores are in memory (at least 1)."""
+
+
+class Memory:
+    """The pool between power cuts. `feed` takes events in order.
+
+    With caches that survive (`eadr`) a store is durable at once, and no line is ever in doubt.
+    """
+
+    def __init__(self, pool_bytes: int, *, eadr: bool = False) -> None:
+        self._eadr = eadr
+        whole = (pool_bytes + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
+        self.durable = bytearray(whole)
+        self.lines: dict[int, Line] = {}
+        self.key = 0
+        """Of the durable image: the sum of its lines that ever changed, order free."""
+        self.done = -1
+        self.begun = -1
+        self._flushed: set[int] = set()
+
+    def feed(self, event: Event) -> None:
+        """Take one event."""
+        if event.kind is Kind.STORE and self._eadr:
+            self._set_line(event.a, event.payload)
+        elif event.kind is Kind.STORE:
+            line = self.lines.setdefault(event.a, Line())
+            line.contents.append(event.payload)
+            line.stacks.append(event.stack)
+        elif event.kind is Kind.FLUSH:
+            self._flush(event.a, event.b)
+        elif event.kind is Kind.FENCE:
+            self._fence()
+        elif event.kind is Kind.BASE:
+            self._set_page(event.a, event.payload)
+        elif event.kind is Kind.BEGIN:
+            self.begun = event.a
+        elif event.kind is Kind.END:
+            self.done = event.a
+
+    def candidates(self) -> dict[int, Line]:
+        """Return the lines that may be in memory in more than one way."""
+        if self.durable[:7] != b"PMEMOBJ":
+            return dict(self.lines)
+        return {
+            offset: line
+            for offset, line in self.lines.items()
+            if offset >= _RUN_TIME_BYTES or line.flushed
+        }
+
+    def key_of(self, state: State) -> int:
+        """Return a number that two states share only if their images are the same (64 bits)."""
+        key = self.key
+        for offset, stores in state.items():
+            old = bytes(self.durable[offset : offset + LINE_BYTES])
+            key ^= hash((offset, old)) ^ hash((offset, self.lines[offset].contents[stores - 1]))
+        return key
+
+    def content(self, state: State) -> dict[int, bytes]:
+        """Return the lines of a state that are not the durable ones."""
+        return {offset: self.lines[offset].contents[stores - 1] for offset, stores in state.items()}
+
+    def _flush(self, begin: int, size: int) -> None:
+        first = begin // LINE_BYTES * LINE_BYTES
+        end = begin + size
+        if (end - first) // LINE_BYTES > len(self.lines):
+            covered = [offset for offset in self.lines if first <= offset < end]
+        else:
+            covered = [o for o in range(first, end, LINE_BYTES) if o in self.lines]
+        for offset in covered:
+            line = self.lines[offset]
+            line.flushed = len(line.contents)
+            self._flushed.add(offset)
+
+    def _fence(self) -> None:
+        for offset in self._flushed:
+            line = self.lines[offset]
+            self._set_line(offset, line.contents[line.flushed - 1])
+            del line.contents[: line.flushed]
+            del line.stacks[: line.flushed]
+            line.flushed = 0
+            if not line.contents:
+                del self.lines[offset]
+        self._flushed.clear()
+
+    def _set_page(self, begin: int, content: bytes) -> None:
+        for at in range(0, len(content), LINE_BYTES):
+            self.lines.pop(begin + at, None)
+            self._flushed.discard(begin + at)
+            self._set_line(begin + at, content[at : at + LINE_BYTES])
+
+    def _set_line(self, offset: int, content: bytes) -> None:
+        old = bytes(self.durable[offset : offset + LINE_BYTES])
+        if old != content:
+            self.key ^= hash((offset, old)) ^ hash((offset, content))
+            self.durable[offset : offset + LINE_BYTES] = content

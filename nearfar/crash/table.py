@@ -1,0 +1,83 @@
+"""A CrashReport as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nearfar.crash.sites import name_of
+from nearfar.documents.crash_report import CrashBug, CrashLine, CrashReport
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_MOST_LINES = 4
+_WORDS = {
+    "fence": "before the fence in",
+    "store": "after the store in",
+    "operation": "at the end of an operation",
+    "end": "at the end of the program",
+}
+
+
+def print_report(report: CrashReport, console: Console) -> None:
+    """Print bugs, lints, and how much was looked at."""
+
+    def line(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    for bug in report.bugs:
+        line(f"bug {bug.id}: {bug.symptom}, power cut {where(bug)}", "bold red")
+        for text in details(bug):
+            line(f"  {text}")
+        if bug.replay:
+            line(f"  nearfar crash replay {bug.replay}", "dim")
+    for lint in report.lints:
+        times = "once" if lint.times == 1 else f"{lint.times} times"
+        line(f"lint: {lint.kind}: {name_of(lint.frames)}, {times}", "yellow")
+    of = "all" if report.points_explored == report.points else str(report.points_explored)
+    line(
+        f"{_count(report.bugs)}; {of} of {report.points} failure points, "
+        f"{report.states} states judged ({report.states_per_s:.0f}/s), {report.duplicates} more "
+        "were the same"
+    )
+    line(
+        f"{report.stores} stores at {report.store_sites} places, {report.flushes} flushes, "
+        f"{report.fences} fences at {report.fence_sites} places, {report.operations} operations; "
+        f"recorded in {report.record_s:.2f} s"
+    )
+    if not report.complete:
+        line("note: the budget ended first; give more --seconds or --states", "yellow")
+    for warning in report.warnings:
+        line(f"note: {warning}", "yellow")
+
+
+def where(bug: CrashBug) -> str:
+    """Return when the power goes."""
+    place = f" {name_of(bug.frames)}" if bug.frames else ""
+    operation = "" if bug.operation is None else f", operation {bug.operation}"
+    return f"{_WORDS[bug.at]}{place}{operation}"
+
+
+def details(bug: CrashBug) -> list[str]:
+    """Return what survived, what did not, and what the checker said."""
+    found = [f"in memory:   {_line(one)}" for one in bug.survived[:_MOST_LINES]]
+    found += [f"not yet:     {_line(one)}" for one in bug.lost[:_MOST_LINES]]
+    if bug.said:
+        found.append(f"checker:     {bug.said.splitlines()[-1]}")
+    return found
+
+
+def _line(line: CrashLine) -> str:
+    if line.survived in (0, line.stores):
+        stores = ""
+    else:
+        stores = f", {line.survived} of {line.stores} stores"
+    state = "flushed, not fenced" if line.flushed == line.stores else "not flushed"
+    return f"{line.offset:#x} stored by {name_of(line.frames)}{stores} ({state})"
+
+
+def _count(bugs: Sequence[CrashBug]) -> str:
+    if not bugs:
+        return "no bugs"
+    return "1 bug" if len(bugs) == 1 else f"{len(bugs)} bugs"

@@ -1,0 +1,129 @@
+"""CrashReport: what power cuts could leave of a pool; CrashState: one such image, to replay."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from nearfar.documents.header import Document
+from nearfar.documents.workload import Frame
+
+
+class CrashLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A cache line of the pool that was stored to and not yet durable, in one crash state."""
+
+    offset: int
+    """Bytes from the pool's begin; a multiple of 64."""
+    stores: int
+    """Stores to it since it was last durable."""
+    survived: int
+    """How many of them, in program order, are in the state."""
+    flushed: int
+    """How many of them were flushed, and waited only for a fence."""
+    frames: list[Frame]
+    """Who made the last store that survived (of `survived`) or the first that did not (of
+    `lost`); innermost first."""
+
+
+class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A way in which a power cut leaves a pool that the checker refuses; each is here once."""
+
+    id: int
+    symptom: str
+    """How the checker ended: ``exit 1``, ``SIGSEGV``, ``hang``."""
+    said: str
+    """The end of what the checker wrote."""
+    point: int
+    """Which failure point of the run, from 0."""
+    at: Literal["fence", "operation", "end", "store"]
+    """The power goes just before this fence, at this operation's end, at the program's end, or
+    (with caches that survive) just after this store."""
+    operation: int | None
+    """That was in flight or just ended, as the program counts; None: it counts none."""
+    frames: list[Frame]
+    """Of the fence or store."""
+    survived: list[CrashLine]
+    """The fewest lines found that must be in memory for the symptom."""
+    lost: list[CrashLine]
+    """Of the others, those that must be missing."""
+    states: int
+    """Crash states that were put down to this bug."""
+    replay: str
+    """File for `nearfar crash replay`; empty: none was written."""
+
+
+class CrashLint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A habit that is suspicious or slow, apart from what the checker says."""
+
+    kind: Literal["never flushed", "never fenced", "needless flush"]
+    times: int
+    offset: int
+    """In the pool, of the first."""
+    frames: list[Frame]
+    """Of the store, or of the flush."""
+
+
+class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
+    """One exploration."""
+
+    KIND: ClassVar[str] = "crash-report"
+    VERSION: ClassVar[int] = 1
+
+    program: list[str]
+    check: str
+    exit_status: str
+    pool_bytes: int
+    eadr: bool
+    """Caches survive the cut: stores are lost in order only."""
+    seed: int
+    operations: int
+    """That ended, as the program marks them."""
+    stores: int
+    """Lines changed, each with each instruction that changed it."""
+    flushes: int
+    fences: int
+    points: int
+    """Failure points of the run: fences, ends of operations, the program's end."""
+    points_explored: int
+    store_sites: int
+    """Places of the program that stored into the pool."""
+    fence_sites: int
+    states: int
+    """Different images that were judged."""
+    duplicates: int
+    """States left out since their image had been judged."""
+    complete: bool
+    """Every state that was to be judged was; false: the budget ended before."""
+    record_s: float
+    """Wall time of the program under the recorder."""
+    judge_s: float
+    """Wall time of all the checker's runs, images included."""
+    states_per_s: float
+    bugs: list[CrashBug]
+    lints: list[CrashLint]
+    warnings: list[str] = []
+
+
+class CrashPage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A page of an image that is not all zeros."""
+
+    offset: int
+    content: bytes
+    """Deflated (zlib)."""
+
+
+class CrashState(Document, kw_only=True, forbid_unknown_fields=True):
+    """One image of a pool and the checker that refuses it: what `nearfar crash replay` takes."""
+
+    KIND: ClassVar[str] = "crash-state"
+    VERSION: ClassVar[int] = 1
+
+    bug: CrashBug
+    check: str
+    timeout_s: float
+    done: int
+    """Last operation that ended; -1: none."""
+    begun: int
+    pool_bytes: int
+    pages: list[CrashPage]
