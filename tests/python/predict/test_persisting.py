@@ -10,6 +10,7 @@ import samples
 from nearfar.base.statistics import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile
+from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import outcome
 from nearfar.predict.model import MODELS, Doubt, Model, ModelLacksError
@@ -73,6 +74,16 @@ def test_none_counted_is_fine_and_nobody_counting_is_not():
     assert model.remarks() == []
     with pytest.raises(ModelLacksError, match="nobody counted"):
         model_of("persist", {}, far)
+
+
+def test_a_profile_says_whether_it_counted():
+    counted = msgspec.structs.replace(samples.workload(), flushes_counted=True)
+    counted.phases[0].objects[0].traffic.flushes = FENCES
+    # The other phase has none, and is no reason to refuse the whole.
+    (found,) = predict(counted, SLOW, [load_device(OPTANE)], "persist").devices
+    assert len(found.phases) == 2
+    with pytest.raises(ModelLacksError, match="nobody counted"):
+        predict(samples.workload(), SLOW, [load_device(OPTANE)], "persist")
 
 
 def test_the_default_goes_on_where_far_memory_has_no_figure_and_says_so():
