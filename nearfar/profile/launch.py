@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +68,8 @@ def run(
     """
     control = Control(folder)
     adopt_orphans()
+    # Children that were here before, such as the core that contends under `emulate`, are not ours.
+    others = frozenset(_children())
 
     def before_exec() -> None:
         # In the child, so that no mark can come before it.
@@ -97,9 +99,9 @@ def run(
         wall_ns = time.monotonic_ns() - begun
         _, code, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)
-        cpu_ns = _cpu_ns(used) + _reap_leftovers(driver)
+        cpu_ns = _cpu_ns(used) + _reap_leftovers(others, driver)
     except BaseException:
-        _end_all(process, driver)
+        _end_all(process, driver, others)
         raise
     finally:
         control.close()
@@ -199,13 +201,14 @@ def _children() -> Iterator[int]:
         yield from (int(word) for word in text.read_text().split())
 
 
-def _reap_leftovers(driver: subprocess.Popen[bytes] | None) -> int:
+def _reap_leftovers(others: Set[int], driver: subprocess.Popen[bytes] | None = None) -> int:
     """End what the program left running; return the CPU time of all that was adopted, ns."""
+    kept = others if driver is None else others | {driver.pid}
     cpu_ns = 0
     begun = time.monotonic()
     asked: set[int] = set()
     while True:
-        left = [pid for pid in _children() if driver is None or pid != driver.pid]
+        left = [pid for pid in _children() if pid not in kept]
         if not left:
             return cpu_ns
         for pid in left:
@@ -219,12 +222,14 @@ def _reap_leftovers(driver: subprocess.Popen[bytes] | None) -> int:
         time.sleep(0.005)
 
 
-def _end_all(process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes] | None) -> None:
+def _end_all(
+    process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes] | None, others: Set[int]
+) -> None:
     for started in (driver, process):
         if started is not None and started.returncode is None:
             _stop(started.pid)
             started.wait()
-    _reap_leftovers(None)
+    _reap_leftovers(others)
 
 
 def _cpu_ns(used: resource.struct_rusage) -> int:

@@ -1,0 +1,38 @@
+"""A profiled run ends what the program left running, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from nearfar.profile.launch import Job, run
+from nearfar.profile.session import prepare_folder
+
+
+def test_children_that_were_there_before_live_on_and_leftovers_do_not(tmp_path: Path) -> None:
+    # In a process of its own: run() makes it the parent of all orphans below it.
+    done = subprocess.run(
+        [sys.executable, __file__, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "other True, left False\n", done.stderr
+
+
+def main(folder: Path) -> None:
+    """Run a program that leaves a process running, beside a child of ours."""
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        prepare_folder(folder, 1 << 20, 16, 1 << 20, counting=True).close()
+        left = folder / "left"
+        command = ("sh", "-c", f"sleep 60 & echo $! > {left}")
+        run(Job(command=command), executable=Path("/bin/sh"), environment=os.environ, folder=folder)
+        alive = Path(f"/proc/{left.read_text().strip()}").exists()
+        print(f"other {other.poll() is None}, left {alive}")
+    finally:
+        other.kill()
+        other.wait()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
