@@ -40,7 +40,9 @@ __attribute__((tls_model("initial-exec"))) thread_local Stream streams[most_stre
 __attribute__((tls_model("initial-exec"))) thread_local unsigned stream_count = 0;
 
 void flush_streams(const Stack& stack) {
-  for (unsigned i = 0; i < stream_count; ++i) flushed(streams[i].address, streams[i].bytes, stack);
+  for (unsigned i = 0; i < stream_count; ++i) {
+    flushed(streams[i].address, streams[i].bytes, stack, NF_CRASH_STREAM);
+  }
   stream_count = 0;
 }
 

@@ -192,7 +192,7 @@ void open_loosely(char* page, const Stack& stack) {
   loose[loose_count++] = {page, stack};
 }
 
-void flushed(const void* address, std::size_t bytes, const Stack& stack) {
+void flushed(const void* address, std::size_t bytes, const Stack& stack, nf_crash_kind kind) {
   Lock const lock;
   if (!recording() || bytes == 0) return;
   const Mapping* mapping = mapping_of(address);
@@ -200,7 +200,7 @@ void flushed(const void* address, std::size_t bytes, const Stack& stack) {
   sweep();
   const auto from = static_cast<std::uint64_t>(static_cast<const char*>(address) - mapping->begin);
   const std::size_t most = mapping->bytes - from;
-  append(NF_CRASH_FLUSH, mapping->offset + from, bytes < most ? bytes : most, &stack, nullptr, 0);
+  append(kind, mapping->offset + from, bytes < most ? bytes : most, &stack, nullptr, 0);
 }
 
 void flushed_all(const Stack& stack) {

@@ -71,7 +71,8 @@ void pool_unmapping(void* begin, std::size_t bytes);
 void let_go();
 
 // The three events of persistence; they take the lock.
-void flushed(const void* address, std::size_t bytes, const Stack& stack);
+void flushed(const void* address, std::size_t bytes, const Stack& stack,
+             nf_crash_kind kind = NF_CRASH_FLUSH);
 void flushed_all(const Stack& stack);
 void fenced(const Stack& stack);
 

@@ -63,8 +63,9 @@ void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* s
             const void* payload, std::uint32_t bytes) {
   nf_crash_header& head = *header();
   if (head.full != 0) return;
-  const unsigned frames = stack == nullptr ? 0 : stack->count;
-  const std::uint64_t whole = sizeof(nf_crash_record) + frames * 8u + (bytes + 7u) / 8u * 8u;
+  const std::uint64_t frames = stack == nullptr ? 0 : stack->count;
+  const std::uint64_t whole =
+      sizeof(nf_crash_record) + frames * 8 + (std::uint64_t{bytes} + 7) / 8 * 8;
   if (head.used + whole > head.limit) {
     head.full = 1;
     return;
@@ -73,8 +74,8 @@ void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* s
   const nf_crash_record record{static_cast<std::uint16_t>(kind), static_cast<std::uint16_t>(frames),
                                bytes, a, b};
   memcpy(place, &record, sizeof record);
-  if (frames != 0) memcpy(place + sizeof record, stack->frames, frames * 8u);
-  if (bytes != 0) memcpy(place + sizeof record + frames * 8u, payload, bytes);
+  if (frames != 0) memcpy(place + sizeof record, stack->frames, frames * 8);
+  if (bytes != 0) memcpy(place + sizeof record + frames * 8, payload, bytes);
   __atomic_store_n(&head.used, head.used + whole, __ATOMIC_RELEASE);
 }
 

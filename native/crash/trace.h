@@ -42,7 +42,8 @@ enum nf_crash_kind {
   NF_CRASH_FENCE = 7,  /* flushes before it are done */
   NF_CRASH_BEGIN = 8,  /* a: number of the operation, as the program counts */
   NF_CRASH_END = 9,
-  NF_CRASH_SIZE = 10 /* a: bytes of the pool's file */
+  NF_CRASH_SIZE = 10,  /* a: bytes of the pool's file */
+  NF_CRASH_STREAM = 11 /* a: offset, b: bytes stored past the caches, on their way */
 };
 
 struct nf_crash_record {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -83,6 +84,8 @@ class Bugs:
             self._line(o, lines[o], small.get(o, 0), _first_lost(small.get(o, 0), lines[o]))
             for o in missing
         ]
+        if not small and (same := self._shown_before(final)):
+            return same
         telling = lost or survived
         frames = self._sites.frames(point.stack) if point.stack else []
         key = (
@@ -107,6 +110,19 @@ class Bugs:
             image = self._pages(memory, small)
             self._by_key[key] = Found(bug, memory.done, memory.begun, image)
         return self._by_key[key]
+
+    def _shown_before(self, verdict: Verdict) -> Found | None:
+        """Return the bug whose image failed alike: what is durable now fails by itself, since
+        what that bug needs has become durable meanwhile."""
+        return next(
+            (
+                found
+                for found in self._by_key.values()
+                if found.bug.symptom == verdict.symptom
+                and _without_numbers(found.bug.said) == _without_numbers(verdict.said)
+            ),
+            None,
+        )
 
     def _line(self, offset: int, line: Line, survived: int, told: int) -> CrashLine:
         return CrashLine(
@@ -140,6 +156,10 @@ def _look(
         if state.get(offset, 0) < len(line.contents)
     )
     return verdict.symptom, point.stack, survived, lost
+
+
+def _without_numbers(said: str) -> str:
+    return re.sub(r"[0-9a-fA-F]*[0-9][0-9a-fA-F]*", "#", said)
 
 
 def _first_lost(survived: int, line: Line) -> int:

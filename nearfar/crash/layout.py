@@ -33,6 +33,7 @@ class Kind(IntEnum):
     BEGIN = 8
     END = 9
     SIZE = 10
+    STREAM = 11
 
 
 def make_trace(path: Path, *, limit_bytes: int, most_pool_bytes: int, most_steps: int) -> None:

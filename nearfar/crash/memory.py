@@ -53,7 +53,7 @@ class Memory:
             line = self.lines.setdefault(event.a, Line())
             line.contents.append(event.payload)
             line.stacks.append(event.stack)
-        elif event.kind is Kind.FLUSH:
+        elif event.kind in (Kind.FLUSH, Kind.STREAM):
             self._flush(event.a, event.b)
         elif event.kind is Kind.FENCE:
             self._fence()

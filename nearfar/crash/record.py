@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +16,6 @@ from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.crash.layout import POOL_VARIABLE, TRACE_VARIABLE, make_trace
 from nearfar.crash.trace import Trace, read_trace
 from nearfar.native_files import native_file
-from nearfar.profile.control import Control
-from nearfar.profile.launch import Job, run
 
 LIBRARY = "libnearfar_crash.so"
 MOST_POOL_BYTES = 1 << 28
@@ -61,18 +62,32 @@ def record(command: Sequence[str], pool: Path, folder: Path, *, json: bool) -> R
         TRACE_VARIABLE: str(trace),
         POOL_VARIABLE: str(pool),
     }
-    control = Control.create(folder)
-    job = Job(list(command), stdout_to_stderr=json)
     begun = time.monotonic()
-    try:
-        ended = run(job, Path(executable).absolute(), variables, folder)
-    finally:
-        control.close()
+    code = _run([executable, *command[1:]], variables, json=json)
     seconds = time.monotonic() - begun
-    recorded = Recorded(read_trace(trace), ended.status, ended.failed, seconds)
+    status = f"exited {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+    recorded = Recorded(read_trace(trace), status, code != 0, seconds)
     trace.unlink()
     _check_seen(recorded, command[0])
     return recorded
+
+
+def _run(command: Sequence[str], variables: Mapping[str, str], *, json: bool) -> int:
+    """Run to the end; with `json` its output goes to standard error. Ends it on Ctrl-C.
+
+    Not by `nearfar.profile.launch`, whose marks would have an instrumented program record a
+    profile.
+    """
+    try:
+        process = subprocess.Popen(command, env=variables, stdout=sys.stderr if json else None)
+    except OSError as error:
+        raise CommandError(f"cannot run {command[0]}: {error.strerror}") from error
+    try:
+        return process.wait()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
 
 
 def _check_seen(recorded: Recorded, program: str) -> None:

@@ -1,0 +1,11 @@
+/* Wrong: the entry is flushed, but nothing waits for it before the count is flushed too. */
+#include "bare.h"
+
+void append(struct bare_log* log) {
+  const uint64_t length = log->length;
+  log->entries[length].value = length + 1;
+  _mm_clflush(&log->entries[length]);
+  log->length = length + 1;
+  _mm_clflush((const void*)&log->length);
+  _mm_sfence();
+}

@@ -1,0 +1,99 @@
+"""What may be in memory, by hand-made traces: no program runs."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearfar.crash.layout import Kind
+from nearfar.crash.memory import Line, Memory
+from nearfar.crash.shrink import shrink
+from nearfar.crash.states import states_of
+from nearfar.crash.trace import Event
+
+
+def store(offset: int, value: int) -> Event:
+    return Event(Kind.STORE, offset, 0, (1,), bytes([value]) * 64)
+
+
+def flush(offset: int, size: int = 1) -> Event:
+    return Event(Kind.FLUSH, offset, size, (), b"")
+
+
+FENCE = Event(Kind.FENCE, 0, 0, (), b"")
+
+
+def test_only_what_was_flushed_before_the_fence_is_durable_after_it() -> None:
+    memory = Memory(4096)
+    for event in (store(0, 1), flush(0), store(0, 2), store(64, 3), FENCE):
+        memory.feed(event)
+    assert memory.durable[0] == 1
+    assert memory.durable[64] == 0
+    assert {o: line.contents for o, line in memory.lines.items()} == {
+        0: [b"\2" * 64],
+        64: [b"\3" * 64],
+    }
+
+
+def test_a_flush_reaches_every_line_it_touches() -> None:
+    memory = Memory(4096)
+    for event in (store(0, 1), store(64, 2), store(128, 3), flush(60, 8), FENCE):
+        memory.feed(event)
+    assert [memory.durable[at] for at in (0, 64, 128)] == [1, 2, 0]
+
+
+def test_with_caches_that_survive_nothing_is_in_doubt() -> None:
+    memory = Memory(4096, eadr=True)
+    memory.feed(store(64, 7))
+    assert memory.durable[64] == 7
+    assert not memory.candidates()
+
+
+def test_the_libraries_own_fields_are_not_in_doubt() -> None:
+    memory = Memory(16384)
+    memory.feed(Event(Kind.BASE, 0, 4096, (), b"PMEMOBJ".ljust(4096, b"\0")))
+    for offset in (4096, 8192):
+        memory.feed(store(offset, 1))
+    assert list(memory.candidates()) == [8192]
+
+
+@given(st.lists(st.integers(1, 3), max_size=9), st.integers(0, 5))
+def test_states_take_no_line_further_than_its_stores(stores: list[int], seed: int) -> None:
+    lines = {i * 64: Line([b""] * n, [()] * n) for i, n in enumerate(stores)}
+    states = list(states_of(lines, random.Random(seed)))
+    assert {} in states
+    assert {o: len(line.contents) for o, line in lines.items()} in states
+    assert all(1 <= n <= len(lines[o].contents) for state in states for o, n in state.items())
+    if len(stores) <= 4 and set(stores) <= {1}:
+        assert len(states) == 2 ** len(stores)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12),
+)
+def test_two_states_of_one_key_are_the_same_image(stores: list[tuple[int, int]]) -> None:
+    memory = Memory(4096)
+    images: dict[int, bytes] = {}
+    for where, value in stores:
+        memory.feed(store(where * 64, value))
+        if value == 3:
+            memory.feed(flush(where * 64))
+            memory.feed(FENCE)
+        for state in states_of(memory.candidates(), random.Random(0)):
+            image = bytearray(memory.durable)
+            for offset, content in memory.content(state).items():
+                image[offset : offset + 64] = content
+            assert images.setdefault(memory.key_of(state), bytes(image)) == bytes(image)
+    assert len(set(images.values())) == len(images)
+
+
+def test_shrinking_leaves_what_the_symptom_needs() -> None:
+    lines = {offset: Line([b"x"], [()]) for offset in range(0, 640, 64)}
+
+    def fails(state: dict[int, int]) -> bool:
+        return 128 in state and 256 not in state
+
+    begin = dict.fromkeys((0, 128, 192, 512), 1)
+    assert shrink(begin, lines, fails) == ({128: 1}, {256: 1})

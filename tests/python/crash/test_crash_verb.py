@@ -1,0 +1,136 @@
+"""The verb, on the pitfalls: the right are clean, each wrong one is found and shown again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from crash.crash_programs import compiled
+
+from nearfar.__main__ import main
+from nearfar.documents.crash_report import CrashReport
+from nearfar.documents.header import load
+
+
+def explore(folder: Path, check: str, *program: str, options: tuple[str, ...] = ()) -> CrashReport:
+    output = folder / "crash.json"
+    words = ["crash", "--check", check, "-q", "--seconds", "20", "-o", str(output), *options]
+    code = main([*words, "--", *program])
+    report = load(output, CrashReport)
+    assert code == (1 if report.bugs else 0)
+    return report
+
+
+def log_report(name: str, folder: Path, *options: str) -> CrashReport:
+    check = f"{compiled('log_check', folder)} {{pool}}"
+    return explore(folder, check, str(compiled(name, folder)), "{pool}", "3", options=options)
+
+
+def test_nothing_is_found_in_the_right_log(tmp_path: Path) -> None:
+    report = log_report("log_right", tmp_path)
+    assert not report.bugs
+    assert not report.lints
+    assert report.complete
+    assert report.fences == 6
+    assert report.points == report.points_explored == 7
+    assert not report.warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "lost_at"),
+    [
+        ("log_entry_not_flushed", "log.h"),
+        ("log_one_fence", "log.h"),
+        ("log_torn_pair", "log_torn_pair.c"),
+    ],
+)
+def test_each_seeded_bug_is_found_once_and_shown_again(
+    name: str, lost_at: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = log_report(name, tmp_path)
+    (bug,) = report.bugs
+    assert bug.symptom == "exit 1"
+    assert bug.lost
+    assert Path(bug.lost[0].frames[0].file).name == lost_at
+    assert len(bug.survived) == 1
+    if name == "log_torn_pair":
+        assert (bug.survived[0].survived, bug.survived[0].stores) == (1, 2)
+    never = [lint for lint in report.lints if lint.kind == "never flushed"]
+    assert bool(never) == (name == "log_entry_not_flushed")
+    said = []
+    for _ in range(3):
+        capsys.readouterr()
+        assert main(["crash", "replay", bug.replay, "--json"]) == 1
+        said.append(json.loads(capsys.readouterr().out))
+    assert said == [{"symptom": bug.symptom, "said": bug.said, "before": bug.symptom}] * 3
+
+
+def test_caches_that_survive_hide_a_missing_flush_but_no_tear(tmp_path: Path) -> None:
+    assert not log_report("log_entry_not_flushed", tmp_path, "--eadr").bugs
+    assert log_report("log_torn_pair", tmp_path, "--eadr").bugs
+
+
+def test_msync_is_flush_and_fence(tmp_path: Path) -> None:
+    program = str(compiled("msync_right", tmp_path))
+    report = explore(tmp_path, f"{program} {{pool}} check", program, "{pool}")
+    assert not report.bugs
+    assert report.fences == 16
+
+
+@pytest.mark.parametrize(("name", "bugs"), [("bare_right", 0), ("bare_no_fence", 1)])
+def test_bare_instructions_show_in_what_nearfar_cc_compiled(
+    name: str, bugs: int, tmp_path: Path
+) -> None:
+    program = compiled(name, tmp_path, compiler=(str(_nearfar()), "cc"))
+    checker = compiled("msync_right", tmp_path)
+    report = explore(tmp_path, f"{checker} {{pool}} check", str(program), "{pool}")
+    assert len(report.bugs) == bugs
+    assert report.flushes == 16
+
+
+def _nearfar() -> Path:
+    import sys
+
+    found = Path(sys.executable).parent / "nearfar"
+    if not found.exists():
+        pytest.skip("nearfar is not installed as a program beside this Python")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("check", "program", "refusal"),
+    [
+        ("true", ["{prog}", "{pool}"], ("does not say where the pool's path goes", 2)),
+        ("true {pool}", ["{prog}"], ("not told where its pool is", 2)),
+        ("true {pool}", ["true", "{pool}"], ("never mapped the pool", 4)),
+        ("true {pool}", ["false", "{pool}"], ("before it mapped the pool", 4)),
+        ("echo no; false {pool}", ["{prog}", "{pool}"], ("without any crash (exit 1: no)", 2)),
+        ("sleep 9 # {pool}", ["{prog}", "{pool}"], ("without any crash (hang)", 2)),
+        ("absent-checker {pool}", ["{prog}", "{pool}"], ("cannot run the checker", 3)),
+    ],
+)
+def test_what_is_refused(
+    check: str,
+    program: list[str],
+    refusal: tuple[str, int],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    sentence, code = refusal
+    path = str(compiled("msync_right", tmp_path))
+    words = [word.replace("{prog}", path) for word in program]
+    output = tmp_path / "crash.json"
+    arguments = ["crash", "--check", check, "--timeout", "300ms", "-o", str(output), "--", *words]
+    assert main(arguments) == code
+    assert sentence in capfd.readouterr().err
+    assert not output.exists()
+
+
+def test_a_checker_may_change_remove_and_chatter(tmp_path: Path) -> None:
+    program = str(compiled("msync_right", tmp_path))
+    check = f"{program} {{pool}} check && yes | head -c 300000 && rm {{pool}}"
+    report = explore(tmp_path, check, program, "{pool}", options=("--states", "12"))
+    assert not report.bugs
+    assert report.states == 12
+    assert not report.complete
