@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile, producer
@@ -77,6 +78,12 @@ def _differences(
     both: Sequence[WorkloadProfile], names: tuple[str, str], phases: Sequence[str]
 ) -> list[str]:
     found: list[str] = []
+    programs = [Path(profile.program.executable).name for profile in both]
+    if programs[0] != programs[1]:
+        found.append(
+            f"{names[0]} is of {programs[0]}, {names[1]} of {programs[1]}: if these are not builds "
+            "of one program, what is called alike has nothing in common"
+        )
     caches = [profile.cache.size_bytes for profile in both]
     if caches[0] != caches[1]:
         found.append(

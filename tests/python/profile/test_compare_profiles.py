@@ -43,6 +43,14 @@ def test_what_only_one_has_is_there_and_said() -> None:
     assert found.warnings == ["only other.json has the phase late: left out"]
 
 
+def test_two_programs_are_said_to_be_two() -> None:
+    other = made(4e4)
+    program = msgspec.structs.replace(other.program, executable="/bin/other")
+    found = compare(made(4e4), msgspec.structs.replace(other, program=program), NAMES)
+    assert len(found.warnings) == 1
+    assert "other.json is of other" in found.warnings[0]
+
+
 def test_lines_that_moved_are_recognised_where_the_source_was_edited() -> None:
     one, other = made(4e4), made(4e4, line=14)
     assert len(compare(one, other, NAMES).objects) == 2
