@@ -48,7 +48,7 @@ def test_two_programs_are_said_to_be_two() -> None:
     program = msgspec.structs.replace(other.program, executable="/bin/other")
     found = compare(made(4e4), msgspec.structs.replace(other, program=program), NAMES)
     assert len(found.warnings) == 1
-    assert "other.json is of other" in found.warnings[0]
+    assert "one.json is of prog, other.json of other" in found.warnings[0]
 
 
 def test_lines_that_moved_are_recognised_where_the_source_was_edited() -> None:
