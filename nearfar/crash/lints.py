@@ -50,7 +50,7 @@ def _grouped(met: list[_Met], sites: Sites) -> list[CrashLint]:
     groups: dict[object, CrashLint] = {}
     for one in met:
         frames = sites.frames(one.stack)
-        if frames and frames[0].module.startswith("libpmemobj"):
+        if any(frame.module.startswith("libpmemobj") for frame in frames[:2]):
             continue  # its own affair: what it skips, its recovery knows of
         user = users(frames)
         key = (one.kind, user and (user.function, user.file, user.line))

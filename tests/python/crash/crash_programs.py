@@ -14,13 +14,19 @@ PITFALLS = Path(__file__).parents[3] / "examples" / "pitfalls"
 def compiled(name: str, folder: Path, *, compiler: tuple[str, ...] = ("cc",)) -> Path:
     """Return the compiled ``examples/pitfalls/NAME.c``; skips where libpmem is absent."""
     source = PITFALLS / f"{name}.c"
-    needs_libpmem = "log.h" in source.read_text()
+    text = source.read_text()
+    libraries = []
+    if '"log.h"' in text:
+        libraries = ["-lpmem"]
+    elif '"list.h"' in text:
+        libraries = ["-lpmemobj", "-lpmem"]
     if shutil.which("cc") is None:
         pytest.skip("no C compiler here")
-    if needs_libpmem and not Path("/usr/include/libpmem.h").exists():
-        pytest.skip("libpmem-dev is not installed: run `make setup`")
+    for library in libraries:
+        name_of_package = f"lib{library[2:]}"
+        if not Path(f"/usr/include/{name_of_package}.h").exists():
+            pytest.skip(f"{name_of_package}-dev is not installed: run `scripts/setup.sh test`")
     program = folder / name
-    libraries = ["-lpmem"] if needs_libpmem else []
     # One place per store, and the caller of a persist is on the stack.
     flags = ["-O1", "-g", "-fno-optimize-sibling-calls"]
     subprocess.run([*compiler, *flags, "-o", program, source, *libraries], check=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,24 @@ def test_caches_that_survive_hide_a_missing_flush_but_no_tear(tmp_path: Path) ->
     assert log_report("log_torn_pair", tmp_path, "--eadr").bugs
 
 
+@pytest.mark.parametrize(("name", "bugs"), [("list_right", 0), ("list_no_snapshot", 1)])
+def test_a_missing_snapshot_shows_after_libpmemobj_recovered(
+    name: str, bugs: int, tmp_path: Path
+) -> None:
+    right = compiled("list_right", tmp_path)
+    pool = tmp_path / "list.pool"
+    subprocess.run([right, pool, "0"], check=True)
+    before = pool.read_bytes()
+    program = str(compiled(name, tmp_path))
+    options = ("--pool", str(pool))
+    report = explore(tmp_path, f"{right} {{pool}} check", program, "{pool}", "1", options=options)
+    assert len(report.bugs) == bugs
+    assert not report.lints
+    assert pool.read_bytes() == before
+    if bugs:
+        assert report.bugs[0].survived[0].frames[0].function == "push"
+
+
 def test_msync_is_flush_and_fence(tmp_path: Path) -> None:
     program = str(compiled("msync_right", tmp_path))
     report = explore(tmp_path, f"{program} {{pool}} check", program, "{pool}")
@@ -90,8 +110,6 @@ def test_bare_instructions_show_in_what_nearfar_cc_compiled(
 
 
 def _nearfar() -> Path:
-    import sys
-
     found = Path(sys.executable).parent / "nearfar"
     if not found.exists():
         pytest.skip("nearfar is not installed as a program beside this Python")
