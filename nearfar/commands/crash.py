@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -146,7 +147,7 @@ def _seconds(text: str) -> float:
     return seconds(text, "--timeout")
 
 
-def _say(*, quiet: bool):  # type: ignore[no-untyped-def]
+def _say(*, quiet: bool) -> Callable[[str], None]:
     import sys
 
     def say(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from nearfar.crash.record import MOST_POOL_BYTES, Recorded, environment, record
 from nearfar.crash.sites import Sites
 from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.header import producer
+
+_LEAST_MEMORY_BYTES = 256 << 20
+"""Room in /dev/shm below which files are made elsewhere: containers often have 64 MiB of it."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ def crash_test(request: Request, say: Callable[[str], None]) -> tuple[CrashRepor
         recorded = record(command, pool, folder, json=request.json)
         trace = recorded.trace
         say(f"recorded {len(trace.events)} events in {recorded.seconds:.1f} s")
+        check_room(folder, trace.pool_bytes)
         image = Image(folder / "state", trace.pool_bytes)
         try:
             _check_uncrashed(recorded, checker, image)
@@ -100,12 +105,30 @@ def crash_test(request: Request, say: Callable[[str], None]) -> tuple[CrashRepor
 def scratch() -> Iterator[Path]:
     """Have a folder in memory for pool and images; it is gone afterwards."""
     memory = Path("/dev/shm")
-    parent = memory if os.access(memory, os.W_OK) else None
+    fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= _LEAST_MEMORY_BYTES
+    parent = memory if fits else None
     folder = Path(tempfile.mkdtemp(prefix="nearfar-crash-", dir=parent))
+    before = signal.signal(signal.SIGTERM, _end)
     try:
         yield folder
     finally:
+        signal.signal(signal.SIGTERM, before)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def check_room(folder: Path, pool_bytes: int) -> None:
+    """Refuse an image that would not fit: a full file in memory ends whoever stores into it."""
+    free = shutil.disk_usage(folder).free
+    if free < pool_bytes:
+        raise NearfarError(
+            f"an image of the pool needs {pool_bytes >> 20} MiB, and {folder.parent} has "
+            f"{free >> 20} MiB free: free some, or explore a smaller pool",
+            ExitCode.MACHINE_LACKS,
+        )
 
 
 def _copy(source: Path, pool: Path) -> None:

@@ -42,6 +42,7 @@ class Bugs:
         self._by_key: dict[object, Found] = {}
         self._alike: dict[object, Found] = {}
         self._shrunk = 0
+        self._last: tuple[int, str, Found] | None = None
 
     def found(self) -> list[Found]:
         """Return the bugs in the order in which they were met."""
@@ -57,7 +58,7 @@ class Bugs:
     ) -> None:
         """Take a state that the checker refused."""
         look = _look(point, lines, state, verdict)
-        known = self._alike.get(look)
+        known = self._alike.get(look) or self._still(point, verdict)
         if known is None and self._shrunk >= _MOST_SHRUNK:
             known = next(iter(self._by_key.values()))
         if known is None:
@@ -65,6 +66,15 @@ class Bugs:
             known = self._shrink(point, memory, lines, state, verdict)
             self._alike[look] = known
         known.bug.states += 1
+        self._last = (point.number, verdict.symptom, known)
+
+    def _still(self, point: Point, verdict: Verdict) -> Found | None:
+        """Return, where every store is a point, the bug of the store before this one: the image
+        has not been right since."""
+        if point.at != "store" or self._last is None:
+            return None
+        number, symptom, found = self._last
+        return found if number == point.number - 1 and symptom == verdict.symptom else None
 
     def _shrink(
         self,
@@ -84,7 +94,7 @@ class Bugs:
             self._line(o, lines[o], small.get(o, 0), _first_lost(small.get(o, 0), lines[o]))
             for o in missing
         ]
-        if not small and (same := self._shown_before(final)):
+        if not small and point.at != "store" and (same := self._shown_before(final)):
             return same
         telling = lost or survived
         frames = self._sites.frames(point.stack) if point.stack else []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import atomic_path
-from nearfar.crash.api import scratch
+from nearfar.crash.api import check_room, scratch
 from nearfar.crash.bugs import Found
 from nearfar.crash.checker import Checker, Verdict
 from nearfar.crash.image import Image
@@ -42,6 +42,7 @@ def replay(state: CrashState, *, check: str | None, keep: Path | None) -> Verdic
     """Rebuild the image, keep a copy of it if asked for, and run the checker on it."""
     image = _image(state)
     with scratch() as folder:
+        check_room(folder, state.pool_bytes)
         pool = Image(folder / "state", state.pool_bytes)
         try:
             pool.write(image, {})

@@ -20,8 +20,9 @@ from nearfar.native_files import native_file
 LIBRARY = "libnearfar_crash.so"
 MOST_POOL_BYTES = 1 << 28
 """Of a pool that is explored: its images are held in memory, here and in the trace."""
-_MOST_TRACE_BYTES = 1 << 31
-"""Some 10 million stores; a sparse file, so that only what is recorded takes room."""
+_MOST_TRACE_BYTES = 1 << 29
+"""Some 2 million stores, which are a gigabyte when read. A sparse file: only what is recorded
+takes room. Half of what is free, where that is less."""
 _MOST_STEPS = 300_000
 """Stores seen one by one, each at some tens of microseconds; later ones are seen together."""
 
@@ -51,7 +52,7 @@ def record(command: Sequence[str], pool: Path, folder: Path, *, json: bool) -> R
     trace = folder / "trace"
     make_trace(
         trace,
-        limit_bytes=_MOST_TRACE_BYTES,
+        limit_bytes=min(_MOST_TRACE_BYTES, shutil.disk_usage(folder).free // 2),
         most_pool_bytes=MOST_POOL_BYTES,
         most_steps=_MOST_STEPS,
     )
