@@ -25,8 +25,8 @@ def explore(folder: Path, check: str, *program: str, options: tuple[str, ...] = 
 
 
 def log_report(name: str, folder: Path, *options: str) -> CrashReport:
-    check = f"{compiled('log_check', folder)} {{pool}}"
-    return explore(folder, check, str(compiled(name, folder)), "{pool}", "3", options=options)
+    check = f"{compiled('log_check')} {{pool}}"
+    return explore(folder, check, str(compiled(name)), "{pool}", "3", options=options)
 
 
 def test_nothing_is_found_in_the_right_log(tmp_path: Path) -> None:
@@ -77,11 +77,11 @@ def test_caches_that_survive_hide_a_missing_flush_but_no_tear(tmp_path: Path) ->
 def test_a_missing_snapshot_shows_after_libpmemobj_recovered(
     name: str, bugs: int, tmp_path: Path
 ) -> None:
-    right = compiled("list_right", tmp_path)
+    right = compiled("list_right")
     pool = tmp_path / "list.pool"
     subprocess.run([right, pool, "0"], check=True)
     before = pool.read_bytes()
-    program = str(compiled(name, tmp_path))
+    program = str(compiled(name))
     options = ("--pool", str(pool))
     report = explore(tmp_path, f"{right} {{pool}} check", program, "{pool}", "1", options=options)
     assert len(report.bugs) == bugs
@@ -92,7 +92,7 @@ def test_a_missing_snapshot_shows_after_libpmemobj_recovered(
 
 
 def test_msync_is_flush_and_fence(tmp_path: Path) -> None:
-    program = str(compiled("msync_right", tmp_path))
+    program = str(compiled("msync_right"))
     report = explore(tmp_path, f"{program} {{pool}} check", program, "{pool}")
     assert not report.bugs
     assert report.fences == 16
@@ -102,8 +102,8 @@ def test_msync_is_flush_and_fence(tmp_path: Path) -> None:
 def test_bare_instructions_show_in_what_nearfar_cc_compiled(
     name: str, bugs: int, tmp_path: Path
 ) -> None:
-    program = compiled(name, tmp_path, compiler=(str(_nearfar()), "cc"))
-    checker = compiled("msync_right", tmp_path)
+    program = compiled(name, compiler=(str(_nearfar()), "cc"))
+    checker = compiled("msync_right")
     report = explore(tmp_path, f"{checker} {{pool}} check", str(program), "{pool}")
     assert len(report.bugs) == bugs
     assert report.flushes == 16
@@ -136,7 +136,7 @@ def test_what_is_refused(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     sentence, code = refusal
-    path = str(compiled("msync_right", tmp_path))
+    path = str(compiled("msync_right"))
     words = [word.replace("{prog}", path) for word in program]
     output = tmp_path / "crash.json"
     arguments = ["crash", "--check", check, "--timeout", "300ms", "-o", str(output), "--", *words]
@@ -146,7 +146,7 @@ def test_what_is_refused(
 
 
 def test_a_checker_may_change_remove_and_chatter(tmp_path: Path) -> None:
-    program = str(compiled("msync_right", tmp_path))
+    program = str(compiled("msync_right"))
     check = f"{program} {{pool}} check && yes | head -c 300000 && rm {{pool}}"
     report = explore(tmp_path, check, program, "{pool}", options=("--states", "12"))
     assert not report.bugs
