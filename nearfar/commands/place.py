@@ -97,6 +97,7 @@ def place(
     from nearfar.base.errors import CommandError
     from nearfar.base.files import check_writable
     from nearfar.commands._deliver import deliver
+    from nearfar.commands._ignored import refuse_unused
     from nearfar.place.exports import EXPORTS, is_plan, mapped
     from nearfar.place.table import print_plan
 
@@ -114,6 +115,26 @@ def place(
             raise CommandError(
                 f"{profile[0]} is a plan already: name a profile, or print the plan with --export"
             )
+        asked = {
+            "--near": near is not None,
+            "--far": bool(far),
+            "--memories": memories is not None,
+            "--budget": budget is not None,
+            "--slo": slo is not None,
+            "--slo-by": slo_by != "value",
+            "--phase": phase != "total",
+            "--over": over != "mean",
+            "--allow": bool(allow),
+            "--optimiser": optimiser != "exact",
+            "--model": model != "best",
+            "--machine": machine is not None,
+            "--near-price": near_price is not None,
+            "--far-price": bool(far_price),
+            "--move-gb-per-s": move_gb_per_s is not None,
+            "--host": host != "added",
+            "--pages": pages is not None,
+        }
+        refuse_unused(str(profile[0]), asked, (), "is a plan already, and is printed as it is")
         plan = load(profile[0], Plan)
     else:
         from nearfar.place.request import Request, make_plan

@@ -57,7 +57,7 @@ def _bars(plan: Plan) -> Table:
         "placement",
         "near memory",
         "time",
-        "slowdown (95 %)",
+        "slowdown (90 %)",
         "cost",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),

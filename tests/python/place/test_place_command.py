@@ -91,6 +91,22 @@ def test_wrong_use_is_one_sentence(run: list[str], change: list[str], said: str,
     assert not output.exists()
 
 
+def test_a_plan_is_exported_as_it_is(run: list[str], tmp_path, capsys):
+    """So what would make it another plan is refused."""
+    made = tmp_path / "plan.json"
+    assert main([*run, "--budget", "1GiB", "-o", str(made), "--quiet"]) == ExitCode.DONE
+    export = ["place", str(made), "--export", "json"]
+    assert main(export) == ExitCode.DONE
+    capsys.readouterr()
+    assert main([*export, "--budget", "3%", "--phase", "total"]) == ExitCode.WRONG_USE
+    assert capsys.readouterr().err.strip().endswith("leave out --budget")
+
+
+def test_the_interval_is_called_what_predict_calls_it(run: list[str], capsys):
+    assert main([*run, "--budget", "1GiB"]) == ExitCode.DONE
+    assert "slowdown (90 %)" in capsys.readouterr().out
+
+
 def test_prices_given_are_said(run: list[str], capsys):
     assert main([*run, "--budget", "0", "--near-price", "3", "--json"]) == ExitCode.DONE
     prices = json.loads(capsys.readouterr().out)["prices"]
