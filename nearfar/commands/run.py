@@ -16,9 +16,9 @@ def run(
     *words: Annotated[str, Parameter(allow_leading_hyphen=True)],
     map: Annotated[list[str] | None, Parameter(negative="")] = None,
     adapt: Annotated[bool, Parameter(negative="")] = False,
-    region: str = "2MiB",
-    rate: str = "1GB",
-    hysteresis: str = "200ms",
+    region: str | None = None,
+    rate: str | None = None,
+    hysteresis: str | None = None,
     pages: Literal["system", "4KiB", "2MiB"] = "system",
     policy: str | None = None,
     driver: str | None = None,
@@ -46,11 +46,12 @@ def run(
         Move objects while the program runs: where the plan says so, as its phases begin, else as
         their use changes. Between memory nodes only.
     region
-        With --adapt: bytes moved by one call.
+        With --adapt: bytes moved by one call; default 2MiB.
     rate
-        With --adapt: most bytes moved in a second.
+        With --adapt: most bytes moved in a second; default 1GB.
     hysteresis
-        With --adapt: how long a phase or a change of use must last before anything moves.
+        With --adapt: how long a phase or a change of use must last before anything moves;
+        default 200ms.
     pages
         Ask the kernel for huge pages (2MiB), or refuse them (4KiB); system: as it is set up.
     policy
@@ -79,10 +80,16 @@ def run(
     plan_path, command = _split(words, policy)
     if output is not None:
         check_writable(output)
+    paces = {"--region": region, "--rate": rate, "--hysteresis": hysteresis}
+    if unused := [option for option, value in paces.items() if value is not None and not adapt]:
+        raise CommandError(
+            f"without --adapt nothing moves while the program runs: add it, or leave out "
+            f"{' and '.join(unused)}"
+        )
     pace = Pace(
-        region_bytes=parse_size_bytes(region),
-        bytes_per_s=float(parse_size_bytes(rate)),
-        hysteresis_s=seconds(hysteresis, "--hysteresis"),
+        region_bytes=parse_size_bytes(region or "2MiB"),
+        bytes_per_s=float(parse_size_bytes(rate or "1GB")),
+        hysteresis_s=seconds(hysteresis or "200ms", "--hysteresis"),
     )
     if pace.region_bytes < 4096 or pace.bytes_per_s < 4096:
         raise CommandError("--region and --rate are at least a page: 4KiB")
