@@ -23,4 +23,7 @@ def weighted_interleave(nodes: list[Node], root: Path) -> Policy:
     chosen = with_memory(nodes)
     weights = {node: tree.number(f"{WEIGHTS}/node{node}") for node in chosen}
     said = ", ".join(f"node {node}: {weight}" for node, weight in weights.items())
-    return Policy(WEIGHTED_INTERLEAVE, chosen, note=f"the kernel's weights are {said}")
+    note = f"the kernel's weights are {said}"
+    if len(chosen) == 1:
+        note = "this machine has one memory node: all pages go there, whatever its weight"
+    return Policy(WEIGHTED_INTERLEAVE, chosen, note=note)
