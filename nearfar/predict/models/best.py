@@ -13,13 +13,16 @@ core, the other has near time and guesses the dependences, and on that core they
 opposite directions. The mean and its equal weights were chosen in sight of those ten kernels;
 nothing was fitted to them. The interval holds both.
 
-Where flushes were counted, what fences wait longer is added (see `persisting`).
+Where flushes were counted, what fences wait longer is added: for lines to become durable (see
+`persisting`), and before that for those that a store must fetch (see `fenced_stores`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from nearfar.documents.prediction import Bound
+from nearfar.predict.fenced_stores import FencedStores
 from nearfar.predict.memory import Memory
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, ModelLacksError
 from nearfar.predict.models import inversion
@@ -43,6 +46,8 @@ class Best(inversion.Inversion):
         super().__init__(phase, near, far, doubt)
         self._said: list[str] = []
         self._window = self._trusted_window()
+        self._fenced = FencedStores(self)
+        self._said += self._fenced.remarks()
         self._persisting = self._persisting_if_known()
 
     def times_ns(self, moved: Array) -> Array:
@@ -54,20 +59,30 @@ class Best(inversion.Inversion):
 
     def must_hold_ns(self) -> list[float]:
         """Return what the inversion and the window say of everything far, where both count, ns."""
-        if self._window is None:
-            return []
         moved = self.phase.total
-        both = (super().times_ns(moved), self._window.times_ns(moved))
-        return [float(self._with_fences(time_ns, moved)) for time_ns in both]
+        time_ns, added_ns = float(self.times_ns(moved)), float(self._fenced.added_ns(moved))
+        found = [max(time_ns - added_ns + end, 0.0) for end in self._fenced.ends_ns(moved)]
+        if self._window is not None:
+            both = (super().times_ns(moved), self._window.times_ns(moved))
+            found += [float(self._with_fences(time_ns, moved)) for time_ns in both]
+        return found
+
+    def bound(self) -> Bound:
+        """As the inversion; latency where waits of fences for far memory are most of the time."""
+        waits_ns = self._fenced.far_ns()
+        if waits_ns > 0.5 * float(self.times_ns(self.phase.total)):
+            return "latency"
+        return super().bound()
 
     def remarks(self) -> list[str]:
         """Say what beside the inversion is in it, and what of the profile is not."""
         return self._said
 
     def _with_fences(self, time_ns: Array, moved: Array) -> Array:
-        if self._persisting is None:
-            return np.asarray(time_ns)
-        return np.asarray(np.maximum(time_ns + self._persisting.added_ns(moved), 0.0))
+        time_ns = time_ns + self._fenced.added_ns(moved)
+        if self._persisting is not None:
+            time_ns = time_ns + self._persisting.added_ns(moved)
+        return np.asarray(np.maximum(time_ns, 0.0))
 
     def _trusted_window(self) -> Window | None:
         """Return the window where it takes about near time. Doubts do not change whether it does:

@@ -14,7 +14,15 @@ from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import outcome
 from nearfar.predict.model import MODELS, Doubt, Model, ModelLacksError
-from nearfar.predict.traffic import COLUMNS, FENCE, FLUSH, NT_LINE, PhaseTraffic
+from nearfar.predict.traffic import (
+    COLUMNS,
+    FENCE,
+    FLUSH,
+    NT_LINE,
+    STORE,
+    STORE_STREAM,
+    PhaseTraffic,
+)
 
 NEAR_NS = 1e9
 FENCES = 1e6
@@ -100,3 +108,27 @@ def test_half_of_the_fences_add_half_and_the_figures_doubts_are_in_the_interval(
     assert found.far_time_ns.low < found.far_time_ns.value < found.far_time_ns.high
     slower = type(model)(model.phase, model.given_near, model.given_far, Doubt(far_latency=2.0))
     assert added_ns(slower) == pytest.approx(2 * 62.3 - 57.3)
+
+
+def test_each_fence_of_the_default_waits_for_the_line_that_a_store_fetches_first():
+    stored = {STORE: FENCES, FLUSH: FENCES, FENCE: FENCES}
+    model = model_of("best", stored, load_device(OPTANE))
+    fetched_ns = model.far.latency_ns - model.near.latency_ns
+    assert added_ns(model) == pytest.approx(fetched_ns + 62.3 - 57.3, rel=0.1)
+    half = float(model.times_ns(model.phase.total / 2)) - NEAR_NS
+    assert half == pytest.approx(added_ns(model) * FENCES / 2, rel=0.1)
+    found = outcome(type(model), model.phase, model.given_near, model.given_far, model)
+    assert found.far_time_ns.low <= NEAR_NS + 0.6 * fetched_ns * FENCES
+    # Unfenced, they wait in the store buffer; stored in sequence, they may have been fetched ahead.
+    assert added_ns(model_of("best", {STORE: FENCES}, load_device(OPTANE))) < 0.2 * fetched_ns
+    streamed = model_of(
+        "best", {STORE_STREAM: FENCES, FLUSH: FENCES, FENCE: FENCES}, load_device(OPTANE)
+    )
+    assert added_ns(streamed) < 0.5 * fetched_ns
+    assert max(streamed.must_hold_ns()) > NEAR_NS + 0.9 * fetched_ns * FENCES
+
+
+def test_fences_wait_for_fetches_where_far_memory_has_no_figure_of_flushing():
+    far = samples.device("far", 500.0)
+    model = model_of("best", {STORE: FENCES, FLUSH: FENCES, FENCE: FENCES}, far)
+    assert added_ns(model) > 0.8 * (model.far.latency_ns - model.near.latency_ns)
