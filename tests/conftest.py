@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # before the groups are read
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
     """Let two workers share the tests by file; what shares a run of the whole path stays together.
 
     The longest begin first, or one worker would be at them alone in the end.
@@ -32,3 +34,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=order)
     for item in items:
         item.add_marker(pytest.mark.xdist_group(group(item)))
+    return (yield)

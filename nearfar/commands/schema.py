@@ -23,6 +23,9 @@ KINDS = {
         documents.MachineCheck,
         documents.Conversion,
         documents.Comparison,
+        documents.Emulation,
+        documents.CrashReport,
+        documents.CrashState,
     )
 }
 
@@ -34,8 +37,8 @@ def schema(kind: str) -> None:
     ----------
     kind
         device-profile, machine-profile, workload-profile, prediction, plan,
-        reproduction, validation-report, counter-profile, machine-check, conversion, run-record or
-        comparison.
+        reproduction, validation-report, counter-profile, machine-check, conversion, run-record,
+        comparison, emulation, crash-report or crash-state.
     """
     if kind not in KINDS:
         raise CommandError(

@@ -8,6 +8,7 @@ is generated from these types: ``nearfar schema KIND``.
 from nearfar.documents.comparison import Comparison
 from nearfar.documents.conversion import Conversion
 from nearfar.documents.counters import CounterProfile
+from nearfar.documents.crash_report import CrashReport, CrashState
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.emulation import Emulation
 from nearfar.documents.header import Document, Producer, load, producer, save, schema
@@ -24,6 +25,8 @@ __all__ = [
     "Comparison",
     "Conversion",
     "CounterProfile",
+    "CrashReport",
+    "CrashState",
     "DeviceProfile",
     "Document",
     "Emulation",

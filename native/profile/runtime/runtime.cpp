@@ -177,6 +177,8 @@ void activate(unsigned rate_log2) {
   if (runtime.control == nullptr) return;
   follow_slot();
   nf_counting_word = &runtime.control->counting;
+  // A run that only marks phases (nearfar run, crash) simulates no cache and wants no counts.
+  if (runtime.control->cache_bytes == 0 || runtime.control->cache_ways == 0) return;
   if (!make_everything(rate_log2)) return;
   map_modules();
   begin_emulation();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,7 @@ def run(tmp_path: Path) -> Run:
         ways: int = 16,
         memory: int = 4 << 20,
         during: Callable[[Control, subprocess.Popen[str]], None] | None = None,
+        address_space: int | None = None,
     ) -> Result:
         folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
@@ -76,12 +78,18 @@ def run(tmp_path: Path) -> Run:
         page = control.page
         page.memory_bytes, page.cache_bytes, page.cache_ways = memory, llc, ways
         page.live_interval_us = 100
+
+        def in_child() -> None:
+            control.start(os.getpid())
+            if address_space is not None:
+                resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
         process = subprocess.Popen(
             [str(program), *arguments],
             env={**os.environ, RUN_FOLDER_VARIABLE: str(folder)},
             stdout=subprocess.PIPE,
             text=True,
-            preexec_fn=lambda: control.start(os.getpid()),  # noqa: PLW1509 (one thread only)
+            preexec_fn=in_child,  # noqa: PLW1509 (one thread only)
         )
         if during is not None:
             during(control, process)

@@ -1,0 +1,24 @@
+"""An instrumented program in a run that only marks phases: it runs, its phases are timed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from growing import compiled
+
+from nearfar.profile.control import Control
+from nearfar.profile.launch import Job, run
+
+
+def test_a_run_without_a_cache_to_simulate_is_not_traced(tmp_path: Path) -> None:
+    program = compiled("growing.c", tmp_path)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    control = Control.create(folder)
+    job = Job(command=[str(program), "hash", "1000"], stdout_to_stderr=True)
+    ended = run(job, program, dict(os.environ), folder)
+    assert ended.status == "exited 0"
+    assert len(control.phases()) > 2
+    assert not list(folder.glob("process.*"))
+    control.close()
