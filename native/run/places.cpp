@@ -98,6 +98,12 @@ bool take(nf_run_memory& memory, std::uint64_t bytes) {
   return false;
 }
 
+// Bytes that a memory holds at most.
+std::uint64_t limit_of(const nf_run_memory& memory) {
+  const std::uint64_t planned = memory.capacity_bytes != 0 ? memory.capacity_bytes : UINT64_MAX;
+  return memory.kind == NF_RUN_DEVICE && memory.size_bytes < planned ? memory.size_bytes : planned;
+}
+
 // Whether room that a process ends with is room again. Of a device, offsets are not handed out
 // twice: others' may lie behind.
 bool gives_back(const nf_run_memory& memory) {
@@ -124,9 +130,11 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
     file = kept.descriptor_plus_one - 1;
     if (file < 0) return false;
     if (!device) {
+      if (!take(memory, bytes)) return false;
       offset = kept.next_offset;
       // Room now, or a full disk would be a SIGBUS in the program later.
       if (posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
+        __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
         return false;
       }
       kept.next_offset += bytes;
@@ -135,17 +143,15 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
   if (device) {
     // All processes share the device: the table says what is taken.
     offset = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
-    if (offset + bytes > memory.size_bytes) {
+    if (offset + bytes > limit_of(memory)) {
       __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
       return false;
     }
-    if (memory.capacity_bytes != 0 && offset + bytes > memory.capacity_bytes) return false;
     // What an earlier process left there.
     if (map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) == nullptr) return false;
     memset(reinterpret_cast<void*>(begin), 0, bytes);
     return true;
   }
-  if (!take(memory, bytes)) return false;
   return map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) != nullptr;
 }
 
@@ -210,17 +216,6 @@ bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
   }
 }
 
-// What the target's memory has no room for is near.
-void put_or_near(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory) {
-  std::uint32_t landed = memory;
-  if (!put(begin, bytes, memory)) {
-    landed = table->targets[0].memory[0];
-    add(state.fallback_bytes[target], bytes);
-    put(begin, bytes, landed);
-  }
-  remember(begin, bytes, target, landed);
-}
-
 bool any_file(unsigned target) {
   const nf_run_target& wanted = table->targets[target];
   for (unsigned i = 0; i < wanted.count; ++i) {
@@ -234,6 +229,49 @@ bool any_device(const nf_run_target& wanted) {
     if (table->memories[wanted.memory[i]].kind == NF_RUN_DEVICE) return true;
   }
   return false;
+}
+
+// Puts into a memory as much of the beginning as it has room for, or all or nothing; returns bytes.
+std::uint64_t put_what_fits(std::uint64_t begin, std::uint64_t bytes, unsigned target,
+                            std::uint32_t number, bool whole) {
+  std::uint64_t fits = bytes;
+  if (!put(begin, bytes, number)) {
+    if (whole) return 0;
+    const nf_run_memory& memory = table->memories[number];
+    const std::uint64_t unit = any_device(table->targets[target]) ? huge_page : page_bytes;
+    const std::uint64_t used = __atomic_load_n(&memory.used_bytes, __ATOMIC_RELAXED);
+    const std::uint64_t limit = limit_of(memory);
+    fits = used < limit ? (limit - used) / unit * unit : 0;
+    // As much as was refused: it is not room that is missing.
+    if (fits == 0 || fits >= bytes || !put(begin, fits, number)) return 0;
+  }
+  remember(begin, fits, target, number);
+  return fits;
+}
+
+// Whether a memory may hold what has no room in the target's own. Near comes last; a device maps
+// whole huge pages, which a rest is not; and what jemalloc purges must not be a file.
+bool stands_in(std::uint32_t number, unsigned target) {
+  const std::uint32_t kind = table->memories[number].kind;
+  return number != table->targets[0].memory[0] &&
+         (kind == NF_RUN_NODE || (kind == NF_RUN_FILE && any_file(target)));
+}
+
+// What the target's memory has no room for is in another far memory that has, else near. `whole`:
+// never in several memories.
+void put_or_elsewhere(std::uint64_t begin, std::uint64_t bytes, unsigned target,
+                      std::uint32_t memory, bool whole) {
+  std::uint64_t done = put_what_fits(begin, bytes, target, memory, whole);
+  if (done == bytes) return;
+  add(state.fallback_bytes[target], bytes - done);
+  for (std::uint32_t other = 0; other < table->memory_count && done < bytes; ++other) {
+    if (other == memory || !stands_in(other, target)) continue;
+    done += put_what_fits(begin + done, bytes - done, target, other, whole);
+  }
+  if (done == bytes) return;
+  const std::uint32_t near = table->targets[0].memory[0];
+  put(begin + done, bytes - done, near);
+  remember(begin + done, bytes - done, target, near);
 }
 
 // Chunks dealt out to the memories in turn, so that each has its weight of any long stretch.
@@ -253,7 +291,7 @@ void put_interleaved(std::uint64_t begin, std::uint64_t bytes, unsigned target) 
     }
     credit[best] -= total;
     const std::uint64_t length = bytes - done < chunk ? bytes - done : chunk;
-    put_or_near(begin + done, length, target, wanted.memory[best]);
+    put_or_elsewhere(begin + done, length, target, wanted.memory[best], false);
   }
 }
 
@@ -272,12 +310,12 @@ void put_in_parts(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
                             : (static_cast<std::uint64_t>(share) + unit / 2) / unit * unit;
     if (end > bytes) end = bytes;
     if (end <= done) continue;
-    put_or_near(begin + done, end - done, target, wanted.memory[i]);
+    put_or_elsewhere(begin + done, end - done, target, wanted.memory[i], false);
     done = end;
   }
 }
 
-void put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
+void put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole) {
   const nf_run_target& wanted = table->targets[target];
   switch (wanted.style) {
     case NF_RUN_INTERLEAVE:
@@ -287,7 +325,7 @@ void put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
       put_in_parts(begin, bytes, target);
       break;
     default:
-      put_or_near(begin, bytes, target, wanted.memory[0]);
+      put_or_elsewhere(begin, bytes, target, wanted.memory[0], whole);
   }
 }
 
@@ -303,7 +341,7 @@ void* placed(unsigned target, void* memory, std::size_t bytes) {
     remember(reinterpret_cast<std::uint64_t>(memory), bytes, target, 0);
     return memory;
   }
-  put_target(reinterpret_cast<std::uint64_t>(memory), bytes, target);
+  put_target(reinterpret_cast<std::uint64_t>(memory), bytes, target, false);
   ask_for_huge_pages(memory, bytes);
   return memory;
 }
@@ -357,7 +395,8 @@ void mapping_gone(void* begin, std::size_t bytes) {
 }
 
 void place_mapping(unsigned target, void* begin, std::size_t bytes) {
-  put_target(reinterpret_cast<std::uint64_t>(begin), bytes, target);
+  // The program may mremap it, and the kernel does that to one mapping at a time only.
+  put_target(reinterpret_cast<std::uint64_t>(begin), bytes, target, is_one_mapping(target));
   ask_for_huge_pages(begin, bytes);
 }
 
