@@ -28,7 +28,7 @@ demo: setup ## build Redis, profile it, predict, place; open the report
 
 # A shared machine may stall for seconds: what fails once is run once more, and listed.
 test: $(VENV)/.set-up-tests native-test ## every test that fits in 15 minutes
-	@$(PYTHON) -m pytest -q -m "not long" --reruns 1 -rR -n 2 --dist loadgroup --no-loadscope-reorder
+	@$(PYTHON) -m pytest -q -m "not long" --reruns 1 -rR -n 2 --dist loadfile --no-loadscope-reorder
 
 test-long: $(VENV)/.set-up-tests native-test sanitize ## the rest: peers' suites, soak, sanitizers
 	@$(PYTHON) -m pytest -q -m long --timeout 3600

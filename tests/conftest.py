@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -14,24 +13,13 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(wrapper=True)  # before the groups are read
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Let two workers share the tests by file; what shares a run of the whole path stays together.
-
-    The longest begin first, or one worker would be at them alone in the end.
-    """
-
-    def group(item: pytest.Item) -> str:
-        e2e = item.path.parent.name == "e2e" and item.path.name != "test_redis.py"
-        return "whole path" if e2e else str(item.path.relative_to(Path(__file__).parent))
-
-    first = ("vm/", "e2e/test_redis", "whole path")
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files: workers take whole files, and one would be alone at the end."""
+    here = Path(__file__).parent
+    first = ("vm", "e2e/test_redis", "e2e/test_", "python/validate", "python/predict/test_cycle")
 
     def order(item: pytest.Item) -> int:
-        name = group(item)
+        name = item.path.relative_to(here).as_posix()
         return next((at for at, begin in enumerate(first) if name.startswith(begin)), len(first))
 
     items.sort(key=order)
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
-    return (yield)
