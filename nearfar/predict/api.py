@@ -25,7 +25,7 @@ from nearfar.documents.prediction import (
     PhasePrediction,
 )
 from nearfar.predict.attribute import added_by_object_ns
-from nearfar.predict.caveats import caveats, common_caveats
+from nearfar.predict.caveats import caveats, common_caveats, flushes_unknown
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.interval import outcome
@@ -90,7 +90,11 @@ def predict(
             )
             for phase in traffic
         ]
-        sentences = [*caveats(near_side, far_side, of_every), *dict.fromkeys(said)]
+        sentences = [
+            *caveats(near_side, far_side, of_every),
+            *flushes_unknown(workload, traffic, device),
+            *dict.fromkeys(said),
+        ]
         if any(np.count_nonzero(misses(phase.objects)) > most_objects for phase in traffic):
             sentences.append(f"only the {most_objects} objects that add most are listed per phase")
         devices.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.predict.explain import explain
 from nearfar.predict.memory import Memory
+from nearfar.predict.persisting import counted
 from nearfar.predict.traffic import PhaseTraffic, extrapolated_lines
 
 MANY_STREAM_MISSES = 0.2
@@ -18,10 +19,30 @@ BEATEN = 0.7
 """Near time over what the near curves allow, below which they do not fit this program: simulated
 parallelism was found to be wrong beyond 0.7-1.4."""
 
+PERSISTENT = ("pmem", "nvdimm")
+"""Far memories that programs flush for."""
+
 
 def caveats(near: Memory, far: Memory, of_every: list[str]) -> list[str]:
     """Return the sentences for one far memory; `of_every` are those of `common_caveats`."""
     return [*near.caveats, *far.caveats, *of_every]
+
+
+def flushes_unknown(
+    workload: WorkloadProfile, phases: list[PhaseTraffic], far: DeviceProfile
+) -> list[str]:
+    """Say that nobody counted flushes, where the program may have some: it maps files, or the
+    memory is persistent.
+    """
+    if all(counted(phase) for phase in phases):
+        return []
+    files = any(thing.kind == "file" for thing in workload.objects)
+    if not files and far.technology not in PERSISTENT:
+        return []
+    return [
+        "flushes, fences and non-temporal stores were not counted in this profile: what a program "
+        "waits for to make its data durable is not predicted; a build by nearfar cc counts them"
+    ]
 
 
 def common_caveats(
@@ -121,14 +142,15 @@ def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[s
             f"{workload.program.threads_seen} threads: CPU time is predicted; waiting for locks "
             "and imbalance between threads are not"
         )
-    unclassified = _opaque_share(workload, {phase.name for phase in phases})
+    unclassified = _opaque_share(workload, phases)
     if workload.cache.origin in ("code", "counters"):
         # Not profiled: what is missing or assumed is in its warnings.
         return [*found, *workload.warnings]
     if unclassified > MANY_OPAQUE_MISSES:
         found.append(
-            f"{unclassified:.0%} of misses have addresses that follow no pattern seen: where they "
-            "advance step by step all the same, the prefetcher hides part of what is predicted"
+            f"{unclassified:.0%} of misses are loads whose addresses follow no pattern seen: where "
+            "they advance step by step all the same, the prefetcher hides part of what is "
+            "predicted"
         )
     if workload.cache.origin == "detected":
         found.append(
@@ -138,12 +160,14 @@ def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[s
     return found
 
 
-def _opaque_share(workload: WorkloadProfile, names: set[str]) -> float:
-    reads = [
-        row.traffic.read_misses
-        for phase in workload.phases
-        if phase.name in names
-        for row in phase.objects
-    ]
-    every = sum(classes.total() for classes in reads)
-    return sum(classes.opaque for classes in reads) / every if every else 0.0
+def _opaque_share(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> float:
+    """Return the share of misses that are loads neither of a known class nor in sequence."""
+    opaque = every = 0.0
+    names = {phase.name for phase in phases}
+    for phase in workload.phases:
+        for row in phase.objects if phase.name in names else ():
+            traffic = row.traffic
+            every += traffic.misses()
+            # A store's address matters less: it waits in the store buffer either way.
+            opaque += max(traffic.read_misses.opaque - traffic.read_sequential.opaque, 0.0)
+    return opaque / every if every else 0.0

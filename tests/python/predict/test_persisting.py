@@ -9,7 +9,8 @@ import samples
 
 from nearfar.base.statistics import Estimate
 from nearfar.devices.library import load_device
-from nearfar.documents import DeviceProfile
+from nearfar.documents import DeviceProfile, WorkloadProfile
+from nearfar.documents.workload import AccessClasses
 from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import outcome
@@ -132,3 +133,32 @@ def test_fences_wait_for_fetches_where_far_memory_has_no_figure_of_flushing():
     far = samples.device("far", 500.0)
     model = model_of("best", {STORE: FENCES, FLUSH: FENCES, FENCE: FENCES}, far)
     assert added_ns(model) > 0.8 * (model.far.latency_ns - model.near.latency_ns)
+
+
+def test_the_default_says_that_nobody_counted_flushes_where_there_may_be_some():
+    uncounted = samples.workload()
+
+    def says(workload: WorkloadProfile, far: DeviceProfile) -> bool:
+        (found,) = predict(workload, SLOW, [far]).devices
+        return any("were not counted" in sentence for sentence in found.caveats)
+
+    assert says(uncounted, load_device(OPTANE))
+    assert not says(uncounted, SLOW)
+    assert not says(msgspec.structs.replace(uncounted, flushes_counted=True), load_device(OPTANE))
+    uncounted.objects[0].kind = "file"
+    assert says(uncounted, SLOW)
+
+
+def test_misses_seen_in_sequence_are_not_said_to_follow_no_pattern():
+    opaque = samples.workload()
+    for row in (row for phase in opaque.phases for row in phase.objects):
+        row.traffic.read_misses = AccessClasses(opaque=1e5)
+        row.traffic.write_misses = AccessClasses()
+        row.traffic.read_sequential = AccessClasses()
+    in_sequence = msgspec.json.decode(msgspec.json.encode(opaque), type=WorkloadProfile)
+    for row in (row for phase in in_sequence.phases for row in phase.objects):
+        row.traffic.read_sequential = AccessClasses(opaque=1e5)
+    said = [predict(one, SLOW, [SLOW]).devices[0].caveats for one in (opaque, in_sequence)]
+    found = [" ".join(sentences) for sentences in said]
+    assert ["follow no pattern" in sentences for sentences in found] == [True, False]
+    assert ["are streams" in sentences for sentences in found] == [False, True]
