@@ -29,6 +29,9 @@ class Counted:
     recognised: int = 0
     by_memory: dict[str, int] = field(default_factory=dict)
     fallback: int = 0
+    """Of pages that the library put near; what of it the plan wanted there too is not told."""
+    elsewhere: int = 0
+    """Of pages that the kernel has in another memory than the one they were bound to."""
 
     def there(self) -> int:
         """Return bytes of pages that are there."""
@@ -132,6 +135,8 @@ def take_picture(pid: int, address: int, places: Sequence[Place]) -> Picture:
     page, thing, memory = page[::step], thing[::step], memory[::step]
     landed = _landed(pid, page * np.uint64(layout.PAGE), memory, places)
     each = layout.PAGE * step << layout.PAGE_BITS
+    # A full node's pages go to another one: the binding is a preference.
+    bound = np.array([place.kind == layout.NODE for place in places])[memory] & (memory != 0)
     names = [place.name for place in places]
     known = [range(one.begin, one.begin + one.bytes) for one in state.mapped if one.begin]
     picture = Picture(pid, {}, len(page) * each, kernel.anonymous_bytes(pid, known))
@@ -144,6 +149,9 @@ def take_picture(pid: int, address: int, places: Sequence[Place]) -> Picture:
             name = names[where] if where < len(names) else f"node:{where - len(names)}"
             here = mine & (landed == where)
             counted.by_memory[name] = int(here.sum()) * each
+        counted.elsewhere = (
+            int((mine & bound & (landed != memory) & (landed != NOWHERE)).sum()) * each
+        )
         counted.fallback = int((mine & (memory == 0) & (landed != NOWHERE)).sum()) * each
     return picture
 
@@ -178,6 +186,10 @@ def _landed(
             # Near and far memory are one node: what was asked for is all that can be told.
             both = nodes == node
             landed[both] = np.where(memories[both] == number, number, default)
+    # Several memories may stand on one node: there, too.
+    for number, place in enumerate(places):
+        if place.spec.kind == "node":
+            landed[(memories == number) & (nodes == place.spec.node)] = number
     # A file's pages are the file's, wherever the page cache has them.
     files = [mapping for mapping in kernel.mappings(pid) if mapping.is_file]
     for number, place in enumerate(places):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from nearfar.base.units import format_bytes
 from nearfar.documents import producer
 from nearfar.documents.plan import Placement, Plan
 from nearfar.documents.run_record import ObjectLanding, RunMemory, RunRecord
@@ -16,6 +17,7 @@ from nearfar.run.match import RECOGNISABLE
 from nearfar.run.memories import Place
 from nearfar.run.targets import Targets
 
+_LEAST_SAID = 1 << 20
 ALLOCATOR = "jemalloc, arenas per memory (libnearfar_run.so)"
 
 
@@ -34,6 +36,8 @@ def make_record(
     seen, ended = outcome.seen, outcome.ended
     names = [place.name for place in places]
     objects = []
+    by_kernel = 0
+    unbound = any(state.bind_failures for state in seen.states.values())
     for number, placement in enumerate(plan.placements):
         if placement.kind not in RECOGNISABLE:
             continue
@@ -43,7 +47,13 @@ def make_record(
         }
         moving = number in targets.moving
         counted = seen.objects.get(number + 1, Counted())
-        objects.append(_landing(placement, shares, counted, moving=moving))
+        # A page that could not be bound says nothing of its node.
+        elsewhere = 0 if moving or unbound else counted.elsewhere
+        by_kernel += elsewhere
+        landing = _landing(
+            placement, shares, counted, moving=moving, bound=not unbound, elsewhere=elsewhere
+        )
+        objects.append(landing)
     total = sum(thing.planned_bytes for thing in objects)
     known = sum(thing.planned_bytes for thing in objects if thing.recognised_bytes)
     fullest = max(seen.fullest.values(), key=lambda picture: picture.there(), default=None)
@@ -53,7 +63,7 @@ def make_record(
         if fullest and layout.NO_OBJECT in fullest.objects
         else 0
     )
-    fallback = sum(sum(state.fallback_bytes[1:]) for state in seen.states.values())
+    fallback = by_kernel + _by_library(outcome)
     return RunRecord(
         producer=producer(),
         plan=plan_path,
@@ -78,19 +88,28 @@ def make_record(
         pictures=seen.pictures,
         processes=len(seen.pids),
         migrations=[] if outcome.adapter is None else outcome.adapter.done,
-        warnings=[*warnings, *targets.warnings, *_warnings(outcome)],
+        warnings=[*warnings, *targets.warnings, *_warnings(outcome, by_kernel)],
     )
 
 
 def _landing(
-    placement: Placement, shares: dict[str, float], counted: Counted, *, moving: bool
+    placement: Placement,
+    shares: dict[str, float],
+    counted: Counted,
+    *,
+    moving: bool,
+    bound: bool,
+    elsewhere: int,
 ) -> ObjectLanding:
     there = counted.there()
     right = sum(
         min(size, shares.get(name, 0.0) * there) for name, size in counted.by_memory.items()
     )
     near = next(iter(shares), "") if len(shares) == 1 else ""
-    falls_back = not moving and "near" not in shares and near
+    fallback = elsewhere
+    if not moving and "near" not in shares and near:
+        # Of one memory: what is not in it, the part in a third one included.
+        fallback = max(elsewhere + counted.fallback, round(there - right) if bound else 0)
     return ObjectLanding(
         object=placement.object,
         name=placement.name,
@@ -98,12 +117,17 @@ def _landing(
         planned_bytes=placement.size_bytes,
         recognised_bytes=counted.recognised,
         bytes_by_memory=counted.by_memory,
-        fallback_bytes=counted.fallback if falls_back else 0,
+        fallback_bytes=fallback,
         on_plan=right / there if there else None,
     )
 
 
-def _warnings(outcome: Outcome) -> list[str]:
+def _by_library(outcome: Outcome) -> int:
+    """Return bytes that the library put elsewhere, since the planned memory had no room."""
+    return sum(sum(state.fallback_bytes[1:]) for state in outcome.seen.states.values())
+
+
+def _warnings(outcome: Outcome, by_kernel: int) -> list[str]:
     seen = outcome.seen
     said: list[str] = []
     if not seen.pids:
@@ -126,10 +150,17 @@ def _warnings(outcome: Outcome) -> list[str]:
         said.append(f"{unanswered} call stacks could not be asked after: their blocks are near")
     if lost := sum(state.extents_lost for state in states):
         said.append(f"{lost} pieces of memory did not fit into the table: they are not counted")
-    if fallback := sum(sum(state.fallback_bytes[1:]) for state in states):
+    # Less is pages of rounding, where a plan fills a capacity to the byte.
+    if (fallback := _by_library(outcome)) >= _LEAST_SAID:
         said.append(
-            f"{fallback >> 20} MiB went near since their memory was full: give it room, or plan "
-            "with its capacity"
+            f"{format_bytes(fallback)} went to another far memory, or near, since their memory was "
+            "full: give it room, or plan with its capacity"
+        )
+    if by_kernel >= _LEAST_SAID:
+        said.append(
+            f"{format_bytes(by_kernel)} are on another node than they were bound to: the kernel "
+            "puts there what a full node has no room for. Free it, or plan with what it has free "
+            "as its capacity"
         )
     if outcome.adapter is not None and outcome.adapter.lost:
         said.append(f"the kernel would not move pages ({outcome.adapter.lost})")

@@ -47,6 +47,9 @@ def print_record(record: RunRecord, console: Console) -> None:
         lines.append(f"recognised: {record.recognised_share_of_profile:.1%} of the plan's bytes")
     if record.recognised_share_of_heap is not None:
         lines[-1] += f", {record.recognised_share_of_heap:.1%} of this run's"
+    if record.fallback_bytes:
+        fallback = format_bytes(record.fallback_bytes)
+        lines.append(f"elsewhere than planned, since their memory was full: {fallback}")
     if record.out_of_sight_bytes:
         lines.append(f"out of sight: {format_bytes(record.out_of_sight_bytes)} of anonymous memory")
     if record.migrations:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.documents.machine import Node
-from nearfar.run import layout
+from nearfar.run import kernel, landing, layout
 from nearfar.run.hotness import INTERVAL_NS, Hotness, Use, uses
 from nearfar.run.landing import sampled_pages
 from nearfar.run.memories import resolve
@@ -77,6 +79,29 @@ def test_policies_say_what_the_machine_lacks(tmp_path: Path) -> None:
         POLICIES.get("preferred")(nodes([0]), tmp_path)
     assert POLICIES.get("interleave")(NEAR_AND_FAR, tmp_path).nodes == (0, 1)
     assert POLICIES.get("preferred")(NEAR_AND_FAR, tmp_path).nodes == (1,)
+
+
+def test_what_the_kernel_has_elsewhere_is_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full node: of 64 pages bound to node 1, the kernel has all but 16 on node 0."""
+    made = objects_plan({"make_array": "far"})
+    near, far = resolve(made, ["far=node:0"])
+    places = [near, dataclasses.replace(far, spec=dataclasses.replace(far.spec, node=1))]
+    first, pages = layout.FIRST_ADDRESS, 64
+    state = layout.State()
+    state.extent_count = 1
+    state.extents[0] = layout.Extent(first, pages * layout.PAGE, 1, 1)
+    words = np.full(pages, layout.CHOSEN | 1, np.uint32)
+    monkeypatch.setattr(landing, "read_state", lambda *_: state)
+    monkeypatch.setattr(landing, "default_nodes", lambda _: {0})
+    monkeypatch.setattr(kernel, "read_memory", lambda *_: words.tobytes())
+    monkeypatch.setattr(kernel, "mappings", lambda _: [])
+    monkeypatch.setattr(kernel, "anonymous_bytes", lambda *_: 0)
+    monkeypatch.setattr(
+        kernel, "page_nodes", lambda _, asked: (np.arange(len(asked)) < 16).astype(np.int32)
+    )
+    seen = landing.take_picture(0, 0, places).objects[1]
+    assert seen.fallback == 0
+    assert seen.elsewhere == seen.by_memory["near"] == 3 * seen.by_memory["far"]
 
 
 def write(path: Path, text: str) -> None:
