@@ -42,7 +42,8 @@ def misses_by_object(program: Path, load: tuple[int, int], source: str) -> dict[
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "run.json"
         command = [sys.executable, "-m", "nearfar", "profile", "--quiet", "-o", str(output)]
-        command += ["--source", source, "--sample", "10min", "--repetitions", "1"]
+        command += ["--source", source, "--repetitions", "1"]
+        command += ["--sample", "10min"] if source == "qemu" else []
         command += ["--llc", CACHE, "--ways", str(WAYS), "--", str(program)]
         subprocess.run([*command, *map(str, load)], check=True, capture_output=True)
         profile = json.loads(output.read_text())

@@ -125,6 +125,11 @@ def predict(
     from nearfar.predict.pages import parse_page_bytes
     from nearfar.predict.table import print_prediction
 
+    if near_size is not None and not {"memory-mode", "all"} & {model, *(models or [])}:
+        raise CommandError(
+            "--near-size is how much near memory caches the far one, for the model memory-mode: "
+            "add --model memory-mode or --models memory-mode"
+        )
     if output is not None:
         check_writable(output)
     near_device = load_near(near)

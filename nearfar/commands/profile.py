@@ -29,7 +29,7 @@ def profile(
     phases: Literal["marked", "auto"] = "marked",
     plain: Path | None = None,
     source: Literal["compiled", "counters", "qemu"] | None = None,
-    sample: str = "60s",
+    sample: str | None = None,
     rate: int | None = None,
     bursts: bool = False,
     json: JsonOption = False,
@@ -81,8 +81,8 @@ def profile(
         addresses it samples (PEBS, IBS), of this machine's own caches; or `qemu` for unmodified
         programs (Debian's qemu-user). By default the first of these that can be had.
     sample
-        With qemu or counters: look for so long. The program goes on after that, to tell which
-        share of its work that was; under QEMU four times as long, then it is stopped.
+        With qemu or counters: look for so long, by default 60s. The program goes on after that, to
+        tell which share of its work that was; under QEMU four times as long, then it is stopped.
     rate
         With qemu: look at one cache line in so many; by default 64.
     bursts
@@ -128,15 +128,21 @@ def profile(
             "--llc and --ways are for caches that are simulated: --source counters counts the "
             "misses of this machine's own"
         )
+    sample_s = some_seconds("60s" if sample is None else sample, "--sample")
     chosen = choose(
         name=source,
         executable=find_executable(command[0]),
         called=Path(command[0]).name,
         has_plain=plain is not None,
-        sample_s=some_seconds(sample, "--sample"),
+        sample_s=sample_s,
         rate=rate,
         say=say,
     )
+    if sample is not None and chosen.name == "compiled" and not bursts:
+        raise CommandError(
+            "--sample is for --source qemu or counters, and for --bursts: what nearfar cc built "
+            "is looked at as long as it runs; --duration stops it"
+        )
     request = replace(request, source=chosen, split_sizes=split == "size", slices=phases == "auto")
 
     from nearfar.documents import save
@@ -158,7 +164,7 @@ def profile(
     if bursts:
         from nearfar.profile.bursts import add_bursts
 
-        add_bursts(result, request, some_seconds(sample, "--sample"), say)
+        add_bursts(result, request, sample_s, say)
         save(result, output)
     print_summary(result, console)
     say(f"wrote {output}")

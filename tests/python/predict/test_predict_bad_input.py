@@ -190,3 +190,10 @@ def test_a_range_of_fitted_sizes_that_cannot_be_is_refused(tmp_path: Path, capsy
     command = ["predict", str(wrong), "--near", str(tmp_path / "near.json"), "--far", "xmem-near"]
     assert main(command) == ExitCode.WRONG_USE
     assert "[fitted] must name sizes" in " ".join(capsys.readouterr().err.split())
+
+
+def test_near_size_without_the_model_that_uses_it_is_refused(tmp_path: Path, capsys):
+    assert verb(tmp_path, samples.workload(), "--near-size", "1GiB") == ExitCode.WRONG_USE
+    assert "memory-mode" in capsys.readouterr().err
+    given = ("--near-size", "1GiB", "--models", "memory-mode", "--json")
+    assert verb(tmp_path, samples.workload(), *given) == ExitCode.DONE

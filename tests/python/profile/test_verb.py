@@ -279,6 +279,12 @@ def test_wrong_use_is_one_sentence(tmp_path: Path, words: list[str], code: int, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_sample_of_what_runs_in_full_is_refused(program: Path, tmp_path: Path) -> None:
+    answer = nearfar("profile", "--sample", "5s", "--", program, cwd=tmp_path, expect=2)
+    assert "--sample is for --source qemu or counters" in " ".join(answer.stderr.split())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_script_is_no_program(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\nexit 0\n")
