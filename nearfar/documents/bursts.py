@@ -82,6 +82,8 @@ class ObjectBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     object: int
     misses: float
     """In the bursts, as many as the instructions' miss rates make."""
+    read_misses: float | None = None
+    """Of these, loads: what the shares are of. None in older profiles."""
     dependent_share: float
     """Of its loads that miss: whose address comes from another load that misses in the burst."""
     value_share: float | None = None

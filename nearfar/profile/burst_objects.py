@@ -36,6 +36,7 @@ def describe(bursts: Bursts, trace: Trace, values: list[Records] | None) -> list
             ObjectBursts(
                 object=number,
                 misses=float(mine.sum()),
+                read_misses=float(loads.sum()),
                 dependent_share=float((parent[loads] >= 0).sum()) / count,
                 value_share=None if by_value is None else float(by_value[loads].sum()) / count,
                 chain_depth=float(depth[mine].mean()),

@@ -19,7 +19,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_ns
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
-from nearfar.documents.workload import MemoryObject
+from nearfar.documents.workload import MemoryObject, Traffic
 from nearfar.native_files import native_file
 from nearfar.profile import burst_file
 from nearfar.profile.burst_code import Decoded, decode
@@ -40,6 +40,10 @@ RATE_LOG2 = 6
 
 MOST_STEP = 3
 """Lines are numbered anew; numbers of lines that are not neighbours are so far apart."""
+
+MANY_MISSES = 0.05
+"""Share of a phase's loads that miss, streams left out, from which it is said if no burst has one
+of an object's. Bursts are spread by instructions: a slow part of few instructions may have none."""
 
 FEWEST_SAMPLED = 8
 """Sampled accesses of an instruction below which its miss rate is that of all such together."""
@@ -82,6 +86,42 @@ def add_bursts(
             f"there are no bursts of {', '.join(missing)}: not entered in the "
             f"{format_ns(sample_s * 1e9)} that the program had under QEMU, or not by its marks"
         )
+    profile.warnings += unseen_loads(profile, profile.bursts)
+
+
+def unseen_loads(profile: WorkloadProfile, bursts: Bursts) -> list[str]:
+    """Say whose loads make many of a phase's misses beside streams and are in none of its bursts.
+
+    What a stream depends on is known: on nothing.
+    """
+    said = []
+    phases = {phase.name: phase for phase in profile.phases}
+    for recorded in bursts.phases:
+        loads = {row.object: _waiting(row.traffic) for row in phases[recorded.phase].objects}
+        every = max(sum(loads.values()), 1.0)
+        seen = {row.object for row in recorded.objects if row.read_misses}
+        unseen = [
+            f"{profile.objects[number].name} ({count / every:.0%} of such loads)"
+            for number, count in loads.items()
+            if number not in seen and count > MANY_MISSES * every
+        ]
+        if unseen:
+            said.append(
+                f"no burst of phase {recorded.phase!r} has a load that misses, no stream's, of "
+                f"{', '.join(unseen)}: bursts are spread by instructions, and what "
+                "depends on what there is not known; mark that part as a phase of its own"
+            )
+    return said
+
+
+def _waiting(traffic: Traffic) -> float:
+    """Return an object's loads that miss, those of streams left out."""
+    missed, in_sequence = traffic.read_misses, traffic.read_sequential
+    return (
+        max(missed.chase - in_sequence.chase, 0.0)
+        + max(missed.indirect - in_sequence.indirect, 0.0)
+        + max(missed.opaque - in_sequence.opaque, 0.0)
+    )
 
 
 def _recorded(profile: WorkloadProfile, request: Request, sample_s: float) -> Bursts:

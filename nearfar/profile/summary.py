@@ -72,8 +72,9 @@ def _print_bursts(profile: WorkloadProfile, console: Console) -> None:
                 escape(phase.phase),
                 escape(name),
                 f"{row.misses:,.0f}",
-                f"{row.dependent_share:.0%}",
-                f"{row.chain_depth:.1f}",
+                # Of stores alone nothing depends: 0 % would be taken for independent loads.
+                "no load seen" if row.read_misses == 0.0 else f"{row.dependent_share:.0%}",
+                "-" if row.read_misses == 0.0 else f"{row.chain_depth:.1f}",
                 f"{row.instructions_between:.1f}",
             )
     console.print(table)

@@ -10,19 +10,20 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+import samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iced_x86 import Register
 
 from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
-from nearfar.documents.workload import Frame, MemoryObject
+from nearfar.documents.workload import AccessClasses, Frame, MemoryObject
 from nearfar.native_files import include_folder
 from nearfar.profile.burst_code import FLAGS, Decoded, decode
 from nearfar.profile.burst_merge import kept_bursts
 from nearfar.profile.burst_objects import describe
 from nearfar.profile.burst_trace import LAST_LEVEL, NEAR, make_trace
-from nearfar.profile.bursts import same_objects
+from nearfar.profile.bursts import same_objects, unseen_loads
 
 SOURCE = Path(__file__).parent / "unmodified" / "waiting.c"
 RAX, RBX, RCX = (int(one) for one in (Register.RAX, Register.RBX, Register.RCX))
@@ -122,6 +123,21 @@ def test_chains_of_misses_are_as_deep_as_they_are_long():
     assert (chained.misses, chained.instructions_between) == (4.0, 2.0)
     (alone,) = describe(*_with_trace(made_up([[0, 3, 6, 9]], 1.0, [0, 0, 0, 0])), None)
     assert (alone.dependent_share, alone.chain_depth) == (0.0, 1.0)
+
+
+def test_slow_parts_without_a_burst_are_said_and_streams_are_not():
+    bursts = made_up([[0, 3, 6, 9]], 1.0)
+    bursts.phases[0].objects = describe(*_with_trace(bursts), None)  # of object 0 alone
+    profile = samples.workload(objects=3, phases=("-",))
+    for row in profile.phases[0].objects:
+        row.traffic.read_misses = AccessClasses(chase=1000.0)
+    profile.phases[0].objects[1].traffic.read_misses = AccessClasses(stream=1e6)
+    (said,) = unseen_loads(profile, bursts)
+    names = [thing.name for thing in profile.objects]
+    assert [f"{name} (" in said for name in names[:3]] == [False, False, True]
+    # Stores that miss are no loads.
+    bursts.phases[0].objects[0].read_misses = 0.0
+    assert f"{names[0]} (" in unseen_loads(profile, bursts)[0]
 
 
 def _with_trace(bursts: Bursts):
