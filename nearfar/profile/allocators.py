@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.workload import MemoryObject
 
 _SIGNS = {
@@ -50,6 +52,11 @@ def allocator_warning(executable: Path, objects: Sequence[MemoryObject]) -> str 
 
 def _defined(executable: Path) -> set[str]:
     """Return the functions `executable` defines; only the dynamic ones where it is stripped."""
+    if shutil.which("nm") is None:
+        raise NearfarError(
+            "there is no nm here to read the program's symbols with: install it (package binutils)",
+            ExitCode.MACHINE_LACKS,
+        )
     names: set[str] = set()
     for table in ([], ["--dynamic"]):
         answer = subprocess.run(

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.workload import Frame
 from nearfar.profile.symbols import Place, symbolise
 
@@ -19,6 +20,12 @@ class Symbolizer:
     def __init__(self) -> None:
         self._known: dict[Place, list[Frame]] = {}
         tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)
+        if tool is None and shutil.which("addr2line") is None:
+            raise NearfarError(
+                "nothing here names call stacks, so no object would be recognised: install "
+                "llvm-symbolizer (package llvm) or addr2line (package binutils)",
+                ExitCode.MACHINE_LACKS,
+            )
         self._process: subprocess.Popen[str] | None = None
         if tool is not None:
             self._process = subprocess.Popen(
