@@ -1,0 +1,68 @@
+"""Whether a plan is a program's: by names that are not in every program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.documents.workload import Frame
+from nearfar.profile.allocators import bundled_allocator
+from nearfar.run.sight import share_in
+from nearfar.run.symbolizer import Symbolizer
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_plans import placement, plan
+
+SOURCE = """#include <stdlib.h>
+__attribute__((noinline)) void* init(void) { return malloc(64); }
+int main(void) { return init() == NULL || malloc(64) == NULL; }
+"""
+
+
+@pytest.fixture(scope="module", params=[("-g",), ()], ids=["lines", "symbols"])
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sight")
+    (folder / "shop.c").write_text(SOURCE)
+    command = ["cc", "-O1", *request.param, "shop.c", "-o", "shop"]
+    subprocess.run(command, check=True, cwd=folder)
+    return folder / "shop"
+
+
+def test_tools_that_are_missing_are_named_with_their_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for ask in (Symbolizer, lambda: bundled_allocator(Path("/bin/true"))):
+        with pytest.raises(NearfarError, match=r"package binutils") as refused:
+            ask()
+        assert refused.value.exit_code == ExitCode.MACHINE_LACKS
+        assert "\n" not in str(refused.value)
+
+
+def of(*functions: str, file: str, module: str = "shop") -> list[Frame]:
+    return [Frame(function=name, file=file, module=module) for name in functions]
+
+
+def test_a_common_name_needs_its_source_file_too(program: Path) -> None:
+    for file, share in (("/home/shop.c", 1.0), ("/home/bank.c", 0.0)):
+        made = plan([placement(0, "init", "far", frames=of("init", "main", file=file))])
+        assert share_in(program, made) == share
+
+
+def test_what_main_allocates_is_told_by_its_file(program: Path) -> None:
+    for file, share in (("/home/shop.c", 1.0), ("/home/bank.c", 0.0)):
+        made = plan([placement(0, "main", "far", frames=of("main", file=file))])
+        assert share_in(program, made) == share
+
+
+def test_what_tells_nothing_is_left_out(program: Path) -> None:
+    libc = of("_IO_file_doallocate", file="filedoalloc.c", module="libc.so.6")
+    foreign = of("make_ledger", "main", file="bank.c")
+    assert share_in(program, plan([placement(0, "buffer", "far", frames=libc)])) == 1.0
+    both = [placement(0, "buffer", "far", frames=libc), placement(1, "x", "far", frames=foreign)]
+    assert share_in(program, plan(both)) == 0.0
+    assert share_in(program, plan([placement(0, "none", "far", frames=[])])) is None
