@@ -1,13 +1,14 @@
 """Programs that flush: what their fences wait for, beside what the inversion says of the rest.
 
 The default model does the same where flushes were counted; this one is without its bursts and says
-so where nobody counted. See `persisting`.
+so where nobody counted. See `persisting` and `fenced_stores`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from nearfar.predict.fenced_stores import FencedStores
 from nearfar.predict.memory import Memory
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt
 from nearfar.predict.models.inversion import Inversion
@@ -26,12 +27,19 @@ class Persist(Inversion):
     ) -> None:
         super().__init__(phase, near, far, doubt)
         self._persisting = Persisting(self)
+        self._fenced = FencedStores(self)
 
     def times_ns(self, moved: Array) -> Array:
         """Return the inversion's time with the moved fences' waits exchanged, ns."""
-        time_ns = super().times_ns(moved) + self._persisting.added_ns(moved)
-        return np.asarray(np.maximum(time_ns, 0.0))
+        waits_ns = self._persisting.added_ns(moved) + self._fenced.added_ns(moved)
+        return np.asarray(np.maximum(super().times_ns(moved) + waits_ns, 0.0))
+
+    def must_hold_ns(self) -> list[float]:
+        """Return what fewer or more fetches that fences wait for would make of it, ns."""
+        moved = self.phase.total
+        without_ns = float(self.times_ns(moved) - self._fenced.added_ns(moved))
+        return [max(without_ns + end_ns, 0.0) for end_ns in self._fenced.ends_ns(moved)]
 
     def remarks(self) -> list[str]:
         """Say what a wait was taken from."""
-        return self._persisting.remarks()
+        return [*self._fenced.remarks(), *self._persisting.remarks()]

@@ -111,9 +111,10 @@ def test_half_of_the_fences_add_half_and_the_figures_doubts_are_in_the_interval(
     assert added_ns(slower) == pytest.approx(2 * 62.3 - 57.3)
 
 
-def test_each_fence_of_the_default_waits_for_the_line_that_a_store_fetches_first():
+@pytest.mark.parametrize("name", ["persist", "best"])
+def test_each_fence_waits_for_the_line_that_a_store_fetches_first(name: str):
     stored = {STORE: FENCES, FLUSH: FENCES, FENCE: FENCES}
-    model = model_of("best", stored, load_device(OPTANE))
+    model = model_of(name, stored, load_device(OPTANE))
     fetched_ns = model.far.latency_ns - model.near.latency_ns
     assert added_ns(model) == pytest.approx(fetched_ns + 62.3 - 57.3, rel=0.1)
     half = float(model.times_ns(model.phase.total / 2)) - NEAR_NS
@@ -123,7 +124,7 @@ def test_each_fence_of_the_default_waits_for_the_line_that_a_store_fetches_first
     # Unfenced, they wait in the store buffer; stored in sequence, they may have been fetched ahead.
     assert added_ns(model_of("best", {STORE: FENCES}, load_device(OPTANE))) < 0.2 * fetched_ns
     streamed = model_of(
-        "best", {STORE_STREAM: FENCES, FLUSH: FENCES, FENCE: FENCES}, load_device(OPTANE)
+        name, {STORE_STREAM: FENCES, FLUSH: FENCES, FENCE: FENCES}, load_device(OPTANE)
     )
     assert added_ns(streamed) < 0.5 * fetched_ns
     assert max(streamed.must_hold_ns()) > NEAR_NS + 0.9 * fetched_ns * FENCES
