@@ -16,13 +16,13 @@ def run(
     *words: Annotated[str, Parameter(allow_leading_hyphen=True)],
     map: Annotated[list[str] | None, Parameter(negative="")] = None,
     adapt: Annotated[bool, Parameter(negative="")] = False,
-    region: str | None = None,
-    rate: str | None = None,
-    hysteresis: str | None = None,
+    region: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    rate: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    hysteresis: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     pages: Literal["system", "4KiB", "2MiB"] = "system",
     policy: str | None = None,
     driver: str | None = None,
-    duration: str | None = None,
+    duration: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     force: Annotated[bool, Parameter(negative="")] = False,
     output: OutputOption = None,
     json: JsonOption = False,
@@ -87,9 +87,9 @@ def run(
             f"{' and '.join(unused)}"
         )
     pace = Pace(
-        region_bytes=parse_size_bytes(region or "2MiB"),
-        bytes_per_s=float(parse_size_bytes(rate or "1GB")),
-        hysteresis_s=seconds(hysteresis or "200ms", "--hysteresis"),
+        region_bytes=parse_size_bytes("2MiB" if region is None else region),
+        bytes_per_s=float(parse_size_bytes("1GB" if rate is None else rate)),
+        hysteresis_s=seconds("200ms" if hysteresis is None else hysteresis, "--hysteresis"),
     )
     if pace.region_bytes < 4096 or pace.bytes_per_s < 4096:
         raise CommandError("--region and --rate are at least a page: 4KiB")

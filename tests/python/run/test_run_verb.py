@@ -185,6 +185,7 @@ def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
         ((made, *TO_FILES, "--adapt", "--", program), "between memory nodes"),
         ((made, *TO_FILES, "--region", "1B", "--adapt", "--", program), "at least a page"),
         ((made, *TO_FILES, "--rate", "1GiB", "--", program), "leave out --rate"),
+        ((made, *TO_FILES, "--duration", "-5s", "--", program), "cannot read --duration '-5s'"),
         ((made,), "name a plan and a program"),
         (("--policy", "fastest", "--", program), "no policy"),
         (("--policy", "interleave", "--map", "far=node:0", "--", program), "leave out --map"),
