@@ -119,6 +119,15 @@ def test_tiering_names_the_commands_that_turn_it_on(tmp_path: Path) -> None:
     assert POLICIES.get("tiering")(NEAR_AND_FAR, tmp_path).nodes == ()
 
 
+def test_weights_of_one_node_are_not_called_a_policy(tmp_path: Path) -> None:
+    folder = tmp_path / "sys/kernel/mm/mempolicy/weighted_interleave"
+    for node, weight in enumerate((19, 7)):
+        write(folder / f"node{node}", f"{weight}\n")
+    policy = POLICIES.get("weighted-interleave")
+    assert "all pages go there" in policy(nodes([0]), tmp_path).note
+    assert "node 0: 19, node 1: 7" in policy(NEAR_AND_FAR, tmp_path).note
+
+
 def test_damon_is_set_up_and_taken_back(tmp_path: Path) -> None:
     """On files laid out as the kernel's guide has them; no kernel moves anything here."""
     admin = tmp_path / "sys/kernel/mm/damon/admin/kdamonds"
