@@ -38,8 +38,8 @@ class ObjectLanding(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     bytes_by_memory: dict[str, int]
     """Pages that are there (touched), by memory, as the kernel says."""
     fallback_bytes: int
-    """Of these, pages that are elsewhere since their memory had no room: put near by the library, or
-    on another node by the kernel."""
+    """Of these, pages that are elsewhere since their memory had no room: put near by the library,
+    or on another node by the kernel."""
     on_plan: float | None
     """Share of the pages there that are in the planned memories, none counted beyond its planned
     share; None: no page of it was there."""
