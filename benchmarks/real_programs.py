@@ -30,11 +30,12 @@ function mix(x) { return (x * 7919 + 104729) % 1000003 }
 BEGIN {
   n = 400000; x = 1
   for (i = 0; i < n; i++) { x = mix(x); count[x "-" i % 7]++ }
+  x = 1
   for (i = 0; i < 4 * n; i++) { x = mix(x); if ((x "-" i % 7) in count) found++ }
   exit found == 0
 }
 """
-"""Counts words that are not in the order of their hashes, and looks others up."""
+"""Counts words that are not in the order of their hashes, and looks them and others up."""
 
 
 @dataclass(frozen=True)
