@@ -15,7 +15,7 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.crash.layout import POOL_VARIABLE, TRACE_VARIABLE, make_trace
 from nearfar.crash.trace import Trace, read_trace
-from nearfar.native_files import native_file
+from nearfar.profile.program import preload, preloadable
 
 LIBRARY = "libnearfar_crash.so"
 MOST_POOL_BYTES = 1 << 28
@@ -45,7 +45,7 @@ def environment() -> dict[str, str]:
 
 def record(command: Sequence[str], pool: Path, folder: Path, *, json: bool) -> Recorded:
     """Run `command`, whose pool is the file `pool`; the trace is made in `folder`."""
-    library = _library()
+    preloadable(LIBRARY)
     executable = shutil.which(command[0])
     if executable is None:
         raise CommandError(f"there is no program {command[0]}: name it by its path")
@@ -56,10 +56,9 @@ def record(command: Sequence[str], pool: Path, folder: Path, *, json: bool) -> R
         most_pool_bytes=MOST_POOL_BYTES,
         most_steps=_MOST_STEPS,
     )
-    before = os.environ.get("LD_PRELOAD", "")
     variables = {
         **environment(),
-        "LD_PRELOAD": f"{library}:{before}" if before else str(library),
+        "LD_PRELOAD": preload(LIBRARY),
         TRACE_VARIABLE: str(trace),
         POOL_VARIABLE: str(pool),
     }
@@ -115,14 +114,3 @@ def _check_seen(recorded: Recorded, program: str) -> None:
         f"{program} never mapped the pool where nearfar could see it: {why}",
         ExitCode.PROGRAM_FAILED,
     )
-
-
-def _library() -> Path:
-    library = native_file(LIBRARY)
-    if " " in str(library) or ":" in str(library):
-        raise CommandError(
-            f"the path {library} has a space or colon in it, which LD_PRELOAD cannot hold: "
-            "install nearfar elsewhere",
-            ExitCode.MACHINE_LACKS,
-        )
-    return library

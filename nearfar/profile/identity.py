@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.documents import WorkloadProfile
+from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Instruction, MemoryObject
 from nearfar.profile.names import bare_name
 
@@ -79,8 +80,8 @@ class Alignment:
     """A sentence for each object that was recognised although its line moved."""
 
 
-def identity_of(thing: MemoryObject, executable: str) -> Identity:
-    """Return the identity of an object of a program called `executable`."""
+def identity_of(thing: MemoryObject | Placement, executable: str) -> Identity:
+    """Return the identity of an object, or of one in a plan, of a program called `executable`."""
     if not thing.frames:
         return Identity(thing.kind, thing.name, (), "", thing.split)
     main = Path(executable).name

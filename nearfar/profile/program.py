@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.base.errors import CommandError
+from nearfar.base.errors import CommandError, ExitCode
 from nearfar.native_files import native_file
 from nearfar.profile.compiler import twin
 
@@ -100,9 +100,20 @@ def instrumented_build(executable: Path) -> Build:
     return Build(executable, dict(os.environ))
 
 
+def preloadable(library: str) -> Path:
+    """Return the path of `library`, or refuse one that LD_PRELOAD would split."""
+    path = native_file(library)
+    if " " in str(path) or ":" in str(path):
+        raise CommandError(
+            f"the path {path} has a space or colon in it, which LD_PRELOAD cannot hold: "
+            "install nearfar elsewhere",
+            ExitCode.MACHINE_LACKS,
+        )
+    return path
+
+
 def preload(library: str) -> str:
     """Return what LD_PRELOAD is to be for `library` to come first."""
-    # A space or colon in the path would split it: there is no way to quote one.
     before = os.environ.get("LD_PRELOAD")
     path = str(native_file(library))
     return f"{path}:{before}" if before else path

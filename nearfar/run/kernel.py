@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOVE_PAGES = 279
-"""asm/unistd_64.h."""
+SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
+"""asm/unistd_64.h, asm-generic/unistd.h."""
+MOST_NODES = 1024
+"""Linux can be configured for no more."""
 MPOL_MF_MOVE = 2
 _BATCH = 1 << 16
 
@@ -120,6 +123,23 @@ def _call(
         ctypes.c_void_p(status.ctypes.data), ctypes.c_int(flags),
     )  # fmt: skip
     if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def set_mempolicy(mode: int, nodes: Sequence[int]) -> None:
+    """Set this thread's memory policy, which its children inherit; raises OSError.
+
+    `mode` is one of linux/mempolicy.h, see `nearfar.run.policies`; the default takes no nodes.
+    """
+    mask = (ctypes.c_ulong * (MOST_NODES // 64))()
+    for node in nodes:
+        mask[node // 64] |= 1 << (node % 64)
+    result = _libc.syscall(
+        ctypes.c_long(SET_MEMPOLICY[os.uname().machine]), ctypes.c_int(mode),
+        ctypes.byref(mask) if nodes else None, ctypes.c_ulong(MOST_NODES if nodes else 0),
+    )  # fmt: skip
+    if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.base.errors import CommandError, ExitCode
+from nearfar.base.errors import CommandError
 from nearfar.documents.plan import Plan
-from nearfar.native_files import native_file
 from nearfar.profile.control import Control
 from nearfar.profile.launch import Ended, Job
 from nearfar.profile.launch import run as run_job
+from nearfar.profile.program import preloadable
 from nearfar.run import layout
 from nearfar.run.adapt import Adapter
 from nearfar.run.memories import Place
@@ -56,13 +56,7 @@ def serving(
     plan: Plan, places: Sequence[Place], targets: Targets, *, huge_pages: int = 0
 ) -> Iterator[Serving]:
     """Have a table and a server for programs that are started with `Serving.environment`."""
-    library = native_file(LIBRARY)
-    if " " in str(library) or ":" in str(library):
-        raise CommandError(
-            f"the path {library} has a space or colon in it, which LD_PRELOAD cannot hold: "
-            "install nearfar elsewhere",
-            ExitCode.MACHINE_LACKS,
-        )
+    library = preloadable(LIBRARY)
     folder = _folder()
     try:
         split = any("-" in one.split and " " in one.split for one in plan.placements)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import shutil
@@ -22,8 +21,6 @@ from nearfar.run import kernel
 from nearfar.run.memories import nodes_here
 from nearfar.run.policies import DEFAULT, POLICIES, Policy
 
-SET_MEMPOLICY = 238
-"""asm/unistd_64.h."""
 POLL_S = 0.1
 
 _NODE_PAGES = re.compile(r"\bN([0-9]+)=([0-9]+)")
@@ -124,21 +121,13 @@ def _run(job: Job, executable: Path) -> Ended:
 
 def _set(policy: Policy) -> None:
     """Set this thread's policy, which the program inherits."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    mask = (ctypes.c_ulong * 16)()
-    for node in policy.nodes:
-        mask[node // 64] |= 1 << (node % 64)
-    plain = policy.mode == DEFAULT
-    result = libc.syscall(
-        ctypes.c_long(SET_MEMPOLICY),
-        ctypes.c_int(policy.mode),
-        None if plain else ctypes.byref(mask),
-        ctypes.c_ulong(0 if plain else 16 * 64),
-    )
-    if result != 0 and not plain:
-        number = ctypes.get_errno()
+    try:
+        kernel.set_mempolicy(policy.mode, policy.nodes)
+    except OSError as error:
+        if policy.mode == DEFAULT:
+            return
         raise NearfarError(
-            f"the kernel does not let this process choose its memory ({os.strerror(number)}): in a "
+            f"the kernel does not let this process choose its memory ({error.strerror}): in a "
             "container, set_mempolicy needs CAP_SYS_NICE or a seccomp profile that allows it",
             ExitCode.MACHINE_LACKS,
-        )
+        ) from error

@@ -110,7 +110,7 @@ def _kept(gathered: Gathered, placements: Sequence[Placement]) -> _Kept:
     near: set[int] = set()
     unknown = []
     for placement in placements:
-        same = _same(_identity(placement, executable), identities)
+        same = _same(identity_of(placement, executable), identities)
         near |= same
         if not same:
             unknown.append(placement.name)
@@ -120,28 +120,6 @@ def _kept(gathered: Gathered, placements: Sequence[Placement]) -> _Kept:
         if thing in near
     ]
     return _Kept(keys, [thing.name for thing in objects if thing.id in near], unknown)
-
-
-def _identity(placement: Placement, executable: str) -> Identity:
-    from nearfar.documents.workload import MemoryObject
-
-    return identity_of(
-        MemoryObject(
-            id=placement.object,
-            name=placement.name,
-            kind=placement.kind,
-            frames=placement.frames,
-            allocations=0,
-            allocated_bytes=0,
-            peak_live_bytes=0,
-            live_bytes_at_peak=0,
-            size_bytes=placement.size_bytes,
-            told_by=placement.told_by,
-            via=placement.via,
-            split=placement.split,
-        ),
-        executable,
-    )
 
 
 def _same(one: Identity, others: Mapping[int, Identity]) -> set[int]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from nearfar.emulate.runs import plain_run, times_of
@@ -14,11 +12,8 @@ from nearfar.measure import topology
 from nearfar.profile import program
 from nearfar.profile.compiler import twin
 from nearfar.profile.session import Request
-
-_SET_MEMPOLICY = 238
-"""System call of x86-64; AArch64's is below."""
-_SET_MEMPOLICY_AARCH64 = 237
-_MPOL_BIND = 2
+from nearfar.run.kernel import set_mempolicy
+from nearfar.run.policies import BIND
 
 
 @WAYS.register("node")
@@ -43,7 +38,7 @@ class Node:
             say("run 1 of 2: near")
             near = plain_run(request, build)
             say(f"run 2 of 2: on node {node}")
-            emulated = plain_run(request, build, bound_to(node))
+            emulated = plain_run(request, build, lambda: set_mempolicy(BIND, [node]))
         return times_of(near, emulated, [f"all memory on node {node}, files in the page cache not"])
 
 
@@ -52,21 +47,6 @@ def far_node(wanted: Wanted) -> int | None:
     others = [node for node in wanted.machine.nodes if node != wanted.machine.node]
     with_memory = [node for node in others if topology.node_memory_bytes(node)[0]]
     return min(with_memory, key=lambda node: len(topology.node_cpus(node)), default=None)
-
-
-def bound_to(node: int) -> Callable[[], None]:
-    """Return what binds the memory of the process that calls it."""
-    number = _SET_MEMPOLICY_AARCH64 if os.uname().machine == "aarch64" else _SET_MEMPOLICY
-    libc = ctypes.CDLL(None, use_errno=True)
-    mask = (ctypes.c_ulong * (node // 64 + 1))()
-    mask[node // 64] = 1 << node % 64
-
-    def bind() -> None:
-        if libc.syscall(number, _MPOL_BIND, mask, len(mask) * 64 + 1) != 0:
-            error = ctypes.get_errno()
-            raise OSError(error, os.strerror(error))
-
-    return bind
 
 
 def plain_of(request: Request, folder: Path) -> program.Build:

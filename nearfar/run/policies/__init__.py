@@ -14,7 +14,7 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.registry import Registry
 from nearfar.documents.machine import Node
 
-DEFAULT, PREFERRED, INTERLEAVE, WEIGHTED_INTERLEAVE = 0, 1, 3, 6
+DEFAULT, PREFERRED, BIND, INTERLEAVE, WEIGHTED_INTERLEAVE = 0, 1, 2, 3, 6
 """Modes of set_mempolicy(2), linux/mempolicy.h."""
 
 
