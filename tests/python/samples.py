@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from nearfar.base.statistics import Estimate
-from nearfar.documents import DeviceProfile, WorkloadProfile, producer
+from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile, producer
 from nearfar.documents.device import (
     BandwidthFigure,
     ChainsFigure,
@@ -13,6 +13,7 @@ from nearfar.documents.device import (
     LoadedLatencyCurve,
     Source,
 )
+from nearfar.documents.machine import JointLimit
 from nearfar.documents.workload import (
     AccessClasses,
     CacheModel,
@@ -165,4 +166,27 @@ def workload(
             for step in range(10)
         ],
         warnings=[] if total else ["nothing was allocated"],
+    )
+
+
+def machine(limit: JointLimit) -> MachineProfile:
+    """A machine whose memories hold each other back as `limit` says."""
+    return MachineProfile(
+        producer=producer(["tests"]),
+        cpu_model="made up",
+        architecture="x86_64",
+        sockets=1,
+        cores=8,
+        cpus=list(range(8)),
+        threads_per_core=1,
+        vector_extensions=[],
+        caches=[],
+        nodes=[],
+        transparent_huge_pages="always",
+        huge_pages={},
+        persistent_memory=[],
+        cxl=[],
+        virtualisation="none",
+        abilities=[],
+        joint_limits=[limit],
     )

@@ -11,7 +11,7 @@ import samples
 
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.documents import DeviceProfile, MachineProfile, producer, save
+from nearfar.documents import DeviceProfile, MachineProfile, save
 from nearfar.documents.machine import JointLimit
 from nearfar.documents.prediction import Pipeline
 from nearfar.predict.api import predict
@@ -31,25 +31,7 @@ def machine(*, shared: bool) -> MachineProfile:
         together_gb_per_s=12.0 if shared else 24.0,
         shared=shared,
     )
-    return MachineProfile(
-        producer=producer(["tests"]),
-        cpu_model="made up",
-        architecture="x86_64",
-        sockets=1,
-        cores=8,
-        cpus=list(range(8)),
-        threads_per_core=1,
-        vector_extensions=[],
-        caches=[],
-        nodes=[],
-        transparent_huge_pages="always",
-        huge_pages={},
-        persistent_memory=[],
-        cxl=[],
-        virtualisation="none",
-        abilities=[],
-        joint_limits=[limit],
-    )
+    return samples.machine(limit)
 
 
 def pipeline(

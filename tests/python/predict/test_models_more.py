@@ -17,7 +17,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.device import BandwidthFigure, LatencyFigure, LoadedLatencyCurve
-from nearfar.documents.machine import JointLimit, MachineProfile
+from nearfar.documents.machine import JointLimit
 from nearfar.documents.workload import MissCurve
 from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
@@ -243,20 +243,20 @@ def test_memories_on_one_channel_do_not_add():
         together_gb_per_s=12.0,
         shared=True,
     )
-    found = together(machine(limit), near, far)
+    found = together(samples.machine(limit), near, far)
     assert found is not None
     assert float(found.at(np.array(0.5))) == pytest.approx(0.5)
     assert float(found.at(np.array(0.0))) == float(found.at(np.array(1.0))) == 1.0
-    turned = together(machine(limit), far, near)
+    turned = together(samples.machine(limit), far, near)
     assert turned is not None
-    assert together(machine(limit), near, samples.device("other")) is None
+    assert together(samples.machine(limit), near, samples.device("other")) is None
     workload = samples.workload()
     for phase in workload.phases:
         phase.near_wall_time_ns = phase.near_cpu_time_ns.value / 8
     workload.program.threads_seen = 8
     apart, shared = (
         predict(workload, near, [far], "interleave", machine=one).devices[0].total
-        for one in (None, machine(limit))
+        for one in (None, samples.machine(limit))
     )
     assert shared.far_time_ns.value > apart.far_time_ns.value
 
@@ -332,30 +332,6 @@ def with_curves(workload: WorkloadProfile, footprint_bytes: int) -> WorkloadProf
                 write=[writes if size < footprint_bytes else 0.0 for size in sizes],
             )
     return workload
-
-
-def machine(limit: JointLimit) -> MachineProfile:
-    from nearfar.documents import producer
-
-    return MachineProfile(
-        producer=producer(["tests"]),
-        cpu_model="made up",
-        architecture="x86_64",
-        sockets=1,
-        cores=8,
-        cpus=list(range(8)),
-        threads_per_core=1,
-        vector_extensions=[],
-        caches=[],
-        nodes=[],
-        transparent_huge_pages="always",
-        huge_pages={},
-        persistent_memory=[],
-        cxl=[],
-        virtualisation="none",
-        abilities=[],
-        joint_limits=[limit],
-    )
 
 
 def width(estimate: Estimate) -> float:
