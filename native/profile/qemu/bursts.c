@@ -18,47 +18,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "profile/qemu/plugin_api.h"
 #include "profile/qemu/ring.h"
 
-typedef uint64_t qemu_plugin_id_t;
-typedef uint32_t qemu_plugin_meminfo_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-typedef struct {
-  const char* target_name;
-  struct {
-    int min;
-    int cur;
-  } version;
-  bool system_emulation;
-} qemu_info_t;
-enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
-enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
-
-typedef void (*qemu_plugin_vcpu_simple_cb_t)(qemu_plugin_id_t, unsigned);
-typedef void (*qemu_plugin_vcpu_udata_cb_t)(unsigned, void*);
-typedef void (*qemu_plugin_vcpu_tb_trans_cb_t)(qemu_plugin_id_t, struct qemu_plugin_tb*);
-typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned, qemu_plugin_meminfo_t, uint64_t, void*);
-
-void qemu_plugin_register_vcpu_exit_cb(qemu_plugin_id_t, qemu_plugin_vcpu_simple_cb_t);
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, qemu_plugin_vcpu_tb_trans_cb_t);
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb*, qemu_plugin_vcpu_udata_cb_t,
-                                          enum qemu_plugin_cb_flags, void*);
-void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn*, qemu_plugin_vcpu_mem_cb_t,
-                                      enum qemu_plugin_cb_flags, enum qemu_plugin_mem_rw, void*);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb*);
-uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb*);
-struct qemu_plugin_insn* qemu_plugin_tb_get_insn(const struct qemu_plugin_tb*, size_t);
-const void* qemu_plugin_insn_data(const struct qemu_plugin_insn*);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn*);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn*);
-unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t);
-bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t);
-
-#define EXPORTED __attribute__((visibility("default")))
 EXPORTED int qemu_plugin_version = 1;
-EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count,
-                                 char** words);
 
 /* Too few accesses to learn from. */
 #define FEWEST_ACCESSES 64u

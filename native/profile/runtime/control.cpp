@@ -12,20 +12,14 @@
 
 namespace {
 
+using nearfar::profile::clock_ns;
 using nearfar::profile::Lock;
 using nearfar::profile::Shared;
-
-std::uint64_t now_ns(clockid_t clock) {
-  timespec time{};
-  if (clock_gettime(clock, &time) != 0) return 0;
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 std::uint64_t cpu_ns_of(std::int32_t pid) {
   clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
   if (pid != getpid() && clock_getcpuclockid(pid, &clock) != 0) return 0;
-  return now_ns(clock);
+  return clock_ns(clock);
 }
 
 nf_control* map_control(int file) {
@@ -50,7 +44,7 @@ std::uint32_t phase_called(nf_control& control, const char* name) {
 // Adds the time since the slot's last mark to its current phase.
 void settle(nf_control& control, nf_slot& slot) {
   const std::uint64_t cpu = cpu_ns_of(slot.pid);
-  const std::uint64_t wall = now_ns(CLOCK_MONOTONIC);
+  const std::uint64_t wall = clock_ns(CLOCK_MONOTONIC);
   nf_phase& phase =
       control.phases[control.counting != 0 ? slot.phase % NF_PHASES : NF_PHASE_BEFORE];
   if (cpu > slot.last_cpu_ns) phase.cpu_ns += cpu - slot.last_cpu_ns;
@@ -70,7 +64,7 @@ nf_slot* slot_of(nf_control& control, std::int32_t pid, bool claim) {
     nf_slot& slot = control.slots[i];
     if (slot.pid == pid) return &slot;
     if (slot.pid == 0 && claim) {
-      slot = {pid, NF_PHASE_REST, 0, now_ns(CLOCK_MONOTONIC)};
+      slot = {pid, NF_PHASE_REST, 0, clock_ns(CLOCK_MONOTONIC)};
       return &slot;
     }
     if (slot.pid == 0) break;
@@ -133,7 +127,7 @@ void nf_control_close(nf_control* control) {
 void nf_control_start(nf_control* control, std::int32_t pid) {
   Lock const lock(control->lock, self(), Shared::by_processes);
   control->target_pid = pid;
-  control->start_wall_ns = now_ns(CLOCK_MONOTONIC);
+  control->start_wall_ns = clock_ns(CLOCK_MONOTONIC);
   nf_slot& slot = control->slots[0];
   slot.pid = pid;
   slot.last_cpu_ns = 0;

@@ -31,12 +31,7 @@ __thread Batch batch __attribute__((tls_model("initial-exec"))) = {};
 // By site: 0 not looked at, 1 near, 2 far. Threads that race write the same.
 std::uint8_t side_of_site[1u << 16];
 
-std::uint64_t cpu_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
+std::uint64_t cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 bool is_near_key(std::uint64_t key) {
   std::uint32_t begin = 0;

@@ -1,8 +1,7 @@
 #include "profile/runtime/live.hpp"
 
-#include <time.h>
-
 #include "profile/runtime/locks.hpp"
+#include "profile/runtime/os.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
 
@@ -20,11 +19,7 @@ std::int64_t next_snapshot = 0;
 constexpr std::int64_t least_growth = 64 << 10;
 
 std::uint64_t since_start_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  const auto now = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
-                   static_cast<std::uint64_t>(time.tv_nsec);
-  return now - runtime.control->start_wall_ns;
+  return clock_ns(CLOCK_MONOTONIC) - runtime.control->start_wall_ns;
 }
 
 void snapshot_peak() {

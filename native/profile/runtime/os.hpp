@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -19,6 +20,14 @@ inline void* map_memory(std::uint64_t size, int flags, int file = -1) {
 // Zeroed memory that costs nothing until it is touched. Null on failure.
 inline void* reserve_memory(std::uint64_t size) {
   return map_memory(size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+}
+
+// A clock's time, ns; 0 where there is no such clock.
+inline std::uint64_t clock_ns(clockid_t clock) {
+  timespec time{};
+  if (clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 inline void release_memory(void* address, std::uint64_t size) {

@@ -4,18 +4,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/runtime/os.hpp"
 #include "profile/runtime/thread.hpp"
 
 namespace nearfar::profile {
 
 namespace {
 
-std::uint64_t now_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
+std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
 }  // namespace
 

@@ -39,12 +39,7 @@ std::uint64_t instructions_seen = 0;
 nf_replay_facts facts;
 bool stop = false;
 
-std::uint64_t now_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
+std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
 int make_ring(std::uint32_t rate_log2, bool open_now) {
   char path[path_size];
