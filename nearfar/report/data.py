@@ -18,7 +18,7 @@ from nearfar.documents.prediction import ModelTime
 from nearfar.documents.workload import CacheModel, Frame, Program, Sampling
 
 Triple = tuple[float, float, float]
-"""Value, low and high end of its 95 % interval: an `Estimate` where there are thousands."""
+"""Value, low and high end of its 90 % interval: an `Estimate` where there are thousands."""
 
 TOTAL = "total"
 """Name of the whole run beside its phases, as in Prediction."""
