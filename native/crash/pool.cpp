@@ -168,6 +168,7 @@ unsigned tell_news(const Mapping& mapping, char* begin, char* end, const Stack& 
     const std::uint64_t offset = mapping.offset + static_cast<std::uint64_t>(line - mapping.begin);
     char* const known = shadow + offset;
     if (memcmp(line, known, NF_CRASH_LINE) == 0) continue;
+    look_for_pointers(known, line, offset, stack);
     memcpy(known, line, NF_CRASH_LINE);
     append(NF_CRASH_STORE, offset, 0, &stack, known, NF_CRASH_LINE);
     news += 1;

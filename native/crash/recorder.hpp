@@ -54,11 +54,16 @@ bool recording();
 nf_crash_header* header();
 
 void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* stack,
-            const void* payload, std::uint32_t bytes);
+            const void* payload, std::uint32_t bytes, std::uint32_t c = 0);
+// Number of the calling thread, as records name it.
+std::uint32_t this_thread();
 
 const Mapping* mapping_of(const void* address);
 // Tells what differs from the shadow in [begin, end) of a mapping; returns the lines that did.
 unsigned tell_news(const Mapping& mapping, char* begin, char* end, const Stack& stack);
+// Tells of words that changed, in a line at `offset` of the pool, to addresses outside the pool.
+void look_for_pointers(const char* before, const char* line, std::uint64_t offset,
+                       const Stack& stack);
 // Tells the news of loose pages and protects them again.
 void sweep();
 // Opens the page of `address` until the next sweep.

@@ -19,6 +19,8 @@ namespace {
 
 char* trace = nullptr;
 std::uint32_t locked = 0;
+std::uint32_t threads_met = 0;
+__attribute__((tls_model("initial-exec"))) thread_local std::uint32_t thread_number = 0;
 
 void tell_module(const dl_phdr_info& info) {
   char own[4096];
@@ -59,8 +61,14 @@ bool open_trace() {
   return ours;
 }
 
+std::uint32_t this_thread() {
+  // The lock is held.
+  if (thread_number == 0) thread_number = ++threads_met;
+  return thread_number - 1;
+}
+
 void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* stack,
-            const void* payload, std::uint32_t bytes) {
+            const void* payload, std::uint32_t bytes, std::uint32_t c) {
   nf_crash_header& head = *header();
   if (head.full != 0) return;
   const std::uint64_t frames = stack == nullptr ? 0 : stack->count;
@@ -72,7 +80,7 @@ void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* s
   }
   char* place = trace + head.used;
   const nf_crash_record record{static_cast<std::uint16_t>(kind), static_cast<std::uint16_t>(frames),
-                               bytes, a, b};
+                               bytes, a, b, this_thread(), c};
   memcpy(place, &record, sizeof record);
   if (frames != 0) memcpy(place + sizeof record, stack->frames, frames * 8);
   if (bytes != 0) memcpy(place + sizeof record + frames * 8, payload, bytes);

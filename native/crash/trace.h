@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define NF_CRASH_MAGIC "nfcrash1"
+#define NF_CRASH_MAGIC "nfcrash2"
 #define NF_CRASH_VARIABLE "NEARFAR_CRASH_TRACE" /* path of the trace */
 #define NF_CRASH_POOL "NEARFAR_CRASH_POOL"      /* path of the pool */
 #define NF_CRASH_HEADER_BYTES 4096
@@ -30,6 +30,10 @@ struct nf_crash_header {
   uint32_t outside;    /* mappings beyond most_pool */
   uint32_t threads;    /* 1: two threads stored into the pool */
   uint32_t copied;     /* private mappings of the pool */
+  uint32_t stolen;     /* times a thread waited in a way that is not scheduled */
+  uint64_t schedule;   /* seed of the order of threads; written by nearfar */
+  uint32_t written;    /* write and its like to the pool's file while it was mapped */
+  uint32_t children;   /* children of fork whose stores were followed */
 };
 
 enum nf_crash_kind {
@@ -43,7 +47,29 @@ enum nf_crash_kind {
   NF_CRASH_BEGIN = 8,  /* a: number of the operation, as the program counts */
   NF_CRASH_END = 9,
   NF_CRASH_SIZE = 10,  /* a: bytes of the pool's file */
-  NF_CRASH_STREAM = 11 /* a: offset, b: bytes stored past the caches, on their way */
+  NF_CRASH_STREAM = 11, /* a: offset, b: bytes stored past the caches, on their way */
+  /* libpmemobj, as the program calls it (hooks_tx*). Offsets are in the pool. */
+  NF_CRASH_TX_BEGIN = 12, /* a: depth, the outermost 1; c: 1 if it is of another pool */
+  NF_CRASH_TX_COMMIT = 13,
+  NF_CRASH_TX_ABORT = 14,
+  NF_CRASH_TX_END = 15,      /* a: depth that it had; c: the error that undid it, or 0 */
+  NF_CRASH_TX_SNAPSHOT = 16, /* a: offset, b: bytes; c: 1 if a is an address out of the pool;
+                                payload: 8 bytes, its POBJ_XADD flags */
+  NF_CRASH_TX_ALLOC = 17,    /* a: offset, b: bytes; payload: 8 bytes, the type's number */
+  NF_CRASH_TX_FREE = 18,     /* a: offset */
+  NF_CRASH_ALLOC = 19,       /* the same, atomic: out of a transaction */
+  NF_CRASH_FREE = 20,
+  /* Also when it failed. Payload: layout asked for, layout that the file holds, a 0 behind each. */
+  NF_CRASH_POOL_CREATE = 21, /* b: bytes of the pool; c: 1 it failed */
+  NF_CRASH_POOL_OPEN = 22,   /* c: 1 it failed */
+  NF_CRASH_POOL_CLOSE = 23,
+  NF_CRASH_ROOT = 24, /* a: offset of the root object, b: bytes; payload: 8 bytes, its size before */
+  NF_CRASH_RESERVE = 25,   /* as ALLOC, not yet published */
+  NF_CRASH_OPERATION = 26, /* begins (a: its number); payload: kind, key, value, a 0 behind each */
+  NF_CRASH_OUTCOME = 27,   /* of the thread's operation, which ends with it; payload: its text */
+  NF_CRASH_POINTER = 28,   /* a: offset of a word, b: its value, payload: the memory it points into */
+  NF_CRASH_WALK = 29,      /* the program looks at all objects, whether reachable or not */
+  NF_CRASH_TOUCH = 30      /* a: offset, a store there changed nothing */
 };
 
 struct nf_crash_record {
@@ -52,6 +78,8 @@ struct nf_crash_record {
   uint32_t bytes;
   uint64_t a;
   uint64_t b;
+  uint32_t thread; /* who: 0 is the first thread that had an event, then 1, ... */
+  uint32_t c;      /* 0 unless the kind says what it is */
 };
 
 #endif

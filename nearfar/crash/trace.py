@@ -22,6 +22,9 @@ class Event:
     stack: tuple[int, ...]
     """Return addresses, innermost first."""
     payload: bytes
+    thread: int = 0
+    """0 is the first thread that had an event."""
+    c: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def read_trace(path: Path) -> Trace:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         head = HEADER.unpack_from(data, 0)
         magic, _, _, most_steps, used, steps, _, full, forked, others, outside, threads, copied = (
-            head
+            head[:13]
         )
         if magic != MAGIC:
             raise NearfarError(f"{path} is not a trace of nearfar crash")
@@ -96,7 +99,7 @@ def _records(data: mmap.mmap, used: int) -> Iterator[Event]:
     at = HEADER_BYTES
     stacks: dict[bytes, tuple[int, ...]] = {}
     while at + RECORD.size <= used:
-        kind, frames, size, a, b = RECORD.unpack_from(data, at)
+        kind, frames, size, a, b, thread, c = RECORD.unpack_from(data, at)
         at += RECORD.size
         raw = data[at : at + 8 * frames]
         at += 8 * frames
@@ -104,4 +107,4 @@ def _records(data: mmap.mmap, used: int) -> Iterator[Event]:
             stacks[raw] = tuple(memoryview(raw).cast("Q"))
         payload = data[at : at + size]
         at += (size + 7) // 8 * 8
-        yield Event(Kind(kind), a, b, stacks[raw], payload)
+        yield Event(Kind(kind), a, b, stacks[raw], payload, thread, c)
