@@ -8,7 +8,19 @@
  *
  * The end of an operation is a point where power is cut, also without a fence. The checker may ask
  * how far the program was: `--check 'CHECK {pool} {done} {begun}'` gets the numbers of the last
- * operation that ended and of the last that began, -1 for none. Operations do not nest; one thread.
+ * operation that ended and of the last that began, -1 for none.
+ *
+ * Of a map or a set, say what the operation is, and nearfar knows what must be there:
+ *
+ *   NEARFAR_CRASH_OP("insert", key, value);     // insert, remove or get; of a set any value
+ *   int worked = insert(map, key, value);
+ *   NEARFAR_CRASH_OUTCOME(worked);              // 0: it changed nothing (get: found nothing)
+ *
+ * `--dump 'DUMP {pool}'` then prints what an image holds, a line for each key: "key value", of a
+ * set "key". It must be what completed operations left, with those in flight done or not, thread by
+ * thread. NEARFAR_CRASH_OP_TEXT takes strings. A thread's operations do not nest.
+ *
+ * A DUMP in a few lines of C, which also asks whether the map still works: see below.
  */
 #ifndef NEARFAR_CRASH_H
 #define NEARFAR_CRASH_H
@@ -18,6 +30,11 @@ extern "C" {
 #endif
 __attribute__((weak)) void nearfar_crash_begin(unsigned long operation);
 __attribute__((weak)) void nearfar_crash_end(unsigned long operation);
+/* Key and value as text, or, where both texts are null, as numbers. */
+__attribute__((weak)) void nearfar_crash_operation(const char* kind, const char* key_text,
+                                                   const char* value_text, long long key,
+                                                   long long value);
+__attribute__((weak)) void nearfar_crash_outcome(long long outcome);
 #ifdef __cplusplus
 }
 #endif
@@ -30,5 +47,68 @@ __attribute__((weak)) void nearfar_crash_end(unsigned long operation);
   do {                                                                    \
     if (nearfar_crash_end) nearfar_crash_end((unsigned long)(operation)); \
   } while (0)
+#define NEARFAR_CRASH_OP(kind, key, value)                                         \
+  do {                                                                             \
+    if (nearfar_crash_operation)                                                   \
+      nearfar_crash_operation(kind, (const char*)0, (const char*)0,                \
+                              (long long)(key), (long long)(value));               \
+  } while (0)
+#define NEARFAR_CRASH_OP_TEXT(kind, key, value)                                         \
+  do {                                                                                  \
+    if (nearfar_crash_operation) nearfar_crash_operation(kind, key, value, 0LL, 0LL);   \
+  } while (0)
+#define NEARFAR_CRASH_OUTCOME(outcome)                                        \
+  do {                                                                        \
+    if (nearfar_crash_outcome) nearfar_crash_outcome((long long)(outcome));   \
+  } while (0)
+
+/* An adapter of a map whose keys and values are numbers:
+ *
+ *   #define NEARFAR_CRASH_ADAPTER
+ *   #include <nearfar/crash.h>
+ *   ... functions of a map of one's own ...
+ *   int main(int count, char** words) {
+ *     const struct nearfar_crash_map map = {open_map, each, insert, get, remove_key, close_map};
+ *     return nearfar_crash_judge(&map, count, words);
+ *   }
+ *
+ * It prints the content, then inserts, finds and removes one key that is not there. */
+#ifdef NEARFAR_CRASH_ADAPTER
+#include <stdio.h>
+
+struct nearfar_crash_map {
+  void* (*open)(const char* pool); /* recovers it; null: it cannot */
+  /* Calls say(key, value) for each key. */
+  void (*each)(void* map, void (*say)(long long key, long long value));
+  int (*insert)(void* map, long long key, long long value); /* 1: it is there now */
+  int (*get)(void* map, long long key, long long* value);   /* 1: found */
+  int (*remove)(void* map, long long key);                  /* 1: it was there */
+  void (*close)(void* map);
+};
+
+static void nearfar_crash_say(long long key, long long value) {
+  printf("%lld %lld\n", key, value);
+}
+
+static int nearfar_crash_works(const struct nearfar_crash_map* map, void* it) {
+  const long long value = 77;
+  long long key = 1000003, found = 0;
+  while (map->get(it, key, &found)) ++key;
+  if (!map->insert(it, key, value)) return printf("! it takes no new key\n"), 0;
+  if (!map->get(it, key, &found) || found != value) return printf("! a new key is not found\n"), 0;
+  if (!map->remove(it, key)) return printf("! a new key cannot be removed\n"), 0;
+  if (map->get(it, key, &found)) return printf("! a removed key is still found\n"), 0;
+  return 1;
+}
+
+static int nearfar_crash_judge(const struct nearfar_crash_map* map, int count, char** words) {
+  void* it = count > 1 ? map->open(words[1]) : (void*)0;
+  if (it == (void*)0) return printf("! the pool cannot be opened\n"), 1;
+  map->each(it, nearfar_crash_say);
+  const int works = nearfar_crash_works(map, it);
+  map->close(it);
+  return works ? 0 : 1;
+}
+#endif
 
 #endif
