@@ -13,6 +13,6 @@ if [ -f $database/compile_commands.json ]; then
   # The pass is checked by clang's own warnings: its headers need LLVM's flags.
   git ls-files 'native/sim/**.cpp' 'native/measure/**.cpp' 'native/profile/runtime/**.cpp' \
     'native/profile/qemu/**.cpp' 'native/profile/counters/**.cpp' 'native/run/**.cpp' \
-    'native/crash/**.cpp' |
+    'native/crash/**.cpp' 'native/bench/**.cpp' |
     xargs -r -P "$(nproc)" -n 4 clang-tidy-16 -p $database --quiet
 fi

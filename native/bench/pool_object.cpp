@@ -1,0 +1,132 @@
+// libpmemobj's pools: its many reasons to refuse one, each told apart before it is asked.
+#ifdef NEARFAR_HAVE_PMEM
+#include <fcntl.h>
+#include <libpmem.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "bench/errors.hpp"
+#include "bench/pool.hpp"
+
+namespace nearfar::bench {
+namespace {
+
+// Of a pool's first pages, as libpmemobj 1 writes them (pool_hdr, then pmemobjpool): signature at
+// 0, major version at 8, layout's name at 4096.
+constexpr std::size_t signature_bytes = 8;
+constexpr off_t major_at = 8;
+constexpr off_t layout_at = 4096;
+constexpr std::uint32_t known_major = 6;  // OBJ_FORMAT_MAJOR of libpmemobj 1.4 to 1.13
+
+std::string said() { return pmemobj_errormsg(); }
+
+std::string text_at(int file, off_t where, std::size_t length) {
+  std::string text(length, '\0');
+  const ssize_t got = pread(file, text.data(), length, where);
+  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return text;
+}
+
+std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
+
+// Throws where the file is no pool of `layout`.
+void look(const std::string& path, const std::string& layout) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    throw BadArgument("cannot read the pool " + path + ": " + std::strerror(errno));
+  }
+  struct stat found {};
+  fstat(file, &found);
+  const std::string signature = text_at(file, 0, signature_bytes);
+  std::uint32_t major = 0;
+  const bool whole = pread(file, &major, sizeof major, major_at) == sizeof major;
+  std::string is = text_at(file, layout_at, PMEMOBJ_MAX_LAYOUT);
+  ::close(file);
+  is = is.c_str();
+  if (S_ISCHR(found.st_mode)) return;  // device-DAX cannot be read, only mapped
+  if (!whole || std::memcmp(signature.data(), "PMEMOBJ", signature_bytes) != 0) {
+    throw BadArgument(path + " is not a pool of libpmemobj");
+  }
+  if (major != known_major) {
+    throw BadArgument(path + " is of version " + std::to_string(major) +
+                      " of libpmemobj's format, and this library reads version " +
+                      std::to_string(known_major) + ": convert it with pmdk-convert");
+  }
+  if (is == layout) return;
+  const std::string family = layout.substr(0, layout.find_last_of('-'));
+  const std::string wanted_version = first_word(layout);
+  const std::string version = first_word(is);
+  if (version != wanted_version &&
+      version.compare(0, family.find('-'), family, 0, family.find('-')) == 0 &&
+      version.substr(0, version.find_last_of('-')) ==
+          wanted_version.substr(0, wanted_version.find_last_of('-'))) {
+    throw BadArgument(path + " was made by another version of nearfar (" + version +
+                      ", this one writes " + wanted_version + "): make it again");
+  }
+  throw BadArgument(path + " has the layout '" + is + "', and '" + layout + "' is needed here");
+}
+
+}  // namespace
+
+void ObjectPool::make(const std::string& path, const std::string& layout, Bytes bytes) {
+  close();
+  path_ = path;
+  struct stat found {};
+  const bool device = stat(path.c_str(), &found) == 0 && S_ISCHR(found.st_mode);
+  if (!device && bytes < Bytes{PMEMOBJ_MIN_POOL}) {
+    throw BadArgument("pool_bytes=" + std::to_string(bytes.count) +
+                      " is too small: libpmemobj's pools have at least 8 MiB");
+  }
+  constexpr mode_t mode = 0600;
+  handle_ = pmemobj_create(path.c_str(), layout.c_str(), device ? 0 : bytes.count, mode);
+  if (handle_ != nullptr) return;
+  const int error = errno;
+  if (error == EEXIST) {
+    throw BadArgument("cannot make the pool " + path + ": there is one; name another");
+  }
+  if (error == ENOSPC) {
+    throw MachineLacks("cannot make the pool " + path + ": its file system has no room for " +
+                       std::to_string(bytes.count >> 20U) + " MiB");
+  }
+  if (error == ENOENT || error == EACCES || error == EROFS || error == EPERM) {
+    throw BadArgument("cannot make the pool " + path + ": " + std::strerror(error));
+  }
+  if (!device) unlink(path.c_str());
+  throw MachineLacks("cannot make the pool " + path + ": its file system may not map files (" +
+                     said() + ")");
+}
+
+void ObjectPool::open(const std::string& path, const std::string& layout) {
+  close();
+  path_ = path;
+  look(path, layout);
+  handle_ = pmemobj_open(path.c_str(), layout.c_str());
+  if (handle_ != nullptr) return;
+  const int error = errno;
+  if (error == EWOULDBLOCK || error == EAGAIN) {
+    throw MachineLacks("the pool " + path + " is in use by another process: wait for its end");
+  }
+  throw BadArgument("cannot open the pool " + path + ": " + said());
+}
+
+void ObjectPool::close() noexcept {
+  if (handle_ != nullptr) pmemobj_close(handle_);
+  handle_ = nullptr;
+}
+
+Durability ObjectPool::durability() const {
+  return durability_of(path_, pmem_is_pmem(handle_, 4096) != 0);
+}
+
+void* ObjectPool::root(std::size_t bytes) const {
+  const PMEMoid oid = pmemobj_root(handle_, bytes);
+  if (OID_IS_NULL(oid)) throw MachineLacks("the pool " + path_ + " has no room: " + said());
+  return pmemobj_direct(oid);
+}
+
+}  // namespace nearfar::bench
+#endif
