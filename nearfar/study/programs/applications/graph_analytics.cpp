@@ -1,0 +1,1 @@
+../../../../examples/applications/graph_analytics.cpp

@@ -1,0 +1,1 @@
+../../../../examples/applications/kv_cache.cpp
