@@ -62,15 +62,27 @@ __attribute__((weak)) void nearfar_crash_outcome(long long outcome);
     if (nearfar_crash_outcome) nearfar_crash_outcome((long long)(outcome));   \
   } while (0)
 
+/* A checker that is called in one process that stays, instead of being started for each image:
+ *   static int check(const char* pool, long done, long begun) { ... return 0; }   // 0: it is fine
+ *   NEARFAR_CRASH_CHECKER(check)
+ * in the program of `--check './program {pool}'`, or in a shared object. It must close the pool. */
+typedef int (*nearfar_crash_checker_function)(const char* pool, long done, long begun);
+#ifdef __cplusplus
+extern "C"
+#endif
+__attribute__((weak)) void nearfar_crash_checker(nearfar_crash_checker_function check);
+#define NEARFAR_CRASH_CHECKER(function)                                              \
+  __attribute__((constructor)) static void nearfar_crash_checker_register_(void) {   \
+    if (nearfar_crash_checker) nearfar_crash_checker(function);                      \
+  }
+
 /* An adapter of a map whose keys and values are numbers:
  *
  *   #define NEARFAR_CRASH_ADAPTER
  *   #include <nearfar/crash.h>
  *   ... functions of a map of one's own ...
- *   int main(int count, char** words) {
- *     const struct nearfar_crash_map map = {open_map, each, insert, get, remove_key, close_map};
- *     return nearfar_crash_judge(&map, count, words);
- *   }
+ *   static const struct nearfar_crash_map map = {open_map, each, insert, get, drop, close_map};
+ *   NEARFAR_CRASH_MAP(map)
  *
  * It prints the content, then inserts, finds and removes one key that is not there. */
 #ifdef NEARFAR_CRASH_ADAPTER
@@ -81,34 +93,59 @@ struct nearfar_crash_map {
   /* Calls say(key, value) for each key. */
   void (*each)(void* map, void (*say)(long long key, long long value));
   int (*insert)(void* map, long long key, long long value); /* 1: it is there now */
-  int (*get)(void* map, long long key, long long* value);   /* 1: found */
+  int (*get)(void* map, long long key, long long* value);   /* 1: found; of a set value stays */
   int (*remove)(void* map, long long key);                  /* 1: it was there */
   void (*close)(void* map);
 };
 
-static void nearfar_crash_say(long long key, long long value) {
+static inline void nearfar_crash_say(long long key, long long value) {
   printf("%lld %lld\n", key, value);
 }
 
-static int nearfar_crash_works(const struct nearfar_crash_map* map, void* it) {
-  const long long value = 77;
-  long long key = 1000003, found = 0;
-  while (map->get(it, key, &found)) ++key;
-  if (!map->insert(it, key, value)) return printf("! it takes no new key\n"), 0;
-  if (!map->get(it, key, &found) || found != value) return printf("! a new key is not found\n"), 0;
-  if (!map->remove(it, key)) return printf("! a new key cannot be removed\n"), 0;
-  if (map->get(it, key, &found)) return printf("! a removed key is still found\n"), 0;
+/* A key that none has; more than these in a row are not keys but a broken map. */
+static inline int nearfar_crash_free_key(const struct nearfar_crash_map* map, void* it,
+                                         long long* key) {
+  long long found = 0, last = *key + 1000;
+  while (map->get(it, *key, &found)) {
+    if (++*key == last) return 0;
+  }
   return 1;
 }
 
-static int nearfar_crash_judge(const struct nearfar_crash_map* map, int count, char** words) {
-  void* it = count > 1 ? map->open(words[1]) : (void*)0;
-  if (it == (void*)0) return printf("! the pool cannot be opened\n"), 1;
-  map->each(it, nearfar_crash_say);
-  const int works = nearfar_crash_works(map, it);
-  map->close(it);
-  return works ? 0 : 1;
+static inline const char* nearfar_crash_fault(const struct nearfar_crash_map* map, void* it) {
+  const long long value = 77;
+  long long key = 1003, found = value;
+  if (!nearfar_crash_free_key(map, it, &key)) return "it finds whatever is asked for";
+  if (!map->insert(it, key, value)) return "it takes no new key";
+  if (!map->get(it, key, &found) || found != value) return "a new key is not found";
+  if (!map->remove(it, key)) return "a new key cannot be removed";
+  if (map->get(it, key, &found)) return "a removed key is still found";
+  return (const char*)0;
 }
+
+static inline int nearfar_crash_judge(const struct nearfar_crash_map* map, const char* pool) {
+  void* it = map->open(pool);
+  const char* fault = "the pool cannot be opened";
+  if (it != (void*)0) {
+    map->each(it, nearfar_crash_say);
+    fflush(stdout);
+    fault = nearfar_crash_fault(map, it);
+    map->close(it);
+  }
+  if (fault) printf("! %s\n", fault);
+  fflush(stdout);
+  return fault ? 1 : 0;
+}
+
+#define NEARFAR_CRASH_MAP(map)                                                      \
+  static int nearfar_crash_judge_map_(const char* pool, long done, long begun) {    \
+    (void)done, (void)begun;                                                        \
+    return nearfar_crash_judge(&(map), pool);                                       \
+  }                                                                                 \
+  NEARFAR_CRASH_CHECKER(nearfar_crash_judge_map_)                                   \
+  int main(int count, char** words) {                                               \
+    return count > 1 ? nearfar_crash_judge(&(map), words[1]) : 2;                   \
+  }
 #endif
 
 #endif

@@ -1,0 +1,119 @@
+"""Durable linearisability, by hand-made histories."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearfar.base.errors import CommandError
+from nearfar.crash.adapters.history import ANYTHING, History
+from nearfar.crash.adapters.oracle import verdict
+from nearfar.crash.checker import Verdict
+from nearfar.crash.layout import Kind
+from nearfar.crash.trace import Event
+
+
+def begin(kind: str, key: int, value: int = 0, thread: int = 0) -> Event:
+    payload = f"{kind}\0{key}\0{value}\0".encode()
+    return Event(Kind.OPERATION, 0, 0, (), payload, thread)
+
+
+def end(outcome: int = 1, thread: int = 0) -> Event:
+    return Event(Kind.OUTCOME, 0, 0, (), str(outcome).encode(), thread)
+
+
+def judged(events: list[Event], dump: str, *, at: int | None = None, empty: bool = True) -> str:
+    history = History(events, empty=empty)
+    return verdict(history, len(events) if at is None else at, Verdict("", dump)).said
+
+
+def test_what_ended_is_there_and_what_is_in_flight_may_be() -> None:
+    events = [begin("insert", 1, 10), end(), begin("insert", 2, 20)]
+    assert judged(events, "1 10") == ""
+    assert judged(events, "1 10\n2 20") == ""
+    assert judged(events, "2 20") == "key 1 is gone: insert 1 10 had completed"
+    assert judged(events, "1 11").startswith("key 1 holds 11, not 10")
+    assert judged(events, "1 10\n3 30") == "key 3 is there, and no operation put it there"
+    assert judged(events, "1 10\n1 10") == "key 1 is there twice"
+    assert judged(events, "", at=0) == ""
+    assert judged(events, "1 10\n2 20", at=2) == "key 2 is there: nothing had completed"
+
+
+def test_what_did_not_work_changed_nothing() -> None:
+    events = [begin("insert", 1, 10), end(), begin("insert", 1, 11), end(0), begin("remove", 2)]
+    assert judged(events, "1 10") == ""
+    assert judged(events, "1 11") != ""
+
+
+def test_a_removed_key_is_gone() -> None:
+    events = [begin("insert", 1, 10), end(), begin("remove", 1), end()]
+    assert judged(events, "1 10") == "key 1 is there: remove 1 had completed"
+    assert judged(events, "1 10", at=3) == ""
+
+
+def test_a_set_has_keys_only_and_a_pool_that_was_given_may_hold_more() -> None:
+    events = [begin("insert", 1, 10), end()]
+    assert judged(events, "1\n7", empty=False) == ""
+    assert judged(events, "7", empty=False) != ""
+
+
+def test_threads_overlap_in_either_order_and_what_was_seen_must_stay() -> None:
+    events = [begin("insert", 1, 10), begin("insert", 1, 20, 1), end(), end(1, 1)]
+    assert judged(events, "1 10") == ""
+    assert judged(events, "1 20") == ""
+    assert judged(events, "") != ""
+    seen = [begin("insert", 1, 10), begin("get", 1, 0, 1), end(1, 1)]
+    assert judged(seen, "1 10") == ""
+    assert judged(seen, "") != ""
+    assert judged(seen, "", at=2) == ""
+
+
+def test_a_map_that_does_not_work_says_so() -> None:
+    history = History([begin("insert", 1, 10), end()], empty=True)
+    answer = verdict(history, 2, Verdict("exit 1", "1 10\n! it takes no new key"))
+    assert answer == Verdict("does not work", "it takes no new key")
+    assert verdict(history, 2, Verdict("SIGSEGV", "")).symptom == "SIGSEGV"
+
+
+def test_an_operation_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(CommandError, match="'sort'"):
+        History([begin("sort", 1)], empty=True)
+
+
+@given(st.integers(0, 10_000))
+def test_a_run_of_several_threads_on_a_real_map_is_never_called_wrong(seed: int) -> None:
+    dice = random.Random(seed)
+    held: dict[str, str] = {}
+    flying: dict[int, tuple[str, int, int, bool]] = {}
+    events: list[Event] = []
+    contents = [("", 0)]
+    for _ in range(12):
+        thread = dice.randrange(3)
+        if thread not in flying:
+            kind = dice.choice(["insert", "remove", "get"])
+            key, value = dice.randrange(2), dice.randrange(100)
+            events.append(begin(kind, key, value, thread))
+            flying[thread] = (kind, key, value, False)
+        kind, key, value, applied = flying[thread]
+        if not applied and dice.random() < 0.7:
+            worked = str(key) in held or kind == "insert"
+            if kind == "insert":
+                held[str(key)] = str(value)
+            elif kind == "remove":
+                held.pop(str(key), None)
+            contents.append(("\n".join(" ".join(pair) for pair in held.items()), len(events)))
+            if dice.random() < 0.5:
+                events.append(end(int(worked), thread))
+                del flying[thread]
+            else:
+                flying[thread] = ("done", key, int(worked), True)
+        elif applied:
+            events.append(end(value, thread))
+            del flying[thread]
+    history = History(events, empty=True)
+    for dump, position in contents:
+        assert verdict(history, position, Verdict("", dump)).said == ""
+    assert ANYTHING not in history.possible("0", len(events))
