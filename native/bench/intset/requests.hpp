@@ -1,0 +1,105 @@
+// What a thread asks of a set, reproducible from its seed, and what came of it.
+#pragma once
+
+#include <cstdint>
+
+namespace nearfar::bench {
+
+// Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014.
+class SplitMix {
+ public:
+  explicit SplitMix(std::uint64_t seed) noexcept : state_(seed) {}
+  std::uint64_t operator()() noexcept { return mix(state_ += 0x9E3779B97F4A7C15ULL); }
+  static std::uint64_t mix(std::uint64_t bits) noexcept {
+    bits = (bits ^ (bits >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+    bits = (bits ^ (bits >> 27U)) * 0x94D049BB133111EBULL;
+    return bits ^ (bits >> 31U);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+enum class Verb : std::uint8_t { look_up, insert, remove };
+
+struct Request {
+  Verb verb;
+  std::int64_t key;
+};
+
+// Keys are drawn evenly from [0, range). Of updates, every second inserts and the others remove:
+// drawn keys, or (`alternate`, as the published program) the key this thread inserted last.
+class Requests {
+ public:
+  Requests(std::uint64_t seed, std::uint64_t range, double updates_percent, bool alternate) noexcept
+      : draw_(seed),
+        range_(range),
+        updates_(static_cast<std::uint64_t>(updates_percent / 100.0 * 4294967296.0)),
+        alternate_(alternate) {}
+
+  Request next() noexcept {
+    const std::uint64_t bits = draw_();
+    const std::uint64_t share = bits & 0xFFFFFFFFU;
+    const auto key = static_cast<std::int64_t>(((bits >> 32U) * range_) >> 32U);
+    if (share >= updates_) return {Verb::look_up, key};
+    if (!alternate_) return {share < updates_ / 2 ? Verb::insert : Verb::remove, key};
+    if (last_ < 0) {
+      inserting_ = key;
+      return {Verb::insert, key};
+    }
+    return {Verb::remove, last_};
+  }
+  // Must follow each next().
+  void came_of(Verb verb, bool changed) noexcept {
+    if (!alternate_ || verb == Verb::look_up) return;
+    if (verb == Verb::remove) {
+      last_ = -1;
+    } else if (changed) {
+      last_ = inserting_;
+    }
+  }
+
+  static constexpr std::uint64_t most_range = 1ULL << 32U;
+
+ private:
+  SplitMix draw_;
+  std::uint64_t range_;
+  std::uint64_t updates_;  // of 2^32
+  bool alternate_;
+  std::int64_t last_ = -1;
+  std::int64_t inserting_ = -1;
+};
+
+// What came of a thread's requests. `content`: the sum of a hash of every inserted key less that of
+// every removed one, so that the sums of all threads and of the final content must agree in
+// whatever order the threads ran.
+struct alignas(64) Tally {
+  std::uint64_t requests = 0;
+  std::uint64_t found = 0;
+  std::uint64_t inserted = 0;
+  std::uint64_t removed = 0;
+  std::uint64_t content = 0;
+
+  static std::uint64_t hash(std::int64_t key) noexcept {
+    return SplitMix::mix(static_cast<std::uint64_t>(key) + 1);
+  }
+  void add(Request request, bool done) noexcept {
+    ++requests;
+    if (!done) return;
+    switch (request.verb) {
+      case Verb::look_up:
+        ++found;
+        break;
+      case Verb::insert:
+        ++inserted;
+        content += hash(request.key);
+        break;
+      case Verb::remove:
+        ++removed;
+        content -= hash(request.key);
+        break;
+    }
+  }
+};
+
+}  // namespace nearfar::bench

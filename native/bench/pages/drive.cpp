@@ -1,0 +1,87 @@
+#ifdef NEARFAR_HAVE_PMEM
+
+#include "bench/pages/drive.hpp"
+
+#include <nearfar/crash.h>
+#include <sys/stat.h>
+
+#include <optional>
+#include <random>
+
+#include "bench/errors.hpp"
+#include "bench/pattern.hpp"
+
+namespace nearfar::bench {
+namespace {
+
+constexpr const char* layout = "nearfar-pages-1 driven";
+constexpr std::uint64_t pages = 4;
+constexpr std::uint64_t spare = 2;
+// A version that a page of a driven pool may have; more than a driver makes in its time.
+constexpr std::uint64_t most_versions = 100'000;
+
+std::optional<std::uint64_t> version_of(std::span<const std::uint64_t> words, std::uint64_t page) {
+  for (std::uint64_t version = 0; version < most_versions; ++version) {
+    if (words[0] == first_word(page, version)) return version;
+  }
+  return std::nullopt;
+}
+
+void recover(PageTable& table) {
+  if (const std::string wrong = table.recover(); !wrong.empty()) throw WrongContent(wrong);
+}
+
+std::uint64_t checked_version(const PageTable& table, std::uint64_t page) {
+  const auto words = page_words(table, page);
+  const auto version = version_of(words, page);
+  if (!version || !is_filled(words, page, *version)) {
+    throw WrongContent("page " + std::to_string(page) + " is no version of itself as a whole");
+  }
+  return *version;
+}
+
+}  // namespace
+
+void drive_pages(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
+  RawPool pool;
+  struct stat found {};
+  const bool fresh = stat(path.c_str(), &found) != 0;
+  if (fresh) {
+    pool.make(path, layout, PageTable::bytes_for(pages, spare));
+  } else {
+    pool.open(path, layout);
+  }
+  PageTable table(pool, pages, spare);
+  if (fresh) {
+    table.make();
+    for (std::uint64_t page = 0; page < pages; ++page) fill(page_words(table, page), page, 0);
+    pool.persist(pool.data(), pool.bytes().count);
+    pool.sealed();
+  }
+  recover(table);
+  std::mt19937_64 random(seed);
+  PageContent content;
+  for (std::uint64_t i = 0; i < operations; ++i) {
+    const std::uint64_t page = random() % pages;
+    fill(content, page, checked_version(table, page) + 1);
+    NEARFAR_CRASH_BEGIN(i);
+    table.replace(page, content.data());
+    NEARFAR_CRASH_END(i);
+  }
+}
+
+void check_pages(const std::string& path) {
+  RawPool pool;
+  pool.open(path, layout);
+  PageTable table(pool, pages, spare);
+  recover(table);
+  for (std::uint64_t page = 0; page < pages; ++page) (void)checked_version(table, page);
+  PageContent content;
+  fill(content, 0, checked_version(table, 0) + 1);
+  table.replace(0, content.data());
+  (void)checked_version(table, 0);
+}
+
+}  // namespace nearfar::bench
+
+#endif

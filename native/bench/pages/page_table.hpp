@@ -1,0 +1,50 @@
+// Pages that are replaced, never overwritten: a new version is made durable in a free slot, then 8
+// bytes of the table switch to it.
+//
+//   table   slot of each page, 8 bytes
+//   slots   as many pages as the table has, and some that are free
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/pool.hpp"
+
+#ifdef NEARFAR_HAVE_PMEM
+
+namespace nearfar::bench {
+
+class PageTable {
+ public:
+  static constexpr std::uint64_t page_bytes = 4096;
+
+  // `spare`: slots beyond one for each page.
+  PageTable(RawPool& pool, std::uint64_t pages, std::uint64_t spare) noexcept;
+  static Bytes bytes_for(std::uint64_t pages, std::uint64_t spare) noexcept;
+
+  // Gives each page a slot of its own; not yet durable.
+  void make() noexcept;
+  // Finds the free slots; says what is wrong with the table, or nothing.
+  std::string recover();
+
+  [[nodiscard]] std::byte* content(std::uint64_t page) const noexcept { return slot(table_[page]); }
+  // Makes `content` (page_bytes) the page's, durably and at once.
+  void replace(std::uint64_t page, const void* content);
+
+ private:
+  [[nodiscard]] std::byte* slot(std::uint64_t number) const noexcept {
+    return slots_ + number * page_bytes;
+  }
+  RawPool& pool_;
+  std::uint64_t* table_;
+  std::byte* slots_;
+  std::uint64_t pages_;
+  std::uint64_t spare_;
+  std::vector<std::uint64_t> free_;
+};
+
+}  // namespace nearfar::bench
+
+#endif
