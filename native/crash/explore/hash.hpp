@@ -1,0 +1,39 @@
+// Hashes of 64 bits; a chance of 2^-64 a pair that two images are taken for one.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "crash/trace.h"
+
+namespace nearfar::crash {
+
+// MurmurHash3's finaliser (Appleby, public domain): every bit of the answer depends on every one.
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ULL;
+  return x ^ (x >> 33);
+}
+
+// Of a line's content at its place; images combine their lines' by exclusive or, so that one line
+// can be taken out and another put in.
+inline std::uint64_t line_hash(std::uint64_t offset, const char* content) {
+  std::uint64_t hash = mix(offset + 1);
+  for (int word = 0; word < NF_CRASH_LINE / 8; ++word) {
+    std::uint64_t value;
+    memcpy(&value, content + 8 * word, 8);
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 29;
+  }
+  return mix(hash);
+}
+
+inline std::uint64_t stack_hash(const std::uint64_t* frames, unsigned count) {
+  std::uint64_t hash = count;
+  for (unsigned i = 0; i < count; ++i) hash = mix(hash ^ frames[i]) + i;
+  return hash;
+}
+
+}  // namespace nearfar::crash

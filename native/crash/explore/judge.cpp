@@ -1,0 +1,164 @@
+#include "crash/explore/judge.hpp"
+
+#include <time.h>
+
+#include <set>
+
+#include "crash/explore/hash.hpp"
+#include "crash/explore/wire.hpp"
+
+namespace nearfar::crash {
+
+namespace {
+
+std::uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+Cut cut_of(const Memory& memory) {
+  Cut cut;
+  cut.done = memory.done;
+  cut.begun = memory.begun;
+  for (const long operation : memory.in_flight) {
+    if (operation >= 0 && cut.in_flight_count < most_in_flight) {
+      cut.in_flight[cut.in_flight_count++] = operation;
+    }
+  }
+  return cut;
+}
+
+}  // namespace
+
+std::size_t Seen::place(std::uint64_t key) const {
+  std::size_t at = key & (slots_.size() - 1);
+  while (slots_[at] != 0 && slots_[at] != key) at = (at + 1) & (slots_.size() - 1);
+  return at;
+}
+
+bool Seen::has(std::uint64_t key) const {
+  // 0 is an empty slot.
+  return slots_[place(key == 0 ? 1 : key)] != 0;
+}
+
+bool Seen::add(std::uint64_t key) {
+  if (key == 0) key = 1;
+  if (2 * count_ >= slots_.size()) {
+    std::vector<std::uint64_t> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (const std::uint64_t one : old) {
+      if (one != 0) slots_[place(one)] = one;
+    }
+  }
+  const std::size_t at = place(key);
+  if (slots_[at] != 0) return false;
+  slots_[at] = key;
+  count_ += 1;
+  return true;
+}
+
+std::uint64_t Judge::key_of(const Memory& memory, const State& state) const {
+  std::uint64_t key = mix(memory.key_of(state));
+  for (const Check& check : checks_) {
+    if (check.oracle) key = mix(key ^ memory.history);
+    if (!check.by_operation) continue;
+    key = mix(key ^ static_cast<std::uint64_t>(memory.done)) + 1;
+    key = mix(key ^ static_cast<std::uint64_t>(memory.begun)) + 2;
+    for (const long one : memory.in_flight) key = mix(key ^ static_cast<std::uint64_t>(one)) + 3;
+  }
+  return key;
+}
+
+bool Judge::is_new(const Memory& memory, const State& state) const {
+  return !seen_.has(key_of(memory, state));
+}
+
+const Verdict& Judge::judge(const Memory& memory, const State& state, std::uint64_t position,
+                            bool main) {
+  const std::uint64_t key = key_of(memory, state);
+  if (!seen_.add(key)) {
+    const auto known = refused_.find(key);
+    return known == refused_.end() ? fine_ : known->second;
+  }
+  const std::uint64_t begun = now_ns();
+  Verdict verdict = run(memory, state, position, main, false);
+  time_ns += now_ns() - begun;
+  states += 1;
+  if (verdict.symptom.empty()) {
+    fine_ = std::move(verdict);
+    return fine_;
+  }
+  return refused_.emplace(key, std::move(verdict)).first->second;
+}
+
+Verdict Judge::judge_plainly(const Memory& memory, const State& state, std::uint64_t position) {
+  return run(memory, state, position, true, true);
+}
+
+Verdict Judge::run(const Memory& memory, const State& state, std::uint64_t position, bool main,
+                   bool plainly) {
+  for (const InState& one : state) {
+    image_.patch(one.offset, memory.line(one.offset)->stores[one.stores - 1].content);
+  }
+  Verdict found;
+  const Cut cut = cut_of(memory);
+  for (Check& check : checks_) {
+    if (check.rarely && !main) continue;
+    const bool served = check.served != nullptr && !plainly;
+    Verdict verdict = (served ? *check.served : *check.plain).run(cut);
+    const bool touched = !served || verdict.touched;
+    const bool last = &check == &checks_.back();
+    if (check.oracle) verdict = ask(memory, position, std::move(verdict));
+    const bool refused = !verdict.symptom.empty();
+    if (found.said.empty() || refused) found = std::move(verdict);
+    if (refused || last) {
+      for (const InState& one : state) image_.undo(one.offset);
+      image_.mend(!touched);
+      if (refused) return found;
+      continue;
+    }
+    image_.mend(!touched);
+    if (!touched) continue;
+    // The file is as it was without the state.
+    for (const InState& one : state) {
+      image_.patch(one.offset, memory.line(one.offset)->stores[one.stores - 1].content);
+    }
+  }
+  return found;
+}
+
+void Judge::send_image(const Memory& memory, const State& state) {
+  for (const InState& one : state) {
+    image_.patch(one.offset, memory.line(one.offset)->stores[one.stores - 1].content);
+  }
+  Frame frame('I');
+  const std::vector<std::uint64_t> durable = image_.pages();
+  std::set<std::uint64_t> pages(durable.begin(), durable.end());
+  for (const InState& one : state) pages.insert(one.offset / NF_CRASH_PAGE * NF_CRASH_PAGE);
+  frame.number(pages.size());
+  for (const std::uint64_t page : pages) {
+    frame.number(page).bytes(image_.held() + page, NF_CRASH_PAGE);
+  }
+  for (const InState& one : state) image_.undo(one.offset);
+  frame.send();
+}
+
+Verdict Judge::ask(const Memory& memory, std::uint64_t position, Verdict verdict) {
+  const std::string question =
+      std::to_string(memory.history) + '\n' + verdict.symptom + '\n' + verdict.said;
+  const auto known = answers_.find(question);
+  if (known != answers_.end()) return known->second;
+  Frame('O').number(position).text(verdict.symptom).text(verdict.said).send();
+  Taken answer = Taken::take();
+  Verdict judged;
+  judged.symptom = answer.text();
+  judged.said = answer.text();
+  judged.touched = verdict.touched;
+  // Of long outputs only few are worth their room.
+  if (question.size() < (1u << 16) || answers_.size() < 64) answers_.emplace(question, judged);
+  return judged;
+}
+
+}  // namespace nearfar::crash

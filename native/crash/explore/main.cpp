@@ -1,0 +1,134 @@
+// nearfar_crash_judge: explores a trace for `nearfar crash`, one process a worker.
+//
+// Arguments: trace, image, bytes of the pool, seed, eadr, worker, workers, ms left, most states, ms
+// of one check, first rank, first chunk, whether to serve checkers, library to preload, then for
+// each check: flags (s shell, o oracle, r rarely, d is told operations, - none), library or empty,
+// bytes of output to keep, number of words, words.
+//
+// Sends R (for each check: 0 plain, 1 forked, 2 a function) and serves: U judges the pool as the
+// program left it (V by the served checkers, V by the plain ones), E explores, end of input ends.
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include <exception>
+#include <stdexcept>
+
+#include "crash/explore/explorer.hpp"
+
+using namespace nearfar::crash;
+
+namespace {
+
+class Arguments {
+ public:
+  Arguments(int count, char** words) : at_(words + 1), end_(words + count) {}
+  bool left() const { return at_ != end_; }
+  std::string text() {
+    if (!left()) throw std::runtime_error("an argument is missing");
+    return *at_++;
+  }
+  std::uint64_t number() { return strtoull(text().c_str(), nullptr, 10); }
+
+ private:
+  char** at_;
+  char** end_;
+};
+
+Check take_check(Arguments& arguments, const Command& common) {
+  Check check;
+  check.command = common;
+  const std::string flags = arguments.text();
+  check.command.shell = flags.find('s') != std::string::npos;
+  check.oracle = flags.find('o') != std::string::npos;
+  check.rarely = flags.find('r') != std::string::npos;
+  check.by_operation = flags.find('d') != std::string::npos;
+  check.command.library = arguments.text();
+  check.command.keep = arguments.number();
+  for (std::uint64_t left = arguments.number(); left != 0; --left) {
+    check.command.words.push_back(arguments.text());
+  }
+  check.plain = plain_checker(check.command);
+  return check;
+}
+
+void serve_checks(std::vector<Check>& checks, bool wanted) {
+  Frame ready('R');
+  for (Check& check : checks) {
+    bool is_function = false;
+    if (wanted) check.served = served_checker(check.command, is_function);
+    check.by_operation = check.by_operation || is_function;
+    ready.number(check.served == nullptr ? 0 : is_function ? 2 : 1);
+  }
+  ready.send();
+}
+
+void judge_uncrashed(const TraceFile& trace, Image& image, std::vector<Check>& checks) {
+  Memory memory(image, true);
+  memory.restart();
+  std::uint64_t events = 0;
+  trace.walk([&](const Event& event) {
+    memory.feed(event, 0);
+    events = event.position + 1;
+    return true;
+  });
+  Judge judge(image, checks);
+  for (const bool plainly : {false, true}) {
+    const Verdict verdict =
+        plainly ? judge.judge_plainly(memory, {}, events) : judge.judge(memory, {}, events, true);
+    Frame('V').text(verdict.symptom).text(verdict.said).send();
+  }
+}
+
+void work(int count, char** words) {
+  Arguments arguments(count, words);
+  const TraceFile trace(arguments.text());
+  const std::string image_path = arguments.text();
+  const std::uint64_t pool_bytes = arguments.number();
+  Plan plan;
+  plan.seed = arguments.number();
+  plan.eadr = arguments.number() != 0;
+  plan.worker = arguments.number();
+  plan.workers = arguments.number();
+  const auto left_ms = static_cast<std::int64_t>(arguments.number());
+  plan.most_states = arguments.number();
+  Command common;
+  common.image = image_path;
+  common.timeout_ms = static_cast<int>(arguments.number());
+  plan.first_rank = arguments.number();
+  plan.first_chunk = arguments.number();
+  const bool wanted = arguments.number() != 0;
+  common.preload = arguments.text();
+  std::vector<Check> checks;
+  Image image(image_path, pool_bytes);
+  while (arguments.left()) checks.push_back(take_check(arguments, common));
+  serve_checks(checks, wanted);
+  for (;;) {
+    const Taken taken = Taken::take();
+    if (taken.type() == 'U') {
+      judge_uncrashed(trace, image, checks);
+    } else if (taken.type() == 'E') {
+      plan.deadline_ms = now_ms() + left_ms;
+      Memory memory(image, plan.eadr);
+      Judge judge(image, checks);
+      Explorer(trace, memory, judge, plan).explore();
+    }
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGPIPE, SIG_IGN);
+  // Ctrl-C is nearfar's to answer.
+  signal(SIGINT, SIG_IGN);
+  try {
+    work(count, words);
+  } catch (const std::exception& error) {
+    Frame('!').text(error.what()).send();
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,199 @@
+// The command loaded once and stopped before its main: forked for each cut, or, where it is a
+// function, called in one process that stays until a check fails.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "crash/explore/checker.hpp"
+
+namespace nearfar::crash {
+
+namespace {
+
+// A program that is loaded and not ready by then has no such server in it.
+constexpr int start_timeout_ms = 20000;
+// A process that failed where a new one does not had something left from an earlier check: so many
+// times in a row, right after it was new, and it is not kept at all.
+constexpr int most_left = 3;
+constexpr unsigned soon = 16;
+
+class Pipe {
+ public:
+  Pipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("cannot make a pipe");
+    // High, where the checker's own files do not come.
+    for (int i = 0; i < 2; ++i) {
+      const int high = fcntl(ends[i], F_DUPFD_CLOEXEC, 200);
+      ends_[i] = high < 0 ? ends[i] : high;
+      if (high >= 0) close(ends[i]);
+    }
+  }
+  ~Pipe() {
+    close_end(0);
+    close_end(1);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  int end(int which) const { return ends_[which]; }
+  void close_end(int which) {
+    if (ends_[which] >= 0) close(ends_[which]);
+    ends_[which] = -1;
+  }
+
+ private:
+  int ends_[2];
+};
+
+class Served final : public Checker {
+ public:
+  explicit Served(const Command& command) : command_(command), output_(command.keep) {}
+  ~Served() override {
+    if (child_ > 0) kill(-child_, SIGKILL);
+    if (server_ <= 0) return;
+    kill(-server_, SIGKILL);
+    waitpid(server_, nullptr, 0);
+  }
+
+  // False if it cannot be served.
+  bool begin(bool& as_function) {
+    // The ends that are the checker's are open in it from fork to exec only by these numbers.
+    for (const int end : {control_.end(0), ask_.end(0), answer_.end(1)}) fcntl(end, F_SETFD, 0);
+    std::vector<std::string> variables{
+        "LD_PRELOAD=" + command_.preload, NF_CRASH_IMAGE "=" + command_.image,
+        NF_CRASH_SERVE "=" + std::to_string(control_.end(0)) + "," + std::to_string(ask_.end(0)) +
+            "," + std::to_string(answer_.end(1))};
+    if (!command_.library.empty()) {
+      variables.push_back(NF_CRASH_CHECKER_LIBRARY "=" + command_.library);
+    }
+    server_ = start(command_.words, variables, output_.write_end());
+    control_.close_end(0);
+    ask_.close_end(0);
+    answer_.close_end(1);
+    Answer ready{};
+    const bool got = listen(ready, now_ms() + start_timeout_ms) == 1 && ready.said == Said::ready;
+    as_function = is_function_ = got && ready.value != 0;
+    output_.drain();
+    output_.take();
+    return got;
+  }
+
+  Verdict run(const Cut& cut) override {
+    const bool fresh = child_ == 0;
+    Verdict verdict = once(cut);
+    if (!is_function_ || verdict.symptom.empty()) return verdict;
+    // What a process that stayed says against an image counts only if a new one says it too.
+    end_child();
+    if (fresh) return verdict;
+    Verdict again = once(cut);
+    if (!again.symptom.empty()) {
+      end_child();
+    } else if (served_ < soon && ++left_ == most_left) {
+      keep_ = false;
+    }
+    served_ = 0;
+    again.touched = again.touched || verdict.touched;
+    return again;
+  }
+
+ private:
+  int listen(Answer& into, std::int64_t deadline) {
+    return await(answer_.end(0), &into, sizeof into, output_, deadline);
+  }
+
+  void send(const Pipe& pipe, const Cut& cut) {
+    while (write(pipe.end(1), &cut, sizeof cut) < 0) {
+      if (errno != EINTR) throw std::runtime_error("the checker's server ended");
+    }
+  }
+
+  void fork_child(const Cut& cut) {
+    send(control_, cut);
+    Answer forked{};
+    if (listen(forked, now_ms() + start_timeout_ms) != 1 || forked.said != Said::forked) {
+      throw std::runtime_error("the checker's server does not answer");
+    }
+    child_ = forked.value;
+  }
+
+  Verdict once(const Cut& cut) {
+    if (child_ == 0) fork_child(cut);
+    if (is_function_) send(ask_, cut);
+    const std::int64_t deadline = now_ms() + command_.timeout_ms;
+    Answer last{};
+    const int got = listen(last, deadline);
+    if (got < 0) throw std::runtime_error("the checker's server ended");
+    if (got == 0) {
+      end_child();
+      output_.drain();
+      return {"hang", output_.take(), true};
+    }
+    // What it wrote before its answer was seen with it: `await` asks after the answer first.
+    served_ += 1;
+    if (last.said == Said::judged) {
+      std::string symptom = last.value == 0 ? "" : "exit " + std::to_string(code(last.value));
+      if (!keep_) end_child();
+      return {std::move(symptom), output_.take(), last.touched != 0};
+    }
+    const pid_t was = child_;
+    child_ = 0;
+    // What it left behind.
+    kill(-was, SIGKILL);
+    std::string symptom = symptom_of(last.value);
+    // A function that ends its process has not said that the image is fine.
+    if (is_function_ && symptom.empty()) symptom = "exit 0 instead of returning";
+    return {std::move(symptom), output_.take(), last.touched != 0};
+  }
+
+  static int code(int value) { return (value & 0xff) == 0 ? 255 : value & 0xff; }
+
+  void end_child() {
+    if (child_ == 0) return;
+    kill(-child_, SIGKILL);
+    kill(child_, SIGKILL);
+    child_ = 0;
+    Answer ended{};
+    while (listen(ended, now_ms() + start_timeout_ms) == 1 && ended.said != Said::ended) {
+    }
+    if (ended.said != Said::ended) throw std::runtime_error("the checker cannot be ended");
+  }
+
+  Command command_;
+  Output output_;
+  Pipe control_;
+  Pipe ask_;
+  Pipe answer_;
+  pid_t server_ = 0;
+  pid_t child_ = 0;
+  bool is_function_ = false;
+  bool keep_ = true;
+  unsigned served_ = 0;
+  int left_ = 0;
+};
+
+// Scripts start programs that share the pool among them; a shell line does as well.
+bool is_elf(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char magic[4] = {};
+  const bool elf = read(file, magic, sizeof magic) == sizeof magic && magic[0] == 0x7f &&
+                   magic[1] == 'E' && magic[2] == 'L' && magic[3] == 'F';
+  close(file);
+  return elf;
+}
+
+}  // namespace
+
+std::unique_ptr<Checker> served_checker(const Command& command, bool& as_function) {
+  as_function = false;
+  if (command.shell || !is_elf(command.words[0])) return nullptr;
+  auto served = std::make_unique<Served>(command);
+  if (!served->begin(as_function)) return nullptr;
+  return served;
+}
+
+}  // namespace nearfar::crash

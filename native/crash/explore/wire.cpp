@@ -1,0 +1,86 @@
+#include "crash/explore/wire.hpp"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+namespace nearfar::crash {
+
+namespace {
+
+struct Head {
+  std::uint32_t type;
+  std::uint32_t length;
+};
+
+void send_all(const char* data, std::size_t size) {
+  while (size != 0) {
+    const ssize_t put = write(1, data, size);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) exit(0);
+    data += put;
+    size -= static_cast<std::size_t>(put);
+  }
+}
+
+void take_all(char* data, std::size_t size) {
+  while (size != 0) {
+    const ssize_t got = read(0, data, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) exit(0);
+    data += got;
+    size -= static_cast<std::size_t>(got);
+  }
+}
+
+}  // namespace
+
+Frame& Frame::number(std::uint64_t value) { return bytes(&value, sizeof value); }
+
+Frame& Frame::text(const std::string& value) {
+  number(value.size());
+  return bytes(value.data(), value.size());
+}
+
+Frame& Frame::bytes(const void* data, std::size_t size) {
+  payload_.append(static_cast<const char*>(data), size);
+  return *this;
+}
+
+void Frame::send() const {
+  const Head head{static_cast<std::uint32_t>(type_), static_cast<std::uint32_t>(payload_.size())};
+  std::string whole(reinterpret_cast<const char*>(&head), sizeof head);
+  whole += payload_;
+  send_all(whole.data(), whole.size());
+}
+
+Taken Taken::take() {
+  Head head{};
+  take_all(reinterpret_cast<char*>(&head), sizeof head);
+  Taken taken;
+  taken.type_ = static_cast<char>(head.type);
+  taken.payload_.resize(head.length);
+  take_all(taken.payload_.data(), head.length);
+  return taken;
+}
+
+std::uint64_t Taken::number() {
+  std::uint64_t value = 0;
+  if (at_ + sizeof value > payload_.size()) throw std::runtime_error("a frame is too short");
+  memcpy(&value, payload_.data() + at_, sizeof value);
+  at_ += sizeof value;
+  return value;
+}
+
+std::string Taken::text() {
+  const std::uint64_t size = number();
+  if (at_ + size > payload_.size()) throw std::runtime_error("a frame is too short");
+  std::string value = payload_.substr(at_, size);
+  at_ += size;
+  return value;
+}
+
+}  // namespace nearfar::crash
