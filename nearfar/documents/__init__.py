@@ -18,6 +18,7 @@ from nearfar.documents.plan import Plan
 from nearfar.documents.prediction import Prediction
 from nearfar.documents.run_record import RunRecord
 from nearfar.documents.study import Reproduction
+from nearfar.documents.sweep import Sweep
 from nearfar.documents.validation import ValidationReport
 from nearfar.documents.workload import WorkloadProfile
 
@@ -37,6 +38,7 @@ __all__ = [
     "Producer",
     "Reproduction",
     "RunRecord",
+    "Sweep",
     "ValidationReport",
     "WorkloadProfile",
     "load",

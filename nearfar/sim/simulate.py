@@ -44,6 +44,10 @@ class Request:
     """Lines that all cores together keep in flight; None: one access at a time."""
     memory_mode_bytes: int | None = None
     isa: str = ""
+    seed: int = 1
+    """Of the order of random accesses and of random replacement."""
+    lines: int = LINES
+    """Simulated after the warm-up."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +113,12 @@ class Simulated:
         return found + [f"  {sentence}" for sentence in self.caveats]
 
 
-def simulate_pattern(request: Request) -> Simulated:
-    """Run the simulator; raises NearfarError for what it cannot simulate."""
-    model, stride = _checked(request)
+def simulate_pattern(request: Request, device: DeviceModel | None = None) -> Simulated:
+    """Run the simulator; raises NearfarError for what it cannot simulate.
+
+    `device` stands for the one that `request` names, where it was made before.
+    """
+    model, stride = checked(request, device)
     from nearfar import _sim
 
     if request.isa and request.isa not in _sim.isas():
@@ -126,14 +133,15 @@ def simulate_pattern(request: Request) -> Simulated:
         run_model, run_region = smaller.model, smaller.region_bytes
     warm = warm_up_accesses(run_model, run_region, access, stride)
     ran = _sim.run(
-        memory=make_memory(run_model),
+        memory=make_memory(run_model, seed=request.seed),
         operation="persist" if request.write else "load",
         region_bytes=run_region,
         access_bytes=access,
         stride_bytes=stride,
         random=request.pattern != "sequential",
+        pattern_seed=request.seed,
         warm_up=warm,
-        accesses=max(LINES * LINE_BYTES // access, 1),
+        accesses=max(request.lines * LINE_BYTES // access, 1),
         fence_ns=model.fence_ns,
         wear_unit_bytes=max(model.granularity_bytes, LINE_BYTES),
         isa=request.isa,
@@ -160,8 +168,9 @@ def simulate_pattern(request: Request) -> Simulated:
     )
 
 
-def _checked(request: Request) -> tuple[DeviceModel, int]:
-    model = model_of(request.device)
+def checked(request: Request, device: DeviceModel | None = None) -> tuple[DeviceModel, int]:
+    """Return the memory and the bytes from an access to its neighbour, or refuse the request."""
+    model = model_of(request.device) if device is None else device
     if request.memory_mode_bytes is not None:
         if request.memory_mode_bytes < LINE_BYTES:
             raise CommandError("--memory-mode is the size of a DRAM cache, such as 16GiB")

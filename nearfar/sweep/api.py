@@ -1,0 +1,170 @@
+"""Sweeping from Python: a file in, a dataset and a `Sweep` out.
+
+A script that calls `sweep` has its code under ``if __name__ == "__main__":``, since workers are
+new processes that import it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.base.errors import CommandError, NearfarError
+from nearfar.documents import producer, save
+from nearfar.documents.sweep import FailedPoint, Sweep
+from nearfar.sweep.dataset import HEAD, Dataset
+from nearfar.sweep.expand import Matrix, expand
+from nearfar.sweep.file import read_sweep_file
+from nearfar.sweep.inputs import InputReader, Inputs
+from nearfar.sweep.journal import recover
+
+if TYPE_CHECKING:
+    from nearfar.sweep.drive import Driver
+
+Tell = Callable[[int, int, float | None], None]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A sweep before it runs."""
+
+    file: Path
+    text: str
+    matrix: Matrix
+    inputs: Inputs
+
+
+def plan(path: Path) -> Planned:
+    """Return all points of a sweep file; NearfarError for one that cannot exist."""
+    file = read_sweep_file(path)
+    reader = InputReader(path.absolute().parent)
+    matrix = expand(file, reader)
+    return Planned(path, file.text, matrix, reader.inputs())
+
+
+@dataclass(frozen=True)
+class How:
+    """Where points are computed, and who is told."""
+
+    scheduler: str | None = None
+    """Address of a Dask scheduler; None: workers are started here."""
+    workers: int | None = None
+    """None: one for every processor."""
+    resume: bool = True
+    """False: what is finished in the folder is removed."""
+    watching: Callable[[int, int], AbstractContextManager[Tell]] | None = None
+    """Given all points and those finished, yields what is told how far it is."""
+    say: Callable[[str], None] = print
+
+
+def sweep(planned: Planned, folder: Path, how: How) -> Sweep:
+    """Compute what is not finished; the dataset in `folder` is whole at any moment."""
+    if how.workers is not None and how.workers < 1:
+        raise CommandError(f"there must be a worker: --workers {how.workers} is none")
+    if how.scheduler is not None and how.workers is not None:
+        raise CommandError("--workers are started here, and a scheduler has its own: give one")
+    dataset = Dataset(folder)
+    dataset.open()
+    try:
+        if not how.resume:
+            dataset.forget()
+        recover(dataset.folder, lambda count: how.say(_still(count)))
+        stored = dataset.finished()
+        dataset.write_plan(planned.matrix)
+        finished = stored & set(planned.matrix.points)
+        record = _record(planned, dataset, finished, len(stored) - len(finished))
+        save(record, dataset.folder / HEAD)
+        try:
+            if len(finished) < len(planned.matrix.points):
+                _compute(planned, dataset, finished, record, how)
+            record.ended = "done"
+        except NearfarError as error:
+            record.ended = str(error)
+            raise
+        finally:
+            save(record, dataset.folder / HEAD)
+        return record
+    finally:
+        dataset.close()
+
+
+def _compute(
+    planned: Planned, dataset: Dataset, finished: set[str], record: Sweep, how: How
+) -> None:
+    from nearfar.sweep.cluster import check_workers, existing_cluster, local_cluster, processors
+    from nearfar.sweep.drive import Driver
+
+    points = planned.matrix.points
+    left = len(points) - len(finished)
+    measured = any(one.measured and one.id not in finished for one in points.values())
+    if how.scheduler is None:
+        count = min(how.workers or processors(), left)
+        opened = local_cluster(count)
+        where = f"{count} workers"
+    else:
+        opened = existing_cluster(how.scheduler)
+        where = f"workers of {how.scheduler}"
+    how.say(f"{left:,} points to compute, {len(finished):,} finished, {where}")
+    before = len(finished)
+    watching = how.watching or (lambda *_: contextlib.nullcontext(lambda *_: None))
+    with opened as client:
+        check_workers(client, planned.matrix.versions, measured=measured)
+        record.workers = len(client.scheduler_info(n_workers=-1)["workers"])
+        driver = Driver(client, dataset, planned.matrix, planned.inputs, finished)
+        begun = time.monotonic()
+        try:
+            with watching(len(points), before) as tell:
+                driver.run(tell)
+        except KeyboardInterrupt:
+            record.ended = "interrupted"
+            raise
+        finally:
+            _fill(record, driver, planned, before, time.monotonic() - begun)
+
+
+def _fill(record: Sweep, driver: Driver, planned: Planned, before: int, seconds: float) -> None:
+    outcome, points = driver.outcome, planned.matrix.points
+    record.finished_now = len(outcome.finished) - before
+    record.failed = [
+        FailedPoint(
+            point=name,
+            kind=points[name].kind,
+            parameters=points[name].parameters.decode(),
+            error=text,
+        )
+        for name, text in sorted(outcome.failed.items())
+    ]
+    record.not_tried = len(points) - len(outcome.finished) - len(outcome.failed)
+    record.seconds = seconds
+    if outcome.computed and not any(one.measured for one in points.values()):
+        spare = seconds * record.workers - outcome.seconds_in_points
+        record.overhead_ms_per_point = spare / outcome.computed * 1e3
+
+
+def _record(planned: Planned, dataset: Dataset, finished: set[str], others: int) -> Sweep:
+    return Sweep(
+        producer=producer(),
+        file=str(planned.file),
+        text=planned.text,
+        dataset=os.path.relpath(dataset.folder / "results"),
+        versions=planned.matrix.versions,
+        points=dict(Counter(point.kind for point in planned.matrix.points.values())),
+        finished_before=len(finished),
+        finished_now=0,
+        failed=[],
+        of_other_versions=others,
+    )
+
+
+def _still(count: int) -> str:
+    return (
+        f"workers of a sweep that was killed still compute {count} batches of points: waiting for "
+        "them"
+    )

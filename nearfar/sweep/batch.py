@@ -1,0 +1,153 @@
+"""What a worker does: computes the points of a batch that are not finished yet."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import platform
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.files import write_atomically
+from nearfar.sweep.dataset import DOCUMENTS, TOKEN, axes_of
+from nearfar.sweep.inputs import Inputs
+from nearfar.sweep.journal import Done, Entry, Journal
+from nearfar.sweep.kind import make_kind
+from nearfar.sweep.machine_lock import machine_alone, sharing_machine
+from nearfar.sweep.row import Row
+from nearfar.sweep.versions import versions_here
+
+
+class Order(msgspec.Struct, kw_only=True):
+    """What a worker gets."""
+
+    batch: str
+    points: list[tuple[str, str, bytes]]
+    """Id, kind, parameters."""
+    measured: bool
+    versions: dict[str, str]
+    digests: dict[str, str]
+    """Of the inputs, by name."""
+    folder: str
+    token: str
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """What a worker gives back."""
+
+    refused: str = ""
+    """Why it did nothing."""
+    rows: list[Row] = []
+    """Only where it does not see the dataset's folder: the one that ordered it writes them."""
+    documents: dict[str, bytes] = {}
+    """Likewise."""
+    finished: list[str] = []
+    errors: dict[str, str] = {}
+    seconds: float = 0.0
+    """Spent in points."""
+    computed: int = 0
+    """Points that it did compute, errors included."""
+
+
+def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:
+    """Compute a batch; `contents` are the inputs by name."""
+    order = msgspec.msgpack.decode(order_bytes, type=Order)
+    here = versions_here()
+    for kind in {kind for _, kind, _ in order.points}:
+        if here.get(kind) != order.versions[kind]:
+            return _encoded(
+                Answer(
+                    refused=f"the worker on {platform.node()} has nearfar {here.get(kind)} for "
+                    f"{kind} points, and this sweep has {order.versions[kind]}: install the same "
+                    "nearfar there"
+                )
+            )
+    inputs = Inputs(contents, order.digests)
+    folder = Path(order.folder)
+    answer = Answer()
+    if _sees(folder, order.token):
+        with Journal(folder, order.batch) as journal:
+            for entry in _computed(order, inputs, journal.done, answer, folder):
+                journal.add(entry)
+            journal.finish()
+            answer.errors = journal.done.errors
+            answer.finished = sorted(journal.done.stored)
+        return _encoded(answer)
+    for entry in _computed(order, inputs, Done(), answer, None):
+        if entry.row is not None:
+            answer.rows.append(entry.row)
+        else:
+            answer.errors[entry.point] = entry.error
+    answer.finished = [row.point for row in answer.rows]
+    return _encoded(answer)
+
+
+def _encoded(answer: Answer) -> bytes:
+    return msgspec.msgpack.encode(answer)
+
+
+def _sees(folder: Path, token: str) -> bool:
+    """Whether the dataset's folder is here: shared between hosts, or this is the same one."""
+    try:
+        return (folder / TOKEN).read_text() == token and os.access(folder / DOCUMENTS, os.W_OK)
+    except OSError:
+        return False
+
+
+def _computed(
+    order: Order, inputs: Inputs, done: Done, answer: Answer, folder: Path | None
+) -> Iterator[Entry]:
+    alone = machine_alone if order.measured else sharing_machine
+    for point in order.points:
+        if done.has(point[0]):
+            continue
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(alone())
+                begun, started = time.perf_counter(), datetime.datetime.now(datetime.UTC)
+                entry = _point(point, inputs, order, answer, folder)
+                seconds = time.perf_counter() - begun
+                answer.seconds += seconds
+            except NearfarError as error:
+                entry = Entry(point=point[0], error=str(error))
+            except (ArithmeticError, LookupError, TypeError, ValueError, OSError, MemoryError) as e:
+                # A point that nobody thought of must not take the others with it.
+                entry = Entry(point=point[0], error=f"{type(e).__name__}: {e}")
+        answer.computed += 1
+        if entry.row is not None:
+            entry.row.seconds = seconds
+            entry.row.started_utc = started.isoformat(timespec="milliseconds")
+        yield entry
+
+
+def _point(
+    point: tuple[str, str, bytes], inputs: Inputs, order: Order, answer: Answer, folder: Path | None
+) -> Entry:
+    name, kind, parameters = point
+    given = msgspec.json.decode(parameters)
+    values, document = make_kind(kind, given).run(inputs)
+    if document is not None:
+        if folder is None:
+            answer.documents[name] = document
+        else:
+            # Before the point is said to be finished: whoever reads it finds it.
+            write_atomically(folder / DOCUMENTS / f"{name}.json", document)
+    columns: dict[str, Any] = axes_of(given) | msgspec.structs.asdict(values)
+    return Entry(
+        row=Row(
+            point=name,
+            kind=kind,
+            parameters=parameters.decode(),
+            nearfar=order.versions[kind],
+            host=platform.node(),
+            started_utc="",
+            seconds=0.0,
+            **columns,
+        )
+    )

@@ -1,0 +1,147 @@
+"""Where points are computed: workers of our own on this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from nearfar.base.errors import ExitCode, NearfarError
+
+MACHINE = "machine"
+"""The resource that one worker of every host has: measured points are given to that one."""
+
+CONNECT_S = 10.0
+"""Time a scheduler has to answer: it does so within milliseconds, a loaded one within seconds."""
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
+"""Native code of a worker is one thread: there is a worker for every processor."""
+
+
+@contextlib.contextmanager
+def local_cluster(workers: int) -> Iterator[Any]:
+    """Start `workers` processes here and yield a client of them; they end with this process."""
+    import dask
+    import distributed
+    from distributed import Nanny, Scheduler
+
+    _quiet()
+    address = "tcp://127.0.0.1:0"
+    single = dict.fromkeys(THREADS, "1")
+    with (
+        tempfile.TemporaryDirectory(prefix="nearfar-sweep-") as folder,
+        dask.config.set(
+            {
+                "distributed.nanny.pre-spawn-environ": single,
+                "distributed.worker.memory.target": False,
+                "distributed.worker.memory.spill": False,
+                "distributed.worker.memory.pause": False,
+                # A dashboard would open a port on machines that others share.
+                "distributed.worker.http.routes": [],
+                "distributed.scheduler.http.routes": [],
+            }
+        ),
+    ):
+        options = {
+            "nthreads": 1,
+            "host": "127.0.0.1",
+            "local_directory": folder,
+            "dashboard": False,
+            "silence_logs": logging.CRITICAL,
+        }
+        specification = {
+            number: {
+                "cls": Nanny,
+                # One of them measures: a host has one machine.
+                "options": {**options, "resources": {MACHINE: 1} if number == 0 else {}},
+            }
+            for number in range(workers)
+        }
+        dask_: Any = distributed  # it has no types
+        cluster = dask_.SpecCluster(
+            workers=specification,
+            scheduler={
+                "cls": Scheduler,
+                "options": {"host": address, "dashboard": False, "dashboard_address": None},
+            },
+            silence_logs=logging.CRITICAL,
+        )
+        try:
+            with dask_.Client(cluster) as client:
+                client.wait_for_workers(workers, timeout=60)
+                yield client
+        finally:
+            cluster.close()
+
+
+@contextlib.contextmanager
+def existing_cluster(scheduler: str) -> Iterator[Any]:
+    """Connect to the scheduler at that address; NearfarError where none answers."""
+    import distributed
+
+    dask_: Any = distributed
+
+    _quiet()
+    try:
+        client = dask_.Client(scheduler, timeout=CONNECT_S)
+    except (OSError, ValueError) as error:
+        raise NearfarError(
+            f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler`, or leave "
+            f"out --scheduler to compute on this machine ({_first(error)})",
+            ExitCode.MACHINE_LACKS,
+        ) from error
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(Exception):
+            client.close(timeout=2)
+
+
+def check_workers(client: Any, versions: dict[str, str], *, measured: bool) -> None:
+    """Refuse a cluster without workers, with another nearfar, or with none that may measure."""
+    from nearfar.sweep.versions import versions_here
+
+    found = client.scheduler_info(n_workers=-1)["workers"]
+    if not found:
+        raise NearfarError(
+            "the scheduler has no workers: start some with `dask worker ADDRESS`",
+            ExitCode.MACHINE_LACKS,
+        )
+    try:
+        theirs = client.run(versions_here)
+    except ModuleNotFoundError as error:
+        raise NearfarError(
+            f"a worker lacks the package {error.name}: install this nearfar where workers run",
+            ExitCode.MACHINE_LACKS,
+        ) from error
+    for address, said in sorted(theirs.items()):
+        for kind, version in versions.items():
+            if said.get(kind) != version:
+                raise NearfarError(
+                    f"the worker {address} has nearfar {said.get(kind)} for {kind} points, and "
+                    f"this is {version}: install the same nearfar there",
+                    ExitCode.MACHINE_LACKS,
+                )
+    if measured and not any(one.get("resources", {}).get(MACHINE) for one in found.values()):
+        raise NearfarError(
+            "no worker may measure: start one of every host with `dask worker ADDRESS "
+            f"--resources {MACHINE}=1`",
+            ExitCode.MACHINE_LACKS,
+        )
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _quiet() -> None:
+    for name in ("distributed", "tornado", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _first(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

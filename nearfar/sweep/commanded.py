@@ -1,0 +1,205 @@
+"""What kinds have in common that run a program: its command, pinned, ended with its worker."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, ClassVar
+
+import msgspec
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.sweep.inputs import Inputs
+from nearfar.sweep.kind import Kind
+
+SAID_BYTES = 2000
+"""Of a failed program's standard error, the end that its error quotes one line of."""
+
+WATCH_S = 0.05
+"""Between looks at how many threads a program has; a look costs some 20 us of another core."""
+
+_PDEATHSIG = 1
+"""PR_SET_PDEATHSIG of linux/prctl.h."""
+_LIBC = ctypes.CDLL(None)
+
+
+class Commanded(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """A point that runs a program."""
+
+    MEASURED: ClassVar[bool] = True
+    FILLED: ClassVar[tuple[str, ...]] = ("command", "folder", "environment", "files")
+
+    program: str
+    size: dict[str, float | str] = msgspec.field(default_factory=dict)
+    """What names in its command stand for."""
+    seed: int | None = None
+    """What {seed} in its command stands for; without it there, repetitions told apart."""
+    cpus: int = 1
+    """It is pinned to so many, each on a core of its own where there are enough."""
+    command: list[str] = msgspec.field(default_factory=list)
+    folder: str = ""
+    """It runs in."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    files: dict[str, str] = msgspec.field(default_factory=dict)
+    """Digests of the executable and of files among its arguments."""
+
+    def check(self, inputs: Inputs) -> None:
+        """Refuse more processors than there are here."""
+        if self.cpus < 1:
+            raise NearfarError(f"a program runs on 1 processor or more, not {self.cpus}")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One run."""
+
+    wall_ns: int
+    cpu_ns: int
+    threads: int
+    """Most that were seen at once."""
+    output: bytes
+    peak_bytes: int
+
+
+def run_once(
+    command: Sequence[str],
+    folder: str,
+    environment: dict[str, str],
+    *,
+    cpus: int,
+    timeout_s: float | None = None,
+    at_end: signal.Signals = signal.SIGKILL,
+) -> Timed:
+    """Run a command to its end, pinned; NearfarError if it cannot run, fails or takes longer.
+
+    `at_end` is what it gets if this process ends before it.
+    """
+    shown = shlex.join(command)
+    with _pinned(cpus), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        begun = time.monotonic_ns()
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=folder or None,
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+                # Whatever ends the worker ends what it measures; prctl takes no lock.
+                preexec_fn=lambda: _end_with_parent(at_end),  # noqa: PLW1509
+            )
+        except OSError as error:
+            raise NearfarError(
+                f"cannot run {command[0]}: {error.strerror}", ExitCode.PROGRAM_FAILED
+            ) from error
+        watch = _Watch(process.pid, None if timeout_s is None else begun + timeout_s * 1e9)
+        try:
+            _, code, used = os.wait4(process.pid, 0)
+            wall_ns = time.monotonic_ns() - begun
+            process.returncode = os.waitstatus_to_exitcode(code)
+        finally:
+            watch.end()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        if watch.late:
+            raise NearfarError(
+                f"{shown} was ended after {timeout_s:g} s (timeout_s)", ExitCode.PROGRAM_FAILED
+            )
+        if process.returncode != 0:
+            raise NearfarError(_failure(shown, process.returncode, err), ExitCode.PROGRAM_FAILED)
+        out.seek(0)
+        return Timed(
+            wall_ns, _cpu_ns(used), max(watch.threads, 1), out.read(), used.ru_maxrss * 1024
+        )
+
+
+def _end_with_parent(at_end: signal.Signals) -> None:
+    _LIBC.prctl(_PDEATHSIG, at_end, 0, 0, 0)
+
+
+def _failure(shown: str, code: int, err: IO[bytes]) -> str:
+    size = err.seek(0, os.SEEK_END)
+    err.seek(max(0, size - SAID_BYTES))
+    lines = err.read().decode(errors="replace").strip().splitlines()
+    said = f": {lines[-1]}" if lines else ""
+    how = f"exited {code}" if code > 0 else f"was killed by {signal.Signals(-code).name}"
+    return f"{shown} {how}{said}"
+
+
+def _cpu_ns(used: resource.struct_rusage) -> int:
+    return round((used.ru_utime + used.ru_stime) * 1e9)
+
+
+class _Watch:
+    """Counts a process's threads while it runs, and ends it when its time is over."""
+
+    def __init__(self, pid: int, deadline_ns: float | None) -> None:
+        self.threads = 0
+        self.late = False
+        self._pid, self._deadline_ns = pid, deadline_ns
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        tasks = Path(f"/proc/{self._pid}/task")
+        while True:
+            with contextlib.suppress(OSError):
+                self.threads = max(self.threads, sum(1 for _ in tasks.iterdir()))
+            if self._deadline_ns is not None and time.monotonic_ns() > self._deadline_ns:
+                self.late = True
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._pid, signal.SIGKILL)
+                return
+            if self._over.wait(WATCH_S):
+                return
+
+    def end(self) -> None:
+        """Stop looking."""
+        self._over.set()
+        self._thread.join()
+
+
+@contextlib.contextmanager
+def _pinned(cpus: int) -> Iterator[None]:
+    """Pin this thread, and so what it starts, to the first `cpus` processors it may use."""
+    allowed = os.sched_getaffinity(0)
+    chosen = spread(sorted(allowed))[:cpus]
+    if len(chosen) < cpus:
+        raise NearfarError(
+            f"there are {len(allowed)} processors to pin to here, not {cpus}: say fewer cpus",
+            ExitCode.MACHINE_LACKS,
+        )
+    os.sched_setaffinity(0, chosen)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def spread(cpus: Sequence[int], system: Path = Path("/sys/devices/system/cpu")) -> list[int]:
+    """Return processors with one of every core first, the others of each core after them."""
+    first: dict[str, int] = {}
+    later: list[int] = []
+    for cpu in cpus:
+        try:
+            core = (system / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip()
+        except OSError:
+            core = str(cpu)
+        if core in first:
+            later.append(cpu)
+        else:
+            first[core] = cpu
+    return [*first.values(), *later]

@@ -1,0 +1,206 @@
+"""From a sweep file to points: lists multiply, programs bring their sizes, profiles come first."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from nearfar.base.errors import NearfarError, nearest
+from nearfar.sweep.command import command_of, digests_of
+from nearfar.sweep.file import Block, ProgramText, SweepFile
+from nearfar.sweep.inputs import CODE, POINT, PROFILE, InputReader, digest_of
+from nearfar.sweep.kind import KINDS, Kind
+from nearfar.sweep.kinds.profile import Profile
+from nearfar.sweep.versions import version_of
+
+MOST_POINTS = 10_000_000
+"""A matrix of more was not meant: ten million predictions of a millisecond are three hours."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One thing to compute."""
+
+    id: str
+    kind: str
+    parameters: bytes
+    """JSON of its fields."""
+    needs: tuple[str, ...]
+    measured: bool
+
+
+@dataclass
+class Matrix:
+    """All points of a sweep, each once, those that others read first."""
+
+    points: dict[str, Point] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+def expand(file: SweepFile, reader: InputReader) -> Matrix:
+    """Return the points; raises NearfarError, before anything runs, for one that cannot exist."""
+    matrix = Matrix()
+    total = sum(_count(block, file) for block in file.blocks)
+    if total > MOST_POINTS:
+        raise NearfarError(f"{file.path}: {total:,} points are more than {MOST_POINTS:,}")
+    made = _Maker(file, reader, matrix)
+    for block in file.blocks:
+        for values in _combinations(block, file):
+            made.add(block, values)
+    return matrix
+
+
+def _axes(block: Block, file: SweepFile, program: str | None) -> dict[str, list[Any]]:
+    axes = {key: _listed(block, key, value) for key, value in block.values.items()}
+    if program is not None:
+        axes["program"] = [program]
+        said = file.programs.get(program)
+        if said is not None and said.command is not None:
+            # A program's own axes hold where the block says none.
+            if said.size and "size" not in block.values:
+                axes["size"] = _tables(said.size)
+            if said.seed is not None and "seed" not in block.values:
+                axes["seed"] = said.seed if isinstance(said.seed, list) else [said.seed]
+        elif said is not None and said.size and "size" not in block.values:
+            axes["size"] = _tables(said.size)
+    return axes
+
+
+def _combinations(block: Block, file: SweepFile) -> Iterator[dict[str, Any]]:
+    for program in _programs_of(block):
+        axes = _axes(block, file, program)
+        for combination in itertools.product(*axes.values()):
+            yield dict(zip(axes, combination, strict=True))
+
+
+def _count(block: Block, file: SweepFile) -> int:
+    total = 0
+    for program in _programs_of(block):
+        product = 1
+        for values in _axes(block, file, program).values():
+            product *= len(values)
+        total += product
+    return total
+
+
+def _programs_of(block: Block) -> list[Any]:
+    value = block.values.get("program")
+    return value if isinstance(value, list) else [value]
+
+
+def _listed(block: Block, key: str, value: Any) -> list[Any]:
+    if isinstance(value, list):
+        if not value:
+            raise NearfarError(f"{block.name}: {key} is an empty list: there would be no points")
+        return [one for part in value for one in _listed(block, key, part)]
+    return _tables(value) if isinstance(value, dict) else [value]
+
+
+def _tables(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return every combination of a table's lists."""
+    values = [value if isinstance(value, list) else [value] for value in table.values()]
+    return [dict(zip(table, one, strict=True)) for one in itertools.product(*values)]
+
+
+class _Maker:
+    """Makes points and adds them once."""
+
+    def __init__(self, file: SweepFile, reader: InputReader, matrix: Matrix) -> None:
+        self._file, self._reader, self._matrix = file, reader, matrix
+        self._inputs = reader.inputs()
+        self._encoder = msgspec.json.Encoder(order="sorted")
+        self._sources: dict[Any, str] = {}
+
+    def add(self, block: Block, values: dict[str, Any]) -> None:
+        kind = KINDS.get(block.kind)
+        try:
+            if "program" in kind.__struct_fields__:
+                values |= self._of_program(kind, values)
+            self._add(msgspec.convert(values, kind))
+        except msgspec.ValidationError as error:
+            raise NearfarError(
+                f"{self._file.path}: {block.name}: {error}; its keys: {_shown(values)}"
+            ) from error
+        except NearfarError as error:
+            raise NearfarError(
+                f"{self._file.path}: {block.name}: {error}; the point: {_shown(values)}",
+                error.exit_code,
+            ) from error
+
+    def _add(self, thing: Kind) -> str:
+        needs = thing.needs()
+        for name in needs:
+            self._reader.read(name)
+        thing.check(self._inputs)
+        parameters = self._encoder.encode(thing)
+        kind = thing.NAME
+        if kind not in self._matrix.versions:
+            self._matrix.versions[kind] = version_of(thing.CODE)
+        digests = ",".join(self._inputs.digest(name) for name in needs)
+        named = f"{kind} {self._matrix.versions[kind]} {digests} ".encode() + parameters
+        point = digest_of(named)
+        if point not in self._matrix.points:
+            self._matrix.points[point] = Point(
+                point, kind, parameters, tuple(needs), thing.MEASURED
+            )
+        return point
+
+    def _of_program(self, kind: type[Kind], values: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields that ``[programs]`` fills."""
+        name = values.get("program")
+        if not isinstance(name, str) or name not in self._file.programs:
+            known = list(self._file.programs)
+            hint = nearest(str(name), known) or "; programs are tables: [programs.NAME]"
+            raise NearfarError(f"there is no program {name!r}{hint}")
+        said = self._file.programs[name]
+        if "command" in kind.FILLED:
+            return self._commanded(said, name, values)
+        if said.command is not None:
+            return {"source": self._profiled(said, name, values)}
+        if values.get("seed") is not None:
+            raise NearfarError(f"program {name!r} is not run, so it has no seed")
+        if said.formulas is not None:
+            from pathlib import Path
+
+            from nearfar.predict.code_file import find_code
+
+            path = self._reader.path(said.formulas)
+            found = path if path.is_file() else find_code(Path(said.formulas))
+            return {"source": CODE + str(path if found is None else found.absolute())}
+        if values.get("size"):
+            raise NearfarError(
+                f"program {name!r} has a profile, which was taken at one size: leave out size, or "
+                "give it a command in its place"
+            )
+        return {"source": f"{PROFILE}{said.profile}"}
+
+    def _commanded(self, said: ProgramText, name: str, values: dict[str, Any]) -> dict[str, Any]:
+        if said.command is None:
+            raise NearfarError(f"program {name!r} has no command, so it cannot be run")
+        folder = str(self._reader.path(said.folder).absolute())
+        command = command_of(said.command, name, values.get("size") or {}, values.get("seed"))
+        return {
+            "command": command,
+            "folder": folder,
+            "environment": said.environment,
+            "files": digests_of(command, folder),
+        }
+
+    def _profiled(self, said: ProgramText, name: str, values: dict[str, Any]) -> str:
+        """Add the point that profiles the program; return the name of its document."""
+        size, seed = values.get("size") or {}, values.get("seed")
+        key = (name, tuple(size.items()), seed, values.get("near"))
+        if key not in self._sources:
+            wanted = {"program": name, "near": values.get("near"), "size": size, "seed": seed}
+            wanted |= {"tracing": said.tracing} | self._commanded(said, name, wanted)
+            self._sources[key] = POINT + self._add(msgspec.convert(wanted, Profile))
+        return self._sources[key]
+
+
+def _shown(values: dict[str, Any]) -> str:
+    hidden = ("source", "command", "folder", "environment", "files")
+    return ", ".join(f"{key} = {value!r}" for key, value in values.items() if key not in hidden)

@@ -1,0 +1,134 @@
+"""What points read: devices and profiles by content, so that any machine can compute them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.files import read_bytes
+from nearfar.documents import DeviceProfile, Producer, WorkloadProfile
+from nearfar.documents.header import load
+
+DEVICE, PROFILE, CODE, POINT = "device:", "profile:", "code:", "point:"
+"""How names of inputs begin: a device by its spec, a profile or a file of formulas by its path, the
+document that another point makes."""
+
+NOBODY = Producer(nearfar_version="", command="", host="", cpu_model="", kernel="", time_utc="")
+
+KEPT = 64
+"""Decoded documents that a process keeps: more than a batch reads, and 64 profiles of 10 MB fit in
+any worker."""
+
+
+def digest_of(content: bytes) -> str:
+    """Return the hash that names this content: 128 bits, so that no two ever meet."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+class Inputs:
+    """Contents by name; decoded once."""
+
+    def __init__(self, contents: Mapping[str, bytes], digests: Mapping[str, str]) -> None:
+        self._contents = contents
+        self._digests = digests
+
+    def digest(self, name: str) -> str:
+        """Return what stands for the input in the names of points."""
+        return name if name.startswith(POINT) else self._digests[name]
+
+    def has(self, name: str) -> bool:
+        """Whether its content is known by now; another point's document is not while planning."""
+        return name in self._contents
+
+    def device(self, spec: str) -> DeviceProfile:
+        """Return the device of that spec."""
+        name = DEVICE + spec
+        return _device(self._digests[name], _Content(self._contents[name]))
+
+    def profile(self, name: str) -> WorkloadProfile:
+        """Return the profile of that name, prefix included."""
+        return _profile(self._digests[name], _Content(self._contents[name]))
+
+    def text(self, name: str) -> bytes:
+        """Return the content as it is."""
+        return self._contents[name]
+
+    def of(self, names: list[str]) -> dict[str, tuple[str, bytes]]:
+        """Return digest and content of these."""
+        return {name: (self._digests[name], self._contents[name]) for name in names}
+
+
+class _Content:
+    """Bytes that are left out of a cache's key: the digest beside them is the key."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Content)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(KEPT)
+def _device(digest: str, content: _Content) -> DeviceProfile:
+    return msgspec.json.decode(content.data, type=DeviceProfile)
+
+
+@lru_cache(KEPT)
+def _profile(digest: str, content: _Content) -> WorkloadProfile:
+    return msgspec.json.decode(content.data, type=WorkloadProfile)
+
+
+class InputReader:
+    """Reads inputs on the machine that plans; relative paths are of the sweep file's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.contents: dict[str, bytes] = {}
+        self.digests: dict[str, str] = {}
+
+    def inputs(self) -> Inputs:
+        """Return what was read so far, and what will be."""
+        return Inputs(self.contents, self.digests)
+
+    def read(self, name: str) -> None:
+        """Read an input and check that it is what its name says; another point's is not there."""
+        if name in self.contents or name.startswith(POINT):
+            return
+        if name.startswith(DEVICE):
+            # When and where a file was read says nothing of the device.
+            device = self._device(name.removeprefix(DEVICE))
+            content = msgspec.json.encode(msgspec.structs.replace(device, producer=NOBODY))
+        elif name.startswith(CODE):
+            content = read_bytes(self.path(name.removeprefix(CODE)), "the file of formulas")
+        else:
+            path = self.path(name.removeprefix(PROFILE))
+            load(path, WorkloadProfile)
+            content = read_bytes(path, "the profile")
+        self.add(name, content)
+
+    def add(self, name: str, content: bytes) -> None:
+        """Keep a content."""
+        self.contents[name] = content
+        self.digests[name] = digest_of(content)
+
+    def path(self, text: str) -> Path:
+        """Return the file a text of the sweep file names."""
+        return self._folder / text
+
+    def _device(self, spec: str) -> DeviceProfile:
+        from nearfar.devices.library import load_device
+        from nearfar.sim.model_of import RANDOM
+
+        if spec.startswith(RANDOM):
+            raise NearfarError(f"{spec} can only be simulated: name a device of the library here")
+        if spec.endswith((".toml", ".json")) or "/" in spec:
+            spec = str(self.path(spec).absolute())
+        return load_device(spec)

@@ -1,0 +1,43 @@
+"""What a kind of point is: its parameters, whether it can exist, how it is computed."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from nearfar.base.registry import Registry
+from nearfar.sweep.inputs import Inputs
+from nearfar.sweep.row import Values
+
+
+class Kind(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """One point. Its fields are the keys of its block in a sweep file; a list there is an axis."""
+
+    NAME: ClassVar[str]
+    """Of its block."""
+    CODE: ClassVar[tuple[str, ...]] = ()
+    """Folders of nearfar whose code decides the result."""
+    MEASURED: ClassVar[bool] = False
+    """Whether it measures: alone on its machine."""
+    FILLED: ClassVar[tuple[str, ...]] = ()
+    """Fields that are no keys of the file: what ``[programs]`` says of `program`."""
+
+    def needs(self) -> list[str]:
+        """Return the names of the inputs it reads, see `inputs`."""
+        return []
+
+    def check(self, inputs: Inputs) -> None:
+        """Raise NearfarError if it cannot exist; quick, for it is asked of every point."""
+
+    def run(self, inputs: Inputs) -> tuple[Values, bytes | None]:
+        """Compute it; the bytes, if any, are a document that other points read."""
+        raise NotImplementedError
+
+
+KINDS: Registry[type[Kind]] = Registry("nearfar.sweep.kinds", "kind of point")
+
+
+def make_kind(name: str, parameters: dict[str, Any]) -> Kind:
+    """Return the point of these parameters."""
+    return msgspec.convert(parameters, KINDS.get(name))

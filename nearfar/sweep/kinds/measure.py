@@ -1,0 +1,98 @@
+"""``[[measure]]``: a program run here, timed, alone on its machine."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.statistics import median_estimate
+from nearfar.sweep.commanded import Commanded, run_once
+from nearfar.sweep.inputs import Inputs
+from nearfar.sweep.kind import KINDS
+from nearfar.sweep.row import Values
+
+
+@KINDS.register("measure")
+class Measure(Commanded, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """One command. Any program: also `nearfar run`, `emulate`, `bench` with --json."""
+
+    NAME: ClassVar[str] = "measure"
+    CODE: ClassVar[tuple[str, ...]] = ("sweep/kinds",)
+
+    repetitions: int = 5
+    """Timed runs; the median counts, its interval is 95 %, by bootstrap."""
+    warm_up: int = 1
+    """Runs before, that fill the page cache and are not timed."""
+    timeout_s: float | None = None
+    """A run that takes longer is an error."""
+    numbers: bool = False
+    """Whether it prints JSON, whose numbers are kept: medians over the repetitions."""
+
+    def check(self, inputs: Inputs) -> None:
+        """Refuse counts that are none."""
+        super().check(inputs)
+        if self.repetitions < 1 or self.warm_up < 0:
+            raise NearfarError("repetitions are 1 or more, warm_up 0 or more")
+        if self.timeout_s is not None and not self.timeout_s > 0:
+            raise NearfarError("timeout_s is above 0")
+
+    def run(self, inputs: Inputs) -> tuple[Values, None]:
+        """Run it."""
+        runs = [
+            run_once(
+                self.command,
+                self.folder,
+                self.environment,
+                cpus=self.cpus,
+                timeout_s=self.timeout_s,
+            )
+            for _ in range(self.warm_up + self.repetitions)
+        ][self.warm_up :]
+        wall = median_estimate([one.wall_ns for one in runs])
+        threads = max(one.threads for one in runs)
+        more: dict[str, Any] = {
+            "wall_times_ns": [one.wall_ns for one in runs],
+            "cpu_times_ns": [one.cpu_ns for one in runs],
+            "peak_bytes": max(one.peak_bytes for one in runs),
+            "threads_seen": threads,
+        }
+        if threads > self.cpus:
+            more["warning"] = f"{threads} threads shared {self.cpus} processors: say more cpus"
+        if self.numbers:
+            more["numbers"] = _medians([_numbers(one.output) for one in runs])
+        return Values(
+            time_ns=wall.value,
+            time_low_ns=wall.low,
+            time_high_ns=wall.high,
+            cpu_time_ns=median_estimate([one.cpu_ns for one in runs]).value,
+            more=json.dumps(more),
+        ), None
+
+
+def _numbers(output: bytes) -> dict[str, float]:
+    """Return every number of the JSON printed, by its path: the whole output, or its last line."""
+    for text in (output, output.strip().rpartition(b"\n")[2]):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            continue
+        return dict(_leaves(found, ""))
+    raise NearfarError("its output is no JSON, nor is the last line of it: leave out numbers")
+
+
+def _leaves(value: Any, path: str) -> list[tuple[str, float]]:
+    if isinstance(value, dict):
+        parts = [(f"{path}.{key}" if path else str(key), part) for key, part in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{path}[{i}]", part) for i, part in enumerate(value)]
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        return []
+    else:
+        return [(path, float(value))]
+    return [leaf for name, part in parts for leaf in _leaves(part, name)]
+
+
+def _medians(found: list[dict[str, float]]) -> dict[str, float]:
+    common = [name for name in found[0] if all(name in one for one in found)]
+    return {name: median_estimate([one[name] for one in found]).value for name in common}

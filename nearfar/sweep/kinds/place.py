@@ -1,0 +1,89 @@
+"""``[[place]]``: what must stay near for a budget, as `nearfar place` does."""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents.plan import Alternative
+from nearfar.documents.prediction import HostRule
+from nearfar.place.api import DEFAULT_OPTIMISER, place
+from nearfar.place.budget import parse_budget_bytes, parse_price
+from nearfar.place.goal import check_goal
+from nearfar.place.optimiser import OPTIMISERS
+from nearfar.predict.model import DEFAULT_MODEL
+from nearfar.predict.total import TOTAL
+from nearfar.sweep.inputs import Inputs
+from nearfar.sweep.kind import KINDS
+from nearfar.sweep.profiled import Profiled
+from nearfar.sweep.row import Values
+
+
+@KINDS.register("place")
+class Place(Profiled, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """One plan."""
+
+    NAME: ClassVar[str] = "place"
+    CODE: ClassVar[tuple[str, ...]] = ("devices", "place", "predict", "sim", "_window")
+
+    budget: str | None = None
+    """Near memory: 2GiB, 25%, price:40%."""
+    slo: float | None = None
+    """In place of a budget: the most slowdown; the least near memory that keeps it is sought."""
+    model: str = DEFAULT_MODEL
+    optimiser: str = DEFAULT_OPTIMISER
+    host: HostRule = "added"
+    phase: str = TOTAL
+
+    def check(self, inputs: Inputs) -> None:
+        """Refuse what place refuses of budgets, goals, optimisers, models and memories."""
+        if (self.budget is None) == (self.slo is None):
+            raise NearfarError("say budget or slo, one of the two")
+        if self.budget is not None and parse_price(self.budget) is None:
+            parse_budget_bytes(self.budget, 1)
+        if self.slo is not None:
+            check_goal(self.slo)
+        if OPTIMISERS.get(self.optimiser).only_bar:
+            raise NearfarError(f"{self.optimiser} is only a bar to compare with, no optimiser")
+        self.check_profile(inputs, self.model, None if self.phase == TOTAL else [self.phase])
+
+    def run(self, inputs: Inputs) -> tuple[Values, None]:
+        """Place it."""
+        plan = place(
+            self.profile_of(inputs),
+            inputs.device(self.near),
+            inputs.device(self.far),
+            self.budget,
+            self.phase,
+            optimiser=self.optimiser,
+            model=self.model,
+            host=self.host,
+            goal=self.slo,
+            details=False,
+        )
+        bars: dict[str, Alternative] = {one.name: one for one in plan.alternatives}
+        chosen = bars.get("plan") or bars[_bar(self.optimiser)]
+        return Values(
+            time_ns=chosen.time_ns.value,
+            time_low_ns=chosen.time_ns.low,
+            time_high_ns=chosen.time_ns.high,
+            slowdown=chosen.slowdown.value,
+            slowdown_low=chosen.slowdown.low,
+            slowdown_high=chosen.slowdown.high,
+            near_time_ns=bars["all-near"].time_ns.value,
+            near_bytes=chosen.near_bytes,
+            footprint_bytes=plan.footprint_bytes,
+            cost_relative=chosen.cost_relative,
+            more=json.dumps(
+                {
+                    "budget_bytes": plan.budget_bytes,
+                    "goal_reached": None if plan.goal is None else plan.goal.reached,
+                    "slowdowns": {name: one.slowdown.value for name, one in bars.items()},
+                }
+            ),
+        ), None
+
+
+def _bar(optimiser: str) -> str:
+    return "optimal" if optimiser == "exact" else optimiser

@@ -1,0 +1,65 @@
+"""``[[predict]]``: a program with all its data in a far memory, as `nearfar predict` does."""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar
+
+from nearfar.documents.prediction import HostRule
+from nearfar.predict.api import predict
+from nearfar.predict.model import DEFAULT_MODEL
+from nearfar.predict.pages import parse_page_bytes
+from nearfar.sweep.inputs import Inputs
+from nearfar.sweep.kind import KINDS
+from nearfar.sweep.profiled import Profiled
+from nearfar.sweep.row import Values
+
+
+@KINDS.register("predict")
+class Predict(Profiled, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """One program on one far memory, by one model."""
+
+    NAME: ClassVar[str] = "predict"
+    CODE: ClassVar[tuple[str, ...]] = ("devices", "predict", "sim", "_window")
+
+    model: str = DEFAULT_MODEL
+    host: HostRule = "added"
+    phase: str | None = None
+    """Only this phase; all of them where it is left out."""
+    pages: str | None = None
+
+    def check(self, inputs: Inputs) -> None:
+        """Refuse models, phases, pages and memories that predict refuses."""
+        self.check_profile(inputs, self.model, None if self.phase is None else [self.phase])
+        if self.pages is not None:
+            parse_page_bytes(self.pages)
+
+    def run(self, inputs: Inputs) -> tuple[Values, None]:
+        """Predict it."""
+        found = predict(
+            self.profile_of(inputs),
+            inputs.device(self.near),
+            [inputs.device(self.far)],
+            self.model,
+            phases=None if self.phase is None else [self.phase],
+            host=self.host,
+            page_bytes=None if self.pages is None else parse_page_bytes(self.pages),
+        )
+        total = found.devices[0].total
+        return Values(
+            time_ns=total.far_time_ns.value,
+            time_low_ns=total.far_time_ns.low,
+            time_high_ns=total.far_time_ns.high,
+            near_time_ns=total.near_time_ns.value,
+            slowdown=total.slowdown.value,
+            slowdown_low=total.slowdown.low,
+            slowdown_high=total.slowdown.high,
+            bound=total.bound,
+            gb_per_s=total.far_read_gb_per_s + total.far_write_gb_per_s,
+            more=json.dumps(
+                {
+                    "models": {one.model: one.slowdown for one in total.models},
+                    "phases": {one.phase: one.slowdown.value for one in found.devices[0].phases},
+                }
+            ),
+        ), None

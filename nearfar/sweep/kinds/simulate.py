@@ -1,0 +1,104 @@
+"""``[[simulate]]``: an access pattern on a simulated memory, as `nearfar simulate` does."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+from nearfar.base.units import parse_size_bytes
+from nearfar.documents import DeviceProfile
+from nearfar.sim.from_device import from_device
+from nearfar.sim.model_of import RANDOM, model_of
+from nearfar.sim.parameters import DeviceModel
+from nearfar.sim.simulate import LINES, Request, checked, simulate_pattern
+from nearfar.sweep.inputs import DEVICE, Inputs
+from nearfar.sweep.kind import KINDS, Kind
+from nearfar.sweep.row import Values
+
+
+@KINDS.register("simulate")
+class Simulate(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """One pattern on one memory."""
+
+    NAME: ClassVar[str] = "simulate"
+    CODE: ClassVar[tuple[str, ...]] = ("devices", "sim", "_sim")
+
+    far: str
+    """A device of the library or a file, or random:N."""
+    pattern: Literal["chase", "random", "sequential", "strided"] = "chase"
+    region: str = "64MiB"
+    access: str = "64B"
+    stride: str | None = None
+    write: bool = False
+    in_flight: float | None = None
+    memory_mode: str | None = None
+    seed: int = 1
+    """Of the order of random accesses and of random replacement."""
+    lines: int = LINES
+    """Simulated, after a warm-up."""
+
+    def needs(self) -> list[str]:
+        """Return the device, unless it is made from a number."""
+        return [] if self.far.startswith(RANDOM) else [DEVICE + self.far]
+
+    def check(self, inputs: Inputs) -> None:
+        """Refuse what the simulator does."""
+        checked(self._request(), self._model(inputs))
+
+    def run(self, inputs: Inputs) -> tuple[Values, None]:
+        """Simulate it."""
+        found = simulate_pattern(self._request(), self._model(inputs))
+        return Values(
+            ns_per_access=found.ns_per_access,
+            gb_per_s=found.gb_per_s,
+            more=json.dumps(
+                {
+                    "ns_per_line": found.ns_per_line,
+                    "amplification": found.amplification,
+                    "shares": found.shares,
+                    "loaded": found.loaded,
+                }
+            ),
+        ), None
+
+    def _request(self) -> Request:
+        return Request(
+            device=self.far,
+            pattern=self.pattern,
+            region_bytes=_bytes(self.region),
+            access_bytes=_bytes(self.access),
+            stride_bytes=None if self.stride is None else _bytes(self.stride),
+            write=self.write,
+            in_flight=self.in_flight,
+            memory_mode_bytes=None if self.memory_mode is None else _bytes(self.memory_mode),
+            seed=self.seed,
+            lines=max(self.lines, 1),
+        )
+
+    def _model(self, inputs: Inputs) -> DeviceModel:
+        if self.far.startswith(RANDOM):
+            return _made_up(self.far)
+        return _of(inputs.digest(DEVICE + self.far), _Unkeyed(inputs.device(self.far)))
+
+
+class _Unkeyed:
+    """A device left out of a cache's key: its digest is the key."""
+
+    def __init__(self, device: DeviceProfile) -> None:
+        self.device = device
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Unkeyed)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+_bytes = lru_cache(1024)(parse_size_bytes)
+_made_up = lru_cache(1024)(model_of)
+
+
+@lru_cache(256)
+def _of(digest: str, device: _Unkeyed) -> DeviceModel:
+    return from_device(device.device)

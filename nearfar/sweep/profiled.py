@@ -1,0 +1,90 @@
+"""What kinds have in common that read a program's profile and two memories."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import ClassVar
+
+import msgspec
+
+from nearfar.documents import WorkloadProfile
+from nearfar.documents.prediction import HostRule
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.model import MODELS
+from nearfar.predict.traffic import phases_of
+from nearfar.sweep.inputs import CODE, DEVICE, Inputs
+from nearfar.sweep.kind import Kind
+
+
+class Profiled(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """A point that reads a profile, the memory it was taken in, and a far memory."""
+
+    program: str
+    near: str
+    far: str
+    size: dict[str, float | str] = msgspec.field(default_factory=dict)
+    """Of a file of formulas or a command: what its names stand for."""
+    seed: int | None = None
+    """Of a program with a command: the run that was profiled."""
+    source: str = ""
+    """Where the profile is."""
+
+    FILLED: ClassVar[tuple[str, ...]] = ("source",)
+
+    def needs(self) -> list[str]:
+        """Return the profile and both memories."""
+        return [self.source, DEVICE + self.near, DEVICE + self.far]
+
+    def profile_of(self, inputs: Inputs) -> WorkloadProfile:
+        """Return the profile, or the one that formulas describe."""
+        if not self.source.startswith(CODE):
+            return inputs.profile(self.source)
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+
+        from nearfar.predict.code_file import load_code, profile_of_code
+
+        with TemporaryDirectory(prefix="nearfar-sweep-") as folder:
+            path = Path(folder) / "formulas.toml"
+            path.write_bytes(inputs.text(self.source))
+            code = load_code(path)
+        sizes = {name: float(value) for name, value in self.size.items()}
+        return profile_of_code(code, inputs.device(self.near), sizes)
+
+    def check_profile(self, inputs: Inputs, model: str, phases: list[str] | None) -> None:
+        """Refuse an unknown model or phase, and memories without the figures that are needed."""
+        MODELS.get(model)
+        digests = (inputs.digest(DEVICE + self.near), inputs.digest(DEVICE + self.far))
+        host: HostRule = getattr(self, "host", "added")
+        _check_memories(digests, self.near, self.far, host, _Held(inputs))
+        if not inputs.has(self.source):
+            return
+        if self.source.startswith(CODE):
+            phases_of(self.profile_of(inputs), phases)
+            return
+        _check_phases(inputs.digest(self.source), _Held(inputs, self.source), tuple(phases or ()))
+
+
+class _Held:
+    """Inputs that are left out of a cache's key."""
+
+    def __init__(self, inputs: Inputs, name: str = "") -> None:
+        self.inputs, self.name = inputs, name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(4096)
+def _check_memories(
+    digests: tuple[str, str], near: str, far: str, host: HostRule, held: _Held
+) -> None:
+    far_memory(held.inputs.device(far), near_memory(held.inputs.device(near)), host)
+
+
+@lru_cache(4096)
+def _check_phases(digest: str, held: _Held, phases: tuple[str, ...]) -> None:
+    phases_of(held.inputs.profile(held.name), list(phases) or None)

@@ -1,0 +1,65 @@
+"""How far a sweep is: a bar with the time left; without a terminal, a line now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from nearfar.base.units import format_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+LINE_S = 10.0
+"""Between lines where nobody watches a bar."""
+
+
+@contextmanager
+def progress(
+    console: Console, total: int, already: int
+) -> Iterator[Callable[[int, int, float | None], None]]:
+    """Yield what to call with points finished, failed, and seconds left."""
+    if console.is_terminal and not console.quiet:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        bar = Progress(
+            TextColumn("sweep"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[said]}"),
+            console=console,
+            transient=True,
+            # Beside a measured point, a bar that is drawn often would be seen in its time.
+            refresh_per_second=1,
+        )
+        with bar:
+            task = bar.add_task("sweep", total=total, completed=already, said="")
+            yield lambda done, failed, left: bar.update(
+                task, completed=done + failed, said=_said(failed, left)
+            )
+        return
+    last = time.monotonic()
+
+    def line(done: int, failed: int, left: float | None) -> None:
+        nonlocal last
+        if time.monotonic() - last < LINE_S:
+            return
+        last = time.monotonic()
+        console.print(
+            f"nearfar: {done + failed} of {total} points{_said(failed, left)}",
+            style="dim",
+            markup=False,
+            highlight=False,
+        )
+
+    yield line
+
+
+def _said(failed: int, left: float | None) -> str:
+    parts = [f"{failed} failed"] if failed else []
+    parts += [f"{format_ns(left * 1e9)} left"] if left is not None else []
+    return f" ({', '.join(parts)})" if parts else ""

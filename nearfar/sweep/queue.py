@@ -1,0 +1,105 @@
+"""Which points make the next batch: small ones at first and at the end, about two seconds between.
+
+Points of a kind take about as long as each other; of two batches that end a sweep, the longer one
+keeps a worker busy while the others idle, so batches shrink as the rest does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from nearfar.sweep.expand import Point
+from nearfar.sweep.inputs import POINT, digest_of
+
+BATCH_S = 2.0
+"""Of work in a batch: a task costs the scheduler about 1 ms, and what is under way is seen late."""
+
+MOST = 500
+"""Points of a batch: what a killed worker on another host, which keeps no journal here, loses."""
+
+SHARES = 4
+"""A batch is at most the rest over so many times the workers."""
+
+
+class Queue:
+    """Points of one sweep that are not finished."""
+
+    def __init__(self, points: Iterable[Point], finished: set[str], threads: int) -> None:
+        self._ready: dict[str, deque[Point]] = {}
+        self._waiting: dict[str, list[Point]] = {}
+        self._alone: deque[Point] = deque()
+        self._spent: dict[str, tuple[float, int]] = {}
+        self.threads = threads
+        self.finished = finished
+        for point in points:
+            if point.id not in finished:
+                self._put(point)
+
+    def _put(self, point: Point) -> None:
+        asked = [name.removeprefix(POINT) for name in point.needs if name.startswith(POINT)]
+        missing = next((one for one in asked if one not in self.finished), None)
+        if missing is not None:
+            self._waiting.setdefault(missing, []).append(point)
+        else:
+            self._ready.setdefault(point.kind, deque()).append(point)
+
+    def put_back(self, points: Iterable[Point], *, alone: bool) -> None:
+        """Take points that were lost with their worker; `alone`: one of them may be why."""
+        for point in points:
+            if alone:
+                self._alone.append(point)
+            else:
+                self._put(point)
+
+    def next(self, *, measured: bool) -> list[Point]:
+        """Return the next batch, of measured points or of others; empty: there is none now."""
+        if self._alone and not measured:
+            return [self._alone.popleft()]
+        for kind, points in self._ready.items():
+            if not points or points[0].measured != measured:
+                continue
+            count = 1 if measured else self._size(kind, len(points))
+            return [points.popleft() for _ in range(count)]
+        return []
+
+    def _size(self, kind: str, left: int) -> int:
+        seconds, computed = self._spent.get(kind, (0.0, 0))
+        if not computed:
+            return 1
+        wanted = BATCH_S / max(seconds / computed, 1e-6)
+        return max(1, min(int(wanted), MOST, -(-left // (SHARES * self.threads))))
+
+    def learn(self, kind: str, seconds: float, computed: int) -> None:
+        """Take what a batch of this kind took."""
+        before = self._spent.get(kind, (0.0, 0))
+        self._spent[kind] = (before[0] + seconds, before[1] + computed)
+
+    def finish(self, points: Iterable[str]) -> None:
+        """Note finished points; what waited for them is ready."""
+        for one in points:
+            self.finished.add(one)
+            for waiting in self._waiting.pop(one, []):
+                self._put(waiting)
+
+    def never(self, point: str) -> list[Point]:
+        """Return, and leave out, what waits for a point that failed."""
+        return self._waiting.pop(point, [])
+
+    def seconds_left(self, machines: int) -> float | None:
+        """Return the time that what is ready still takes; None: not known of a kind."""
+        total = 0.0
+        for kind, points in self._ready.items():
+            if not points:
+                continue
+            seconds, computed = self._spent.get(kind, (0.0, 0))
+            if not computed:
+                return None
+            at_once = machines if points[0].measured else self.threads
+            total += len(points) * seconds / computed / max(at_once, 1)
+        return total
+
+
+def batch_id(points: Iterable[Point]) -> str:
+    """Return the name of a batch: of the same points, the same."""
+    return digest_of("".join(point.id for point in points).encode())

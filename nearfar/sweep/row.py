@@ -1,0 +1,77 @@
+"""A finished point as a row of the dataset; its fields are the columns, for all kinds alike."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any
+
+import msgspec
+
+
+class Values(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a point found; empty columns where its kind has no such figure. Intervals are 90 %."""
+
+    time_ns: float | None = None
+    """predict: of all phases, everything far; place: under the plan; measure: wall, median."""
+    time_low_ns: float | None = None
+    time_high_ns: float | None = None
+    cpu_time_ns: float | None = None
+    near_time_ns: float | None = None
+    slowdown: float | None = None
+    """Over everything near."""
+    slowdown_low: float | None = None
+    slowdown_high: float | None = None
+    near_bytes: int | None = None
+    """That the plan keeps near."""
+    footprint_bytes: int | None = None
+    cost_relative: float | None = None
+    """Price of the memory used, over all near."""
+    ns_per_access: float | None = None
+    gb_per_s: float | None = None
+    bound: str | None = None
+    more: str | None = None
+    """JSON object of further figures."""
+
+
+class Row(Values, kw_only=True, omit_defaults=True):
+    """One line of the dataset."""
+
+    point: str
+    """Hash of everything it is computed from."""
+    kind: str
+    program: str | None = None
+    size: str | None = None
+    """JSON object."""
+    seed: int | None = None
+    near: str | None = None
+    far: str | None = None
+    model: str | None = None
+    budget: str | None = None
+    parameters: str
+    """JSON object of all parameters, these included."""
+    nearfar: str
+    """Version, and digest of the code that computed it."""
+    host: str
+    started_utc: str
+    seconds: float
+    """That it took."""
+
+
+WHERE_COLUMNS = ("host", "started_utc", "seconds")
+"""Differ between two computations of one point; all others are alike, but for measured ones."""
+
+AXIS_COLUMNS = ("program", "size", "seed", "near", "far", "model", "budget")
+
+
+def columns() -> dict[str, type]:
+    """Return every column's type, in order: what a row is comes before what it found."""
+    hints = typing.get_type_hints(Row)
+    own = [*Row.__annotations__, *Values.__annotations__]
+    return {name: _plain(hints[name]) for name in own}
+
+
+def _plain(hint: Any) -> type:
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        hint = next(one for one in typing.get_args(hint) if one is not type(None))
+    return typing.cast(type, hint)

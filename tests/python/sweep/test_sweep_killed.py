@@ -1,0 +1,197 @@
+"""kill -9 of the client, a worker and the scheduler: nothing finished is lost, or runs again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars
+import pytest
+
+from nearfar.sweep.api import plan
+from nearfar.sweep.dataset import axes_of
+from nearfar.sweep.kind import make_kind
+from nearfar.sweep.machine_lock import machine_alone
+from nearfar.sweep.row import WHERE_COLUMNS, columns
+
+PATIENCE_S = 120.0
+
+
+def write_sweep(folder: Path, simulated: int, measured: int, lines: int) -> Path:
+    """Points that are computed, and points that leave a trace of every time they run."""
+    log = folder / "log"
+    seeds = ", ".join(str(seed) for seed in range(1, simulated // 2 + 1))
+    path = folder / "many.toml"
+    path.write_text(f"""
+[programs.traced]
+command = "sh -c 'echo {{seed}} >> {log}; sleep 0.02'"
+seed = [{", ".join(str(seed) for seed in range(measured))}]
+
+[[simulate]]
+far = ["optane-100-6dimm", "cxl-e3s-x8"]
+pattern = "random"
+region = "64MiB"
+lines = {lines}
+seed = [{seeds}]
+
+[[measure]]
+program = "traced"
+repetitions = 1
+warm_up = 0
+""")
+    return path
+
+
+@contextlib.contextmanager
+def started(*words: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def rows_so_far(results: Path) -> dict[str, dict[str, Any]]:
+    """What is finished at this moment, in parts and journals; whole files and lines only."""
+    found: dict[str, dict[str, Any]] = {}
+    journals = sorted((results / "journal").glob("*.jsonl"))
+    texts = []
+    for path in journals:
+        with contextlib.suppress(FileNotFoundError):
+            texts.append(path.read_bytes())
+    # After the journals: one that became a part meanwhile is seen there.
+    for part in (results / "results").glob("part-*.parquet"):
+        found |= {row["point"]: row for row in polars.read_parquet(part).to_dicts()}
+    for text in texts:
+        for line in text.rpartition(b"\n")[0].splitlines():
+            row = json.loads(line).get("row")
+            if row:
+                found[row["point"]] = {name: row.get(name) for name in columns()}
+    return found
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert process.poll() is None, process.stderr and process.stderr.read().decode()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def frozen_when(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Let points run for moments until the condition holds; none runs while this is held."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        with machine_alone():
+            if condition():
+                yield
+                return
+            assert process.poll() is None, process.stderr and process.stderr.read().decode()
+            assert time.monotonic() < end
+        time.sleep(0.03)
+
+
+def run_and_disturb(folder: Path, simulated: int, measured: int, lines: int) -> None:
+    path = write_sweep(folder, simulated, measured, lines)
+    results = folder / "many"
+    address = folder / "scheduler.json"
+    verb = ("nearfar", "sweep", str(path))
+    total = simulated + measured
+
+    def finished() -> int:
+        return len(rows_so_far(results)) if results.exists() else 0
+
+    with contextlib.ExitStack() as stack:
+        scheduler = stack.enter_context(
+            started(
+                *("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"),
+                *("--no-dashboard", "--scheduler-file", str(address)),
+            )
+        )
+        wait_for(address.exists, scheduler)
+        where = json.loads(address.read_text())["address"]
+        workers = [
+            stack.enter_context(
+                started(
+                    *("distributed.cli.dask_worker", where, "--no-nanny", "--no-dashboard"),
+                    *("--nthreads", "1", "--local-directory", str(folder), "--resources"),
+                    "machine=1" if number == 0 else "none=1",
+                )
+            )
+            for number in range(3)
+        ]
+        client = stack.enter_context(started(*verb, "--scheduler", where))
+        with frozen_when(lambda: finished() > total // 6, client):
+            client.send_signal(signal.SIGKILL)
+            client.wait()
+        before = rows_so_far(results)
+
+        client = stack.enter_context(started(*verb, "--scheduler", where))
+        with frozen_when(lambda: finished() > total // 3, client):
+            workers[1].send_signal(signal.SIGKILL)
+        with frozen_when(lambda: finished() > total // 2, client):
+            before = rows_so_far(results) | before
+            scheduler.send_signal(signal.SIGKILL)
+        _, said = client.communicate(timeout=PATIENCE_S)
+        assert client.returncode == 3
+        last = said.decode().strip().splitlines()[-1]
+        assert last.startswith("nearfar: the scheduler is gone"), said.decode()
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+        before = rows_so_far(results) | before
+    assert total // 2 < len(before) < total, len(before)
+
+    again = subprocess.run(
+        [sys.executable, "-m", *verb, "--json"], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 0, again.stderr
+    record = json.loads(again.stdout)
+    assert record["finished_before"] >= len(before)
+    assert record["finished_before"] + record["finished_now"] == total
+    check_whole(path, results, before, total)
+    runs = Counter((folder / "log").read_text().split())
+    assert len(runs) == measured
+    # Killed four times in the middle of one point, of which one is measured at a time.
+    assert sum(runs.values()) <= measured + 4
+
+
+def check_whole(path: Path, results: Path, before: dict[str, dict[str, Any]], total: int) -> None:
+    table = polars.read_parquet(results / "results" / "*.parquet")
+    assert (len(table), table["point"].n_unique()) == (total, total)
+    found = {row["point"]: row for row in table.to_dicts()}
+    # What was finished was not computed again: not even the time it took has changed.
+    assert all(found[point] == row for point, row in before.items())
+    assert not list((results / "journal").iterdir())
+    planned = plan(path)
+    for point in planned.matrix.points.values():
+        given = msgspec.json.decode(point.parameters)
+        row = found[point.id]
+        assert {name: row[name] for name in axes_of(given)} == axes_of(given)
+        if point.kind == "simulate":
+            undisturbed = make_kind(point.kind, given).run(planned.inputs)[0]
+            expected = msgspec.structs.asdict(undisturbed)
+            assert {name: row[name] for name in expected} == expected
+    assert set(WHERE_COLUMNS) < set(columns())
+
+
+def test_what_was_finished_survives_client_worker_and_scheduler(tmp_path: Path) -> None:
+    run_and_disturb(tmp_path, simulated=90, measured=9, lines=200_000)
+
+
+@pytest.mark.long
+def test_a_long_sweep_survives_them(tmp_path: Path) -> None:
+    run_and_disturb(tmp_path, simulated=2000, measured=200, lines=1_000_000)

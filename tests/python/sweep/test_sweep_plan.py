@@ -1,0 +1,211 @@
+"""A sweep file becomes points: each once, named by what it is computed from, checked before."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+import polars
+import pyarrow.dataset
+import pytest
+import samples
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents import save
+from nearfar.documents.sweep import Sweep
+from nearfar.sweep.api import How, Planned, plan, sweep
+from nearfar.sweep.batch import Answer, Order, run_batch
+from nearfar.sweep.dataset import Dataset, part_path, write_part
+from nearfar.sweep.expand import Point
+from nearfar.sweep.queue import Queue, batch_id
+from nearfar.sweep.row import Row
+
+SIMULATE = """
+[[simulate]]
+far = ["optane-100-6dimm", "cxl-e3s-x8"]
+region = ["1MiB", "2MiB"]
+lines = 1000
+seed = [1, 2, 3]
+"""
+
+
+def planned(folder: Path, text: str) -> Planned:
+    path = folder / "sweep.toml"
+    path.write_text(text)
+    return plan(path)
+
+
+def order(what: Planned, dataset: Dataset, token: str, **changes: str) -> bytes:
+    points = list(what.matrix.points.values())
+    names = {name for point in points for name in point.needs}
+    return msgspec.msgpack.encode(
+        Order(
+            batch=batch_id(points),
+            points=[(point.id, point.kind, point.parameters) for point in points],
+            measured=False,
+            versions=what.matrix.versions | changes,
+            digests={name: what.inputs.digest(name) for name in names},
+            folder=str(dataset.folder),
+            token=token,
+        )
+    )
+
+
+def answer_of(what: Planned, ordered: bytes) -> Answer:
+    names = {name for point in what.matrix.points.values() for name in point.needs}
+    contents = {name: what.inputs.text(name) for name in names}
+    return msgspec.msgpack.decode(run_batch(ordered, contents), type=Answer)
+
+
+def test_lists_multiply_and_equal_points_are_one(tmp_path: Path) -> None:
+    one = planned(tmp_path, SIMULATE).matrix.points
+    assert len(one) == 2 * 2 * 3
+    # What is said twice, and what defaults say, is the same point.
+    twice = planned(tmp_path, SIMULATE + SIMULATE.replace("[1, 2, 3]", '1\npattern = "chase"'))
+    assert set(twice.matrix.points) == set(one)
+    assert set(planned(tmp_path, SIMULATE.replace("1000", "1001")).matrix.points).isdisjoint(one)
+
+
+def test_a_program_that_is_run_brings_its_profile(tmp_path: Path) -> None:
+    save(samples.device("near"), tmp_path / "near.json")
+    save(samples.workload(4), tmp_path / "old.json")
+    text = """
+near = "near.json"
+[programs.run]
+command = "sh {n} {seed} x"
+size = { n = [10, 1e6] }
+seed = [1, 2]
+[programs.old]
+profile = "old.json"
+[[predict]]
+program = ["run", "old"]
+near = "./near.json"
+far = ["optane-100-6dimm", "cxl-e3s-x8"]
+model = ["best", "misses"]
+[[place]]
+program = "old"
+far = "cxl-e3s-x8"
+near = "./near.json"
+budget = ["25%", "1MiB"]
+"""
+    points = planned(tmp_path, text).matrix.points.values()
+    kinds = [point.kind for point in points]
+    assert (kinds.count("profile"), kinds.count("predict"), kinds.count("place")) == (4, 20, 2)
+    commands = {tuple(msgspec.json.decode(p.parameters).get("command", [])) for p in points}
+    assert ("sh", "1000000", "2", "x") in commands
+    queue = Queue(points, set(), threads=2)
+    first = {queue.next(measured=True)[0].id for _ in range(4)}
+    assert queue.next(measured=True) == []
+    free = 0
+    while batch := queue.next(measured=False):
+        free += len(batch)
+    assert free == 4 + 2
+    profile = first.pop()
+    queue.finish([profile])
+    assert len(queue.never(first.pop())) == 4
+    assert queue.next(measured=False)[0].needs[0] == f"point:{profile}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no points"),
+        ("[[simulat]]\nfar = 'x'", "did you mean 'simulate'"),
+        ("[[simulate]]\nfra = 'x'", "did you mean 'far'"),
+        ("[[simulate]]\nfar = 'optane-100-6dim'", "did you mean 'optane-100-6dimm'"),
+        ("[[simulate]]\nfar = 'cxl-e3s-x8'\nseed = []", "empty list"),
+        ("[[simulate]]\nfar = 'cxl-e3s-x8'\nstride = '4KiB'", "--stride goes with"),
+        ("[[measure]]\nprogram = 'a'", "there is no program 'a'"),
+        ("[programs.a]\ncommand = 'sh {n}'\n[[measure]]\nprogram = 'a'", "nothing says what"),
+        ("[programs.a]\ncommand = 'sh'\nprofile = 'x'\n[[measure]]\nprogram = 'a'", "one of the"),
+        (
+            "[programs.a]\nformulas = 'thesis-hashmap'\n[[predict]]\nprogram = 'a'\n"
+            "near = 'thesis-dram'\nfar = 'thesis-pmem'\nsize = { q = 1 }",
+            "no size 'q'",
+        ),
+    ],
+)
+def test_points_that_cannot_exist_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(NearfarError, match=said):
+        planned(tmp_path, text)
+
+
+def test_a_batch_is_computed_once_and_read_by_anything(tmp_path: Path) -> None:
+    what, dataset = planned(tmp_path, SIMULATE), Dataset(tmp_path / "out")
+    dataset.open()
+    ordered = order(what, dataset, dataset.token)
+    first = answer_of(what, ordered)
+    assert (first.computed, len(first.finished), first.rows) == (12, 12, [])
+    assert answer_of(what, ordered).computed == 0
+    assert dataset.finished() == set(what.matrix.points)
+    table = pyarrow.dataset.dataset(dataset.folder / "results").to_table()
+    assert polars.from_arrow(table).select("far", "seed").unique().height == 6  # type: ignore[union-attr]
+    # Where the folder is not seen, rows travel; they are the same but for when and how long.
+    elsewhere = answer_of(what, order(what, dataset, "another token"))
+    assert {row.point: row.ns_per_access for row in elsewhere.rows} == dict(
+        zip(table["point"].to_pylist(), table["ns_per_access"].to_pylist(), strict=True)
+    )
+    write_part(part_path(dataset.folder, "again"), elsewhere.rows)
+    dataset.close()
+
+
+def test_another_nearfar_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    what, dataset = planned(tmp_path, SIMULATE), Dataset(tmp_path / "out")
+    dataset.open()
+    found = answer_of(what, order(what, dataset, dataset.token, simulate="0.0.1+0"))
+    assert "install the same nearfar there" in found.refused
+    assert not found.finished
+    dataset.close()
+
+
+def test_a_dataset_of_an_older_version_and_one_in_use_are_refused(tmp_path: Path) -> None:
+    what, folder = planned(tmp_path, SIMULATE), tmp_path / "out"
+    one = Dataset(folder)
+    one.open()
+    with pytest.raises(NearfarError, match="another sweep writes"):
+        Dataset(folder).open()
+    one.close()
+    record = Sweep(
+        producer=samples.producer(["x"]),
+        file="",
+        text="",
+        dataset="",
+        versions={},
+        points={},
+        finished_before=0,
+        finished_now=0,
+        failed=[],
+    )
+    record.version = 0
+    save(record, folder / "sweep.json")
+    with pytest.raises(NearfarError, match="sweep of version 0"):
+        sweep(what, folder, How(say=lambda _: None))
+
+
+def test_a_hundred_thousand_points_are_planned_in_seconds(tmp_path: Path) -> None:
+    seeds = ", ".join(map(str, range(10_000)))
+    begun = time.process_time()
+    assert len(planned(tmp_path, SIMULATE.replace("1, 2, 3", seeds)).matrix.points) == 40_000
+    # 40 % of the points have 40 % of ten seconds, of CPU time, and ten times that to spare.
+    assert time.process_time() - begun < 40
+
+
+def test_batches_shrink_towards_the_end() -> None:
+    points = [Point(str(i), "simulate", b"", (), measured=False) for i in range(100)]
+    queue = Queue(points, set(), threads=2)
+    assert len(queue.next(measured=False)) == 1
+    queue.learn("simulate", 0.01, 1)
+    sizes = []
+    while batch := queue.next(measured=False):
+        sizes.append(len(batch))
+    assert sizes[0] == 13
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == 1
+
+
+def test_columns_are_declared_once() -> None:
+    row = Row(
+        point="a", kind="k", parameters="{}", nearfar="1", host="h", started_utc="", seconds=0.0
+    )
+    assert set(msgspec.structs.asdict(row)) == set(Row.__struct_fields__)
