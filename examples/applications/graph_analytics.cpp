@@ -16,7 +16,7 @@ namespace {
 
 using namespace application;
 
-constexpr uint64_t kMeanDegree = 8;
+constexpr uint64_t kMeanDegree = 12;
 constexpr uint64_t kThreads = 2;
 constexpr uint64_t kTask = 4096;
 constexpr uint64_t kTasksATrain = 2;        // Of queries.

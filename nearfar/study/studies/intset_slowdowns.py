@@ -21,9 +21,9 @@ from nearfar.documents.prediction import PhasePrediction
 from nearfar.documents.study import Comparison, StudyResult, TextTable
 from nearfar.documents.workload import Phase
 from nearfar.native_files import include_folder
+from nearfar.study.applications import MEASURED
 from nearfar.study.compare import column, covered, mean_max, row, table
 from nearfar.study.study import STUDIES, Given, Study
-from nearfar.study.x_mem_programs import MEASURED
 
 if TYPE_CHECKING:
     from matplotlib import figure as drawing
