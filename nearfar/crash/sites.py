@@ -33,6 +33,10 @@ class Sites:
         own = [frame for frame in found if frame.module != "libnearfar_crash.so"]
         return own or found
 
+    def place(self, address: int) -> Place:
+        """Return where a return address is, without naming it."""
+        return self._trace.place(address)
+
     def site(self, stack: tuple[int, ...]) -> str:
         """Return the user's line: ``append log.c:12``."""
         return name_of(self.frames(stack))

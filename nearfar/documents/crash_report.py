@@ -53,15 +53,51 @@ class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """File for `nearfar crash replay`; empty: none was written."""
 
 
+LintKind = Literal[
+    "never flushed",
+    "never fenced",
+    "flushed twice",
+    "flushed unmodified",
+    "store without snapshot",
+    "snapshot too short",
+    "snapshot never used",
+    "snapshot of volatile data",
+    "moved without both snapshots",
+    "volatile pointer",
+    "layout changed",
+    "root overwritten",
+    "leaked by a crash",
+    "read but never persisted",
+]
+"""What a lint may be of; the documentation says what each means."""
+
+
+class CrashObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """An object of libpmemobj that a byte of the pool belongs to."""
+
+    what: Literal["root", "allocation"]
+    offset: int
+    """Of its first byte, in the pool."""
+    size: int
+    """Bytes that were asked for."""
+    type_number: int
+    byte: int
+    """Which byte of the object it is about."""
+
+
 class CrashLint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A habit that is suspicious or slow, apart from what the checker says."""
 
-    kind: Literal["never flushed", "never fenced", "needless flush"]
+    kind: LintKind
     times: int
     offset: int
     """In the pool, of the first."""
     frames: list[Frame]
-    """Of the store, or of the flush."""
+    """Of the store, the flush, the snapshot, the allocation."""
+    note: str = ""
+    """What was wrong with the first, in words."""
+    object: CrashObject | None = None
+    """That the offset is in; None: the pool is not libpmemobj's, or nobody knows."""
 
 
 class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,89 @@
+"""The run as far as it was walked: what the pool's bytes are, which objects live."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nearfar.crash.layout import LINE_BYTES, PAGE_BYTES, Kind
+from nearfar.crash.lints.objects import Allocation, Objects
+from nearfar.crash.trace import Event, Trace
+
+_WORD_BYTES = 8
+_UUID_AT = 24
+"""struct pool_hdr of libpmemobj: signature 8, major 4, features 12 bytes, then the pool's id, whose
+first 8 bytes stand in every PMEMoid."""
+_ZEROS = bytes(LINE_BYTES)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Bytes that a store changed."""
+
+    begin: int
+    end: int
+
+
+class World:
+    """Of one trace; `feed` takes its events in order."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.objects = Objects()
+        self.root: Allocation | None = None
+        self.uuid = 0
+        """Of the pool, or 0 if it is none of libpmemobj."""
+        self.changes: list[Change] = []
+        """Of the store that was fed last."""
+        self.words: list[tuple[int, int, int]] = []
+        """Offset, value before and after, of the words it changed."""
+        self.sizes_before: dict[int, set[int]] = {}
+        """Type number to the bytes that its objects had room for before the run."""
+        self._lines: dict[int, bytes] = {}
+
+    def feed(self, event: Event) -> None:
+        """Take one event."""
+        if event.kind is Kind.STORE:
+            self._store(event)
+        elif event.kind is Kind.BASE:
+            for at in range(0, PAGE_BYTES, LINE_BYTES):
+                self._lines[event.a + at] = event.payload[at : at + LINE_BYTES]
+        else:
+            self.objects.feed(event)
+            if event.kind is Kind.ROOT:
+                self.root = self.objects.that_begins(event.a) or self.root
+        if self.uuid == 0 and event.kind in (Kind.STORE, Kind.BASE) and event.a == 0:
+            head = self.line(0)
+            if head.startswith(b"PMEMOBJ"):
+                self.uuid = int.from_bytes(head[_UUID_AT : _UUID_AT + _WORD_BYTES], "little")
+
+    def line(self, offset: int) -> bytes:
+        """Return what a line holds."""
+        return self._lines.get(offset, _ZEROS)
+
+    def is_zero(self, begin: int, size: int) -> bool:
+        """Return whether a range holds zeros only."""
+        first = begin // LINE_BYTES * LINE_BYTES
+        return all(not any(self.line(at)) for at in range(first, begin + size, LINE_BYTES))
+
+    def _store(self, event: Event) -> None:
+        old, new = self.line(event.a), event.payload
+        self.changes = []
+        self.words = []
+        for at in range(0, LINE_BYTES, _WORD_BYTES):
+            before, after = old[at : at + _WORD_BYTES], new[at : at + _WORD_BYTES]
+            if before == after:
+                continue
+            values = int.from_bytes(before, "little"), int.from_bytes(after, "little")
+            self.words.append((event.a + at, *values))
+            self._differ(event.a + at, before, after)
+        self._lines[event.a] = new
+
+    def _differ(self, offset: int, before: bytes, after: bytes) -> None:
+        for i in range(_WORD_BYTES):
+            if before[i] == after[i]:
+                continue
+            last = self.changes[-1] if self.changes else None
+            if last is not None and last.end == offset + i:
+                self.changes[-1] = Change(last.begin, offset + i + 1)
+            else:
+                self.changes.append(Change(offset + i, offset + i + 1))
