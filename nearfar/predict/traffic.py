@@ -237,8 +237,12 @@ def _rows(traffics: list[Traffic], demand_shares: Array) -> Array:
         _classes([getattr(traffic, name) for traffic in traffics])
         for name in ("read_misses", "read_sequential", "write_misses", "write_sequential")
     )
+    # A sync is a flush that is waited for; how many of its page's lines were dirty nobody knows.
     accesses, backs, flushes, fences, nt_bytes = np.array(
-        [(t.accesses, t.write_backs, t.flushes, t.fences, t.nt_store_bytes) for t in traffics],
+        [
+            (t.accesses, t.write_backs, t.flushes + t.syncs, t.fences + t.syncs, t.nt_store_bytes)
+            for t in traffics
+        ],
         dtype=float,
     ).T
     read = _as_prefetched(read, read_in_sequence)

@@ -62,6 +62,9 @@ class Best(inversion.Inversion):
         moved = self.phase.total
         time_ns, added_ns = float(self.times_ns(moved)), float(self._fenced.added_ns(moved))
         found = [max(time_ns - added_ns + end, 0.0) for end in self._fenced.ends_ns(moved)]
+        if self._persisting is not None:
+            unsynced_ns = time_ns - float(self._persisting.added_ns(moved))
+            found += [max(unsynced_ns + end, 0.0) for end in self._persisting.ends_ns(moved)]
         if self._window is not None:
             both = (super().times_ns(moved), self._window.times_ns(moved))
             found += [float(self._with_fences(time_ns, moved)) for time_ns in both]

@@ -37,8 +37,12 @@ class Persist(Inversion):
     def must_hold_ns(self) -> list[float]:
         """Return what fewer or more fetches that fences wait for would make of it, ns."""
         moved = self.phase.total
-        without_ns = float(self.times_ns(moved) - self._fenced.added_ns(moved))
-        return [max(without_ns + end_ns, 0.0) for end_ns in self._fenced.ends_ns(moved)]
+        time_ns = float(self.times_ns(moved))
+        without_ns = time_ns - float(self._fenced.added_ns(moved))
+        found = [without_ns + end_ns for end_ns in self._fenced.ends_ns(moved)]
+        unsynced_ns = time_ns - float(self._persisting.added_ns(moved))
+        found += [unsynced_ns + end_ns for end_ns in self._persisting.ends_ns(moved)]
+        return [max(end_ns, 0.0) for end_ns in found]
 
     def remarks(self) -> list[str]:
         """Say what a wait was taken from."""
