@@ -58,7 +58,9 @@ benchmarks: $(VENV)/.set-up-tests ## our own costs and errors beside their peers
 reproduce: setup ## published figures against what nearfar computes
 	@$(NEARFAR) reproduce --all
 
-docs: setup ## the reference pages, generated from the code, into build/docs
+docs: setup ## the site (build/docs/html) and the man pages (build/docs/man)
+	@$(PYTHON) -c 'import sphinx, furo, myst_parser' 2>/dev/null || \
+	  $(PYTHON) -m pip install -q --no-build-isolation -e '.[docs]'
 	@$(PYTHON) docs/build.py
 
 clean: ## remove everything that was built

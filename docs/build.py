@@ -1,95 +1,77 @@
-"""Writes the reference into build/docs, from the code itself: verbs, documents, registries."""
+"""Builds the site (build/docs/html) and the man pages (build/docs/man), from docs/ and the code.
+
+Sphinx reads a copy of docs/ into which the reference was written, so that nothing generated is
+ever beside what people wrote. The pages use no network: `build/docs/html/index.html` opens as is.
+"""
 
 from __future__ import annotations
 
-import importlib
-import json
-import pkgutil
-import subprocess
+import re
+import shutil
 import sys
 from pathlib import Path
 
-from nearfar import commands, documents
-from nearfar.base.errors import ExitCode
-from nearfar.commands.schema import KINDS
-from nearfar.devices.library import device_names, load_device
+from cyclopts import App
+from sphinx.cmd.build import build_main
 
-OUTPUT = Path("build/docs")
-NEARFAR = Path(sys.executable).parent / "nearfar"
+sys.path.insert(0, str(Path(__file__).parent))
+from man import write_man_sources  # beside this file
+from reference import pages
 
+from nearfar.commands import add_commands
 
-def verbs() -> str:
-    """Return every verb's help as it prints it."""
-    pages = ["# Verbs\n"]
-    for module in sorted(pkgutil.iter_modules(commands.__path__), key=lambda module: module.name):
-        if module.name.startswith("_"):
-            continue
-        code = importlib.import_module(f"nearfar.commands.{module.name}")
-        verb = getattr(code, "VERB", module.name)
-        shown = subprocess.run(
-            [NEARFAR, verb, "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"COLUMNS": "100", "TERM": "dumb", "PATH": "/usr/bin:/bin"},
-        )
-        pages.append(f"## nearfar {verb}\n\n```\n{shown.stdout.strip()}\n```\n")
-    pages.append("## Exit codes\n")
-    pages.extend(f"- {code.value}: {code.name.lower().replace('_', ' ')}" for code in ExitCode)
-    return "\n".join(pages) + "\n"
+REPOSITORY = Path(__file__).resolve().parent.parent
+OUTPUT = REPOSITORY / "build" / "docs"
+GENERATED = ("DESIGN.md", "CHANGELOG.md")
+"""Pages at the top of the repository that belong to the site as they are."""
+IN_REPOSITORY = re.compile(r"\]\((?!https?://|#)([^)#]+)(#[^)]*)?\)")
 
 
-def document_kinds() -> str:
-    """Return each document's docstring and JSON schema."""
-    pages = ["# Documents\n"]
-    for name, kind in KINDS.items():
-        module = importlib.import_module(kind.__module__)
-        pages.append(f"## {name} (version {kind.VERSION})\n\n{module.__doc__}\n")
-        text = json.dumps(documents.schema(kind), indent=1)
-        pages.append(f"```json\n{text}\n```\n")
-    return "\n".join(pages)
+def prepare(source: Path) -> None:
+    """Fill `source` with the pages people wrote and those made from the code."""
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(REPOSITORY / "docs", source, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in GENERATED:
+        (source / name).write_text(_from_top((REPOSITORY / name).read_text()))
+    reference = source / "reference"
+    reference.mkdir()
+    for name, text in pages().items():
+        (reference / name).write_text(text)
+    app = App(name="nearfar")
+    add_commands(app)
+    write_man_sources(source / "man", app)
 
 
-def devices() -> str:
-    """Return every device of the library with its sources."""
-    pages = ["# Devices\n"]
-    for name in device_names():
-        device = load_device(name)
-        pages.append(f"## {name}\n\n{device.title}\n")
-        pages.extend(
-            f"- {key}: {source.citation} {source.where} {source.licence}".rstrip()
-            for key, source in device.sources.items()
-        )
-        pages.append("")
-    return "\n".join(pages)
+def _from_top(text: str) -> str:
+    """Return a page of the repository's top with links to files outside the site as plain code."""
+
+    def link(found: re.Match[str]) -> str:
+        target = found.group(1)
+        if target.startswith("docs/") and target.endswith(".md"):
+            return f"]({target.removeprefix('docs/')}{found.group(2) or ''})"
+        return found.group(0) if target in GENERATED else f"] (`{target}`)"
+
+    return IN_REPOSITORY.sub(link, text)
 
 
-def registry(package: str, title: str) -> str:
-    """Return the first line of every module of a folder that is a registry."""
-    folder = importlib.import_module(package)
-    lines = [f"# {title}\n"]
-    for module in sorted(pkgutil.iter_modules(folder.__path__), key=lambda module: module.name):
-        if not module.name.startswith("_"):
-            text = importlib.import_module(f"{package}.{module.name}").__doc__ or ""
-            lines.append(f"- **{module.name}**: {text.strip().splitlines()[0]}")
-    return "\n".join(lines) + "\n"
+def build(builder: str, source: Path) -> int:
+    """Run one of Sphinx's builders; warnings are errors."""
+    folder = OUTPUT / builder
+    cache = OUTPUT / "cache" / builder
+    options = ["-q", "-W", "--keep-going", "-E", "-b", builder, "-d", str(cache)]
+    return int(build_main([*options, str(source), str(folder)]))
 
 
-def main() -> None:
-    """Write all pages."""
-    OUTPUT.mkdir(parents=True, exist_ok=True)
-    pages = {
-        "verbs.md": verbs(),
-        "documents.md": document_kinds(),
-        "devices.md": devices(),
-        "models.md": registry("nearfar.predict.models", "Models"),
-        "optimisers.md": registry("nearfar.place.optimisers", "Optimisers"),
-        "checks.md": registry("nearfar.machine.checks", "What the doctor checks"),
-    }
-    for name, text in pages.items():
-        (OUTPUT / name).write_text(text)
-        print(f"wrote {OUTPUT / name}")
+def main() -> int:
+    """Build the site and the man pages."""
+    source = OUTPUT / "source"
+    prepare(source)
+    failed = build("html", source) or build("man", source)
+    if not failed:
+        print(f"open {(OUTPUT / 'html' / 'index.html').relative_to(REPOSITORY)}")
+        print(f"man {(OUTPUT / 'man' / 'nearfar.1').relative_to(REPOSITORY)}")
+    return failed
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""The tutorial and the answers to questions, run as a reader would, in one folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .commands import REPOSITORY, commands
+
+pytestmark = pytest.mark.long
+
+MAY_FIND = ("machine --check", "emulate", "compare")
+"""Verbs whose exit code 1 says that something was found, which depends on the machine."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return what a checkout is to the reader: the examples, the headers, a text to sort."""
+    folder = tmp_path_factory.mktemp("docs")
+    for name in ("examples", "include"):
+        (folder / name).symlink_to(REPOSITORY / name)
+    (folder / "words.txt").write_text("".join(f"{n * 7919 % 100003}\n" for n in range(100_000)))
+    return folder
+
+
+@pytest.mark.parametrize("page", ["docs/tutorial.md", "docs/questions.md"])
+def test_every_command_does_what_it_says(folder: Path, page: str) -> None:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for command in commands(REPOSITORY / page):
+        if command.not_run:
+            continue
+        done = subprocess.run(
+            ["bash", "-c", command.text],
+            cwd=folder,
+            env={**os.environ, "PATH": path, "COLUMNS": "100"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        allowed = {0, 1} if any(f"nearfar {one}" in command.text for one in MAY_FIND) else {0}
+        assert done.returncode in allowed, f"{page}:{command.line}: {command.text}\n{done.stderr}"
