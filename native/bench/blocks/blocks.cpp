@@ -1,0 +1,144 @@
+// blocks: blocks of a file overwritten at random, each made durable, in one of two ways: stores to
+// the mapped file and whatever makes them durable there, or pwrite and fdatasync. What file systems
+// are compared by.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "bench/kind.hpp"
+#include "bench/pattern.hpp"
+#include "bench/pool_workload.hpp"
+#include "bench/stretch.hpp"
+
+namespace nearfar::bench {
+namespace {
+
+#ifdef NEARFAR_HAVE_PMEM
+
+// An open file for pwrite; closed at the end.
+class File {
+ public:
+  explicit File(const std::string& path)
+      : path_(path), file_(open(path.c_str(), O_RDWR | O_CLOEXEC)) {
+    if (file_ < 0) throw MachineLacks("cannot open " + path + ": " + std::strerror(errno));
+  }
+  ~File() { close(file_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  void write(const void* from, std::size_t bytes, std::uint64_t at) const {
+    const auto place = static_cast<off_t>(at);
+    if (pwrite(file_, from, bytes, place) != static_cast<ssize_t>(bytes) || fdatasync(file_) != 0) {
+      throw MachineLacks("cannot write to " + path_ + ": " + std::strerror(errno));
+    }
+  }
+
+ private:
+  std::string path_;
+  int file_;
+};
+
+class Blocks final : public PoolWorkload {
+ public:
+  explicit Blocks(Arguments& given)
+      : PoolWorkload(given, "nearfar-blocks-1"),
+        stretch_(given),
+        path_(given.text("pool")),
+        written_(given.text("way", {"mapped", "written"}) == "written"),
+        words_((given.size("block").count + 7) / 8),
+        versions_(given.count("blocks")) {
+    if (versions_.empty() || words_ == 0) throw BadArgument("blocks and block must be at least 1");
+    struct stat found {};
+    if (written_ && stat(path_.c_str(), &found) == 0 && S_ISCHR(found.st_mode)) {
+      throw MachineLacks("way=written: device-DAX can only be mapped");
+    }
+  }
+
+  void run(Meter& meter) override {
+    std::optional<File> file;
+    if (written_) file.emplace(path_);
+    stretch_.run_threads(meter, [&](Lane& lane) {
+      std::vector<std::uint64_t> content(words_);
+      const std::uint64_t share = versions_.size() / stretch_.threads();
+      while (stretch_.going(lane)) {
+        const std::uint64_t block =
+            share == 0 ? lane.index % versions_.size() : lane.index * share + lane.random() % share;
+        lane.operation([&] {
+          fill(content, block, ++versions_[block]);
+          const std::uint64_t bytes = content.size() * sizeof(std::uint64_t);
+          if (file) {
+            file->write(content.data(), bytes, offset() + block * bytes);
+          } else {
+            pool().copy(pool().data() + block * bytes, content.data(), bytes);
+          }
+        });
+      }
+    });
+    meter.note("payload_gb_per_s", static_cast<double>(meter.operations * words_ * 8) /
+                                       std::max(meter.wall.count, 1.0));
+    // By the processor's clock: what is waited for a disk is neither's time.
+    meter.note("kernel_share", meter.cpu.count > 0 ? meter.kernel.count / meter.cpu.count : 0.0);
+  }
+
+  void verify() override {
+    for (std::uint64_t block = 0; block < versions_.size(); ++block) {
+      const auto* words = reinterpret_cast<const std::uint64_t*>(pool().data()) + block * words_;
+      if (!is_filled({words, words_}, block, versions_[block])) {
+        throw WrongContent("block " + std::to_string(block) + " does not hold what was written");
+      }
+    }
+  }
+
+  [[nodiscard]] Durability durability() const override {
+    Durability found = pool().durability();
+    if (written_) found.instructions = "pwrite and fdatasync";
+    return found;
+  }
+
+ protected:
+  [[nodiscard]] Bytes least_bytes() const override {
+    return {versions_.size() * words_ * sizeof(std::uint64_t)};
+  }
+  void fill_new() override {
+    auto* words = reinterpret_cast<std::uint64_t*>(pool().data());
+    for (std::uint64_t block = 0; block < versions_.size(); ++block) {
+      fill({words + block * words_, words_}, block, 0);
+    }
+  }
+  void opened() override {}
+
+ private:
+  // Where the pool's content begins in its file: behind the header's page.
+  static std::uint64_t offset() { return 4096; }
+
+  Stretch stretch_;
+  std::string path_;
+  bool written_;
+  std::uint64_t words_;
+  std::vector<std::uint64_t> versions_;
+};
+
+std::unique_ptr<Workload> make(Arguments& given) { return std::make_unique<Blocks>(given); }
+
+#else
+std::unique_ptr<Workload> make(Arguments& /*given*/) { return nullptr; }
+#endif
+
+const Registered blocks{{
+    .name = "blocks",
+    .summary = "blocks of a file overwritten at random, each made durable, mapped or by pwrite",
+    .parameters = with_stretch({{"block", "4KiB", "bytes of a block"},
+                                {"blocks", "4096", "blocks of the file"},
+                                {"way", "mapped",
+                                 "mapped: stores, and what makes them durable; "
+                                 "written: pwrite and fdatasync"}}),
+    .make = make,
+    .needs = pools_need,
+}};
+
+}  // namespace
+}  // namespace nearfar::bench

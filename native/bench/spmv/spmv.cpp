@@ -1,0 +1,233 @@
+// spmv: a sparse matrix in a pool (or plain memory) times a vector, again and again.
+//
+// Rows have the same number of entries at drawn columns; all numbers are small and whole, so that
+// sums are exact in whatever order they are taken, and the result is computed again, without the
+// matrix, from the rule that made it.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bench/kind.hpp"
+#include "bench/pattern.hpp"
+#include "bench/pool.hpp"
+
+namespace nearfar::bench {
+namespace {
+
+constexpr std::uint64_t most_value = 15;
+
+struct Rule {
+  std::uint64_t rows;
+  std::uint64_t entries;  // of each row
+  std::uint64_t seed;
+
+  [[nodiscard]] std::uint64_t drawn(std::uint64_t row, std::uint64_t entry) const noexcept {
+    return mixed(seed + row * entries + entry);
+  }
+  [[nodiscard]] std::uint32_t column(std::uint64_t row, std::uint64_t entry) const noexcept {
+    return static_cast<std::uint32_t>(((drawn(row, entry) >> 32U) * rows) >> 32U);
+  }
+  [[nodiscard]] double value(std::uint64_t row, std::uint64_t entry) const noexcept {
+    return static_cast<double>(1 + drawn(row, entry) % most_value);
+  }
+  [[nodiscard]] double vector(std::uint64_t column) const noexcept {
+    return static_cast<double>(1 + mixed(seed ^ column) % most_value);
+  }
+  [[nodiscard]] double product(std::uint64_t row) const noexcept {
+    double sum = 0;
+    for (std::uint64_t i = 0; i < entries; ++i) sum += value(row, i) * vector(column(row, i));
+    return sum;
+  }
+};
+
+// Compressed sparse rows and the two vectors, one after the other.
+struct Arrays {
+  double* values;
+  double* x;
+  double* y;
+  std::uint64_t* begins;
+  std::uint32_t* columns;
+
+  static std::uint64_t bytes(const Rule& rule) noexcept {
+    const std::uint64_t all = rule.rows * rule.entries;
+    return (all + 2 * rule.rows) * sizeof(double) + (rule.rows + 1) * sizeof(std::uint64_t) +
+           all * sizeof(std::uint32_t);
+  }
+  static Arrays at(std::byte* begin, const Rule& rule) noexcept {
+    const std::uint64_t all = rule.rows * rule.entries;
+    Arrays arrays{};
+    arrays.values = reinterpret_cast<double*>(begin);
+    arrays.x = arrays.values + all;
+    arrays.y = arrays.x + rule.rows;
+    arrays.begins = reinterpret_cast<std::uint64_t*>(arrays.y + rule.rows);
+    arrays.columns = reinterpret_cast<std::uint32_t*>(arrays.begins + rule.rows + 1);
+    return arrays;
+  }
+};
+
+class SpMV final : public Workload {
+ public:
+  explicit SpMV(Arguments& given)
+      : rule_{given.count("rows"), given.count("entries"), given.count("seed")},
+        rounds_(given.count("rounds")),
+        threads_(static_cast<unsigned>(given.count("threads"))),
+        in_pool_(given.text("memory", {"volatile", "pool"}) == "pool"),
+        persist_(given.flag("persist")),
+        path_(given.text("pool")),
+        asked_(given.size("pool_bytes")) {
+    constexpr std::uint64_t most_rows = 1ULL << 32U;
+    if (rule_.rows == 0 || rule_.rows >= most_rows || rule_.entries == 0 || rounds_ == 0 ||
+        threads_ == 0) {
+      throw BadArgument("rows (below 2^32), entries, rounds and threads must be at least 1");
+    }
+    if (in_pool_) {
+#ifdef NEARFAR_HAVE_PMEM
+      check_new_pool(path_);
+#else
+      throw MachineLacks(
+          "memory=pool needs libpmem-dev, which was not there when nearfar was "
+          "built: install it and build again");
+#endif
+    }
+  }
+
+  void set_up() override {
+    const std::uint64_t bytes = Arrays::bytes(rule_);
+    if (in_pool_) {
+#ifdef NEARFAR_HAVE_PMEM
+      if (asked_.count != 0 && asked_.count < bytes) {
+        throw BadArgument("pool_bytes=" + std::to_string(asked_.count) +
+                          " is too small: matrix and vectors need " + std::to_string(bytes));
+      }
+      removed_.emplace(path_);
+      pool_.make(path_, layout, {bytes});
+      at_ = Arrays::at(pool_.data(), rule_);
+#endif
+    } else {
+      heap_ = std::make_unique<std::byte[]>(bytes);
+      at_ = Arrays::at(heap_.get(), rule_);
+    }
+    std::uint64_t next = 0;
+    for (std::uint64_t row = 0; row < rule_.rows; ++row) {
+      at_.begins[row] = next;
+      at_.x[row] = rule_.vector(row);
+      at_.y[row] = 0;
+      for (std::uint64_t i = 0; i < rule_.entries; ++i, ++next) {
+        at_.columns[next] = rule_.column(row, i);
+        at_.values[next] = rule_.value(row, i);
+      }
+    }
+    at_.begins[rule_.rows] = next;
+#ifdef NEARFAR_HAVE_PMEM
+    if (in_pool_) {
+      pool_.persist(pool_.data(), bytes);
+      pool_.sealed();
+    }
+#endif
+  }
+  void warm_up() override { multiply(0, rule_.rows); }
+
+  void run(Meter& meter) override {
+    std::fill_n(at_.y, rule_.rows, 0.0);
+    meter.timed(threads_, [&](Lane& lane) {
+      const std::uint64_t from = rule_.rows * lane.index / threads_;
+      const std::uint64_t end = rule_.rows * (lane.index + 1) / threads_;
+      for (std::uint64_t round = 0; round < rounds_; ++round) {
+        lane.operation([&] { part(from, end); });
+      }
+    });
+    const auto all = static_cast<double>(rule_.rows * rule_.entries * rounds_);
+    const double ns = std::max(meter.wall.count, 1.0);
+    meter.note("gflop_per_s", 2 * all / ns);
+    // What is read once a round: values, columns, where rows begin; and the result.
+    const double per_row = sizeof(std::uint64_t) + sizeof(double);
+    meter.note("matrix_gb_per_s", (all * (sizeof(double) + sizeof(std::uint32_t)) +
+                                   static_cast<double>(rule_.rows * rounds_) * per_row) /
+                                      ns);
+  }
+
+  void verify() override {
+    for (std::uint64_t row = 0; row < rule_.rows; ++row) {
+      if (at_.y[row] != rule_.product(row)) {
+        throw WrongContent("row " + std::to_string(row) + " of the product is " +
+                           std::to_string(at_.y[row]) + " where " +
+                           std::to_string(rule_.product(row)) + " belongs");
+      }
+    }
+  }
+  bool reopen() override {
+#ifdef NEARFAR_HAVE_PMEM
+    if (!in_pool_) return false;
+    pool_.close();
+    pool_.open(path_, layout);
+    at_ = Arrays::at(pool_.data(), rule_);
+    verify();                 // what was left behind,
+    multiply(0, rule_.rows);  // and the matrix that was
+    return true;
+#else
+    return false;
+#endif
+  }
+  [[nodiscard]] Durability durability() const override {
+#ifdef NEARFAR_HAVE_PMEM
+    if (in_pool_) {
+      Durability found = pool_.durability();
+      if (!persist_)
+        found = {"none for the result; " + found.instructions + " for the matrix", found.survives};
+      return found;
+    }
+#endif
+    return {};
+  }
+
+ private:
+  static constexpr const char* layout = "nearfar-spmv-1";
+
+  void multiply(std::uint64_t from, std::uint64_t end) noexcept {
+    for (std::uint64_t row = from; row < end; ++row) {
+      double sum = 0;
+      for (std::uint64_t i = at_.begins[row]; i < at_.begins[row + 1]; ++i) {
+        sum += at_.values[i] * at_.x[at_.columns[i]];
+      }
+      at_.y[row] = sum;
+    }
+  }
+  void part(std::uint64_t from, std::uint64_t end) {
+    multiply(from, end);
+#ifdef NEARFAR_HAVE_PMEM
+    if (in_pool_ && persist_ && end > from) {
+      pool_.persist(at_.y + from, (end - from) * sizeof(double));
+    }
+#endif
+  }
+
+  Rule rule_;
+  std::uint64_t rounds_;
+  unsigned threads_;
+  bool in_pool_;
+  bool persist_;
+  std::string path_;
+  Bytes asked_;
+  Arrays at_{};
+  std::unique_ptr<std::byte[]> heap_;
+#ifdef NEARFAR_HAVE_PMEM
+  std::optional<RemovedAtEnd> removed_;
+  RawPool pool_;
+#endif
+};
+
+const Registered spmv{{
+    .name = "spmv",
+    .summary = "a sparse matrix in a pool or in plain memory times a vector",
+    .parameters = with_common({{"rows", "100000", "rows and columns"},
+                               {"entries", "16", "entries of each row, at drawn columns"},
+                               {"rounds", "10", "products"},
+                               {"persist", "1", "1: each product is made durable; 0: it is not"}}),
+    .make = [](Arguments& given) -> std::unique_ptr<Workload> {
+      return std::make_unique<SpMV>(given);
+    },
+}};
+
+}  // namespace
+}  // namespace nearfar::bench

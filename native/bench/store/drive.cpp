@@ -1,0 +1,92 @@
+#ifdef NEARFAR_HAVE_PMEM
+
+#include "bench/store/drive.hpp"
+
+#include <nearfar/crash.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "bench/errors.hpp"
+#include "bench/pattern.hpp"
+#include "bench/store/key_value.hpp"
+
+namespace nearfar::bench {
+namespace {
+
+constexpr const char* layout = "nearfar-store-1 driven";
+constexpr std::uint64_t keys = 8;
+constexpr std::uint64_t slots = 32;
+constexpr std::uint64_t words = 12;  // two lines with the key: a value can be torn
+constexpr Bytes log_bytes{8192};
+// More than a driver makes in its time.
+constexpr std::uint64_t most_versions = 100'000;
+
+using Value = std::array<std::uint64_t, words>;
+
+void recover(KeyValue& table) {
+  if (const std::string wrong = table.recover(); !wrong.empty()) throw WrongContent(wrong);
+}
+
+// The version of a key's value; 0 where there is none.
+std::uint64_t version_of(std::uint64_t key, std::span<const std::uint64_t> value) {
+  for (std::uint64_t version = 1; version < most_versions; ++version) {
+    if (value[0] == first_word(key, version)) {
+      if (is_filled(value, key, version)) return version;
+      break;
+    }
+  }
+  throw WrongContent("key " + std::to_string(key) + " has no value of its own as a whole");
+}
+
+std::uint64_t version_in(const KeyValue& table, std::uint64_t key) {
+  const std::uint64_t* value = table.get(key);
+  return value == nullptr ? 0 : version_of(key, {value, words});
+}
+
+}  // namespace
+
+void drive_store(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
+  RawPool pool;
+  struct stat found {};
+  if (stat(path.c_str(), &found) == 0) {
+    pool.open(path, layout);
+  } else {
+    pool.make(path, layout, KeyValue::bytes_for(log_bytes, slots, words));
+    pool.sealed();
+  }
+  KeyValue table(pool, log_bytes, slots, words);
+  recover(table);
+  std::mt19937_64 random(seed);
+  Value value;
+  for (std::uint64_t i = 0; i < operations; ++i) {
+    const std::uint64_t key = random() % keys;
+    fill(value, key, version_in(table, key) + 1);
+    NEARFAR_CRASH_BEGIN(i);
+    (void)table.put(key, value);
+    NEARFAR_CRASH_END(i);
+  }
+}
+
+void check_store(const std::string& path) {
+  RawPool pool;
+  pool.open(path, layout);
+  KeyValue table(pool, log_bytes, slots, words);
+  recover(table);
+  table.for_each([](std::uint64_t key, std::span<const std::uint64_t> value) {
+    if (key >= keys) throw WrongContent("there is a key that was never put");
+    (void)version_of(key, value);
+  });
+  Value value;
+  const std::uint64_t version = version_in(table, 0) + 1;
+  fill(value, 0, version);
+  if (!table.put(0, value) || version_in(table, 0) != version) {
+    throw WrongContent("the store looks sound, and a value cannot be put into it");
+  }
+}
+
+}  // namespace nearfar::bench
+
+#endif

@@ -1,0 +1,273 @@
+// stream: McCalpin's copy, scale, add and triad on arrays in a pool or in plain memory.
+//
+// Bytes are counted as STREAM counts them: what the loop reads and writes, without the reads that
+// stores cause.
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#include "bench/kind.hpp"
+#include "bench/pool.hpp"
+
+namespace nearfar::bench {
+namespace {
+
+enum class Stores { plain, flushed, streamed };
+
+constexpr std::size_t kernels = 4;
+constexpr std::array<const char*, kernels> names{"copy", "scale", "add", "triad"};
+constexpr std::array<double, kernels> arrays{2, 2, 3, 3};  // touched by each
+constexpr double scalar = 3.0;                             // as in STREAM
+
+// As STREAM initialises them.
+constexpr double first_a = 1.0;
+constexpr double first_b = 2.0;
+constexpr double first_c = 0.0;
+
+struct Arrays {
+  double* a;
+  double* b;
+  double* c;
+};
+
+template <typename Value>
+void plain(double* to, std::uint64_t from, std::uint64_t end, Value value) {
+  for (std::uint64_t i = from; i < end; ++i) to[i] = value(i);
+}
+
+template <typename Value>
+void streamed(double* to, std::uint64_t from, std::uint64_t end, Value value) {
+#if defined(__x86_64__)
+  for (std::uint64_t i = from; i < end; i += 2) {
+    _mm_stream_pd(to + i, _mm_set_pd(value(i + 1), value(i)));
+  }
+  _mm_sfence();
+#else
+  plain(to, from, end, value);
+#endif
+}
+
+// Elements [from, end) of a kernel; returns the array it wrote.
+template <typename Loop>
+double* work(std::size_t kernel, const Arrays& at, Loop loop) {
+  switch (kernel) {
+    case 0:
+      loop(at.c, [&](std::uint64_t i) { return at.a[i]; });
+      return at.c;
+    case 1:
+      loop(at.b, [&](std::uint64_t i) { return scalar * at.c[i]; });
+      return at.b;
+    case 2:
+      loop(at.c, [&](std::uint64_t i) { return at.a[i] + at.b[i]; });
+      return at.c;
+    default:
+      loop(at.a, [&](std::uint64_t i) { return at.b[i] + scalar * at.c[i]; });
+      return at.a;
+  }
+}
+
+class Stream final : public Workload {
+ public:
+  explicit Stream(Arguments& given)
+      : elements_(given.count("elements") / granule * granule),
+        rounds_(given.count("rounds")),
+        threads_(static_cast<unsigned>(given.count("threads"))),
+        in_pool_(given.text("memory", {"volatile", "pool"}) == "pool"),
+        path_(given.text("pool")),
+        asked_(given.size("pool_bytes")) {
+    (void)given.count("seed");
+    const std::string stores = given.text("stores", {"plain", "flushed", "streamed"});
+    stores_ = stores == "flushed"    ? Stores::flushed
+              : stores == "streamed" ? Stores::streamed
+                                     : Stores::plain;
+    if (elements_ == 0 || rounds_ == 0 || threads_ == 0) {
+      throw BadArgument("elements (in eights), rounds and threads must be at least 1");
+    }
+    if (in_pool_) {
+#ifdef NEARFAR_HAVE_PMEM
+      check_new_pool(path_);
+#else
+      throw MachineLacks(
+          "memory=pool needs libpmem-dev, which was not there when nearfar was "
+          "built: install it and build again");
+#endif
+    } else if (stores_ == Stores::flushed) {
+      throw BadArgument("stores=flushed makes a pool durable: it needs memory=pool");
+    }
+  }
+
+  void set_up() override {
+    const std::uint64_t bytes = 3 * elements_ * sizeof(double);
+    if (in_pool_) {
+#ifdef NEARFAR_HAVE_PMEM
+      if (asked_.count != 0 && asked_.count < bytes) {
+        throw BadArgument("pool_bytes=" + std::to_string(asked_.count) +
+                          " is too small: three arrays need " + std::to_string(bytes));
+      }
+      removed_.emplace(path_);
+      pool_.make(path_, layout, {bytes});
+      pool_.sealed();
+      place(pool_.data());
+#endif
+    } else {
+      constexpr std::size_t page = 4096;
+      heap_.reset(static_cast<std::byte*>(std::aligned_alloc(page, (bytes / page + 1) * page)));
+      if (heap_ == nullptr) throw std::bad_alloc();
+      place(heap_.get());
+    }
+    std::fill_n(at_.a, elements_, first_a);
+    std::fill_n(at_.b, elements_, first_b);
+    std::fill_n(at_.c, elements_, first_c);
+  }
+
+  void run(Meter& meter) override {
+    // As STREAM: the best of all rounds but the first, where there are more.
+    std::array<double, kernels> best_ns{};
+    best_ns.fill(std::numeric_limits<double>::infinity());
+    std::barrier<> together(threads_);
+    meter.timed(threads_, [&](Lane& lane) {
+      const std::uint64_t granules = elements_ / granule;
+      const std::uint64_t from = granules * lane.index / threads_ * granule;
+      const std::uint64_t end = granules * (lane.index + 1) / threads_ * granule;
+      for (std::uint64_t round = 0; round < rounds_; ++round) {
+        for (std::size_t kernel = 0; kernel < kernels; ++kernel) {
+          together.arrive_and_wait();
+          const double before = os::wall_time().count;
+          lane.operation([&] { part(kernel, from, end); });
+          together.arrive_and_wait();
+          const double ns = os::wall_time().count - before;
+          if (lane.index == 0 && (round > 0 || rounds_ == 1)) {
+            best_ns[kernel] = std::min(best_ns[kernel], ns);
+          }
+        }
+      }
+    });
+    for (std::size_t kernel = 0; kernel < kernels; ++kernel) {
+      const double bytes = arrays[kernel] * static_cast<double>(elements_ * sizeof(double));
+      meter.note(std::string(names[kernel]) + "_gb_per_s", bytes / best_ns[kernel]);
+    }
+    meter.say("stores", stores_ == Stores::flushed    ? "flushed after each kernel"
+                        : stores_ == Stores::streamed ? "past the caches, and a fence"
+                                                      : "plain: nothing makes them durable");
+  }
+
+  void verify() override {
+    double a = first_a;
+    double b = first_b;
+    double c = first_c;
+    for (std::uint64_t round = 0; round < rounds_; ++round) {
+      c = a;
+      b = scalar * c;
+      c = a + b;
+      a = b + scalar * c;
+    }
+    const std::array<std::pair<const double*, double>, 3> expected{
+        {{at_.a, a}, {at_.b, b}, {at_.c, c}}};
+    for (const auto& [array, value] : expected) {
+      // The same operations in the same order: exact.
+      const auto* wrong = std::find_if(
+          array, array + elements_, [expect = value](double found) { return !(found == expect); });
+      if (wrong != array + elements_) {
+        throw WrongContent("element " + std::to_string(wrong - array) + " is " +
+                           std::to_string(*wrong) + " where " + std::to_string(value) + " belongs");
+      }
+    }
+  }
+
+  bool reopen() override {
+#ifdef NEARFAR_HAVE_PMEM
+    if (!in_pool_) return false;
+    pool_.close();
+    pool_.open(path_, layout);
+    place(pool_.data());
+    return true;
+#else
+    return false;
+#endif
+  }
+
+  [[nodiscard]] Durability durability() const override {
+#ifdef NEARFAR_HAVE_PMEM
+    if (in_pool_) {
+      Durability found = pool_.durability();
+      if (stores_ == Stores::plain) {
+        found.instructions = "none";
+        found.survives = "nothing: plain stores stay in the caches";
+      } else if (stores_ == Stores::streamed) {
+        if (pool_.is_pmem()) {
+          found.instructions = "streaming stores and sfence";
+        } else {
+          found = {"none", "nothing: streaming stores reach the page cache and no further"};
+        }
+      }
+      return found;
+    }
+#endif
+    return {};
+  }
+
+ private:
+  static constexpr const char* layout = "nearfar-stream-1";
+  static constexpr std::uint64_t granule = 8;  // a line: no two threads share one
+
+  struct Free {
+    void operator()(std::byte* at) const noexcept { std::free(at); }
+  };
+
+  void place(std::byte* at) noexcept {
+    at_.a = reinterpret_cast<double*>(at);
+    at_.b = at_.a + elements_;
+    at_.c = at_.b + elements_;
+  }
+  void part(std::size_t kernel, std::uint64_t from, std::uint64_t end) {
+    if (stores_ == Stores::streamed) {
+      work(kernel, at_, [&](double* to, auto value) { streamed(to, from, end, value); });
+      return;
+    }
+    [[maybe_unused]] const double* wrote =
+        work(kernel, at_, [&](double* to, auto value) { plain(to, from, end, value); });
+#ifdef NEARFAR_HAVE_PMEM
+    if (stores_ == Stores::flushed) pool_.persist(wrote + from, (end - from) * sizeof(double));
+#endif
+  }
+
+  std::uint64_t elements_;
+  std::uint64_t rounds_;
+  unsigned threads_;
+  bool in_pool_;
+  std::string path_;
+  Bytes asked_;
+  Stores stores_ = Stores::plain;
+  Arrays at_{};
+  std::unique_ptr<std::byte, Free> heap_;
+#ifdef NEARFAR_HAVE_PMEM
+  std::optional<RemovedAtEnd> removed_;
+  RawPool pool_;
+#endif
+};
+
+const Registered stream{{
+    .name = "stream",
+    .summary = "STREAM's copy, scale, add and triad on arrays in a pool or in plain memory",
+    .parameters = with_common(
+        {{"elements", "2000000", "doubles of each of the three arrays"},
+         {"rounds", "10", "times that the four kernels are run; the best time of each counts"},
+         {"stores", "plain",
+          "plain; flushed: each kernel's result is made durable; streamed: past the caches"}}),
+    .make = [](Arguments& given) -> std::unique_ptr<Workload> {
+      return std::make_unique<Stream>(given);
+    },
+}};
+
+}  // namespace
+}  // namespace nearfar::bench
