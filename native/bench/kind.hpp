@@ -37,6 +37,8 @@ struct Kind {
   std::string needs = {};  // a library that the build did not find; such a kind cannot run
   // Opens the pool, lets it recover, walks it; throws WrongContent. Null: it keeps none.
   std::function<void(const std::string& pool)> check = {};
+  // Prints "key value" for each key, then tries whether it still works; throws WrongContent.
+  std::function<void(const std::string& pool)> dump = {};
   // Makes the pool if it is absent and does `operations` random ones, marked for nearfar crash.
   std::function<void(const std::string& pool, std::uint64_t operations, std::uint64_t seed)> drive =
       {};

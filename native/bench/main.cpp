@@ -10,7 +10,8 @@ namespace nearfar::bench {
 namespace {
 
 constexpr const char* usage =
-    "say list; run KIND key=value ...; check KIND POOL; or drive KIND POOL OPERATIONS SEED";
+    "say list; run KIND key=value ...; check KIND POOL; dump KIND POOL; or drive KIND POOL "
+    "OPERATIONS SEED";
 
 void list() {
   Json json;
@@ -121,6 +122,11 @@ void act(const std::vector<std::string>& words) {
     const Kind& kind = kind_called(words[1]);
     if (!kind.check) throw BadArgument(kind.name + " keeps no pool that could be checked");
     return kind.check(words[2]);
+  }
+  if (verb == "dump" && words.size() == 3) {
+    const Kind& kind = kind_called(words[1]);
+    if (!kind.dump) throw BadArgument(kind.name + " keeps no keys that could be printed");
+    return kind.dump(words[2]);
   }
   if (verb == "drive" && words.size() == 5) {
     const Kind& kind = kind_called(words[1]);

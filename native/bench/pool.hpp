@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/units.hpp"
@@ -74,15 +75,22 @@ class ObjectPool {
   void open(const std::string& path, const std::string& layout);
   void close() noexcept;
 
+  // Gives every page of persistent memory (or what is taken for it) now rather than while a
+  // workload is timed. Of other files nothing: the kernel would write them all to the disk.
+  void populate() const;
+
   [[nodiscard]] PMEMobjpool* handle() const { return handle_; }
   [[nodiscard]] std::byte* base() const { return reinterpret_cast<std::byte*>(handle_); }
   [[nodiscard]] Durability durability() const;
-  // The root object, zero when it is new.
-  void* root(std::size_t bytes) const;
+  // The root object; zero but for what `fill` writes when it is new, which happens whole or not.
+  void* root(std::size_t bytes, const std::function<void(void*)>& fill = {}) const;
+  // False in a pool that was made and not begun.
+  [[nodiscard]] bool has_root() const { return pmemobj_root_size(handle_) != 0; }
 
  private:
   std::string path_;
   PMEMobjpool* handle_ = nullptr;
+  Bytes bytes_{};
 };
 
 #endif

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/os.hpp"
 #include "bench/errors.hpp"
 #include "bench/pool.hpp"
 
@@ -83,7 +84,10 @@ void ObjectPool::make(const std::string& path, const std::string& layout, Bytes 
   }
   constexpr mode_t mode = 0600;
   handle_ = pmemobj_create(path.c_str(), layout.c_str(), device ? 0 : bytes.count, mode);
-  if (handle_ != nullptr) return;
+  if (handle_ != nullptr) {
+    bytes_ = bytes;
+    return;
+  }
   const int error = errno;
   if (error == EEXIST) {
     throw BadArgument("cannot make the pool " + path + ": there is one; name another");
@@ -113,17 +117,34 @@ void ObjectPool::open(const std::string& path, const std::string& layout) {
   throw BadArgument("cannot open the pool " + path + ": " + said());
 }
 
+void ObjectPool::populate() const {
+  if (bytes_.count != 0 && pmem_is_pmem(handle_, os::base_page.count) != 0) {
+    os::populate(base(), bytes_);
+  }
+}
+
 void ObjectPool::close() noexcept {
   if (handle_ != nullptr) pmemobj_close(handle_);
   handle_ = nullptr;
 }
 
 Durability ObjectPool::durability() const {
-  return durability_of(path_, pmem_is_pmem(handle_, 4096) != 0);
+  return durability_of(path_, pmem_is_pmem(handle_, os::base_page.count) != 0);
 }
 
-void* ObjectPool::root(std::size_t bytes) const {
-  const PMEMoid oid = pmemobj_root(handle_, bytes);
+void* ObjectPool::root(std::size_t bytes, const std::function<void(void*)>& fill) const {
+  struct Given {
+    std::size_t bytes;
+    const std::function<void(void*)>* fill;
+  } given{bytes, &fill};
+  const auto construct = [](PMEMobjpool* pool, void* object, void* what) {
+    const auto& wanted = *static_cast<const Given*>(what);
+    std::memset(object, 0, wanted.bytes);
+    if (*wanted.fill) (*wanted.fill)(object);
+    pmemobj_persist(pool, object, wanted.bytes);
+    return 0;
+  };
+  const PMEMoid oid = pmemobj_root_construct(handle_, bytes, construct, &given);
   if (OID_IS_NULL(oid)) throw MachineLacks("the pool " + path_ + " has no room: " + said());
   return pmemobj_direct(oid);
 }

@@ -18,7 +18,9 @@ class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: float
 
 
-def median_estimate(samples: Sequence[float], seed: int = 0) -> Estimate:
+def median_estimate(
+    samples: Sequence[float], seed: int = 0, resamples: int = RESAMPLES
+) -> Estimate:
     """Return the median of `samples` and its 95 % bootstrap (BCa, else percentile) interval.
 
     One sample gives an interval of no width; callers say how many repetitions there were.
@@ -38,7 +40,7 @@ def median_estimate(samples: Sequence[float], seed: int = 0) -> Estimate:
             interval = stats.bootstrap(
                 (values,),
                 np.median,
-                n_resamples=RESAMPLES,
+                n_resamples=resamples,
                 method=method,
                 rng=np.random.default_rng(seed),
                 vectorized=True,

@@ -26,6 +26,7 @@ KINDS = {
         documents.Emulation,
         documents.CrashReport,
         documents.CrashState,
+        documents.BenchResult,
     )
 }
 
@@ -38,7 +39,7 @@ def schema(kind: str) -> None:
     kind
         device-profile, machine-profile, workload-profile, prediction, plan,
         reproduction, validation-report, counter-profile, machine-check, conversion, run-record,
-        comparison, emulation, crash-report or crash-state.
+        comparison, emulation, crash-report, crash-state or bench-result.
     """
     if kind not in KINDS:
         raise CommandError(

@@ -5,6 +5,7 @@ unknown keys, each with one sentence; `save` writes whole or not at all. The JSO
 is generated from these types: ``nearfar schema KIND``.
 """
 
+from nearfar.documents.bench import BenchResult
 from nearfar.documents.comparison import Comparison
 from nearfar.documents.conversion import Conversion
 from nearfar.documents.counters import CounterProfile
@@ -23,6 +24,7 @@ from nearfar.documents.validation import ValidationReport
 from nearfar.documents.workload import WorkloadProfile
 
 __all__ = [
+    "BenchResult",
     "Comparison",
     "Conversion",
     "CounterProfile",

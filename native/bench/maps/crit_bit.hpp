@@ -1,0 +1,142 @@
+// Crit-bit tree: an inner node names the first bit in which the keys below its two sides differ.
+// Keys and words lie in the nodes' sides themselves; one new node an insert, one side changed.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "bench/maps/broken.hpp"
+#include "bench/maps/memory.hpp"
+
+namespace nearfar::bench {
+
+template <typename Memory>
+class CritBit {
+  struct Node;
+  // A leaf (a key and its word), or a subtree (the reference is in `word`).
+  struct Side {
+    std::uint64_t key;
+    std::uint64_t word;
+    std::uint64_t what;  // 0 nothing, 1 a leaf, 2 a subtree
+  };
+  struct Node {
+    std::uint64_t bit;  // 63 to 0; it decreases downwards
+    Side side[2];
+  };
+  static constexpr std::uint64_t nothing = 0;
+  static constexpr std::uint64_t leaf = 1;
+  static constexpr std::uint64_t subtree = 2;
+
+ public:
+  struct Header {
+    Side root;
+  };
+
+  CritBit(Memory& memory, Header& header) : memory_(memory), header_(header) {}
+
+  void make_room(std::uint64_t) {}
+
+  std::optional<std::uint64_t> put(std::uint64_t key, std::uint64_t word) {
+    Side* nearest = &header_.root;
+    while (nearest->what == subtree) nearest = &down(*nearest, key);
+    if (nearest->what == nothing) {
+      memory_.change([&] { change(*nearest, {key, word, leaf}); });
+      return std::nullopt;
+    }
+    if (nearest->key == key) {
+      const std::uint64_t old = nearest->word;
+      memory_.change([&] { change(*nearest, {key, word, leaf}); });
+      return old;
+    }
+    const auto bit = static_cast<std::uint64_t>(std::bit_width(nearest->key ^ key) - 1);
+    // The new node's place: bits decrease downwards.
+    Side* place = &header_.root;
+    while (place->what == subtree && node(*place).bit > bit) place = &down(*place, key);
+    memory_.change([&] {
+      const Ref<Node> made = memory_.template make<Node>();
+      Node& fresh = *memory_.at(made);
+      fresh.bit = bit;
+      fresh.side[key >> bit & 1U] = {key, word, leaf};
+      fresh.side[~(key >> bit) & 1U] = *place;
+      memory_.wrote(&fresh, sizeof fresh);
+      change(*place, {0, made.where, subtree});
+    });
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> get(std::uint64_t key) const {
+    const Side* side = &header_.root;
+    while (side->what == subtree) side = &down(*side, key);
+    if (side->what == nothing || side->key != key) return std::nullopt;
+    return side->word;
+  }
+
+  std::optional<std::uint64_t> remove(std::uint64_t key) {
+    Side* above = nullptr;
+    Side* side = &header_.root;
+    while (side->what == subtree) {
+      above = side;
+      side = &down(*side, key);
+    }
+    if (side->what == nothing || side->key != key) return std::nullopt;
+    const std::uint64_t old = side->word;
+    memory_.change([&] {
+      if (above == nullptr) {
+        change(*side, {0, 0, nothing});
+      } else {
+        // The other side takes the node's place.
+        Node& gone = node(*above);
+        const Ref<Node> dropped{above->word};
+        change(*above, gone.side[~(key >> gone.bit) & 1U]);
+        memory_.drop(dropped);
+      }
+    });
+    return old;
+  }
+
+  template <typename F>
+  void foreach (F&& f) const {
+    walk(header_.root, [&](const Side& side) { f(side.key, side.word); });
+  }
+
+  void check() const { check(header_.root, 64, 0, 0); }
+
+ private:
+  Node& node(const Side& side) const { return *memory_.at(Ref<Node>{side.word}); }
+  Side& down(const Side& side, std::uint64_t key) const {
+    Node& below = node(side);
+    return below.side[key >> below.bit & 1U];
+  }
+  void change(Side& side, Side to) {
+    memory_.touch(&side);
+    side = to;
+  }
+
+  template <typename F>
+  void walk(const Side& side, const F& f) const {
+    if (side.what == leaf) f(side);
+    if (side.what != subtree) return;
+    walk(node(side).side[0], f);
+    walk(node(side).side[1], f);
+  }
+
+  // Keys below share the bits of `mask` with `prefix`.
+  void check(const Side& side, std::uint64_t above, std::uint64_t mask,
+             std::uint64_t prefix) const {
+    if (side.what == leaf) require((side.key & mask) == prefix, "a key is on the wrong side");
+    require(side.what <= subtree, "a side is neither leaf nor subtree");
+    require(side.what != nothing || above == 64, "a node has an empty side");
+    if (side.what != subtree) return;
+    const Node& below = node(side);
+    require(below.bit < above, "bits do not decrease downwards");
+    const std::uint64_t bit = 1ULL << below.bit;
+    check(below.side[0], below.bit, mask | bit, prefix);
+    check(below.side[1], below.bit, mask | bit, prefix | bit);
+  }
+
+  Memory& memory_;
+  Header& header_;
+};
+
+}  // namespace nearfar::bench

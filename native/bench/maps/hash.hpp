@@ -1,0 +1,29 @@
+// What a key is hashed by: the finaliser of MurmurHash3 (A. Appleby, public domain). It loses
+// nothing, so two keys never have the same 64 bits and a hash can stand for its key.
+#pragma once
+
+#include <cstdint>
+
+namespace nearfar::bench {
+
+constexpr std::uint64_t mixed(std::uint64_t key) noexcept {
+  key ^= key >> 33U;
+  key *= 0xff51afd7ed558ccdULL;
+  key ^= key >> 33U;
+  key *= 0xc4ceb9fe1a85ec53ULL;
+  key ^= key >> 33U;
+  return key;
+}
+
+// The key whose mixed() it is: the same steps backwards, by the factors' inverses modulo 2^64.
+constexpr std::uint64_t unmixed(std::uint64_t hash) noexcept {
+  hash ^= hash >> 33U;
+  hash *= 0x9cb4b2f8129337dbULL;
+  hash ^= hash >> 33U;
+  hash *= 0x4f74430c22a54005ULL;
+  hash ^= hash >> 33U;
+  return hash;
+}
+static_assert(unmixed(mixed(0x0123456789abcdefULL)) == 0x0123456789abcdefULL);
+
+}  // namespace nearfar::bench

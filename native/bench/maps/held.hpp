@@ -1,0 +1,161 @@
+// Puts an algorithm (hash_chained.hpp and its like) into a memory and behind the interface Map.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bench/maps/map.hpp"
+#include "bench/maps/memory.hpp"
+#include "bench/pool.hpp"
+
+namespace nearfar::bench {
+
+// With this, a pool of another version of the maps is refused: count it up when a Header, a node or
+// Elements changes.
+inline constexpr const char* maps_version = "nearfar-map-1";
+
+template <typename Algorithm, typename Memory>
+class MapOf final : public Map {
+ public:
+  MapOf(Memory& memory, typename Algorithm::Header& header, Elements elements)
+      : memory_(memory), algorithm_(memory, header), elements_(elements) {}
+
+  void put(std::uint64_t key, std::uint64_t value) override {
+    algorithm_.make_room(key);
+    if (elements_.element_bytes == 0) {
+      algorithm_.put(key, value);
+      return;
+    }
+    memory_.change([&] {
+      const auto made = memory_.template make<std::uint64_t>(elements_.element_bytes);
+      std::uint64_t* words = memory_.at(made);
+      for (std::uint64_t i = 0; i < written(); ++i) words[i] = value + i;
+      memory_.wrote(words, written() * sizeof *words);
+      if (const auto old = algorithm_.put(key, made.where)) drop(*old);
+    });
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> get(std::uint64_t key) const override {
+    const std::optional<std::uint64_t> found = algorithm_.get(key);
+    if (!found || elements_.element_bytes == 0) return found;
+    const std::uint64_t* words = memory_.at(Ref<std::uint64_t>{*found});
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < elements_.value_bytes / sizeof *words; ++i) sum += words[i];
+    return sum;
+  }
+
+  bool remove(std::uint64_t key) override {
+    if (elements_.element_bytes == 0) return algorithm_.remove(key).has_value();
+    bool removed = false;
+    memory_.change([&] {
+      if (const auto old = algorithm_.remove(key)) {
+        drop(*old);
+        removed = true;
+      }
+    });
+    return removed;
+  }
+
+  void foreach (const Visit& visit) const override {
+    algorithm_.foreach ([&](std::uint64_t key, std::uint64_t word) {
+      if (elements_.element_bytes == 0) return visit(key, word);
+      const std::uint64_t* words = memory_.at(Ref<std::uint64_t>{word});
+      for (std::uint64_t i = 1; i < written(); ++i) {
+        require(words[i] == words[0] + i, "an element is not what was written");
+      }
+      visit(key, words[0]);
+    });
+  }
+
+  void check() const override { algorithm_.check(); }
+
+ private:
+  // Words of an element that hold something.
+  [[nodiscard]] std::uint64_t written() const {
+    return std::max<std::uint64_t>(elements_.value_bytes / sizeof(std::uint64_t), 1);
+  }
+  void drop(std::uint64_t word) { memory_.drop(Ref<std::uint64_t>{word}, elements_.element_bytes); }
+
+  Memory& memory_;
+  Algorithm algorithm_;
+  Elements elements_;
+};
+
+template <template <typename> typename Algorithm>
+class HeldVolatile final : public HeldMap {
+  using Header = typename Algorithm<Volatile>::Header;
+
+ public:
+  explicit HeldVolatile(Elements elements) : map_(memory_, header_, elements) {}
+  Map& map() override { return map_; }
+
+ private:
+  Volatile memory_;
+  Header header_{};
+  MapOf<Algorithm<Volatile>, Volatile> map_;
+};
+
+#ifdef NEARFAR_HAVE_PMEM
+
+template <template <typename> typename Algorithm, typename Memory>
+class HeldInPool final : public HeldMap {
+  struct Root {
+    Elements elements;
+    typename Algorithm<Memory>::Header header;
+  };
+
+ public:
+  HeldInPool(const std::string& path, const std::string& layout, Bytes size, Elements elements) {
+    pool_.make(path, layout, size);
+    pool_.populate();
+    hold(elements);
+  }
+  HeldInPool(const std::string& path, const std::string& layout) {
+    pool_.open(path, layout);
+    // A pool whose making was cut off is an empty map.
+    hold({});
+  }
+  Map& map() override { return *map_; }
+  [[nodiscard]] Durability durability() const override { return pool_.durability(); }
+
+ private:
+  void hold(Elements elements) {
+    auto* root = static_cast<Root*>(pool_.root(
+        sizeof(Root), [&](void* made) { static_cast<Root*>(made)->elements = elements; }));
+    memory_.emplace(pool_);
+    map_.emplace(*memory_, root->header, root->elements);
+  }
+
+  ObjectPool pool_;
+  std::optional<Memory> memory_;
+  std::optional<MapOf<Algorithm<Memory>, Memory>> map_;
+};
+
+// A map that is volatile, and persistent in a pool by `InPool`.
+template <template <typename> typename Algorithm, typename InPool>
+MapType both(const std::string& name, const std::string& meaning) {
+  const std::string layout = std::string(maps_version) + " " + name;
+  using Held = HeldInPool<Algorithm, InPool>;
+  return {name, meaning,
+          [](Elements elements) { return std::make_unique<HeldVolatile<Algorithm>>(elements); },
+          [layout](const std::string& path, Bytes size, Elements elements) {
+            return std::make_unique<Held>(path, layout, size, elements);
+          },
+          [layout](const std::string& path) { return std::make_unique<Held>(path, layout); }};
+}
+
+#else
+
+class Transactional;
+class Published;
+template <template <typename> typename Algorithm, typename InPool>
+MapType both(const std::string& name, const std::string& meaning) {
+  return {name, meaning,
+          [](Elements elements) { return std::make_unique<HeldVolatile<Algorithm>>(elements); }};
+}
+
+#endif
+
+}  // namespace nearfar::bench

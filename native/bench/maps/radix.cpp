@@ -1,0 +1,10 @@
+#include "bench/maps/radix.hpp"
+
+#include "bench/maps/held.hpp"
+
+namespace nearfar::bench {
+namespace {
+
+const RegisteredMap radix{both<Radix, Transactional>("radix", "radix tree over 4-bit digits")};
+}  // namespace
+}  // namespace nearfar::bench

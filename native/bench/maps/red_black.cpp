@@ -1,0 +1,10 @@
+#include "bench/maps/red_black.hpp"
+
+#include "bench/maps/held.hpp"
+
+namespace nearfar::bench {
+namespace {
+
+const RegisteredMap red_black{both<RedBlack, Transactional>("red-black", "red-black tree")};
+}  // namespace
+}  // namespace nearfar::bench

@@ -1,0 +1,10 @@
+#include "bench/maps/skip_list.hpp"
+
+#include "bench/maps/held.hpp"
+
+namespace nearfar::bench {
+namespace {
+
+const RegisteredMap skip_list{both<SkipList, Transactional>("skip-list", "skip list of 16 levels")};
+}  // namespace
+}  // namespace nearfar::bench

@@ -1,0 +1,1 @@
+"""One file per kind whose table says more than medians and ratios."""

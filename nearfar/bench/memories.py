@@ -1,0 +1,153 @@
+"""Where a run's content lives: the words of `memory`, and what they need."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError, nearest
+
+TMPFS = Path("/dev/shm")
+MOUNTS = Path("/proc/self/mounts")
+WORDS = (
+    "volatile",
+    "tmpfs",
+    "tmpfs,msync",
+    "tmpfs,noflush",
+    "disk",
+    "disk:",
+    "file:",
+    "devdax:",
+    "every",
+)
+FORCE = "PMEM_IS_PMEM_FORCE"
+"""libpmem's variable: 1, a file is flushed by instructions as if it were persistent memory; 0, by
+msync; unset, as the file is."""
+
+NO_FLUSH = "PMEM_NO_FLUSH"
+"""libpmem's variable: 1, nothing is flushed, only fenced: what it would be if caches survived."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A word of `memory`, found here."""
+
+    word: str
+    folder: Path | None = None
+    """Of the pool's file; None: volatile, or a device."""
+    device: Path | None = None
+    force: str | None = None
+    """Of `FORCE`; None: unset."""
+    flushes: bool = True
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether content is in a pool."""
+        return self.folder is not None or self.device is not None
+
+    @contextmanager
+    def pool(self) -> Iterator[list[str]]:
+        """Yield the executable's arguments for a new pool, which is gone afterwards."""
+        if self.device is not None:
+            yield ["memory=pool", f"pool={self.device}"]
+        elif self.folder is not None:
+            with tempfile.TemporaryDirectory(prefix="nearfar-bench-", dir=self.folder) as name:
+                yield ["memory=pool", f"pool={Path(name) / 'pool'}"]
+        else:
+            yield ["memory=volatile"]
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a run."""
+        found = {key: value for key, value in os.environ.items() if key not in (FORCE, NO_FLUSH)}
+        if not self.flushes:
+            found[NO_FLUSH] = "1"
+        if self.force is not None:
+            found[FORCE] = self.force
+        return found
+
+
+def find_memory(word: str) -> Memory:
+    """Return what `word` means here; NearfarError with `MACHINE_LACKS` where it is not here."""
+    name, _, rest = word.partition(":")
+    if word == "volatile":
+        return Memory(word)
+    if word in ("tmpfs", "tmpfs,msync", "tmpfs,noflush"):
+        return Memory(
+            word,
+            folder=_folder(TMPFS, word),
+            force="0" if "msync" in word else "1",
+            flushes="noflush" not in word,
+        )
+    if name == "disk":
+        folder = _folder(Path(rest or tempfile.gettempdir()), word)
+        if file_system(folder) == "tmpfs":
+            raise NearfarError(
+                f"memory {word}: {folder} is in memory (tmpfs); name a folder on a disk, "
+                "such as disk:/var/tmp",
+                ExitCode.MACHINE_LACKS,
+            )
+        return Memory(word, folder=folder, force="0")
+    if name == "file" and rest:
+        return Memory(word, folder=_folder(Path(rest), word))
+    if name == "devdax" and rest:
+        if not Path(rest).is_char_device():
+            raise NearfarError(
+                f"memory {word}: {rest} is no device-DAX here; `nearfar machine` shows those that "
+                "are",
+                ExitCode.MACHINE_LACKS,
+            )
+        return Memory(word, device=Path(rest))
+    hint = nearest(word, list(WORDS)) or f"; there are: {', '.join(WORDS)}"
+    raise NearfarError(f"there is no memory {word!r} for bench{hint}")
+
+
+def every(mounts: Path = MOUNTS, devices: Path = Path("/dev")) -> list[str]:
+    """Return the words of all memories of this machine that hold pools."""
+    words = ["tmpfs", "tmpfs,msync"]
+    if file_system(Path(tempfile.gettempdir())) != "tmpfs":
+        words.append("disk")
+    for line in _lines(mounts):
+        device, folder, _, *_ = line.split(" ")
+        if device.startswith("/dev/pmem"):
+            words.append(f"file:{folder}")
+    words += [f"devdax:{path}" for path in sorted(devices.glob("dax*.*"))]
+    return words
+
+
+def expand(words: list[str]) -> list[str]:
+    """Return `words` with `every` as those that are here."""
+    found: list[str] = []
+    for word in words:
+        found += every() if word == "every" else [word]
+    return list(dict.fromkeys(found))
+
+
+def file_system(folder: Path, mounts: Path = MOUNTS) -> str:
+    """Return the type of the file system that `folder` is on, "" where it is not known."""
+    where = folder.resolve()
+    best, found = -1, ""
+    for line in _lines(mounts):
+        _, point, kind, *_ = line.split(" ")
+        mounted = Path(point.replace("\\040", " "))
+        if (where == mounted or mounted in where.parents) and len(mounted.parts) >= best:
+            best, found = len(mounted.parts), kind
+    return found
+
+
+def _folder(folder: Path, word: str) -> Path:
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise NearfarError(
+            f"memory {word}: {folder} is no folder that can be written", ExitCode.MACHINE_LACKS
+        )
+    return folder
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,102 @@
+"""A BenchResult as a picture: one line per combination over one argument, or bars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.files import atomic_path
+from nearfar.base.statistics import Estimate
+from nearfar.documents.bench import BenchCell, BenchResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LABELS = {
+    "ns_per_operation": "time per operation (ns)",
+    "cpu_ns_per_operation": "processor time per operation (ns)",
+    "operations_per_s": "operations per second",
+    "kernel_share": "kernel's share of processor time",
+    "slowdown": "slowdown",
+}
+
+
+def draw(result: BenchResult, path: Path) -> None:
+    """Draw `result` to `path`; the format is that of its ending."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 5.5), layout="constrained")
+    axes = figure.add_subplot()
+    y = result.picture.get("y", "ns_per_operation")
+    x = result.picture.get("x", next(iter(result.matrix), ""))
+    if x and x not in result.matrix:
+        raise NearfarError(
+            f"the picture's x, {x!r}, is not in the matrix{nearest(x, list(result.matrix))}"
+        )
+    _lines(result, x, y, axes)
+    axes.set_ylabel(LABELS.get(y, y.replace("_", " ")))
+    axes.set_title(result.title)
+    axes.grid(visible=True, alpha=0.25)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(fontsize="small")
+    caption = f"Median and 95 % interval of {result.repeats} runs; {result.producer.cpu_model}."
+    figure.supxlabel(caption, fontsize="small")
+    with atomic_path(path) as temporary:
+        try:
+            figure.savefig(temporary, format=path.suffix.lstrip(".") or "png", dpi=150)
+        except ValueError as error:
+            raise NearfarError(f"cannot draw {path}: {error}") from error
+
+
+def value_of(cell: BenchCell, y: str) -> Estimate | None:
+    """Return the figure that is drawn: of runs, a percentile (p99_ns), a count, the slowdown."""
+    if y == "slowdown":
+        return cell.slowdown
+    if y in cell.figures:
+        return cell.figures[y]
+    plain = cell.counts.get(y, cell.latency_ns.get(y.removesuffix("_ns")))
+    return None if plain is None else Estimate(plain, plain, plain)
+
+
+def _lines(result: BenchResult, x: str, y: str, axes: Axes) -> None:
+    named = result.picture.get("lines", [key for key in result.matrix if key != x])
+    groups: dict[str, list[BenchCell]] = {}
+    for cell in result.cells:
+        name = ", ".join(cell.arguments.get(key, "") for key in named)
+        groups.setdefault(name, []).append(cell)
+    words = result.matrix.get(x, [""])
+    numbers = [float(word) for word in words] if all(map(_number, words)) else None
+    drawn = False
+    for name, cells in groups.items():
+        places, middles, below, above = [], [], [], []
+        for cell in cells:
+            found = value_of(cell, y)
+            if found is None:
+                continue
+            word = cell.arguments.get(x, "")
+            places.append(float(words.index(word)) if numbers is None else float(word))
+            middles.append(found.value)
+            below.append(found.value - found.low)
+            above.append(found.high - found.value)
+        if places:
+            drawn = True
+            axes.errorbar(
+                places, middles, yerr=[below, above], marker="o", capsize=3, label=name or None
+            )
+    if not drawn:
+        raise NearfarError(f"there is no figure {y!r} to draw: see the keys of --json")
+    if numbers is None:
+        axes.set_xticks(range(len(words)), words, rotation=20)
+    elif min(numbers) > 0 and max(numbers) >= 20 * min(numbers):
+        axes.set_xscale("log")
+    axes.set_xlabel(x)
+    axes.set_yscale("log")
+
+
+def _number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

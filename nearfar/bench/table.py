@@ -1,0 +1,134 @@
+"""A BenchResult in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.base.statistics import Estimate
+from nearfar.base.units import format_ns
+from nearfar.bench.kind import kind_of
+from nearfar.documents.bench import BenchCell, BenchResult
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COUNTED = {
+    "transactions": "tx",
+    "publications": "publ.",
+    "snapshots": "snap.",
+    "flush_calls": "flushes",
+    "fences": "fences",
+    "msyncs": "msyncs",
+}
+"""Counts that the table shows; the document has all."""
+
+
+def print_result(result: BenchResult, console: Console) -> None:
+    """Print the table, what made content durable, what was left out, and the kind's sentences."""
+    from rich.table import Table
+
+    extra = [
+        name
+        for name in kind_of(result.workload).columns()
+        if any(name in cell.figures for cell in result.cells)
+    ]
+    compared = any(cell.slowdown is not None for cell in result.cells)
+    timed = any(cell.latency_ns for cell in result.cells)
+    counted = [
+        name for name in COUNTED if any(cell.counts.get(name, 0) > 0 for cell in result.cells)
+    ]
+    table = Table(
+        *result.matrix,
+        "per operation",
+        *(["slowdown"] if compared else []),
+        "CPU",
+        "kernel",
+        *(["p50", "p99", "p99.9"] if timed else []),
+        *(COUNTED[name] for name in counted),
+        *extra,
+        title=result.title,
+        caption=_caption(result),
+    )
+    for cell in result.cells:
+        table.add_row(
+            *_row(
+                cell,
+                keys=list(result.matrix),
+                extra=extra,
+                counted=counted,
+                compared=compared,
+                timed=timed,
+            )
+        )
+    console.print(table)
+    for sentence in [*_durable(result), *result.summary]:
+        console.print(sentence, markup=False, highlight=False)
+    for sentence in result.left_out:
+        console.print(f"left out: {sentence}", markup=False, highlight=False)
+
+
+def durable_words(cell: BenchCell) -> str:
+    """Return what made a cell durable, in a sentence."""
+    by = cell.durability.instructions
+    return f"made durable by {by}; it survives {cell.durability.survives}"
+
+
+def _caption(result: BenchResult) -> str:
+    runs = f"median of {result.repeats} runs with a 95 % interval (10,000 resamples)"
+    if result.repeats < 3:
+        runs = f"{result.repeats} run{'s' if result.repeats > 1 else ''}, least and greatest"
+    counts = "; counts per operation, from a run of its own" if _any_counts(result) else ""
+    latency = "; percentiles of single operations, from another" if _any_latency(result) else ""
+    return f"{runs}{counts}{latency}"
+
+
+def _any_counts(result: BenchResult) -> bool:
+    return any(cell.counts for cell in result.cells)
+
+
+def _any_latency(result: BenchResult) -> bool:
+    return any(cell.latency_ns for cell in result.cells)
+
+
+def _row(
+    cell: BenchCell,
+    *,
+    keys: list[str],
+    extra: list[str],
+    counted: list[str],
+    compared: bool,
+    timed: bool,
+) -> list[str]:
+    row = [cell.arguments.get(key, "") for key in keys]
+    row.append(_time(cell.figures["ns_per_operation"]))
+    if compared:
+        row.append("" if cell.slowdown is None else _plain(cell.slowdown))
+    row.append(format_ns(cell.figures["cpu_ns_per_operation"].value))
+    share = cell.figures.get("kernel_share")
+    row.append("" if share is None else f"{share.value * 100:.0f} %")
+    if timed:
+        row += [
+            format_ns(cell.latency_ns[name]) if name in cell.latency_ns else ""
+            for name in ("p50", "p99", "p99_9")
+        ]
+    row += [f"{cell.counts[name]:.3g}" if name in cell.counts else "" for name in counted]
+    row += [_plain(cell.figures[name]) if name in cell.figures else "" for name in extra]
+    return row
+
+
+def _time(found: Estimate) -> str:
+    return f"{format_ns(found.value)} [{format_ns(found.low)}, {format_ns(found.high)}]"
+
+
+def _plain(found: Estimate) -> str:
+    return f"{found.value:.3g} [{found.low:.3g}, {found.high:.3g}]"
+
+
+def _durable(result: BenchResult) -> list[str]:
+    by_sentence: dict[str, list[str]] = {}
+    for cell in result.cells:
+        memory = cell.arguments.get("memory", result.arguments.get("memory", "volatile"))
+        names = by_sentence.setdefault(durable_words(cell), [])
+        if memory not in names:
+            names.append(memory)
+    return [f"{', '.join(names)}: {words}" for words, names in by_sentence.items()]

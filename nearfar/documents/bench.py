@@ -1,0 +1,69 @@
+"""BenchResult: an experiment of `nearfar bench`, every combination with its figures."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents.header import Document
+
+
+class Durability(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """What made a cell's content durable."""
+
+    instructions: str
+    """clwb, clflushopt, clflush, msync, or none."""
+    survives: str
+    """In words: a power cut, or nothing and why."""
+
+
+class BenchCell(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One combination of the matrix, run several times.
+
+    Figures are named with their unit: ns_per_operation (wall time of all threads together),
+    cpu_ns_per_operation (processor time of all threads), operations_per_s, kernel_share (of
+    processor time), and the kind's own.
+    """
+
+    arguments: dict[str, str]
+    """Of the matrix; `memory` as the experiment says it."""
+    samples: dict[str, list[float]]
+    """Each figure of each run, in the order of the rounds."""
+    figures: dict[str, Estimate]
+    """Medians with 95 % bootstrap intervals of 10,000 resamples."""
+    slowdown: Estimate | None = None
+    """Against the baseline's cell, round by round; above 1: slower."""
+    latency_ns: dict[str, float] = {}
+    """Percentiles of single operations, from a run of its own in which each is timed."""
+    counts: dict[str, float] = {}
+    """Per operation, from a run of its own under the counting library."""
+    durability: Durability
+    verified: list[str] = []
+    """When the content was compared with what should be there."""
+    words: dict[str, str] = {}
+
+
+class BenchResult(Document, kw_only=True, forbid_unknown_fields=True):
+    """An experiment, run here."""
+
+    KIND: ClassVar[str] = "bench-result"
+    VERSION: ClassVar[int] = 1
+
+    name: str
+    title: str
+    workload: str
+    """Kind of `nearfar-bench`."""
+    imitates: str = ""
+    repeats: int
+    arguments: dict[str, str] = {}
+    """The same in every cell."""
+    matrix: dict[str, list[str]]
+    baseline: dict[str, str] = {}
+    """Slowdowns are against the cell that differs only in this."""
+    picture: dict[str, Any] = {}
+    cells: list[BenchCell]
+    left_out: list[str] = []
+    """Combinations that were not run here, and why."""
+    summary: list[str] = []
