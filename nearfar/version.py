@@ -10,19 +10,39 @@ from nearfar.native_files import native_folder
 
 
 def version_text() -> str:
-    """Return version, commit (in a checkout) and which native parts were built in."""
-    built = sorted(path.name for path in native_folder().glob("*")) or ["none"]
-    return f"nearfar {__version__}{_commit()}\nnative parts: {', '.join(built)}"
+    """Return version, commit and which native parts were built in."""
+    of_commit = f" ({commit})" if (commit := built_from()) else ""
+    return f"nearfar {__version__}{of_commit}\nnative parts: {', '.join(native_parts())}"
 
 
-def _commit() -> str:
+def native_parts() -> list[str]:
+    """Return the names of the native parts that were built in, or that there are none."""
+    return sorted(path.name for path in native_folder().glob("*")) or ["none"]
+
+
+def built_from() -> str:
+    """Return the commit that nearfar is of, or nothing where that is not known.
+
+    In a checkout, what is checked out now; else what the build wrote beside the native parts. The
+    repository that a virtual environment happens to be in is not asked.
+    """
+    checkout = Path(__file__).parent.parent
+    if (checkout / ".git").exists():
+        return _checked_out(checkout)
+    try:
+        return (native_folder().parent / "built_from.txt").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _checked_out(folder: Path) -> str:
     try:
         answer = subprocess.run(
-            ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"],
+            ["git", "-C", str(folder), "rev-parse", "--short=12", "HEAD"],
             capture_output=True,
             text=True,
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return f" ({answer.stdout.strip()})"
+    return answer.stdout.strip()

@@ -29,6 +29,7 @@ def machine(
     check: Annotated[bool, Parameter(negative="")] = False,
     measure: Annotated[bool, Parameter(negative="")] = False,
     joint: NamesOption = None,
+    bug_report: Annotated[bool, Parameter(negative="")] = False,
     output: OutputOption = None,
     json_: JsonOption = False,
     quiet: QuietOption = False,
@@ -53,6 +54,9 @@ def machine(
         Two memories with a comma between, such as dram,node:1 or dram,file:/mnt/pmem0: measure
         what they copy together under every split of the threads, and whether they hold each other
         back as memories on one channel do (up to 60 s). Repeat for several pairs; with --measure.
+    bug_report
+        Gather what a maintainer would ask for, as Markdown: versions, machine, findings, without
+        names, addresses, identifiers or unrelated variables. Read it before you send it.
     output
         File to write the machine profile, or with --check the findings, to (JSON).
     json_
@@ -71,8 +75,13 @@ def machine(
         raise CommandError("--check and --measure are two commands: give one of them")
     if measure and root.resolve() != Path("/"):
         raise CommandError(f"--measure is for this machine, and {root} is a captured one")
+    if bug_report and (check or measure or json_):
+        raise CommandError("--bug-report stands alone: it holds the machine and its check")
     if output is not None:
         check_writable(output)
+    if bug_report:
+        _report_bug(root, output, quiet=quiet)
+        return ExitCode.DONE
     if check:
         return _check(root, output, json_=json_, quiet=quiet)
     found = read_machine(root)
@@ -185,6 +194,19 @@ def convert(
     elif not quiet:
         sys.stdout.write(render_conversion(wanted))
     return ExitCode.MACHINE_LACKS if wanted.state == "stopped" else ExitCode.DONE
+
+
+def _report_bug(root: Path, output: Path | None, *, quiet: bool) -> None:
+    from nearfar.base.files import write_atomically
+    from nearfar.machine.bug_report import bug_report
+
+    text = bug_report(root)
+    if output is None:
+        sys.stdout.write("" if quiet else text)
+        return
+    write_atomically(output, text)
+    if not quiet:
+        print(f"wrote {output}")
 
 
 def _check(root: Path, output: Path | None, *, json_: bool, quiet: bool) -> int:
