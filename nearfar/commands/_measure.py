@@ -109,8 +109,8 @@ def whole(settings: Settings, output: Path | None, wanted: Wanted) -> None:
     check_plot(wanted.plot)
     # Samples are kept beside the profile; without one there is nowhere to go on from.
     settings = replace(settings, output=output, keep=keep)
-    with show.progress(wanted.quiet, most_s=seconds_given(settings)) as progress:
-        measured = run(settings, progress)
+    with show.watching(wanted.quiet, most_s=seconds_given(settings)) as (progress, seen):
+        measured = run(replace(settings, seen=seen), progress)
         progress("writing", 1.0)
         # What took minutes is safe before anything is drawn of it.
         if samples is not None:

@@ -119,7 +119,7 @@ def _measure(
     start: float,
 ) -> tuple[DeviceProfile, dict[str, Evidence]]:
     surfaces, parts = parts_of(settings.only)
-    subject = Recorder(opened.subject, store)
+    subject = Recorder(opened.subject, store, settings.seen)
     plan = Plan(subject.facts(), settings.quick)
     before = environment.snapshot()
     seconds = settings.seconds or (QUICK_S if settings.quick else FULL_S)

@@ -7,9 +7,10 @@ part asks for the same points in the same order again, and is answered from the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from nearfar.measure.settings import ignore
 from nearfar.measure.subject import Facts, Point, Sample, Subject
 
 if TYPE_CHECKING:
@@ -22,8 +23,14 @@ MOST_IN_MEMORY_BYTES = 512 << 20
 class Recorder:
     """A subject around another."""
 
-    def __init__(self, subject: Subject, store: SampleStore | None) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        store: SampleStore | None,
+        seen: Callable[[Point, Sample], None] = ignore,
+    ) -> None:
         self._subject = subject
+        self._seen = seen
         self._store = store
         self._earlier: dict[Point, deque[Sample]] = {}
         self.taken = 0
@@ -52,6 +59,7 @@ class Recorder:
         self.taken += 1
         if self._store is not None:
             self._store.append(point, sample)
+        self._seen(point, sample)
         return sample
 
     def earlier(self, points: Iterable[Point]) -> dict[Point, list[Sample]]:

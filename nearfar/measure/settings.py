@@ -9,9 +9,14 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.measure.spec import MemorySpec
+from nearfar.measure.subject import Point, Sample
 
 Progress = Callable[[str, float], None]
 """Told what is going on and which share of the work is done, 0 to 1."""
+
+
+def ignore(_point: Point, _sample: Sample) -> None:
+    """Look at no sample."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class Settings:
     """An earlier profile to compare with; None: what is at `output` before it is replaced."""
     name: str = ""
     title: str = ""
+    seen: Callable[[Point, Sample], None] = ignore
+    """Told each sample once it is taken, in the thread that takes them."""
 
     def decides(self) -> dict[str, str]:
         """Return what decides which points there are: only the same may be resumed."""

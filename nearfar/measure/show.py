@@ -15,6 +15,8 @@ from nearfar.documents.device import (
     LatencyFigure,
     LoadedLatencyCurve,
 )
+from nearfar.measure.settings import ignore
+from nearfar.measure.subject import Point, Sample
 
 ENDED = {
     "narrow": "narrow intervals",
@@ -64,6 +66,27 @@ def progress(
             yield tell
     else:
         yield _plain_lines(verb, most_s)
+
+
+@contextlib.contextmanager
+def watching(
+    quiet: bool, most_s: float | None = None
+) -> Iterator[tuple[Callable[[str, float], None], Callable[[Point, Sample], None]]]:
+    """Yield what a measurement tells its progress and its samples to.
+
+    On a terminal the curves are seen to grow; elsewhere there are plain lines.
+    """
+    if quiet or not sys.stderr.isatty():
+        with progress(quiet, most_s=most_s) as tell:
+            yield tell, ignore
+        return
+    from rich.console import Console
+
+    from nearfar.measure.live import LiveView
+
+    view = LiveView(Console(stderr=True), most_s)
+    with view.live:
+        yield view.tell, view.seen
 
 
 def _plain_lines(verb: str, most_s: float | None) -> Callable[[str, float], None]:

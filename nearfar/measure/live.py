@@ -1,0 +1,134 @@
+"""The terminal's view of a measurement: what is measured now, curves as they grow, time left.
+
+It is drawn between samples, by the thread that takes them: a thread of its own would run on a core
+that is being measured.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from nearfar.base.units import format_bytes
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from nearfar.measure.subject import Point, Sample
+
+DRAWN_EVERY_S = 1.0
+"""A picture takes some 20 ms, so that a fiftieth of the time goes to watching."""
+PLOT_LINES = 9
+FEWEST_COLUMNS = 100
+"""Of a terminal that has room for two curves beside each other."""
+
+
+class Curves:
+    """Medians of the samples so far, by what a curve is drawn over."""
+
+    def __init__(self) -> None:
+        self._latency: dict[int, list[float]] = defaultdict(list)
+        self._chains: dict[int, list[float]] = defaultdict(list)
+        self._page_bytes = 0
+        self.samples = 0
+
+    def add(self, point: Point, sample: Sample) -> None:
+        """Note a sample; of page sizes only the largest is drawn."""
+        self.samples += 1
+        if point.page_bytes > self._page_bytes:
+            self._page_bytes = point.page_bytes
+            self._latency.clear()
+            self._chains.clear()
+        if point.page_bytes != self._page_bytes or point.each or sample.value <= 0:
+            return
+        if point.figure == "latency" and point.kernel == "chase":
+            self._latency[point.region_bytes].append(sample.value)
+        elif point.figure == "chains":
+            self._chains[point.chains].append(sample.value)
+
+    def latency(self) -> list[tuple[int, float]]:
+        """Return (region in bytes, median ns per line), regions growing."""
+        return [(at, statistics.median(taken)) for at, taken in sorted(self._latency.items())]
+
+    def chains(self) -> list[tuple[int, float]]:
+        """Return (chains, median ns per line), chains growing."""
+        return [(at, statistics.median(taken)) for at, taken in sorted(self._chains.items())]
+
+
+class LiveView:
+    """A bar, the time left, and the curves; `tell` and `seen` are what a measurement calls."""
+
+    def __init__(self, console: Console, most_s: float | None) -> None:
+        from rich.live import Live
+
+        self._curves = Curves()
+        self._most_s = most_s
+        self._begin = time.monotonic()
+        self._drawn = 0.0
+        self._what, self._share = "", 0.0
+        self._console = console
+        # auto_refresh would be that other thread.
+        self.live = Live(console=console, auto_refresh=False, transient=True)
+
+    def tell(self, what: str, share: float) -> None:
+        """Take what is going on and the share of the work done."""
+        self._what, self._share = what, share
+        self._draw()
+
+    def seen(self, point: Point, sample: Sample) -> None:
+        """Take a sample."""
+        self._curves.add(point, sample)
+        self._draw()
+
+    def _draw(self) -> None:
+        now = time.monotonic()
+        if now - self._drawn >= DRAWN_EVERY_S:
+            self._drawn = now
+            self.live.update(self._picture(now - self._begin), refresh=True)
+
+    def _picture(self, elapsed_s: float) -> RenderableType:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        from nearfar.measure.show import time_left
+
+        head = Table.grid(padding=(0, 2))
+        left = time_left(elapsed_s, self._share, self._most_s)
+        bar = ProgressBar(total=1.0, completed=self._share, width=30)
+        head.add_row(self._what, bar, f"{self._share:.0%}", f"{elapsed_s:.0f} s", left)
+        plots = [
+            plot(self._curves.latency(), "ns per line, by region", region=True),
+            plot(self._curves.chains(), "ns per line, by parallel chains"),
+        ]
+        drawn = [one for one in plots if one]
+        if not drawn or self._console.width < FEWEST_COLUMNS:
+            return head
+        beside = Table.grid(padding=(0, 2))
+        beside.add_row(*drawn)
+        return Group(head, beside)
+
+
+def plot(points: list[tuple[int, float]], title: str, *, region: bool = False) -> str:
+    """Return a curve as lines of text; nothing before it has two points."""
+    if len(points) < 2:
+        return ""
+    from uniplot import plot_to_string
+
+    lines = plot_to_string(
+        xs=[at for at, _ in points],
+        ys=[value for _, value in points],
+        x_as_log=True,
+        y_as_log=region,
+        lines=True,
+        width=40,
+        height=PLOT_LINES,
+        character_set="braille",
+        color=False,
+    )
+    first, last = points[0], points[-1]
+    ends = [format_bytes(at) if region else str(at) for at in (first[0], last[0])]
+    said = f"{title}: {first[1]:.1f} at {ends[0]}, {last[1]:.1f} at {ends[1]}"
+    return f"{said}\n{lines if isinstance(lines, str) else chr(10).join(lines)}"
