@@ -25,6 +25,9 @@ def crash(
     timeout: str = _TIMEOUT,
     seed: int = 1,
     eadr: Annotated[bool, Parameter(negative="")] = False,
+    workers: int = 1,
+    schedules: int = 1,
+    resume: Annotated[bool, Parameter(negative="")] = False,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -37,7 +40,8 @@ def crash(
     is run on it: exit code 0 means that it can live with it. Each bug is reported once, with what
     survived, what was lost and where both were stored.
 
-    Exit code 0: nothing found, 1: bugs found. Lints do not count as bugs.
+    Exit code 0: nothing found, 1: bugs found. Lints do not count as bugs. Ctrl-C ends it with what
+    was found until then, and exit code 130.
 
     Parameters
     ----------
@@ -45,7 +49,9 @@ def crash(
         The program and its arguments, after `--`; {pool} stands for the pool's path.
     check
         Command that judges an image; {pool} stands for its path, {done} and {begun} for the last
-        operations that ended and began (nearfar/crash.h). It may recover and change the image.
+        operations that ended and began, {in_flight} for those that have begun and not ended
+        (nearfar/crash.h). It may recover and change the image. It is loaded once and forked; a
+        program or shared library with NEARFAR_CRASH_CHECKER in it is called as a function.
     pool
         A pool to begin with; it is copied. Without it the program makes its own.
     seconds
@@ -58,14 +64,22 @@ def crash(
         Of the states that are chosen at random.
     eadr
         The processor's caches survive the power cut.
+    workers
+        How many explorers share the states, each with a checker of its own.
+    schedules
+        How often a program with threads is recorded, each time with another order of them.
+    resume
+        Go on where the budget, or Ctrl-C, ended the same command line with the same -o.
     output
         File for the report; states to replay go to a folder beside it, FILE's name and -bugs.
     """
     from nearfar.base.files import check_writable
     from nearfar.commands._deliver import deliver
     from nearfar.crash.api import Request, crash_test
+    from nearfar.crash.checker import Check
     from nearfar.crash.files import write_states
     from nearfar.crash.judge import Budget
+    from nearfar.crash.resume import folder_of
     from nearfar.crash.table import print_report
 
     if not command:
@@ -78,23 +92,34 @@ def crash(
         raise CommandError("say what judges an image: --check 'CHECK {pool}'")
     if not seconds > 0 or states < 1:
         raise CommandError("--seconds and --states are more than 0")
+    if workers < 1 or schedules < 1:
+        raise CommandError("--workers and --schedules are 1 or more")
+    if resume and output is None:
+        raise CommandError("--resume goes on with what is beside a report: name it by -o")
     timeout_s = _seconds(timeout)
     if output is not None:
         check_writable(output)
     request = Request(
         command=list(command),
-        check=check,
+        checks=[Check(check)],
         pool=pool,
         budget=Budget(states, seconds),
         timeout_s=timeout_s,
         seed=seed,
         eadr=eadr,
         json=json,
+        workers=workers,
+        schedules=schedules,
+        keep=None if output is None else folder_of(output),
+        resume=resume,
     )
-    report, found = crash_test(request, _say(quiet=quiet))
+    outcome = crash_test(request, _say(quiet=quiet))
+    report = outcome.report
     if output is not None:
-        write_states(report, found, output.with_name(f"{output.stem}-bugs"), timeout_s)
+        write_states(report, outcome.found, output.with_name(f"{output.stem}-bugs"), timeout_s)
     deliver(report, output, json=json, quiet=quiet, show=lambda to: print_report(report, to))
+    if outcome.interrupted:
+        return int(ExitCode.INTERRUPTED)
     return int(ExitCode.FOUND if report.bugs else ExitCode.DONE)
 
 
@@ -104,6 +129,7 @@ def replay(
     *,
     check: str | None = None,
     keep: Path | None = None,
+    debugger: str | None = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
@@ -117,12 +143,15 @@ def replay(
         Another checker, such as 'gdb --args CHECK {pool}'.
     keep
         File to keep the image in, as it is before the checker runs.
+    debugger
+        Run the checker under it at this terminal, such as gdb; exit code: the debugger's.
     """
     import sys
 
     import msgspec
 
     from nearfar.base.files import check_writable
+    from nearfar.crash.files import debug
     from nearfar.crash.files import replay as replay_state
     from nearfar.documents.crash_report import CrashState
     from nearfar.documents.header import load
@@ -130,6 +159,8 @@ def replay(
     if keep is not None:
         check_writable(keep)
     loaded = load(state, CrashState)
+    if debugger is not None:
+        return debug(loaded, debugger=debugger, check=check, keep=keep)
     verdict = replay_state(loaded, check=check, keep=keep)
     if json:
         answer = {"symptom": verdict.symptom, "said": verdict.said, "before": loaded.bug.symptom}

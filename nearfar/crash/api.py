@@ -1,32 +1,33 @@
-"""`crash_test`: records a program once and explores what a power cut could leave of its pool."""
+"""`crash_test`: records a program and explores what a power cut could leave of its pool."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-import signal
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar.crash import resume
 from nearfar.crash.bugs import Bugs, Found
-from nearfar.crash.checker import Checker
-from nearfar.crash.explore import explore
-from nearfar.crash.image import Image
+from nearfar.crash.checker import Check, parse
+from nearfar.crash.engine import Engine, Oracle, Plan
+from nearfar.crash.explore import Exploration, Progress, ServedDiffersError
 from nearfar.crash.judge import Budget, Judge
-from nearfar.crash.layout import Kind
+from nearfar.crash.layout import PAGE_BYTES, Kind
 from nearfar.crash.lints import lints_of
-from nearfar.crash.memory import Memory
+from nearfar.crash.lints.images import Images
 from nearfar.crash.record import MOST_POOL_BYTES, Recorded, environment, record
+from nearfar.crash.room import check_room, copy_sparse, scratch
 from nearfar.crash.sites import Sites
+from nearfar.crash.summary import Summary, report_of
+from nearfar.crash.trace import Trace
+from nearfar.crash.warnings import warnings_of
 from nearfar.documents.crash_report import CrashReport
-from nearfar.documents.header import producer
 
-_LEAST_MEMORY_BYTES = 256 << 20
-"""Room in /dev/shm below which files are made elsewhere: containers often have 64 MiB of it."""
+Say = Callable[[str], None]
+_WAYS = ("started for each state", "forked for each state", "called as a function")
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Request:
 
     command: Sequence[str]
     """With ``{pool}`` where the pool's path goes."""
-    check: str
+    checks: Sequence[Check]
+    """Each image is judged by each; the first is the user's."""
     pool: Path | None
     """To begin with; it is copied. None: the program makes it."""
     budget: Budget
@@ -44,91 +46,195 @@ class Request:
     seed: int
     eadr: bool
     json: bool
+    workers: int = 1
+    schedules: int = 1
+    """How often it is recorded, each time with another order of its threads."""
+    oracle: Callable[[Trace], Oracle] | None = None
+    """Judges what checks with ``oracle`` print."""
+    keep: Path | None = None
+    """Folder for what is needed to go on, if the budget ends first."""
+    resume: bool = False
+    """Go on with what is in ``keep``."""
 
 
-def crash_test(request: Request, say: Callable[[str], None]) -> tuple[CrashReport, list[Found]]:
-    """Return the report and, in its order, the bugs with their images."""
+@dataclass(frozen=True)
+class Outcome:
+    """What was found."""
+
+    report: CrashReport
+    found: list[Found]
+    """The report's bugs in its order, with their images."""
+    interrupted: bool
+
+
+def crash_test(request: Request, say: Say) -> Outcome:
+    """Record and explore; Ctrl-C ends it with what was found until then."""
+    if not any("{pool}" in word for word in request.command):
+        raise CommandError(
+            "the program is not told where its pool is: put {pool} among its arguments"
+        )
     with scratch() as folder:
-        pool = folder / "pool"
-        checker = Checker(request.check, folder / "state", request.timeout_s, environment())
-        if not any("{pool}" in word for word in request.command):
-            raise CommandError(
-                "the program is not told where its pool is: put {pool} among its arguments"
-            )
-        if request.pool is not None:
-            _copy(request.pool, pool)
-        command = [word.replace("{pool}", str(pool)) for word in request.command]
-        recorded = record(command, pool, folder, json=request.json)
-        trace = recorded.trace
-        say(f"recorded {len(trace.events)} events in {recorded.seconds:.1f} s")
-        check_room(folder, trace.pool_bytes)
-        image = Image(folder / "state", trace.pool_bytes)
-        try:
-            _check_uncrashed(recorded, checker, image)
-            judge = Judge(checker, image, request.budget)
-            sites = Sites(trace)
-            bugs = Bugs(judge, sites)
-            explored = explore(trace, judge, bugs, eadr=request.eadr, seed=request.seed)
-        finally:
-            image.close()
-    kinds = [event.kind for event in trace.events]
-    report = CrashReport(
-        producer=producer(),
-        program=list(request.command),
-        check=request.check,
-        exit_status=recorded.exit_status,
-        pool_bytes=trace.pool_bytes,
+        test = _Test(request, folder, say)
+        test.run()
+    bugs = test.bugs.found()
+    report = report_of(
+        request.command,
+        request.checks[0].command,
+        test.summary,
+        bugs,
         eadr=request.eadr,
         seed=request.seed,
-        operations=kinds.count(Kind.END),
-        stores=kinds.count(Kind.STORE),
-        flushes=kinds.count(Kind.FLUSH),
-        fences=kinds.count(Kind.FENCE),
-        points=explored.points,
-        points_explored=len(explored.explored),
-        store_sites=len({e.stack[:1] for e in trace.events if e.kind is Kind.STORE}),
-        fence_sites=len({e.stack for e in trace.events if e.kind is Kind.FENCE}),
-        states=judge.states,
-        duplicates=judge.duplicates,
-        complete=explored.complete,
-        record_s=recorded.seconds,
-        judge_s=judge.judge_s,
-        states_per_s=judge.states / judge.judge_s if judge.judge_s else 0.0,
-        bugs=[found.bug for found in bugs.found()],
-        lints=[] if request.eadr else lints_of(trace, sites),
-        warnings=_warnings(recorded, eadr=request.eadr),
     )
-    return report, bugs.found()
+    return Outcome(report, bugs, test.summary.interrupted)
 
 
-@contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    """Have a folder in memory for pool and images; it is gone afterwards."""
-    memory = Path("/dev/shm")
-    fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= _LEAST_MEMORY_BYTES
-    parent = memory if fits else None
-    folder = Path(tempfile.mkdtemp(prefix="nearfar-crash-", dir=parent))
-    before = signal.signal(signal.SIGTERM, _end)
-    try:
-        yield folder
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        shutil.rmtree(folder, ignore_errors=True)
+class _Test:
+    """All schedules of one request."""
 
+    def __init__(self, request: Request, folder: Path, say: Say) -> None:
+        self._request = request
+        self._folder = folder
+        self._say = say
+        self._checks = [(check, parse(check.command)) for check in request.checks]
+        self._pool = folder / "pool"
+        self._begun_s = time.monotonic()
+        self._states_before = 0
+        self.bugs = Bugs()
+        self.summary = Summary()
 
-def _end(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
+    def run(self) -> None:
+        """Explore; Ctrl-C ends it with what was found."""
+        first, trace, recorded, progress = 0, self._folder / "trace", None, Progress()
+        if self._request.resume:
+            assert self._request.keep is not None
+            saved, recorded = resume.load(self._request.keep, self._asked())
+            first, trace = saved.schedule, self._request.keep / "trace"
+            progress = resume.progress_of(saved.progress)
+            self.summary.progress = resume.progress_of(saved.before)
+            self.summary.progress.complete = True
+            self.bugs.restore(resume.found_of(saved))
+            self._states_before = progress.states + self.summary.progress.states
+        for schedule in range(first, self._request.schedules):
+            if recorded is None:
+                recorded = self._record(trace, schedule)
+            try:
+                self._explore(schedule, trace, recorded, progress)
+            except KeyboardInterrupt:
+                self.summary.interrupted = True
+                self.summary.warn(["interrupted: what was found until then is reported"])
+            if not progress.complete:
+                self._keep(schedule, trace, recorded, progress)
+                return
+            self.summary.add(recorded, progress)
+            trace, recorded, progress = self._folder / "trace", None, Progress()
+        if self._request.keep is not None:
+            resume.forget(self._request.keep)
 
+    def _asked(self) -> list[str]:
+        request = self._request
+        checks = [check.command for check in request.checks]
+        return [*request.command, "--", *checks, str(request.seed), str(request.eadr)]
 
-def check_room(folder: Path, pool_bytes: int) -> None:
-    """Refuse an image that would not fit: a full file in memory ends whoever stores into it."""
-    free = shutil.disk_usage(folder).free
-    if free < pool_bytes:
-        raise NearfarError(
-            f"an image of the pool needs {pool_bytes >> 20} MiB, and {folder.parent} has "
-            f"{free >> 20} MiB free: free some, or explore a smaller pool",
-            ExitCode.MACHINE_LACKS,
+    def _keep(self, schedule: int, trace: Path, recorded: Recorded, progress: Progress) -> None:
+        if self._request.keep is not None:
+            resume.save(
+                self._request.keep,
+                trace,
+                recorded,
+                asked=self._asked(),
+                schedule=schedule,
+                progress=progress,
+                before=self.summary.progress,
+                bugs=self.bugs.found(),
+            )
+        self.summary.add(recorded, progress)
+
+    def _record(self, trace: Path, schedule: int) -> Recorded:
+        request = self._request
+        self._pool.unlink(missing_ok=True)
+        if request.pool is not None:
+            _copy(request.pool, self._pool)
+        command = [word.replace("{pool}", str(self._pool)) for word in request.command]
+        # The first schedule of a seed is the same, however many there are.
+        order = request.seed * 1_000_003 + schedule
+        recorded = record(command, self._pool, trace, json=request.json, schedule=order)
+        events = sum(recorded.trace.counts.values())
+        self._say(f"recorded {events} events in {recorded.seconds:.1f} s")
+        return recorded
+
+    def _plan(self, schedule: int, trace: Path, recorded: Recorded, progress: Progress) -> Plan:
+        request = self._request
+        left = request.schedules - schedule
+        spent_s = time.monotonic() - self._begun_s
+        states = self.summary.progress.states + progress.states - self._states_before
+        return Plan(
+            trace=trace,
+            pool_bytes=recorded.trace.pool_bytes,
+            seed=request.seed,
+            eadr=request.eadr,
+            workers=request.workers,
+            seconds=max(request.budget.seconds - spent_s * (schedule > 0), 1.0) / left,
+            states=max((request.budget.states - states) // left, 1),
+            timeout_s=request.timeout_s,
+            checks=self._checks,
+            environment=environment(),
+            first_rank=progress.rank,
+            first_chunk=progress.chunk,
         )
+
+    def _explore(self, schedule: int, trace: Path, recorded: Recorded, progress: Progress) -> None:
+        """Explore what one recording may have left, and look at how it was made."""
+        check_room(self._folder, self._request.workers * _held_bytes(recorded.trace))
+        sites = Sites(recorded.trace)
+        self.bugs.of(sites)
+        self.summary.warn(warnings_of(recorded, eadr=self._request.eadr))
+        plan = self._plan(schedule, trace, recorded, progress)
+        request = self._request
+        oracle = request.oracle(recorded.trace) if request.oracle is not None else None
+        try:
+            self._explore_with(plan, recorded, oracle, progress)
+        except ServedDiffersError:
+            self.summary.warn(
+                [
+                    "the checker refuses images that it accepts when it is started for each: it "
+                    "was started for each, which is slower"
+                ]
+            )
+            self.bugs.of(sites)
+            self._explore_with(dataclasses.replace(plan, served=False), recorded, oracle, progress)
+        if not self.summary.lints:
+            check = request.checks[0].command
+            images = Images(
+                self._folder / "image",
+                check,
+                request.timeout_s,
+                environment(),
+                before=request.pool,
+            )
+            self.summary.lints = lints_of(recorded.trace, sites, images, eadr=request.eadr)
+
+    def _explore_with(
+        self, plan: Plan, recorded: Recorded, oracle: Oracle | None, progress: Progress
+    ) -> None:
+        engines: list[Engine] = []
+        try:
+            for worker in range(plan.workers):
+                engines.append(Engine(plan, worker, self._folder / f"state-{worker}", oracle))
+            if not _accepts_uncrashed(recorded, engines[0]) and plan.served:
+                raise ServedDiffersError
+            self._say(f"the checker is {_WAYS[engines[0].ways[0]]}")
+            judge = Judge(time.monotonic() + plan.seconds)
+            self.bugs.with_judge(judge)
+            Exploration(recorded.trace, plan, engines, progress).run(judge, self.bugs)
+        finally:
+            for engine in engines:
+                engine.close()
+
+
+def _held_bytes(trace: Trace) -> int:
+    """Return what the image of an explorer takes at most: its lines are all in the trace."""
+    pages = trace.counts.get(Kind.BASE, 0) + trace.counts.get(Kind.STORE, 0)
+    return min(trace.pool_bytes, pages * PAGE_BYTES)
 
 
 def _copy(source: Path, pool: Path) -> None:
@@ -138,53 +244,25 @@ def _copy(source: Path, pool: Path) -> None:
                 f"{source} is larger than {MOST_POOL_BYTES >> 20} MiB, more than is explored: "
                 "give the program a smaller pool"
             )
-        shutil.copyfile(source, pool)
+        copy_sparse(source, pool)
     except OSError as error:
         raise CommandError(f"cannot read the pool {source}: {error.strerror}") from error
 
 
-def _check_uncrashed(recorded: Recorded, checker: Checker, image: Image) -> None:
-    """Refuse a checker that does not like what the program leaves when nothing goes wrong."""
-    memory = Memory(recorded.trace.pool_bytes, eadr=True)
-    for event in recorded.trace.events:
-        memory.feed(event)
-    image.write(memory.durable, {})
-    verdict = checker.run(memory.done, memory.begun)
-    if verdict.symptom:
-        said = f": {verdict.said.splitlines()[-1]}" if verdict.said else ""
+def _accepts_uncrashed(recorded: Recorded, engine: Engine) -> bool:
+    """Refuse a checker that does not like what the program leaves when nothing goes wrong.
+
+    Return whether the checker that stays loaded accepts it as well.
+    """
+    engine.send("U")
+    served, plain = ((answer.text(), answer.text()) for answer in (engine.take(), engine.take()))
+    symptom, text = plain
+    if symptom:
+        lines = text.strip().splitlines()
+        said = f": {lines[-1]}" if lines else ""
         raise NearfarError(
             f"the checker refuses the pool as the program left it, without any crash "
-            f"({verdict.symptom}{said}); mend the checker or the program first",
+            f"({symptom}{said}); mend the checker or the program first",
             ExitCode.PROGRAM_FAILED if recorded.failed else ExitCode.WRONG_USE,
         )
-
-
-def _warnings(recorded: Recorded, *, eadr: bool) -> list[str]:
-    trace = recorded.trace
-    found = []
-    if recorded.failed:
-        found.append(f"the program {recorded.exit_status}: what it did until then was explored")
-    if not eadr and not any(event.kind is Kind.FENCE for event in trace.events):
-        found.append(
-            "no fence was seen: the program never flushes, or it does so by instructions that only "
-            "`nearfar cc` shows"
-        )
-    if trace.full:
-        found.append("the trace is full: what the program did after that was not seen")
-    if trace.coarse:
-        found.append(
-            "the program stores too often for each store to be seen alone: tears within a line may "
-            "have been missed"
-        )
-    if trace.forks:
-        found.append("the program forked while it had the pool: its children were not followed")
-    if trace.others:
-        found.append("another process mapped the pool meanwhile: its stores were not seen")
-    if trace.several_threads:
-        found.append(
-            "several threads store into the pool: the fence of one counts for all, so that lost "
-            "stores of another may be missed"
-        )
-    if trace.outside and trace.pool_bytes:
-        found.append("a mapping of the pool was not followed: too large, or too many at once")
-    return found
+    return not served[0]

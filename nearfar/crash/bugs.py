@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nearfar.crash.checker import Verdict
-from nearfar.crash.judge import Judge
-from nearfar.crash.layout import PAGE_BYTES
-from nearfar.crash.memory import Line, Memory
+from nearfar.crash.judge import Judge, Moment
+from nearfar.crash.memory import Line
 from nearfar.crash.points import Point
 from nearfar.crash.shrink import shrink
 from nearfar.crash.sites import Sites, name_of, users
@@ -36,13 +34,30 @@ class Found:
 class Bugs:
     """Of one exploration."""
 
-    def __init__(self, judge: Judge, sites: Sites) -> None:
-        self._judge = judge
-        self._sites = sites
+    def __init__(self) -> None:
+        self._judge: Judge
+        self._sites: Sites
         self._by_key: dict[object, Found] = {}
         self._alike: dict[object, Found] = {}
         self._shrunk = 0
         self._last: tuple[int, str, Found] | None = None
+
+    def of(self, sites: Sites) -> Bugs:
+        """Take the next trace: its addresses are its own."""
+        self._sites = sites
+        self._alike.clear()
+        self._last = None
+        return self
+
+    def restore(self, found: Sequence[Found]) -> None:
+        """Take what an earlier exploration found."""
+        for one in found:
+            self._by_key[_key(one.bug)] = one
+
+    def with_judge(self, judge: Judge) -> Bugs:
+        """Take who is asked while states are shrunk."""
+        self._judge = judge
+        return self
 
     def found(self) -> list[Found]:
         """Return the bugs in the order in which they were met."""
@@ -51,7 +66,7 @@ class Bugs:
     def add(
         self,
         point: Point,
-        memory: Memory,
+        memory: Moment,
         lines: Mapping[int, Line],
         state: dict[int, int],
         verdict: Verdict,
@@ -79,7 +94,7 @@ class Bugs:
     def _shrink(
         self,
         point: Point,
-        memory: Memory,
+        memory: Moment,
         lines: Mapping[int, Line],
         state: dict[int, int],
         verdict: Verdict,
@@ -88,7 +103,7 @@ class Bugs:
             return self._judge.judge(memory, tried).symptom == verdict.symptom
 
         small, missing = shrink(state, lines, fails)
-        final = self._judge.judge(memory, small)
+        final = self._judge.confirmed(memory, small)
         survived = [self._line(o, lines[o], n, n - 1) for o, n in small.items()]
         lost = [
             self._line(o, lines[o], small.get(o, 0), _first_lost(small.get(o, 0), lines[o]))
@@ -117,7 +132,7 @@ class Bugs:
                 states=0,
                 replay="",
             )
-            image = self._pages(memory, small)
+            image = self._judge.pages(memory, small)
             self._by_key[key] = Found(bug, memory.done, memory.begun, image)
         return self._by_key[key]
 
@@ -143,17 +158,6 @@ class Bugs:
             frames=self._sites.frames(line.stacks[told]),
         )
 
-    def _pages(self, memory: Memory, state: dict[int, int]) -> list[CrashPage]:
-        image = bytearray(memory.durable)
-        for offset, content in memory.content(state).items():
-            image[offset : offset + len(content)] = content
-        zeros = bytes(PAGE_BYTES)
-        return [
-            CrashPage(offset=at, content=zlib.compress(image[at : at + PAGE_BYTES]))
-            for at in range(0, len(image), PAGE_BYTES)
-            if image[at : at + PAGE_BYTES] != zeros
-        ]
-
 
 def _look(
     point: Point, lines: Mapping[int, Line], state: Mapping[int, int], verdict: Verdict
@@ -166,6 +170,12 @@ def _look(
         if state.get(offset, 0) < len(line.contents)
     )
     return verdict.symptom, point.stack, survived, lost
+
+
+def _key(bug: CrashBug) -> object:
+    """Return what one bug's states have in common."""
+    telling = frozenset(_telling(line) for line in bug.lost or bug.survived)
+    return bug.symptom, telling or name_of(bug.frames), bool(bug.lost)
 
 
 def _without_numbers(said: str) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import zlib
 from pathlib import Path
 
-from nearfar.base.errors import NearfarError
+from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.base.files import atomic_path
-from nearfar.crash.api import check_room, scratch
 from nearfar.crash.bugs import Found
-from nearfar.crash.checker import Checker, Verdict
-from nearfar.crash.image import Image
+from nearfar.crash.checker import Verdict, filled, parse, run_once, variables
 from nearfar.crash.layout import PAGE_BYTES
 from nearfar.crash.record import MOST_POOL_BYTES, environment
+from nearfar.crash.room import check_room, scratch
 from nearfar.documents.crash_report import CrashReport, CrashState
 from nearfar.documents.header import save
 
@@ -40,33 +40,54 @@ def write_states(report: CrashReport, found: list[Found], folder: Path, timeout_
 
 def replay(state: CrashState, *, check: str | None, keep: Path | None) -> Verdict:
     """Rebuild the image, keep a copy of it if asked for, and run the checker on it."""
-    image = _image(state)
     with scratch() as folder:
-        check_room(folder, state.pool_bytes)
-        pool = Image(folder / "state", state.pool_bytes)
-        try:
-            pool.write(image, {})
-            if keep is not None:
-                with atomic_path(keep) as path:
-                    shutil.copyfile(folder / "state", path)
-            checker = Checker(
-                check or state.check, folder / "state", state.timeout_s, environment()
-            )
-            return checker.run(state.done, state.begun)
-        finally:
-            pool.close()
+        pool = folder / "state"
+        _rebuild(state, pool)
+        if keep is not None:
+            with atomic_path(keep) as path:
+                shutil.copyfile(pool, path)
+        command = parse(check or state.check)
+        operations = (state.done, state.begun)
+        return run_once(command, pool, operations, state.timeout_s, environment())
 
 
-def _image(state: CrashState) -> bytearray:
+def debug(state: CrashState, *, debugger: str, check: str | None, keep: Path | None) -> int:
+    """Run the checker on the rebuilt image under a debugger, at this terminal; return its code."""
+    path = shutil.which(debugger)
+    if path is None:
+        raise CommandError(
+            f"there is no {debugger} here: install it, or name another by --debugger",
+            ExitCode.MACHINE_LACKS,
+        )
+    with scratch() as folder:
+        pool = keep if keep is not None else folder / "state"
+        _rebuild(state, pool)
+        command = parse(check or state.check)
+        operations = (state.done, state.begun)
+        words = filled(command, pool.resolve(), operations)
+        # Not in the debugger's own environment: it is no checker.
+        settings = variables(command, pool.resolve(), operations)
+        sets = [
+            word for name, value in settings.items() for word in ("-ex", f"set env {name} {value}")
+        ]
+        sets += ["-ex", "set startup-with-shell off"]
+        started = [path, *sets, "--args", *words]
+        return subprocess.run(started, env=environment(), check=False).returncode
+
+
+def _rebuild(state: CrashState, path: Path) -> None:
+    """Write the image; what is zero in it takes no room."""
     if not 0 < state.pool_bytes <= MOST_POOL_BYTES:
         raise NearfarError(f"a pool of {state.pool_bytes} bytes is not one that nearfar explores")
-    image = bytearray((state.pool_bytes + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES)
-    for page in state.pages:
-        try:
-            content = zlib.decompress(page.content)
-        except zlib.error as error:
-            raise NearfarError(f"the page at {page.offset} cannot be read: {error}") from error
-        if len(content) != PAGE_BYTES or not 0 <= page.offset <= len(image) - PAGE_BYTES:
-            raise NearfarError(f"the page at {page.offset} does not fit the pool")
-        image[page.offset : page.offset + PAGE_BYTES] = content
-    return image
+    check_room(path.parent, PAGE_BYTES * len(state.pages))
+    with path.open("wb") as file:
+        for page in state.pages:
+            try:
+                content = zlib.decompress(page.content)
+            except zlib.error as error:
+                raise NearfarError(f"the page at {page.offset} cannot be read: {error}") from error
+            if len(content) != PAGE_BYTES or not 0 <= page.offset < state.pool_bytes:
+                raise NearfarError(f"the page at {page.offset} does not fit the pool")
+            file.seek(page.offset)
+            file.write(content)
+        file.truncate(state.pool_bytes)

@@ -1,13 +1,15 @@
-"""Judges states: each image once, within the budget."""
+"""Judges states of the failure that an explorer waits at."""
 
 from __future__ import annotations
 
 import time
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nearfar.crash.checker import Checker, Verdict
-from nearfar.crash.image import Image
-from nearfar.crash.memory import Memory, State
+from nearfar.crash.checker import Verdict
+from nearfar.crash.engine import Engine
+from nearfar.documents.crash_report import CrashPage
 
 
 @dataclass(frozen=True)
@@ -18,44 +20,60 @@ class Budget:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Moment:
+    """What had happened at a failure point."""
+
+    done: int
+    """The last operation that ended; -1: none."""
+    begun: int
+    position: int
+    """Records of ``Trace.events`` before it."""
+
+
 class Judge:
-    """Counts what it judged; remembers every verdict by the image's key."""
+    """Asks the explorer; once the time is over, what was not judged does not fail."""
 
-    def __init__(self, checker: Checker, image: Image, budget: Budget) -> None:
-        self._checker = checker
-        self._image = image
-        self._budget = budget
-        self._known: dict[tuple[int, int, int], Verdict] = {}
-        self._begun = time.monotonic()
-        self.states = 0
-        self.duplicates = 0
-        self.judge_s = 0.0
+    def __init__(self, deadline_s: float) -> None:
+        self._deadline_s = deadline_s
+        self._engine: Engine | None = None
+        self._known: dict[tuple[tuple[int, int], ...], Verdict] = {}
 
-    def exhausted(self) -> bool:
-        """Return whether the budget is spent."""
-        return (
-            self.states >= self._budget.states
-            or time.monotonic() - self._begun >= self._budget.seconds
-        )
+    def at_failure(self, engine: Engine, state: Mapping[int, int], verdict: Verdict) -> None:
+        """Take the failure that `engine` waits at."""
+        self._engine = engine
+        self._known = {_key(state): verdict}
 
-    def is_new(self, memory: Memory, state: State) -> bool:
-        """Return whether the image was not judged yet; count it if it was."""
-        if self._key(memory, state) in self._known:
-            self.duplicates += 1
-            return False
-        return True
-
-    def judge(self, memory: Memory, state: State) -> Verdict:
-        """Return the checker's verdict on `state`, from memory if it was given before."""
-        key = self._key(memory, state)
+    def judge(self, _: Moment, state: Mapping[int, int]) -> Verdict:
+        """Return the checker's verdict on `state`."""
+        assert self._engine is not None
+        key = _key(state)
         if key not in self._known:
-            begun = time.monotonic()
-            self._image.write(memory.durable, memory.content(state))
-            self._known[key] = self._checker.run(memory.done, memory.begun)
-            self.states += 1
-            self.judge_s += time.monotonic() - begun
+            if time.monotonic() > self._deadline_s:
+                return Verdict("", "")
+            self._known[key] = self._engine.judge("J", state)
         return self._known[key]
 
-    def _key(self, memory: Memory, state: State) -> tuple[int, int, int]:
-        operation = (memory.done, memory.begun) if self._checker.by_operation else (0, 0)
-        return (memory.key_of(state), *operation)
+    def plain(self, _: Moment, state: Mapping[int, int]) -> Verdict:
+        """Return what the checker says when it is started for this state alone."""
+        assert self._engine is not None
+        return self._engine.judge("P", state)
+
+    def confirmed(self, moment: Moment, state: Mapping[int, int]) -> Verdict:
+        """Return the verdict as a replay will give it, where the plain command refuses too."""
+        known = self.judge(moment, state)
+        plain = self.plain(moment, state)
+        return plain if plain.symptom else known
+
+    def pages(self, _: Moment, state: Mapping[int, int]) -> list[CrashPage]:
+        """Return the state's image, without the pages that are all zeros."""
+        assert self._engine is not None
+        return [
+            CrashPage(offset=offset, content=zlib.compress(content))
+            for offset, content in self._engine.image(state)
+            if any(content)
+        ]
+
+
+def _key(state: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted(state.items()))

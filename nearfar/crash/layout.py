@@ -55,7 +55,9 @@ class Kind(IntEnum):
     TOUCH = 30
 
 
-def make_trace(path: Path, *, limit_bytes: int, most_pool_bytes: int, most_steps: int, schedule: int = 0) -> None:
+def make_trace(
+    path: Path, *, limit_bytes: int, most_pool_bytes: int, most_steps: int, schedule: int = 0
+) -> None:
     """Make an empty trace: a sparse file that takes room as it fills."""
     header = HEADER.pack(
         *(MAGIC, limit_bytes, most_pool_bytes, most_steps, HEADER_BYTES, 0),

@@ -1,4 +1,8 @@
-"""What is durable and what may or may not be, as a trace is walked."""
+"""What is durable and what may or may not be, as a trace is walked.
+
+native/crash/explore/memory.cpp is the same for the explorers; this is for whoever reads a trace
+here (lints).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,9 @@ class Line:
     """After each of these stores, in program order."""
     stacks: list[tuple[int, ...]] = field(default_factory=list)
     flushed: int = 0
-    """How many of them a flush has covered since the last fence."""
+    """How many of them a flush has covered that is under way."""
+    first: int = 0
+    """Number of the first of them; numbers of one line only grow."""
 
 
 State = Mapping[int, int]
@@ -43,20 +49,25 @@ class Memory:
         """Of the durable image: the sum of its lines that ever changed, order free."""
         self.done = -1
         self.begun = -1
-        self._flushed: set[int] = set()
+        self._highest = 0
+        self._flushed: dict[int, dict[int, int]] = {}
+        """Of each thread: offset of a line to the number behind the last store it flushed."""
 
     def feed(self, event: Event) -> None:
         """Take one event."""
         if event.kind is Kind.STORE and self._eadr:
             self._set_line(event.a, event.payload)
         elif event.kind is Kind.STORE:
-            line = self.lines.setdefault(event.a, Line())
+            line = self.lines.get(event.a)
+            if line is None:
+                # Above what a flush of a line that was here before may still name.
+                line = self.lines[event.a] = Line(first=self._highest)
             line.contents.append(event.payload)
             line.stacks.append(event.stack)
         elif event.kind in (Kind.FLUSH, Kind.STREAM):
-            self._flush(event.a, event.b)
+            self._flush(event.a, event.b, event.thread)
         elif event.kind is Kind.FENCE:
-            self._fence()
+            self._fence(event.thread)
         elif event.kind is Kind.BASE:
             self._set_page(event.a, event.payload)
         elif event.kind is Kind.BEGIN:
@@ -86,33 +97,38 @@ class Memory:
         """Return the lines of a state that are not the durable ones."""
         return {offset: self.lines[offset].contents[stores - 1] for offset, stores in state.items()}
 
-    def _flush(self, begin: int, size: int) -> None:
+    def _flush(self, begin: int, size: int, thread: int) -> None:
         first = begin // LINE_BYTES * LINE_BYTES
         end = begin + size
         if (end - first) // LINE_BYTES > len(self.lines):
             covered = [offset for offset in self.lines if first <= offset < end]
         else:
             covered = [o for o in range(first, end, LINE_BYTES) if o in self.lines]
+        mine = self._flushed.setdefault(thread, {})
         for offset in covered:
             line = self.lines[offset]
             line.flushed = len(line.contents)
-            self._flushed.add(offset)
+            mine[offset] = line.first + line.flushed
+            self._highest = max(self._highest, mine[offset])
 
-    def _fence(self) -> None:
-        for offset in self._flushed:
-            line = self.lines[offset]
-            self._set_line(offset, line.contents[line.flushed - 1])
-            del line.contents[: line.flushed]
-            del line.stacks[: line.flushed]
-            line.flushed = 0
+    def _fence(self, thread: int) -> None:
+        """Have what this thread flushed be durable, whoever stored it."""
+        for offset, behind in self._flushed.pop(thread, {}).items():
+            line = self.lines.get(offset)
+            if line is None or line.first >= behind:
+                continue
+            count = behind - line.first
+            self._set_line(offset, line.contents[count - 1])
+            del line.contents[:count]
+            del line.stacks[:count]
+            line.flushed = max(line.flushed - count, 0)
+            line.first = behind
             if not line.contents:
                 del self.lines[offset]
-        self._flushed.clear()
 
     def _set_page(self, begin: int, content: bytes) -> None:
         for at in range(0, len(content), LINE_BYTES):
             self.lines.pop(begin + at, None)
-            self._flushed.discard(begin + at)
             self._set_line(begin + at, content[at : at + LINE_BYTES])
 
     def _set_line(self, offset: int, content: bytes) -> None:

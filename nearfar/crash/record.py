@@ -43,18 +43,24 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PMEM_IS_PMEM_FORCE": "1"}
 
 
-def record(command: Sequence[str], pool: Path, folder: Path, *, json: bool) -> Recorded:
-    """Run `command`, whose pool is the file `pool`; the trace is made in `folder`."""
+def record(
+    command: Sequence[str], pool: Path, trace: Path, *, json: bool, schedule: int = 0
+) -> Recorded:
+    """Run `command`, whose pool is the file `pool`; `trace` is made.
+
+    `schedule` is the seed of the order in which its threads take turns.
+    """
     preloadable(LIBRARY)
     executable = shutil.which(command[0])
     if executable is None:
         raise CommandError(f"there is no program {command[0]}: name it by its path")
-    trace = folder / "trace"
+    folder = trace.parent
     make_trace(
         trace,
         limit_bytes=min(_MOST_TRACE_BYTES, shutil.disk_usage(folder).free // 2),
         most_pool_bytes=MOST_POOL_BYTES,
         most_steps=_MOST_STEPS,
+        schedule=schedule,
     )
     variables = {
         **environment(),
@@ -67,7 +73,6 @@ def record(command: Sequence[str], pool: Path, folder: Path, *, json: bool) -> R
     seconds = time.monotonic() - begun
     status = f"exited {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
     recorded = Recorded(read_trace(trace), status, code != 0, seconds)
-    trace.unlink()
     _check_seen(recorded, command[0])
     return recorded
 

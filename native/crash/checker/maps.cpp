@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -187,6 +188,7 @@ F* real(const char* name) {
 }  // namespace
 
 void keep_private(bool wanted) { on = wanted; }
+bool keeps_private() { return on; }
 
 void forget_maps() {
   for (unsigned i = map_count; i-- > 0;) {
@@ -216,6 +218,13 @@ void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int fil
 
 int munmap(void* begin, std::size_t bytes) noexcept {
   return unmapped(static_cast<char*>(begin), bytes);
+}
+
+// A mapping that stays keeps its file's lock, and libpmem locks a pool that it opens. Nobody else
+// has the image.
+int flock(int file, int operation) noexcept {
+  if (keeps_private() && is_image(file)) return 0;
+  return static_cast<int>(syscall(SYS_flock, file, operation));
 }
 
 // Other programs see the file, not what this one changed in its memory, and what they change is

@@ -12,7 +12,7 @@ namespace {
 // The first append to an empty log is not the second.
 constexpr unsigned is_new_so_often = 3;
 // Points that one worker takes at once: neighbours have most images in common.
-constexpr std::uint64_t points_of_chunk = 16;
+constexpr std::uint64_t points_of_chunk = 4;
 constexpr std::int64_t tell_every_ms = 200;
 // Different ones of a point without a stack of its own.
 constexpr std::uint64_t operation_stack = 1;
@@ -22,10 +22,17 @@ constexpr std::uint64_t end_stack = 2;
 
 void Explorer::explore() {
   told_ms_ = now_ms();
+  std::uint64_t points = 1;
+  trace_.walk([&](const Event& event) {
+    const auto kind = event.record->kind;
+    points += kind == NF_CRASH_END || kind == (plan_.eadr ? NF_CRASH_STORE : NF_CRASH_FENCE);
+    return true;
+  });
+  Frame('K').number(points).send();
   for (auto rank = static_cast<unsigned>(plan_.first_rank); rank < ranks; ++rank) {
     const bool counted = rank != plan_.first_rank;
     if (counted && of_rank_[rank] == 0) {
-      Frame('Z').number(rank).number(number_).send();
+      Frame('Z').number(rank).send();
       continue;
     }
     if (!walk(rank)) {
@@ -35,7 +42,7 @@ void Explorer::explore() {
     }
     if (open_) end_chunk(rank);
     tell_tally();
-    Frame('Z').number(rank).number(number_).send();
+    Frame('Z').number(rank).send();
   }
 }
 

@@ -35,9 +35,10 @@ class Explorer {
       : trace_(trace), memory_(memory), judge_(judge), plan_(plan) {}
 
   // Until all is judged or the budget is spent; sends frames:
+  // K  points of the run
   // T  tally: states, duplicates, points explored, ns in the checkers; since the last
   // F  failure; then nearfar asks for what it needs and says G
-  // C  rank, chunk: all of it is judged      Z  rank, points of the run: the rank is done
+  // C  rank, chunk: all of it is judged      Z  rank: all of it is judged
   // X  the budget is spent
   void explore();
   // Serves what nearfar asks at this point until it says to go on.

@@ -126,6 +126,8 @@ int main(int count, char** words) {
   signal(SIGINT, SIG_IGN);
   try {
     work(count, words);
+  } catch (const EndOfInput&) {
+    return 0;
   } catch (const std::exception& error) {
     Frame('!').text(error.what()).send();
     return 1;

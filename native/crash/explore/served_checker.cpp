@@ -16,6 +16,7 @@ namespace {
 
 // A program that is loaded and not ready by then has no such server in it.
 constexpr int start_timeout_ms = 20000;
+constexpr int end_timeout_ms = 1000;
 // A process that failed where a new one does not had something left from an earlier check: so many
 // times in a row, right after it was new, and it is not kept at all.
 constexpr int most_left = 3;
@@ -53,8 +54,16 @@ class Served final : public Checker {
  public:
   explicit Served(const Command& command) : command_(command), output_(command.keep) {}
   ~Served() override {
-    if (child_ > 0) kill(-child_, SIGKILL);
+    // The server takes leave of its child first, so that the child's time is counted as ours.
+    if (child_ > 0) {
+      kill(-child_, SIGKILL);
+      kill(child_, SIGKILL);
+    }
     if (server_ <= 0) return;
+    control_.close_end(1);
+    Answer last{};
+    while (listen(last, now_ms() + end_timeout_ms) == 1) {
+    }
     kill(-server_, SIGKILL);
     waitpid(server_, nullptr, 0);
   }

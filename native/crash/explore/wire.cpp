@@ -1,7 +1,6 @@
 #include "crash/explore/wire.hpp"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,7 +19,7 @@ void send_all(const char* data, std::size_t size) {
   while (size != 0) {
     const ssize_t put = write(1, data, size);
     if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) exit(0);
+    if (put <= 0) throw EndOfInput{};
     data += put;
     size -= static_cast<std::size_t>(put);
   }
@@ -30,7 +29,7 @@ void take_all(char* data, std::size_t size) {
   while (size != 0) {
     const ssize_t got = read(0, data, size);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) exit(0);
+    if (got <= 0) throw EndOfInput{};
     data += got;
     size -= static_cast<std::size_t>(got);
   }

@@ -7,13 +7,16 @@
 
 namespace nearfar::crash {
 
+// Nobody asks any more.
+struct EndOfInput {};
+
 class Frame {
  public:
   explicit Frame(char type) : type_(type) {}
   Frame& number(std::uint64_t value);
   Frame& text(const std::string& value);
   Frame& bytes(const void* data, std::size_t size);
-  // To standard output; ends the process if nobody reads.
+  // To standard output. Throws EndOfInput if nobody reads.
   void send() const;
 
  private:
@@ -23,7 +26,7 @@ class Frame {
 
 class Taken {
  public:
-  // From standard input; waits. Ends the process at the end of input.
+  // From standard input; waits. Throws EndOfInput.
   static Taken take();
   char type() const { return type_; }
   std::uint64_t number();

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
-from hypothesis import given
-from hypothesis import strategies as st
-
 from nearfar.crash.layout import Kind
 from nearfar.crash.memory import Line, Memory
 from nearfar.crash.shrink import shrink
-from nearfar.crash.states import states_of
 from nearfar.crash.trace import Event
 
 
@@ -59,34 +53,25 @@ def test_the_libraries_own_fields_are_not_in_doubt() -> None:
     assert list(memory.candidates()) == [8192]
 
 
-@given(st.lists(st.integers(1, 3), max_size=9), st.integers(0, 5))
-def test_states_take_no_line_further_than_its_stores(stores: list[int], seed: int) -> None:
-    lines = {i * 64: Line([b""] * n, [()] * n) for i, n in enumerate(stores)}
-    states = list(states_of(lines, random.Random(seed)))
-    assert {} in states
-    assert {o: len(line.contents) for o, line in lines.items()} in states
-    assert all(1 <= n <= len(lines[o].contents) for state in states for o, n in state.items())
-    if len(stores) <= 4 and set(stores) <= {1}:
-        assert len(states) == 2 ** len(stores)
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12),
-)
-def test_two_states_of_one_key_are_the_same_image(stores: list[tuple[int, int]]) -> None:
+def test_a_fence_is_for_what_its_own_thread_flushed() -> None:
     memory = Memory(4096)
-    images: dict[int, bytes] = {}
-    for where, value in stores:
-        memory.feed(store(where * 64, value))
-        if value == 3:
-            memory.feed(flush(where * 64))
-            memory.feed(FENCE)
-        for state in states_of(memory.candidates(), random.Random(0)):
-            image = bytearray(memory.durable)
-            for offset, content in memory.content(state).items():
-                image[offset : offset + 64] = content
-            assert images.setdefault(memory.key_of(state), bytes(image)) == bytes(image)
-    assert len(set(images.values())) == len(images)
+    mine, others = (Event(Kind.FENCE, 0, 0, (), b"", thread) for thread in (0, 1))
+    for event in (store(0, 1), flush(0), others):
+        memory.feed(event)
+    assert memory.durable[0] == 0
+    memory.feed(store(0, 2))
+    memory.feed(mine)
+    assert memory.durable[0] == 1
+    assert memory.lines[0].contents == [b"\2" * 64]
+
+
+def test_a_flush_of_a_line_that_became_durable_meanwhile_takes_no_later_stores() -> None:
+    memory = Memory(4096)
+    both = [Event(Kind.FLUSH, 0, 64, (), b"", thread) for thread in (0, 1)]
+    for event in (store(0, 1), *both, FENCE, store(0, 2)):
+        memory.feed(event)
+    memory.feed(Event(Kind.FENCE, 0, 0, (), b"", 1))
+    assert memory.durable[0] == 1
 
 
 def test_shrinking_leaves_what_the_symptom_needs() -> None:

@@ -1,0 +1,63 @@
+"""A folder in memory for pool, trace and images."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+
+_LEAST_MEMORY_BYTES = 256 << 20
+"""Room in /dev/shm below which files are made elsewhere: containers often have 64 MiB of it."""
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """Have a folder in memory for pool and images; it is gone afterwards."""
+    memory = Path("/dev/shm")
+    fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= _LEAST_MEMORY_BYTES
+    parent = memory if fits else None
+    folder = Path(tempfile.mkdtemp(prefix="nearfar-crash-", dir=parent))
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        yield folder
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def check_room(folder: Path, wanted_bytes: int) -> None:
+    """Refuse an image that would not fit: a full file in memory ends whoever stores into it."""
+    free = shutil.disk_usage(folder).free
+    if free < wanted_bytes:
+        raise NearfarError(
+            f"an image of the pool needs {wanted_bytes >> 20} MiB, and {folder.parent} has "
+            f"{free >> 20} MiB free: free some, or explore a smaller pool",
+            ExitCode.MACHINE_LACKS,
+        )
+
+
+def copy_sparse(source: Path, target: Path) -> None:
+    """Copy a file; holes of it are holes of the copy."""
+    with source.open("rb") as old, target.open("wb") as new:
+        size = os.fstat(old.fileno()).st_size
+        at = 0
+        while at < size:
+            try:
+                begin = os.lseek(old.fileno(), at, os.SEEK_DATA)
+            except OSError:  # there is nothing but a hole to the end
+                break
+            at = os.lseek(old.fileno(), begin, os.SEEK_HOLE)
+            new.seek(begin)
+            while begin < at:
+                begin += os.sendfile(new.fileno(), old.fileno(), begin, at - begin)
+        new.truncate(size)
