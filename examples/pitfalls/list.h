@@ -20,7 +20,13 @@ struct node {
 struct list {
   TOID(struct node) head;
   uint64_t count;
+#ifdef LIST_MORE
+  uint64_t LIST_MORE; /* a layout that has grown */
+#endif
 };
+#ifndef LIST_LAYOUT
+#define LIST_LAYOUT "list"
+#endif
 
 void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value); /* what they differ in */
 
@@ -38,8 +44,8 @@ int main(int count, char** words) {
     return 2;
   }
   const int checks = strcmp(words[2], "check") == 0;
-  PMEMobjpool* pool = pmemobj_open(words[1], "list");
-  if (pool == NULL && !checks) pool = pmemobj_create(words[1], "list", PMEMOBJ_MIN_POOL, 0600);
+  PMEMobjpool* pool = pmemobj_open(words[1], LIST_LAYOUT);
+  if (pool == NULL && !checks) pool = pmemobj_create(words[1], LIST_LAYOUT, PMEMOBJ_MIN_POOL, 0600);
   if (pool == NULL) {
     fprintf(stderr, "%s\n", pmemobj_errormsg());
     return 2;

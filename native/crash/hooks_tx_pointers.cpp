@@ -46,7 +46,7 @@ void take_line(const char* line) {
   if (*line++ != '-') return;
   one.end = hexadecimal(line);
   unsigned field = 1;
-  while (field < 5 && *line != '\0') {
+  while (field < 6 && *line != '\0') {
     if (*line == ' ' && line[1] != ' ') ++field;
     ++line;
   }

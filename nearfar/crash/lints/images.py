@@ -85,16 +85,12 @@ class Images:
         """Return the objects of the image as it is; none if it is no pool of libpmemobj."""
         return self._objects(self._path)
 
-    def sizes_before(self) -> dict[int, set[int]]:
-        """Return, of the pool before the run, the room of each type's objects."""
-        sizes: dict[int, set[int]] = {}
-        if self._before is None:
-            return sizes
+    def before(self) -> list[PoolObject]:
+        """Return the objects of the pool as the run found it."""
+        if self._before is None or not self.fits(self._before.stat().st_size):
+            return []
         self._path.write_bytes(self._before.read_bytes())  # it is recovered when it is opened
-        for one in self._objects(self._path):
-            if one.type_number >= 0:
-                sizes.setdefault(one.type_number, set()).add(one.size)
-        return sizes
+        return self._objects(self._path)
 
     def close(self) -> None:
         """Remove the file."""

@@ -21,7 +21,8 @@ class RootOverwritten:
         self._memory = Memory(world.trace.pool_bytes, eadr=True)
         self._taken: Event | None = None
         self._walks = False
-        self._allocates = False
+        self._made: set[int] = set()
+        """Objects that the run allocated."""
         self._overwritten: dict[int, Finding] = {}
         """Object to the last store that took its handle out of the root."""
 
@@ -29,7 +30,8 @@ class RootOverwritten:
         """Take one event."""
         self._memory.feed(event)
         self._walks |= event.kind is Kind.WALK
-        self._allocates |= event.kind in ALLOCATIONS
+        if event.kind in ALLOCATIONS:
+            self._made.add(event.a)
         if event.kind is Kind.ROOT:
             self._taken = event
         root = world.root
@@ -52,14 +54,15 @@ class RootOverwritten:
         size = world.trace.pool_bytes
         if self._images is None or self._taken is None or not self._images.fits(size):
             return
-        if self._walks or not self._allocates:
+        if self._walks or not self._made:
             return
         self._images.put(self._memory.durable, {}, size)
         objects = [one for one in self._images.objects() if one.type_number >= 0]
         lost = {one.offset for one in objects if not one.is_reachable}
         found = [finding for begin, finding in self._overwritten.items() if begin in lost]
         yield from found
-        if not found and objects and len(lost) == len(objects):
-            note = f"none of the {len(lost)} objects can be reached from the root"
+        made = [one.offset for one in objects if one.offset in self._made]
+        if not found and made and lost.issuperset(made):
+            note = f"none of {len(made)} objects that it allocated can be reached from the root"
             described = world.objects.describe(self._taken.a)
             yield Finding("root overwritten", self._taken.a, self._taken.stack, note, described)

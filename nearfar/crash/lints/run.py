@@ -38,7 +38,7 @@ def lints_of(
     """
     world = World(trace)
     if images is not None:
-        world.sizes_before = images.sizes_before()
+        world.held(images.before())
     flushes: list[_Watcher] = [] if eadr else [NeverDurable(world), Needless(world)]
     watchers: list[_Watcher] = [
         *flushes,
@@ -65,7 +65,7 @@ def _grouped(met: list[Finding], sites: Sites) -> list[CrashLint]:
     groups: dict[object, CrashLint] = {}
     for one in met:
         frames = sites.frames(one.stack) if one.stack else []
-        if frames and not is_users(frames):
+        if frames and not is_users(frames, flush=one.kind in _FLUSHES):
             continue  # libpmemobj's affair: what it skips, its recovery knows of
         if one.kind in _FLUSHES and is_copy(frames):
             continue  # it flushes what it copies, whether that changed or not

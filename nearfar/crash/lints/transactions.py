@@ -16,6 +16,8 @@ from nearfar.documents.crash_report import LintKind
 _NO_SNAPSHOT = 1 << 2
 """POBJ_XADD_NO_SNAPSHOT, libpmemobj/base.h: flushed at commit, not undone."""
 _WORD_BYTES = 8
+_STATEMENT_BYTES = 16
+"""Of code: two moves of 8 bytes, as a struct is assigned, lie closer together."""
 _LEAST_HANDLE = 4096
 """A smaller word is a number; no object lies in a pool's first page."""
 
@@ -47,7 +49,7 @@ class _Transaction:
     fresh: list[tuple[int, int]] = field(default_factory=list)
     """Objects that it made: they go with it."""
     bare: list[_Store] = field(default_factory=list)
-    covered_sites: set[tuple[tuple[int, ...], int]] = field(default_factory=set)
+    covered: list[tuple[tuple[int, ...], int]] = field(default_factory=list)
     """Stacks and objects of stores that had their snapshot."""
     gone: dict[int, set[int]] = field(default_factory=dict)
     """Words that were overwritten: value to the objects that held it."""
@@ -82,7 +84,10 @@ class Transactions:
         elif event.kind is Kind.TOUCH:
             for snapshot in now.snapshots:
                 # Of a silent store only the first byte is known.
-                snapshot.used |= snapshot.begin <= event.a < snapshot.end
+                if snapshot.begin <= event.a < snapshot.end:
+                    snapshot.used = True
+                    owner = world.objects.at(event.a)
+                    now.covered.append((event.stack, -1 if owner is None else owner.begin))
         elif event.kind is Kind.TX_COMMIT and event.a <= 1:
             now.is_committing = True
         elif event.kind is Kind.TX_ABORT:
@@ -116,7 +121,7 @@ class Transactions:
             owner = world.objects.at(change.begin)
             begin = -1 if owner is None else owner.begin
             if (end := _covered_to(now, change)) >= change.end:
-                now.covered_sites.add((event.stack, begin))
+                now.covered.append((event.stack, begin))
                 continue
             words = tuple(word for word in world.words if word[0] <= end < word[0] + _WORD_BYTES)
             now.bare.append(_Store(end, event.stack, owner, words))
@@ -182,9 +187,14 @@ def _name(store: _Store, now: _Transaction) -> tuple[LintKind, str]:
     ]
     in_word = store.offset // _WORD_BYTES
     cut = any((one.end - 1) // _WORD_BYTES == in_word for one in near)
-    if cut or (store.stack, begin) in now.covered_sites:
+    if cut or any(begin == at and _one_statement(store.stack, by) for by, at in now.covered):
         return "snapshot too short", _reach(near, begin)
     return "store without snapshot", _reach(near, begin)
+
+
+def _one_statement(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Return whether two stores are likely parts of one assignment or copy."""
+    return one[1:] == other[1:] and abs(one[0] - other[0]) <= _STATEMENT_BYTES
 
 
 def _reach(near: list[_Snapshot], begin: int) -> str:

@@ -24,16 +24,20 @@ def is_copy(frames: Sequence[Frame]) -> bool:
     return any(frame.function.startswith(("pmem_mem", "pmemobj_mem")) for frame in frames)
 
 
-def is_users(frames: Sequence[Frame]) -> bool:
-    """Return whether a stack's work was ordered by the program itself."""
+def is_users(frames: Sequence[Frame], *, flush: bool = False) -> bool:
+    """Return whether a stack's store or flush was ordered by the program itself."""
     at = 0
     while at < len(frames) and frames[at].module.startswith(_BELOW):
         at += 1
-    last = None
+    begin = at
     while at < len(frames) and frames[at].module.startswith("libpmemobj"):
-        last = frames[at]
         at += 1
-    return last is None or last.function.startswith(_BY_ORDER)
+    if at == begin:
+        return True
+    # pmemobj_persist and pmemobj_flush jump to a function without a name, and are not on the stack.
+    if flush and at == begin + 1 and frames[begin].function.startswith("libpmemobj"):
+        return True
+    return frames[at - 1].function.startswith(_BY_ORDER)
 
 
 class Whose:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nearfar.crash.layout import LINE_BYTES, PAGE_BYTES, Kind
+from nearfar.crash.lints.images import PoolObject
 from nearfar.crash.lints.objects import Allocation, Objects
 from nearfar.crash.trace import Event, Trace
 
@@ -55,6 +57,15 @@ class World:
             head = self.line(0)
             if head.startswith(b"PMEMOBJ"):
                 self.uuid = int.from_bytes(head[_UUID_AT : _UUID_AT + _WORD_BYTES], "little")
+
+    def held(self, objects: Iterable[PoolObject]) -> None:
+        """Take the objects that were there before the run."""
+        for one in objects:
+            is_root = one.type_number < 0
+            number = 0 if is_root else one.type_number
+            self.objects.add(Allocation(one.offset, one.size, number, (), is_root=is_root))
+            if not is_root:
+                self.sizes_before.setdefault(number, set()).add(one.size)
 
     def line(self, offset: int) -> bytes:
         """Return what a line holds."""
