@@ -2,90 +2,96 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from nearfar.base.errors import CommandError, ExitCode
 from nearfar.commands._options import JsonOption, OutputOption, QuietOption
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from nearfar.documents.comparison import Comparison
-
-SHOWN = 20
-"""Objects in the table; all are in the document."""
 
 
 def compare(
-    one: Path,
-    other: Path,
+    a: Path,
+    b: Path,
     *,
+    fail_over: str | None = None,
+    correct: Literal["holm", "benjamini-hochberg", "none"] = "holm",
     edited: Annotated[bool, Parameter(negative="")] = False,
+    across_machines: Annotated[bool, Parameter(negative="")] = False,
+    junit: Path | None = None,
+    html: Path | None = None,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
-) -> None:
-    """Compare two profiles of a program: another input, another build, another source of accesses.
+) -> int:
+    """Compare two documents of one kind: what changed, by how much, and was it chance?
 
-    Objects are recognised by their places in the source. A difference is marked where it is more
-    than sampling lines (misses) or repeated runs (times) explain.
+    Profiles, measurements of a memory, predictions, plans, validations, results of `make
+    benchmarks`, folders of run records or of a sweep. What differs by more than chance is marked,
+    with its 95 % interval; with --fail-over the exit code is 1 if a figure of B is worse by more.
 
     Parameters
     ----------
-    one
-        What `nearfar profile` wrote.
-    other
-        The profile to compare it with.
+    a
+        The first document, the baseline; or a folder of documents that repeat each other.
+    b
+        The one to judge against it.
+    fail_over
+        Such as 5%: exit code 1 if something is worse by more than that, and not by chance. Of an
+        object or a line it is a share of the whole.
+    correct
+        How p values are corrected for being many: holm (no false alarm in 95 of 100 comparisons),
+        benjamini-hochberg (of the alarms, at most 5 % are false), none.
     edited
-        The source changed between the two: allocation sites whose lines moved are recognised by
-        their functions, and each is named in a warning.
+        The source changed between two profiles: allocation sites whose lines moved are recognised
+        by their functions, and each is named in a warning.
+    across_machines
+        Judge times although A and B are of different machines.
+    junit
+        File to write JUnit XML to.
+    html
+        File to write a page to, which shows both beside each other.
     """
-    from nearfar.base.files import check_writable
+    from nearfar.base.files import check_writable, write_atomically
     from nearfar.commands._deliver import deliver
-    from nearfar.documents import WorkloadProfile, load
-    from nearfar.profile.compare import compare as run
+    from nearfar.compare.api import compare as run
+    from nearfar.compare.table import print_comparison
 
-    if output is not None:
-        check_writable(output)
-    profiles = [load(path, WorkloadProfile) for path in (one, other)]
-    found = run(profiles[0], profiles[1], (str(one), str(other)), edited=edited)
-    deliver(found, output, json=json, quiet=quiet, show=lambda console: _show(found, console))
+    limit = None if fail_over is None else parse_limit(fail_over)
+    for path in (output, junit, html):
+        if path is not None:
+            check_writable(path)
+    found = run(
+        a,
+        b,
+        limit=limit,
+        correction=correct,
+        edited=edited,
+        across_machines=across_machines,
+    )
+    if junit is not None:
+        from nearfar.compare.junit import to_junit
 
+        write_atomically(junit, to_junit(found))
+    if html is not None:
+        from nearfar.compare.page import render
 
-def _show(found: Comparison, console: Console) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from nearfar.base.units import format_bytes, format_ns
-
-    phases = Table("phase", "CPU time", "", "ratio", "misses", "", "ratio")
-    for phase in found.phases:
-        times, misses = phase.near_cpu_time_ns, phase.misses
-        phases.add_row(
-            escape(phase.name),
-            *(format_ns(time) for time in times),
-            _ratio(times) + ("" if phase.time_differs else " ~"),
-            *(f"{count:,.0f}" for count in misses),
-            _ratio(misses),
-        )
-    objects = Table("object", "size", "", "misses", "", "ratio")
-    for thing in found.objects[:SHOWN]:
-        objects.add_row(
-            escape(thing.name),
-            *(format_bytes(size) for size in thing.size_bytes),
-            *(f"{count:,.0f}" for count in thing.misses),
-            _ratio(thing.misses) + ("" if thing.differs else " ~"),
-        )
-    console.print(phases)
-    console.print(objects)
-    console.print("~: no more than chance explains", markup=False)
-    for warning in found.warnings:
-        console.print(f"warning: {warning}", markup=False)
+        write_atomically(html, render(found))
+    deliver(
+        found,
+        output,
+        json=json,
+        quiet=quiet,
+        show=lambda console: print_comparison(found, console),
+    )
+    return int(ExitCode.FOUND if found.failed else ExitCode.DONE)
 
 
-def _ratio(pair: tuple[float, float]) -> str:
-    if not pair[0]:
-        return "new" if pair[1] else ""
-    return f"{pair[1] / pair[0]:.3g}"
+def parse_limit(text: str) -> float:
+    """Return the share that ``5%`` says; a bare number is refused, for 5 could be 500 %."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", text[:24])
+    if match is None:
+        raise CommandError(f"cannot read the limit {text!r}: write a percentage, such as 5%")
+    return float(match[1]) / 100.0

@@ -1,49 +1,73 @@
-"""Comparison: two profiles of one program, side by side."""
+"""Comparison: two documents of one kind, figure by figure. A is the first, B the second."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import msgspec
 
 from nearfar.documents.header import Document
 
+Verdict = Literal["worse", "better", "changed", "same", "only A", "only B", "not judged"]
+"""changed: more than chance explains, of a figure of which neither more nor less is better.
+not judged: nothing is known of its spread, or the two are of other machines."""
 
-class ComparedObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One object in both profiles; the pairs are (first, second)."""
 
+class Side(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One of the two."""
+
+    file: str
+    kind: str
+    command: str
+    host: str
+    cpu_model: str
+    time_utc: str
+    nearfar_version: str
+    documents: int = 1
+    """How many there were, of a folder of them."""
+
+
+class Change(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One figure of both."""
+
+    family: str
+    """Figures that are judged together: times, objects' misses, lines' misses."""
     name: str
-    here: tuple[bool, bool]
-    """Which profiles have it."""
-    size_bytes: tuple[int, int]
-    misses: tuple[float, float]
-    """Of all phases that both profiles have."""
-    differs: bool
-    """The misses differ by more than sampling lines explains (95 %)."""
-
-
-class ComparedPhase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One phase in both profiles; the pairs are (first, second)."""
-
-    name: str
-    near_cpu_time_ns: tuple[float, float]
-    operations: tuple[float | None, float | None]
-    misses: tuple[float, float]
-    time_differs: bool
-    """The intervals of the two times do not meet."""
+    unit: str
+    a: float | None
+    """None: B alone has it."""
+    b: float | None
+    change: float | None = None
+    """(b - a) / a; of a part, such as an object: (b - a) over the whole of A. None: a is 0."""
+    low: float | None = None
+    high: float | None = None
+    """95 % interval of `change`, by bootstrap where there are samples."""
+    p: float | None = None
+    """How often chance alone makes such a difference; None: not judged."""
+    p_corrected: float | None = None
+    """For all that is compared."""
+    verdict: Verdict
+    over_limit: bool = False
+    note: str = ""
+    """Why it is not judged; how the difference was had."""
 
 
 class Comparison(Document, kw_only=True, forbid_unknown_fields=True):
-    """What two profiles have in common, and where they differ."""
+    """Where two documents differ."""
 
     KIND: ClassVar[str] = "comparison"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
-    profiles: tuple[str, str]
-    """Their files."""
-    phases: list[ComparedPhase]
-    """Those of both."""
-    objects: list[ComparedObject]
-    """Most misses first."""
+    a: Side
+    b: Side
+    limit: float | None
+    """Of --fail-over; None: nothing fails."""
+    correction: Literal["holm", "benjamini-hochberg", "none"]
+    families: list[str]
+    """In the order in which they matter."""
+    changes: list[Change]
+    """By family; in each, what changed most first."""
+    failed: int
+    """Figures over the limit."""
     warnings: list[str] = []
-    """Phases of one profile only, sites whose lines moved, caches that differ."""
+    """What is not in both, other inputs, other machines."""

@@ -44,6 +44,10 @@ def version_of(folders: tuple[str, ...]) -> str:
 
 def versions_here() -> dict[str, str]:
     """Return the version of every kind of point as this process would compute it."""
+    # Imported now, what the first batch would import while others wait for it.
+    import pyarrow.parquet
+
     from nearfar.sweep.kind import KINDS
 
+    assert pyarrow.parquet
     return {name: version_of(KINDS.get(name).CODE) for name in KINDS.names()}

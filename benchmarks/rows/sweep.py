@@ -1,0 +1,113 @@
+"""Sweeps: what a second worker brings, what a point costs beside itself, planning."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks import Row, alternate, make_row, paired_ratio, wall_seconds
+from nearfar.sim.simulate import Request, simulate_pattern
+
+POINTS = 200
+LINES = 8_000_000
+"""Of a point: some 90 ms, so that one worker takes a third of a minute."""
+SHORT_POINTS = 4000
+SHORT_LINES = 1000
+PLANNED = 100_000
+REPETITIONS = 2
+COMMAND = "ONLY=sweep python -m benchmarks"
+
+
+def rows() -> Iterable[Row]:
+    """Measure all three."""
+    with tempfile.TemporaryDirectory(prefix="nearfar-sweep-row-") as name:
+        folder = Path(name)
+        long = write(folder / "long.toml", POINTS, LINES)
+        samples = alternate(
+            [
+                lambda: computed(long, 1)["seconds"],
+                lambda: computed(long, 2)["seconds"],
+                lambda: plain(1),
+                lambda: plain(2),
+            ],
+            REPETITIONS,
+        )
+        gain = paired_ratio(samples[0], samples[1])
+        yield make_row(
+            f"two local workers over one: {POINTS} simulated points, "
+            f"{statistics.median(samples[0]):.1f} s by one",
+            gain,
+            "x",
+            bar=1.8,
+            at_most=False,
+            peer="two plain processes over one, same work without Dask",
+            peer_value=paired_ratio(samples[2], samples[3]),
+            command=COMMAND,
+        )
+        short = write(folder / "short.toml", SHORT_POINTS, SHORT_LINES)
+        yield make_row(
+            f"a point beside its own work: {SHORT_POINTS} short points, two workers",
+            float(computed(short, 2)["overhead_ms_per_point"]),
+            "ms",
+            bar=20.0,
+            peer="none: the limit is the issue's",
+            command=COMMAND,
+        )
+        many = write(folder / "many.toml", PLANNED, SHORT_LINES)
+        yield make_row(
+            f"`nearfar sweep --dry-run` of {PLANNED:,} points, start included",
+            wall_seconds(lambda: verb(many, "--dry-run", "--quiet")),
+            "s",
+            bar=10.0,
+            peer="none: the limit is the issue's",
+            command=COMMAND,
+        )
+
+
+def write(path: Path, points: int, lines: int) -> Path:
+    """Write a sweep of so many simulated points."""
+    seeds = ", ".join(str(seed) for seed in range(points // 4))
+    path.write_text(
+        '[[simulate]]\nfar = ["optane-100-6dimm", "cxl-e3s-x8"]\nregion = ["16MiB", "64MiB"]\n'
+        f'pattern = "random"\nlines = {lines}\nseed = [{seeds}]\n'
+    )
+    return path
+
+
+def verb(path: Path, *options: str) -> str:
+    """Run the verb and return what it prints."""
+    command = [sys.executable, "-m", "nearfar", "sweep", str(path), *options]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def computed(path: Path, workers: int) -> dict[str, float]:
+    """Compute a sweep anew and return its record; every point is there, or the time is nothing."""
+    record = json.loads(verb(path, "--workers", str(workers), "--no-resume", "--json"))
+    assert record["finished_now"] == sum(record["points"].values())
+    assert not record["failed"]
+    return dict(record)
+
+
+def plain(processes: int) -> float:
+    """Return the seconds that the same work takes in so many processes; their start left out."""
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        pool.map(one, range(processes * 2), chunksize=1)
+        return wall_seconds(lambda: pool.map(one, range(POINTS), chunksize=5))
+
+
+def one(number: int) -> float:
+    """Simulate one of the points."""
+    request = Request(
+        device=("optane-100-6dimm", "cxl-e3s-x8")[number % 2],
+        pattern="random",
+        region_bytes=(16 << 20, 64 << 20)[number // 2 % 2],
+        seed=number // 4,
+        lines=LINES,
+    )
+    return simulate_pattern(request).ns_per_access

@@ -1,0 +1,79 @@
+"""Comparing from Python: two paths in, a `Comparison` out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nearfar.base.errors import NearfarError
+from nearfar.compare.judge import Correction, judge
+from nearfar.compare.kind import Names
+from nearfar.compare.read import kind_for
+from nearfar.documents import producer
+from nearfar.documents.comparison import Comparison, Side
+
+
+def compare(
+    a: Path,
+    b: Path,
+    *,
+    limit: float | None = None,
+    correction: Correction = "holm",
+    edited: bool = False,
+    across_machines: bool = False,
+) -> Comparison:
+    """Compare the documents at two paths; see `nearfar compare --help` for the options."""
+    if limit is not None and not limit >= 0.0:
+        raise NearfarError(f"a limit is 0 % or more, not {limit:.3g}")
+    kind = kind_for(a, b)
+    one, two = kind.load(a), kind.load(b)
+    sides = _side(a, one), _side(b, two)
+    names = Names(str(a), str(b))
+    paired = kind.paired(one, two, names, edited=edited)
+    same_machine = (sides[0].host, sides[0].cpu_model) == (sides[1].host, sides[1].cpu_model)
+    timed = any(figure.timed for pair in paired.pairs for figure in pair if figure is not None)
+    warnings = list(paired.warnings)
+    if timed and not same_machine:
+        warnings.append(
+            f"{a} is of {sides[0].host} ({sides[0].cpu_model}), {b} of {sides[1].host} "
+            f"({sides[1].cpu_model}): "
+            + (
+                "times are judged all the same"
+                if across_machines
+                else "times are shown and not judged; --across-machines judges them"
+            )
+        )
+    changes = judge(
+        paired.pairs,
+        limit=limit,
+        correction=correction,
+        same_machine=same_machine or across_machines,
+    )
+    if limit is not None and changes and all(change.p is None for change in changes):
+        warnings.append("nothing could be judged, so nothing can be over the limit")
+    return Comparison(
+        producer=producer(),
+        a=sides[0],
+        b=sides[1],
+        limit=limit,
+        correction=correction,
+        families=list(dict.fromkeys(change.family for change in changes)),
+        changes=changes,
+        failed=sum(change.over_limit for change in changes),
+        warnings=warnings,
+    )
+
+
+def _side(path: Path, documents: list[Any]) -> Side:
+    first = documents[0]
+    made = first.producer
+    return Side(
+        file=str(path),
+        kind=getattr(first, "kind", "") or "benchmarks",
+        command=made.command,
+        host=made.host,
+        cpu_model=made.cpu_model,
+        time_utc=made.time_utc,
+        nearfar_version=made.nearfar_version,
+        documents=len(documents),
+    )

@@ -1,0 +1,67 @@
+"""How a kind of document is compared."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+from nearfar.base.registry import Registry
+from nearfar.compare.figure import Figure
+from nearfar.documents.header import Document
+
+D = TypeVar("D", bound=Document)
+
+Pair = tuple[Figure | None, Figure | None]
+
+
+@dataclass
+class Paired:
+    """Figures of both, and what is to be said of them."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the two are called."""
+
+    a: str
+    b: str
+
+
+class Kind(ABC, Generic[D]):
+    """One kind of document."""
+
+    document: ClassVar[type[Document]]
+
+    def load(self, path: Path) -> list[D]:
+        """Read a file, or every document of a folder."""
+        from nearfar.compare.read import load_all
+
+        return load_all(path, cast(type[D], self.document))
+
+    @abstractmethod
+    def figures(self, documents: Sequence[D]) -> list[Figure]:
+        """Return the figures of one side."""
+
+    def warnings(self, a: Sequence[D], b: Sequence[D], names: Names) -> list[str]:
+        """Return what makes the two unlike."""
+        return []
+
+    def paired(self, a: Sequence[D], b: Sequence[D], names: Names, *, edited: bool) -> Paired:
+        """Return the figures of both, matched by their names."""
+        return Paired(match(self.figures(a), self.figures(b)), self.warnings(a, b, names))
+
+
+KINDS: Registry[type[Kind[Any]]] = Registry("nearfar.compare.kinds", "comparable document")
+
+
+def match(a: Sequence[Figure], b: Sequence[Figure]) -> list[Pair]:
+    """Return pairs of figures of one name, in the order of A; those of one side have no other."""
+    others = {figure.key: figure for figure in b}
+    pairs: list[Pair] = [(figure, others.pop(figure.key, None)) for figure in a]
+    return pairs + [(None, figure) for figure in others.values()]

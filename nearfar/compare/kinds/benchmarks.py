@@ -1,0 +1,77 @@
+"""Two files of `make benchmarks`: values, and bars that held and no longer do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.files import read_bytes
+from nearfar.compare.figure import Figure
+from nearfar.compare.kind import KINDS, Kind
+from nearfar.compare.read import documents_in
+from nearfar.documents.header import Document, Producer
+
+
+class BenchmarkRow(msgspec.Struct, kw_only=True):
+    """What is compared of a row."""
+
+    name: str
+    value: float
+    unit: str
+    bar: str
+    holds: bool
+
+
+class Benchmarks(msgspec.Struct, kw_only=True):
+    """The file."""
+
+    producer: Producer
+    rows: list[BenchmarkRow]
+
+
+@KINDS.register("benchmarks")
+class BenchmarkFiles(Kind[Any]):
+    """Rows by name. Of a folder of files, the values of a row are its samples."""
+
+    document: ClassVar[type[Document]] = Document
+
+    def load(self, path: Path) -> list[Any]:
+        """Read them."""
+        found: list[Any] = []
+        for file in documents_in(path) if path.is_dir() else [path]:
+            try:
+                found.append(msgspec.json.decode(read_bytes(file, "benchmarks"), type=Benchmarks))
+            except msgspec.ValidationError as error:
+                raise NearfarError(f"{file} is no file of `make benchmarks`: {error}") from error
+        return found
+
+    def figures(self, documents: Sequence[Any]) -> list[Figure]:
+        """Return values and whether bars hold."""
+        values: dict[str, list[BenchmarkRow]] = {}
+        for file in documents:
+            for row in file.rows:
+                values.setdefault(row.name, []).append(row)
+        found = [
+            Figure(
+                *("holds", name, "bar held", float(all(row.holds for row in rows)), "less"),
+                sigma=0.0,
+                note=rows[-1].bar,
+            )
+            for name, rows in values.items()
+        ]
+        return found + [
+            Figure(
+                "value",
+                name,
+                rows[0].unit,
+                sorted(row.value for row in rows)[len(rows) // 2],
+                "less" if rows[0].bar.startswith(">=") else "more",
+                samples=tuple(row.value for row in rows),
+                timed=True,
+            )
+            for name, rows in values.items()
+        ]

@@ -1,0 +1,65 @@
+"""Runs of a program: wall and CPU time, and where its data landed. A folder of records is better:
+each is one run, and only several say what chance does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from nearfar.compare.figure import Figure, Worse
+from nearfar.compare.kind import KINDS, Kind, Names
+from nearfar.documents import RunRecord
+
+
+@KINDS.register("run-record")
+class Runs(Kind[RunRecord]):
+    """One run, or a folder of runs of the same command."""
+
+    document = RunRecord
+
+    def figures(self, documents: Sequence[RunRecord]) -> list[Figure]:
+        """Return medians over the runs."""
+        found = [
+            _of("time", "wall", "ns", [run.wall_time_ns for run in documents], timed=True),
+            _of("time", "CPU", "ns", [run.cpu_time_ns for run in documents], timed=True),
+        ]
+        memories = dict.fromkeys(name for run in documents for name in run.pages_by_memory)
+        for memory in memories:
+            pages = [float(run.pages_by_memory.get(memory, 0)) for run in documents]
+            found.append(_of("landing", f"in {memory}", "bytes", pages, "neither"))
+        places: dict[str, list[float]] = {}
+        for run in documents:
+            for one in run.objects:
+                if one.on_plan is not None:
+                    places.setdefault(one.name, []).append(one.on_plan)
+        found += [_of("objects", name, "on plan", on, "less") for name, on in places.items()]
+        return found
+
+    def warnings(self, a: Sequence[RunRecord], b: Sequence[RunRecord], names: Names) -> list[str]:
+        """Say where commands or policies differ, or a run failed."""
+        found = []
+        for side, name in ((a, names.a), (b, names.b)):
+            bad = sum(not run.exit_status.startswith("exited 0") for run in side)
+            if bad:
+                found.append(f"{bad} of {len(side)} runs of {name} did not end well")
+        if a[0].command != b[0].command:
+            found.append("they are runs of different commands")
+        if a[0].policy != b[0].policy:
+            found.append(f"{names.a} ran under {a[0].policy}, {names.b} under {b[0].policy}")
+        return found
+
+
+def _of(
+    family: str,
+    name: str,
+    unit: str,
+    values: list[float],
+    worse: Worse = "more",
+    *,
+    timed: bool = False,
+) -> Figure:
+    return Figure(
+        *(family, name, unit, median(values), worse),
+        samples=tuple(values),
+        timed=timed,
+    )

@@ -1,0 +1,74 @@
+"""Two sweeps: points with the same parameters. Measured ones have samples, the others no chance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from nearfar.compare.figure import Figure
+from nearfar.compare.kind import KINDS, Kind
+from nearfar.documents.header import Document, Producer, load
+from nearfar.documents.sweep import Sweep
+
+HIDDEN = ("source", "files", "command", "folder", "environment")
+"""Parameters that the program's name stands for: another build of it is what is compared."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A sweep's folder."""
+
+    producer: Producer
+    rows: list[dict[str, Any]]
+    kind: str = "sweep"
+
+
+@KINDS.register("sweep")
+class Sweeps(Kind[Any]):
+    """Folders of `nearfar sweep`."""
+
+    document: ClassVar[type[Document]] = Sweep
+
+    def load(self, path: Path) -> list[Any]:
+        """Read the points of the file as it was at the last run."""
+        import pyarrow.dataset as pads
+        import pyarrow.parquet as pq
+
+        folder = path if path.is_dir() else path.parent
+        record = load(folder / "sweep.json", Sweep)
+        table = pads.dataset(folder / "results", format="parquet").to_table()
+        planned = pq.read_table(folder / "plan.parquet", columns=["point"])
+        wanted = set(planned.column("point").to_pylist())
+        rows = [row for row in table.to_pylist() if row["point"] in wanted]
+        return [Finished(record.producer, rows)]
+
+    def figures(self, documents: Sequence[Any]) -> list[Figure]:
+        """Return the figure that each point is computed for."""
+        return [figure for row in documents[0].rows if (figure := _figure(row)) is not None]
+
+
+def _figure(row: dict[str, Any]) -> Figure | None:
+    given = json.loads(row["parameters"])
+    shown = {k: v for k, v in given.items() if k not in HIDDEN and v not in (None, {}, "", [])}
+    program = shown.pop("program", None)
+    name = ", ".join(
+        [*([program] if program else []), *(f"{k} {_text(v)}" for k, v in shown.items())]
+    )
+    kind = row["kind"]
+    if kind == "measure":
+        samples = tuple(float(ns) for ns in json.loads(row["more"])["wall_times_ns"])
+        return Figure("measure", name, "ns", row["time_ns"], samples=samples, timed=True)
+    if kind in ("predict", "place"):
+        return Figure(kind, name, "x", row["slowdown"], sigma=0.0)
+    if kind == "simulate":
+        return Figure(kind, name, "ns", row["ns_per_access"], sigma=0.0)
+    return None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{k}={_text(v)}" for k, v in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,159 @@
+"""Two profiles: near times of phases, misses by phase, object and line, sizes of objects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.units import format_bytes
+from nearfar.compare.figure import Z95, Figure, from_interval
+from nearfar.compare.kind import KINDS, Kind, Names, Pair, Paired, match
+from nearfar.documents import WorkloadProfile
+from nearfar.documents.workload import Phase
+from nearfar.profile.identity import Same, aligned
+
+FEW_LINES = 2.0
+"""Sampled lines by which any count is off: two sigma of one."""
+
+TIME, MISSES, OBJECTS, LINES, SIZES = "time", "misses", "objects", "lines", "sizes"
+
+
+@KINDS.register("workload-profile")
+class Profiles(Kind[WorkloadProfile]):
+    """Of one program: another input, build, source of accesses."""
+
+    document = WorkloadProfile
+
+    def figures(self, documents: Sequence[WorkloadProfile]) -> list[Figure]:
+        """Return those that need no alignment: of phases and lines."""
+        (profile,) = documents
+        found: list[Figure] = []
+        for phase in profile.phases:
+            time = phase.near_cpu_time_ns
+            found.append(
+                Figure(
+                    TIME,
+                    phase.name,
+                    "ns",
+                    time.value,
+                    sigma=from_interval(time, Z95) if phase.near_repetitions > 1 else None,
+                    repetitions=phase.near_repetitions,
+                    timed=True,
+                    note="" if phase.near_repetitions > 1 else "it was run once",
+                )
+            )
+        for phase in profile.phases:
+            count = _misses(phase)
+            found.append(Figure(MISSES, phase.name, "misses", count, sigma=_sigma(profile, count)))
+        return found
+
+    def paired(
+        self,
+        a: Sequence[WorkloadProfile],
+        b: Sequence[WorkloadProfile],
+        names: Names,
+        *,
+        edited: bool,
+    ) -> Paired:
+        """Return phases by name, objects by their place in the source, lines by theirs."""
+        if len(a) > 1 or len(b) > 1:
+            raise NearfarError("of profiles one is compared with one: name two files")
+        both = (a[0], b[0])
+        common = [p.name for p in both[0].phases if any(q.name == p.name for q in both[1].phases)]
+        pairs = [
+            pair
+            for pair in match(self.figures(a), self.figures(b))
+            if all(figure is not None and figure.name in common for figure in pair)
+        ]
+        alignment = aligned(both, lines_may_move=edited)
+        pairs += [_objects(same, both, common) for same in alignment.objects]
+        pairs += match(*(_lines(profile, common) for profile in both))
+        pairs += [_sizes(same, both) for same in alignment.objects]
+        return Paired(pairs, [*_differences(both, names, common), *alignment.moved])
+
+
+def _objects(same: Same, both: Sequence[WorkloadProfile], phases: Sequence[str]) -> Pair:
+    found: list[Figure | None] = []
+    whole = sum(_misses(_named(both[0], name)) for name in phases)
+    for profile, members in zip(both, same.members, strict=True):
+        wanted = set(members)
+        count = sum(_misses(_named(profile, name), wanted) for name in phases)
+        found.append(
+            Figure(OBJECTS, same.name, "misses", count, sigma=_sigma(profile, count), whole=whole)
+        )
+    return found[0], found[1]
+
+
+def _sizes(same: Same, both: Sequence[WorkloadProfile]) -> Pair:
+    whole = float(sum(thing.size_bytes for thing in both[0].objects))
+    found: list[Figure | None] = []
+    for profile, members in zip(both, same.members, strict=True):
+        size = sum(profile.objects[number].size_bytes for number in set(members))
+        found.append(Figure(SIZES, same.name, "bytes", float(size), sigma=0.0, whole=whole))
+    return found[0], found[1]
+
+
+def _lines(profile: WorkloadProfile, phases: Sequence[str]) -> list[Figure]:
+    """Return misses by line of the source; lines that moved are other lines."""
+    counts: dict[str, float] = {}
+    for name in phases:
+        for row in _named(profile, name).instructions:
+            line = profile.instructions[row.instruction]
+            if line.file:
+                where = f"{Path(line.file).name}:{line.line} {line.function}"
+                counts[where] = counts.get(where, 0.0) + row.misses
+    whole = sum(_misses(_named(profile, name)) for name in phases)
+    return [
+        Figure(LINES, where, "misses", count, sigma=_sigma(profile, count), whole=whole)
+        for where, count in counts.items()
+    ]
+
+
+def _sigma(profile: WorkloadProfile, misses: float) -> float:
+    """Return the standard error of so many of a profile's misses: as of the total, by the root."""
+    rate = profile.sampling.rate
+    if rate == 1:
+        return 0.0
+    total = sum(_misses(phase) for phase in profile.phases)
+    half = profile.sampling.relative_error * math.sqrt(total * misses) + FEW_LINES * rate
+    return half / Z95
+
+
+def _differences(both: Sequence[WorkloadProfile], names: Names, phases: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    programs = [Path(profile.program.executable).name for profile in both]
+    if programs[0] != programs[1]:
+        found.append(
+            f"{names.a} is of {programs[0]}, {names.b} of {programs[1]}: if these are not builds "
+            "of one program, what is called alike has nothing in common"
+        )
+    caches = [profile.cache.size_bytes for profile in both]
+    if caches[0] != caches[1]:
+        found.append(
+            f"{names.a} has misses of a cache of {format_bytes(caches[0])}, {names.b} of "
+            f"{format_bytes(caches[1])}: they differ for that reason too"
+        )
+    for profile, name in zip(both, (names.a, names.b), strict=True):
+        alone = [phase.name for phase in profile.phases if phase.name not in phases]
+        if alone:
+            found.append(f"only {name} has the phase {', '.join(alone)}: left out")
+    sizes = [profile.size for profile in both]
+    if sizes[0] != sizes[1]:
+        found.append(f"they were run at {_size(sizes[0])} and {_size(sizes[1])}")
+    return found
+
+
+def _size(size: dict[str, float]) -> str:
+    return ", ".join(f"{name}={value:g}" for name, value in size.items()) or "no size said"
+
+
+def _named(profile: WorkloadProfile, name: str) -> Phase:
+    return next(phase for phase in profile.phases if phase.name == name)
+
+
+def _misses(phase: Phase, objects: set[int] | None = None) -> float:
+    return sum(
+        row.traffic.misses() for row in phase.objects if objects is None or row.object in objects
+    )

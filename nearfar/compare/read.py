@@ -1,0 +1,70 @@
+"""Reading what is compared: a document, a folder of documents of one kind, a sweep's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.files import read_bytes
+from nearfar.compare.kind import KINDS, D, Kind
+from nearfar.documents.header import Document, load
+
+BENCHMARKS = "benchmarks"
+"""What `make benchmarks` writes has no kind of its own."""
+
+
+def kind_of(path: Path) -> str:
+    """Return the kind of the document at `path`, or of those in a folder."""
+    if path.is_dir():
+        if (path / "sweep.json").is_file():
+            return "sweep"
+        kinds = {kind_of(file) for file in documents_in(path)}
+        if len(kinds) != 1:
+            what = f"{', '.join(sorted(kinds))} are there" if kinds else "there are none"
+            raise NearfarError(f"{path} is to hold documents of one kind: {what}")
+        return kinds.pop()
+    try:
+        head = msgspec.json.decode(read_bytes(path, "the document"))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NearfarError(
+            f"cannot read {path}: it is not a whole JSON document ({error}); it may be truncated: "
+            "make it again"
+        ) from error
+    if isinstance(head, dict) and isinstance(head.get("kind"), str):
+        return str(head["kind"])
+    if isinstance(head, dict) and {"producer", "rows"} <= set(head):
+        return BENCHMARKS
+    raise NearfarError(f"{path} is not a nearfar document: it has no key 'kind'")
+
+
+def documents_in(folder: Path) -> list[Path]:
+    """Return the JSON files of a folder, by name."""
+    return sorted(path for path in folder.glob("*.json") if path.is_file())
+
+
+def load_all(path: Path, document: type[D]) -> list[D]:
+    """Read the document at `path`, or all of a folder."""
+    return [load(file, document) for file in (documents_in(path) if path.is_dir() else [path])]
+
+
+def kind_for(a: Path, b: Path) -> Kind[Any]:
+    """Return how these two are compared, or refuse two of different kinds."""
+    kinds = (kind_of(a), kind_of(b))
+    if kinds[0] != kinds[1]:
+        raise NearfarError(
+            f"{a} is a {kinds[0]} and {b} a {kinds[1]}: two documents of one kind are compared"
+        )
+    if kinds[0] not in KINDS.names():
+        raise NearfarError(
+            f"documents of kind {kinds[0]!r} cannot be compared; those that can: "
+            f"{', '.join(KINDS.names())}"
+        )
+    return KINDS.get(kinds[0])()
+
+
+def side_documents(documents: list[Any]) -> list[Document]:
+    """Return those that have a header."""
+    return [one for one in documents if isinstance(one, Document)]

@@ -1,0 +1,137 @@
+"""Every kind of document can be compared, and what is wrong is one sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import msgspec
+import pytest
+import samples
+
+from nearfar.base.errors import NearfarError
+from nearfar.commands.compare import parse_limit
+from nearfar.compare.api import compare
+from nearfar.compare.kind import KINDS
+from nearfar.compare.page import render
+from nearfar.documents import Document, RunRecord, producer, save
+from nearfar.documents.run_record import ObjectLanding
+from nearfar.place.api import place
+from nearfar.predict.api import predict
+
+
+def saved(folder: Path, *documents: Document) -> list[Path]:
+    paths = [folder / f"{name}.json" for name in "abcdefghij"[: len(documents)]]
+    for path, document in zip(paths, documents, strict=True):
+        save(document, path)
+    return paths
+
+
+def record(wall_ns: float) -> RunRecord:
+    landing = ObjectLanding(
+        object=0,
+        name="table",
+        planned={"near": 1.0},
+        planned_bytes=1,
+        recognised_bytes=1,
+        bytes_by_memory={"near": 1},
+        fallback_bytes=0,
+        on_plan=1.0,
+    )
+    return RunRecord(
+        producer=producer(["tests"]),
+        plan="",
+        policy="plan",
+        command=["x"],
+        executable="x",
+        exit_status="exited 0",
+        wall_time_ns=wall_ns,
+        cpu_time_ns=wall_ns / 2,
+        allocator="",
+        memories=[],
+        objects=[landing],
+        pages_by_memory={"near": 4096},
+        recognised_share_of_profile=None,
+        recognised_share_of_heap=None,
+        heap_bytes=0,
+        out_of_sight_bytes=0,
+        fallback_bytes=0,
+        pictures=1,
+        processes=1,
+    )
+
+
+def test_devices_predictions_and_plans_are_compared(tmp_path: Path) -> None:
+    near, far = samples.device("near"), samples.device("far", 300.0)
+    slower = samples.device("far", 330.0)
+    paths = saved(tmp_path, far, slower)
+    found = compare(*paths, limit=0.05)
+    assert {one.name for one in found.changes if one.over_limit} >= {"read, random, load"}
+    profile = samples.workload(5)
+    paths = saved(tmp_path, *(predict(profile, near, [device]) for device in (far, slower)))
+    found = compare(*paths)
+    total = next(one for one in found.changes if one.name == "far, total")
+    assert (total.family, total.verdict) == ("slowdown", "worse")
+    paths = saved(tmp_path, *(place(profile, near, far, budget) for budget in ("50%", "10%")))
+    found = compare(*paths)
+    moved = [one for one in found.changes if one.family == "objects" and one.verdict == "changed"]
+    assert moved
+    assert found.warnings
+    page = render(found)
+    assert page.count('<h3><span class="') == 2
+    assert f"{tmp_path}/b.json" in page
+
+
+def test_a_folder_of_runs_has_a_spread_and_one_run_has_none(tmp_path: Path) -> None:
+    for name, factor in (("old", 1.0), ("new", 1.2)):
+        (tmp_path / name).mkdir()
+        saved(tmp_path / name, *(record(factor * (1e9 + 1e6 * i)) for i in range(8)))
+    found = compare(tmp_path / "old", tmp_path / "new", limit=0.05)
+    assert {one.name for one in found.changes if one.over_limit} == {"wall", "CPU"}
+    single = compare(tmp_path / "old" / "a.json", tmp_path / "new" / "a.json", limit=0.05)
+    assert single.failed == 0
+    assert "nothing could be judged" in single.warnings[-1]
+
+
+def test_the_verb_ends_with_1_and_writes_junit_and_a_page(tmp_path: Path) -> None:
+    a, b = saved(tmp_path, samples.workload(4), samples.workload(4, seed=2))
+    rows = {
+        "producer": msgspec.to_builtins(producer(["x"])),
+        "rows": [{"name": "n<", "value": 1, "unit": "s", "bar": "<= 1 s", "holds": True}],
+    }
+    command = [sys.executable, "-m", "nearfar", "compare", str(a), str(b), "--fail-over", "5%"]
+    command += ["--junit", str(tmp_path / "j.xml"), "--html", str(tmp_path / "p.html"), "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1, ran.stderr
+    found = json.loads(ran.stdout)
+    assert found["failed"] > 0
+    suites = ET.parse(tmp_path / "j.xml").getroot()
+    assert int(suites.get("failures", "")) == found["failed"]
+    assert len(suites.findall(".//testcase/failure")) == found["failed"]
+    assert "A is" not in (tmp_path / "p.html").read_text()
+    for name, holds in (("one", True), ("two", False)):
+        rows["rows"][0]["holds"] = holds  # type: ignore[index]
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+    lost = compare(tmp_path / "one.json", tmp_path / "two.json", limit=0.5)
+    assert [one.name for one in lost.changes if one.over_limit] == ["n<"]
+
+
+def test_bad_input_is_a_sentence(tmp_path: Path) -> None:
+    a, b = saved(tmp_path, samples.workload(2), samples.device("x"))
+    with pytest.raises(NearfarError, match="two documents of one kind"):
+        compare(a, b)
+    with pytest.raises(NearfarError, match="cannot read"):
+        compare(a, tmp_path / "none.json")
+    (tmp_path / "cut.json").write_text(a.read_text()[:100])
+    with pytest.raises(NearfarError, match="truncated"):
+        compare(a, tmp_path / "cut.json")
+    (tmp_path / "cut.json").unlink()
+    with pytest.raises(NearfarError, match="documents of one kind: "):
+        compare(tmp_path, tmp_path)
+    for text in ("5", "-1%", "x%"):
+        with pytest.raises(NearfarError, match="write a percentage"):
+            parse_limit(text)
+    assert len(KINDS.names()) >= 8

@@ -1,0 +1,84 @@
+"""Two profiles side by side: what is the same, what differs, and what chance may explain."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "profile"))
+from made_profiles import made
+
+from nearfar.compare.api import compare
+from nearfar.documents import Comparison, WorkloadProfile, save
+from nearfar.documents.comparison import Change
+
+
+def sampled(profile: WorkloadProfile, error: float) -> WorkloadProfile:
+    sampling = msgspec.structs.replace(profile.sampling, rate=64, relative_error=error)
+    return msgspec.structs.replace(profile, sampling=sampling)
+
+
+def compared(
+    folder: Path, one: WorkloadProfile, other: WorkloadProfile, **options: bool
+) -> Comparison:
+    for profile, name in ((one, "one"), (other, "other")):
+        save(profile, folder / f"{name}.json")
+    return compare(folder / "one.json", folder / "other.json", **options)  # type: ignore[arg-type]
+
+
+def of(found: Comparison, family: str) -> list[Change]:
+    return [change for change in found.changes if change.family == family]
+
+
+def test_an_object_is_known_by_its_place_and_differences_by_their_noise(tmp_path: Path) -> None:
+    one, other = sampled(made(4e4), 0.1), sampled(made(4.1e4), 0.1)
+    (same,) = of(compared(tmp_path, one, other), "objects")
+    assert (same.name, same.verdict) == ("table prog.c:10", "same")
+    found = compared(tmp_path, one, sampled(made(8e4), 0.1))
+    assert [change.verdict for change in of(found, "objects")] == ["worse"]
+    assert [change.verdict for change in of(found, "lines")] == ["worse"]
+    (size,) = of(found, "sizes")
+    assert (size.a, size.b) == (round(64 * 4e4), round(64 * 8e4))
+    # Counted one by one, the small difference is one.
+    assert of(compared(tmp_path, made(4e4), made(4.1e4)), "objects")[0].verdict == "worse"
+
+
+def test_what_only_one_has_is_there_and_said(tmp_path: Path) -> None:
+    more = made(4e4, extra_bytes=5000)
+    late = msgspec.structs.replace(more.phases[0], name="late")
+    more = msgspec.structs.replace(more, phases=[*more.phases, late])
+    found = compared(tmp_path, made(4e4), more)
+    assert {change.name for change in of(found, "sizes")} == {"table prog.c:10", "late prog.c:99"}
+    assert [change.name for change in of(found, "time")] == ["get"]
+    assert found.warnings == [f"only {tmp_path}/other.json has the phase late: left out"]
+
+
+def test_two_programs_are_said_to_be_two(tmp_path: Path) -> None:
+    other = made(4e4)
+    program = msgspec.structs.replace(other.program, executable="/bin/other")
+    found = compared(tmp_path, made(4e4), msgspec.structs.replace(other, program=program))
+    assert len(found.warnings) == 1
+    assert "one.json is of prog" in found.warnings[0]
+    assert "other.json of other" in found.warnings[0]
+
+
+def test_lines_that_moved_are_recognised_where_the_source_was_edited(tmp_path: Path) -> None:
+    one, other = made(4e4), made(4e4, line=14)
+    assert len(of(compared(tmp_path, one, other), "objects")) == 2
+    found = compared(tmp_path, one, other, edited=True)
+    assert len(of(found, "objects")) == 1
+    assert any("lines moved" in warning for warning in found.warnings)
+
+
+def test_times_of_another_machine_are_not_judged(tmp_path: Path) -> None:
+    slow = made(4e4)
+    slow = msgspec.structs.replace(
+        slow, producer=msgspec.structs.replace(slow.producer, host="elsewhere")
+    )
+    found = compared(tmp_path, made(2e4), slow)
+    assert of(found, "time")[0].verdict == "not judged"
+    assert of(found, "objects")[0].verdict == "worse"
+    judged = compared(tmp_path, made(2e4), slow, across_machines=True)
+    assert of(judged, "time")[0].verdict == "worse"
