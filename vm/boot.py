@@ -3,7 +3,8 @@
     python vm/boot.py [CHECK...]      all, or those whose names contain a word given
 
 Ends with 0 if all hold, 1 if one does not, 77 if the guest cannot be had here (the reason is
-printed). NEARFAR_VM_KERNEL=FOLDER boots another kernel, NEARFAR_VM_QEMU=PROGRAM another QEMU.
+printed). NEARFAR_VM_KERNEL=FOLDER boots another kernel (a kernel package unpacked, or its .deb),
+NEARFAR_VM_QEMU=PROGRAM another QEMU.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ REPOSITORY = HERE.parent
 CACHE = REPOSITORY / "build/vm"
 LIMIT_S = float(os.environ.get("NEARFAR_VM_LIMIT_S", "560"))
 """Of the whole guest; it ends by itself well before, also where others use most of the CPUs."""
+WANTS_NO_HYPERVISOR = (6, 3)
+"""From this kernel on, regions of CXL devices are committed only where no hypervisor is seen."""
 SKIPPED = 77
 """Exit status for what cannot be tested here, as automake has it."""
 
@@ -54,7 +57,13 @@ def main(words: list[str]) -> int:
         command = [
             qemu,
             *arguments(
-                kernel.image, work / "initrd", disk, work, volatile_cxl=volatile, sizes=Sizes()
+                kernel.image,
+                work / "initrd",
+                disk,
+                work,
+                volatile_cxl=volatile,
+                sizes=Sizes(),
+                hide_hypervisor=kernel.version >= WANTS_NO_HYPERVISOR,
             ),
         ]
         try:
@@ -104,6 +113,8 @@ def _initrd(work: Path, kernel: Kernel, words: list[str]) -> None:
             shutil.copy(check, payload / "checks")
     shutil.copytree(REPOSITORY / "tests/machines", payload / "machines")
     _compile(payload / "programs")
+    if (real := CACHE / "real").is_dir():
+        shutil.copytree(real, payload / "real")
     (root / "libraries").mkdir()
     copy_libraries(payload, root / "libraries")
     names = "\0".join(str(path.relative_to(root)) for path in sorted(root.rglob("*")))

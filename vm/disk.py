@@ -109,9 +109,10 @@ def get_disk(cache: Path, kernel: Kernel) -> Path:
     wanted = [Path(path) for path in tools.values() if path]
     wanted += [site / name for name in PACKAGES if (site / name).exists()]
     wanted += [standard, Path(sys.executable).resolve(), kernel.image, Path(__file__)]
-    image = cache / f"disk-{_key(wanted)}.ext4"
+    # One of each kernel is kept.
+    image = cache / f"disk-{kernel.release}-{_key(wanted)}.ext4"
     if not image.exists():
-        for old in cache.glob("disk-*.ext4"):
+        for old in cache.glob(f"disk-{kernel.release}-*.ext4"):
             old.unlink()
         with tempfile.TemporaryDirectory(dir=cache) as work:
             root = Path(work) / "root"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -30,6 +31,12 @@ class Kernel:
         return self.folder / "boot" / f"vmlinuz-{self.release}"
 
     @property
+    def version(self) -> tuple[int, int]:
+        """Its first two numbers."""
+        first, second = (int(word) for word in re.findall(r"\d+", self.release)[:2])
+        return first, second
+
+    @property
     def modules(self) -> Path:
         """The folder of its modules."""
         return self.folder / "lib/modules" / self.release
@@ -38,7 +45,26 @@ class Kernel:
 def get_kernel(cache: Path) -> Kernel:
     """Return the kernel named by NEARFAR_VM_KERNEL, else Debian's, downloaded if need be."""
     given = os.environ.get("NEARFAR_VM_KERNEL")
-    return _open(Path(given)) if given else _open(_debian(cache))
+    if not given:
+        return _open(_debian(cache))
+    path = Path(given)
+    return _open(_unpacked(path, cache) if path.suffix == ".deb" else path)
+
+
+def _unpacked(package: Path, cache: Path) -> Path:
+    """Return the folder that a kernel package is unpacked to, once."""
+    if not package.is_file():
+        raise NotHereError(f"there is no {package}, which NEARFAR_VM_KERNEL names")
+    folder = cache / "given" / package.stem
+    if not folder.is_dir():
+        with tempfile.TemporaryDirectory(dir=cache) as work:
+            unpacked = Path(work) / "unpacked"
+            done = subprocess.run(["dpkg-deb", "-x", package, unpacked], check=False)
+            if done.returncode != 0:
+                raise NotHereError(f"{package} is no package that dpkg-deb can unpack")
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            unpacked.rename(folder)
+    return folder
 
 
 def _open(folder: Path) -> Kernel:

@@ -23,13 +23,20 @@ class Sizes:
 
 
 def arguments(
-    kernel: Path, initrd: Path, disk: Path, logs: Path, *, volatile_cxl: bool, sizes: Sizes
+    kernel: Path,
+    initrd: Path,
+    disk: Path,
+    logs: Path,
+    *,
+    volatile_cxl: bool,
+    sizes: Sizes,
+    hide_hypervisor: bool = False,
 ) -> list[str]:
     """Return QEMU's arguments; console, results and end come as files of `logs`.
 
     hpet=off: with it, NVDIMM, HMAT and CXL together are more ACPI tables than SeaBIOS 1.16
-    takes, and it drops them all. hypervisor=off: newer kernels commit no CXL region where they
-    see a hypervisor. Two CXL root ports, one of them empty: with a single one Linux leaves the
+    takes, and it drops them all. hypervisor=off: newer kernels (6.3) commit no CXL region where
+    they see a hypervisor. Two CXL root ports, one of them empty: with a single one Linux leaves the
     host bridge's decoder alone, and QEMU 7.2 then drops every store to the window.
     """
     pmem = f"{sizes.nvdimm * 1024 + LABEL_KIB}K"
@@ -37,7 +44,7 @@ def arguments(
     return [
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-accel", "tcg,thread=multi", "-smp", "2",
-        "-cpu", "max,hypervisor=off" if volatile_cxl else "max",
+        "-cpu", "max,hypervisor=off" if volatile_cxl or hide_hypervisor else "max",
         "-machine",
         "q35,nvdimm=on,nvdimm-persistence=mem-ctrl,hmat=on,hpet=off,cxl=on,"
         "cxl-fmw.0.targets.0=cxl.0,cxl-fmw.0.size=4G",

@@ -1,7 +1,8 @@
 """Everything that needs far memory, in one boot of the virtual machine (vm/README.md).
 
-The boot is one; each check of vm/checks is a test of its own here, failed, passed or skipped as
-the guest said.
+The boot is one, of the checks that were selected; each check of vm/checks is a test of its own
+here, failed, passed or skipped as the guest said. `make vm-test` runs all of them, `make test`
+those of `SHORT`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,23 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 CHECKS = sorted(path.stem for path in (REPOSITORY / "vm/checks").glob("[0-9]*.py"))
 CANNOT = 77
-pytestmark = pytest.mark.long
+
+SHORT = {"10_machine", "20_doctor", "30_convert_fsdax", "40_convert_to_node", "70_run"}
+"""What finds the machine, converts its memory there and back, and puts a program's data on near and
+far node, DAX file and DAX device: about a minute, the others two more."""
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, tuple[str, str]]:
+def results(request: pytest.FixtureRequest) -> dict[str, tuple[str, str]]:
     """Check to its line of TAP and what it printed."""
+    selected = [
+        name for name in CHECKS if any(f"[{name}]" in i.name for i in request.session.items)
+    ]
     done = subprocess.run(
-        [sys.executable, REPOSITORY / "vm/boot.py"], capture_output=True, text=True, check=False
+        [sys.executable, REPOSITORY / "vm/boot.py", *selected],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode == CANNOT:
         pytest.skip(done.stdout.strip().removeprefix("1..0 # SKIP "))
@@ -38,7 +48,10 @@ def results() -> dict[str, tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in SHORT else pytest.mark.long) for name in CHECKS],
+)
 def test_in_the_guest(name: str, results: dict[str, tuple[str, str]]) -> None:
     assert name in results, "the guest ended before this check"
     line, block = results[name]

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from guest import modes, nearfar, nodes, sh
+from guest import modes, nearfar, nodes, spare_device
 
 QUICK = [
     "--only",
@@ -35,11 +35,8 @@ def check() -> None:
     measure("file:/mnt/pmem0,dax=require")
     refusal = nearfar("measure", "file:/tmp,dax=require", *QUICK, "-o", "/tmp/x.json", status=3)
     assert "page cache" in refusal
-    before = set(modes())
-    sh("ndctl create-namespace -m devdax -r region0")
-    (device,) = set(modes()) - before
-    measure(f"devdax:/dev/dax{device.removeprefix('namespace')}", "2MiB")
-    cxl = [name for name in before if modes()[name] == "devdax"]
+    cxl = [name for name, mode in modes().items() if mode == "devdax"]
+    measure(f"devdax:{spare_device()}", "2MiB")
     for name in cxl:
         nearfar("machine", "convert", name, "--to", "system-ram", "--destroy", name, "--yes")
         assert nodes() == [0, 1, 3]

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import planned
-from guest import nodes
+from guest import nodes, spare_device
 
 SEEN: dict[str, int] = {}
 """Most pages of the program on a node, or in a file, as /proc/PID/numa_maps tells it."""
@@ -42,7 +42,7 @@ def check() -> None:
         "make_mapping": "far",
         "make_cleared": "file",
     }
-    maps = {"far": "node:1", "device": "devdax:/dev/dax0.1", "file": "file:/mnt/pmem0"}
+    maps = {"far": "node:1", "device": f"devdax:{spare_device()}", "file": "file:/mnt/pmem0"}
     stop = threading.Event()
     watcher = threading.Thread(target=watch, args=(stop,))
     watcher.start()

@@ -62,3 +62,13 @@ def modes() -> dict[str, str]:
     found = json.loads(text.stdout or "[]")
     found = found if isinstance(found, list) else [found]
     return {entry["dev"]: entry["mode"] for entry in found}
+
+
+def spare_device() -> str:
+    """Return the NVDIMM's second namespace, made a DAX device if it is not there yet."""
+    (name,) = [one for one, mode in modes().items() if mode == "devdax" and "0." in one] or [""]
+    if not name:
+        before = set(modes())
+        sh("ndctl create-namespace -m devdax -r region0")
+        (name,) = set(modes()) - before
+    return f"/dev/dax{name.removeprefix('namespace')}"
