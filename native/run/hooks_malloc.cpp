@@ -61,7 +61,8 @@ inline bool counted_down(std::size_t size) {
   if (found.target != 0) {
     block = far_malloc(found.target, size, flags);
   } else {
-    block = je_mallocx(size == 0 ? 1 : size, flags);
+    // Its quick way is not mallocx's.
+    block = flags == 0 ? je_malloc(size) : je_mallocx(size == 0 ? 1 : size, flags);
   }
   if (block == nullptr) {
     errno = ENOMEM;
@@ -72,6 +73,8 @@ inline bool counted_down(std::size_t size) {
 }
 
 [[gnu::noinline]] void* chosen(std::size_t size, int flags, Call call) {
+  // Libraries allocate in constructors that run before ours.
+  if (mode == Mode::inert) wake();
   countdown = mode == Mode::every     ? always
               : mode == Mode::samples ? next_distance()
                                       : inert_distance;

@@ -30,12 +30,4 @@ bool is_one_mapping(unsigned target);
 // Whether pages of the target can be given back to the kernel and come back zeroed.
 bool is_purgeable(unsigned target);
 
-// Around fork. Memory of files and devices is shared with the child by nature, so the child takes
-// copies, and the parent waits until it has them.
-void places_before_fork();
-void places_in_parent();
-void places_in_child();
-// Gives the memories' room back, at the program's end.
-void places_at_end();
-
 }  // namespace nearfar::run

@@ -25,6 +25,18 @@ void for_each_page(const void* block, std::size_t size, F f) {
   }
 }
 
+std::uint32_t start_of(const void* block) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(block) % page_bytes / 8 + 1);
+}
+
+// Where a block begins, if the countdown chose it; returns how many pages stood for it.
+std::uint64_t forget_chosen(std::uint64_t first, std::uint32_t start) {
+  std::uint32_t& entry = *entry_of(first);
+  if (entry >> start_shift != (chosen_bit | start)) return 0;
+  entry = 0;
+  return 1;
+}
+
 }  // namespace
 
 bool map_shadow() {
@@ -42,14 +54,9 @@ bool map_shadow() {
 }
 
 void note_block(const void* block, std::size_t size, std::uint16_t object) {
-  const auto begin = reinterpret_cast<std::uint64_t>(block);
-  const auto start = static_cast<std::uint32_t>(begin % page_bytes / 8 + 1);
-  const std::uint64_t first = begin / page_bytes;
-  std::uint64_t pages = 0;
-  if (*entry_of(first) >> start_shift == (chosen_bit | start)) {
-    *entry_of(first) = 0;
-    ++pages;
-  }
+  const std::uint32_t start = start_of(block);
+  const std::uint64_t first = reinterpret_cast<std::uint64_t>(block) / page_bytes;
+  std::uint64_t pages = forget_chosen(first, start);
   for_each_page(block, size, [&](std::uint64_t page) {
     const std::uint32_t code = page == first ? start : continued;
     pages += *entry_of(page) == 0;
@@ -61,23 +68,17 @@ void note_block(const void* block, std::size_t size, std::uint16_t object) {
 }
 
 void note_sample(const void* block, std::uint16_t object) {
-  const auto begin = reinterpret_cast<std::uint64_t>(block);
-  const auto start = static_cast<std::uint32_t>(begin % page_bytes / 8 + 1);
-  std::uint32_t* entry = entry_of(begin / page_bytes);
+  const std::uint32_t start = start_of(block);
+  std::uint32_t* entry = entry_of(reinterpret_cast<std::uint64_t>(block) / page_bytes);
   if (*entry >> start_shift == continued) return;  // a long block's, found again by it
   if (*entry == 0) add(state.sampled_pages, std::uint64_t{1});
   *entry = (chosen_bit | start) << start_shift | object;
 }
 
 void forget_block(const void* block, std::size_t size) {
-  const auto begin = reinterpret_cast<std::uint64_t>(block);
-  const auto start = static_cast<std::uint32_t>(begin % page_bytes / 8 + 1);
-  const std::uint64_t first = begin / page_bytes;
-  std::uint64_t pages = 0;
-  if (*entry_of(first) >> start_shift == (chosen_bit | start)) {
-    *entry_of(first) = 0;
-    ++pages;
-  }
+  const std::uint32_t start = start_of(block);
+  const std::uint64_t first = reinterpret_cast<std::uint64_t>(block) / page_bytes;
+  std::uint64_t pages = forget_chosen(first, start);
   for_each_page(block, size, [&](std::uint64_t page) {
     const std::uint32_t code = *entry_of(page) >> start_shift;
     if (code != (page == first ? start : continued)) return;

@@ -12,7 +12,9 @@
 
 #include "run/arenas.hpp"
 #include "run/ask.hpp"
-#include "run/places.hpp"
+#include "run/extents.hpp"
+#include "run/fork_copies.hpp"
+#include "run/jemalloc.hpp"
 #include "run/recognise.hpp"
 #include "run/shadow.hpp"
 #include "run/state.hpp"
@@ -58,8 +60,22 @@ void in_child() {
   if (mode != Mode::inert) tell(NF_RUN_HELLO);
 }
 
-// Before the program's own constructors: after libc's and jemalloc's, which the first malloc woke.
-__attribute__((constructor(101))) void wake() {
+// Of programs that allocate nothing before their main.
+__attribute__((constructor(101))) void wake_at_start() { wake(); }
+
+__attribute__((destructor(101))) void end() {
+  if (mode == Mode::inert) return;
+  tell(NF_RUN_BYE);
+  give_all_back();
+}
+
+}  // namespace
+
+void wake() {
+  static bool tried;
+  if (environ == nullptr || __atomic_exchange_n(&tried, true, __ATOMIC_ACQ_REL)) return;
+  // Before our fork handlers are registered jemalloc's are to be: they run inside ours.
+  je_free(je_malloc(1));
   state.first_address = first_address;
   const char* folder = getauxval(AT_SECURE) != 0 ? nullptr : getenv(NF_RUN_VARIABLE);
   if (folder == nullptr || *folder == '\0' || !set_socket(folder)) return;
@@ -68,19 +84,10 @@ __attribute__((constructor(101))) void wake() {
   state.shadow = reinterpret_cast<std::uint64_t>(shadow);
   memcpy(state.magic, NF_RUN_MAGIC, sizeof state.magic);
   table = found;
-  // jemalloc's fork handlers are there already: ours run before them, and after them in the child.
   pthread_atfork(places_before_fork, places_in_parent, in_child);
   tell(NF_RUN_HELLO);
   mode = found->look_at_every != 0 ? Mode::every : Mode::samples;
   look_at_next_allocation();
 }
-
-__attribute__((destructor(101))) void end() {
-  if (mode == Mode::inert) return;
-  tell(NF_RUN_BYE);
-  places_at_end();
-}
-
-}  // namespace
 
 }  // namespace nearfar::run

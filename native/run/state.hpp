@@ -13,6 +13,8 @@ namespace nearfar::run {
 enum class Mode : std::uint32_t { inert, samples, every };
 
 extern Mode mode __attribute__((visibility("hidden")));
+// Leaves `inert`, if there is a table; only the first call that finds libc set up does anything.
+void wake();
 extern nf_run_table* table;
 extern nf_run_state state;
 

@@ -7,7 +7,6 @@ often each instruction misses.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.folders import memory_folder
 from nearfar.base.units import format_ns
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
@@ -128,7 +128,7 @@ def _recorded(profile: WorkloadProfile, request: Request, sample_s: float) -> Bu
     source = QemuWithBursts(sample_s, RATE_LOG2)
     with (
         tempfile.TemporaryDirectory(prefix="nearfar-plain-") as twins,
-        tempfile.TemporaryDirectory(prefix="nearfar-bursts-", dir=_memory_folder()) as name,
+        tempfile.TemporaryDirectory(prefix="nearfar-bursts-", dir=memory_folder()) as name,
     ):
         folder = Path(name)
         executable = Path(profile.program.executable)
@@ -408,12 +408,6 @@ def _common_depth(thing: MemoryObject, other: MemoryObject) -> int | None:
         ),
         default=None,
     )
-
-
-def _memory_folder() -> str | None:
-    """Return /dev/shm if it can be used: the tables on a disk would be written back meanwhile."""
-    shared = Path("/dev/shm")
-    return str(shared) if os.access(shared, os.W_OK) else None
 
 
 def _renamed(lines: list[Records]) -> list[Records]:

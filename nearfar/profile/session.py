@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
-from nearfar.base.files import cannot_write
+from nearfar.base.folders import memory_folder, temporary_folder
 from nearfar.base.units import format_ns
 from nearfar.profile import program
 from nearfar.profile.control import Control
@@ -80,7 +77,7 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
     signal.signal(signal.SIGTERM, _interrupt)
     name = request.job.command[0]
     executable = program.find_executable(name)
-    with _folder("nearfar-plain-", None) as twin_folder:
+    with temporary_folder("nearfar-plain-", None) as twin_folder:
         plain = request.source.plain(executable, request.plain, twin_folder)
         say(f"run 1 of {request.repetitions + 1}: plain")
         runs = [_plain(request, plain)]
@@ -90,7 +87,7 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
             request.source.name, f"under {request.source.name}"
         )
         say(f"run 2 of {request.repetitions + 1}: {how}")
-        with _folder("nearfar-run-", _memory_folder()) as folder:
+        with temporary_folder("nearfar-run-", memory_folder()) as folder:
             control = _control(request, folder)
             with slicing(control, runs[0].ended.wall_ns, wanted=request.slices):
                 ended, seen = request.source.run(request.job, executable, plain, folder)
@@ -136,7 +133,7 @@ def _plain(request: Request, build: program.Build) -> Run:
 @contextlib.contextmanager
 def run_folder(request: Request) -> Iterator[tuple[Path, Control]]:
     """Yield the folder of one run and its control; gone afterwards."""
-    with _folder("nearfar-run-", _memory_folder()) as folder:
+    with temporary_folder("nearfar-run-", memory_folder()) as folder:
         control = _control(request, folder)
         try:
             yield folder, control
@@ -216,21 +213,3 @@ def _check_same_end(plain: Ended, instrumented: Ended, name: str) -> None:
             "and nothing was saved",
             ExitCode.PROGRAM_FAILED,
         )
-
-
-def _memory_folder() -> str | None:
-    """Return /dev/shm if it can be used: tables on a disk would be written back while counting."""
-    shared = Path("/dev/shm")
-    return str(shared) if shared.is_dir() and os.access(shared, os.W_OK) else None
-
-
-@contextlib.contextmanager
-def _folder(prefix: str, where: str | None) -> Iterator[Path]:
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
-    except OSError as error:
-        raise cannot_write(Path(where or tempfile.gettempdir()), error) from error
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
+from nearfar.base.folders import memory_folder, temporary_folder
 from nearfar.documents.plan import Plan
 from nearfar.profile.control import Control
 from nearfar.profile.launch import Ended, Job
@@ -57,8 +56,8 @@ def serving(
 ) -> Iterator[Serving]:
     """Have a table and a server for programs that are started with `Serving.environment`."""
     library = preloadable(LIBRARY)
-    folder = _folder()
-    try:
+    # A short name, since a socket's path holds 107 bytes.
+    with temporary_folder("nearfar-run-", memory_folder()) as folder:
         split = any("-" in one.split and " " in one.split for one in plan.placements)
         every = len(targets.shapes) > 1
         table = make_table(targets, places, split_sizes=split, huge_pages=huge_pages, every=every)
@@ -71,8 +70,6 @@ def serving(
         finally:
             server.stop()
             control.close()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def run_planned(
@@ -106,13 +103,6 @@ def check_not_nested() -> None:
             "this already runs under nearfar run (two preloads at once): give the inner program "
             "to the outer nearfar run, or unset LD_PRELOAD and " + layout.VARIABLE
         )
-
-
-def _folder() -> Path:
-    """Make the run folder; its name is short, since a socket's path holds 107 bytes."""
-    memory = Path("/dev/shm")
-    parent = memory if os.access(memory, os.W_OK) else None
-    return Path(tempfile.mkdtemp(prefix="nearfar-run-", dir=parent))
 
 
 def _interrupted(number: int, _: object) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.folders import memory_folder, temporary_folder
 from nearfar.documents import producer
 from nearfar.documents.run_record import RunMemory, RunRecord
 from nearfar.profile import program
@@ -111,12 +110,9 @@ def run_policy(name: str, job: Job, root: Path = Path("/")) -> RunRecord:
 
 
 def _run(job: Job, executable: Path) -> Ended:
-    folder = Path(tempfile.mkdtemp(prefix="nearfar-run-"))
-    try:
+    with temporary_folder("nearfar-run-", memory_folder()) as folder:
         Control.create(folder).close()
         return run_job(job, executable, dict(os.environ), folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _set(policy: Policy) -> None:

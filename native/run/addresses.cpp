@@ -1,0 +1,50 @@
+#include "run/addresses.hpp"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace nearfar::run {
+
+namespace {
+
+// Of extents, and in the upper half of a far target's slot of divided blocks.
+std::uint64_t next_address[2][NF_RUN_TARGETS];
+std::uint64_t slot_begin(unsigned target) {
+  const std::uint64_t slot = target == 0 ? 0 : near_slots + target - 1;
+  return first_address + (slot << slot_bits);
+}
+
+}  // namespace
+
+void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file,
+             std::uint64_t offset) {
+  const long got = syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, flags, file, offset);
+  return got == -1 ? nullptr : reinterpret_cast<void*>(got);
+}
+
+void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided) {
+  const std::uint64_t unit = alignment > huge_page ? alignment : huge_page;
+  constexpr std::uint64_t half = 1ull << (slot_bits - 1);
+  const std::uint64_t first = slot_begin(target) + (divided ? half : 0);
+  const std::uint64_t end = target == 0 ? slot_begin(1) : first + half;
+  std::uint64_t& next = next_address[divided][target];
+  for (;;) {
+    std::uint64_t seen = __atomic_load_n(&next, __ATOMIC_RELAXED);
+    const std::uint64_t begin = up(seen == 0 ? first : seen, unit);
+    // To whole huge pages: those of a device can be mapped only so.
+    const std::uint64_t after = begin + up(bytes, huge_page);
+    if (after > end || after < begin) return nullptr;
+    if (!__atomic_compare_exchange_n(&next, &seen, after, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED)) {
+      continue;
+    }
+    void* memory = map_at(begin, bytes,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (memory != nullptr) return memory;
+    if (errno != EEXIST) return nullptr;  // of another's mapping: the next addresses may be free
+  }
+}
+
+}  // namespace nearfar::run

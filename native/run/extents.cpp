@@ -1,0 +1,84 @@
+#include "run/extents.hpp"
+
+#include <sys/mman.h>
+
+#include "run/lock.hpp"
+#include "run/memories.hpp"
+
+namespace nearfar::run {
+
+namespace {
+
+std::uint32_t extents_lock;
+
+// A row that nothing is in any more, else a new one; null: the table is full.
+nf_run_extent* free_row() {
+  const std::uint32_t count = state.extent_count;
+  if (count < NF_RUN_EXTENTS) {
+    // Seen by the verb before it is filled: an empty row tells nothing.
+    state.extents[count] = {};
+    __atomic_store_n(&state.extent_count, count + 1, __ATOMIC_RELEASE);
+    return &state.extents[count];
+  }
+  for (nf_run_extent& row : state.extents) {
+    if (row.bytes == 0) return &row;
+  }
+  ++state.extents_lost;
+  return nullptr;
+}
+
+}  // namespace
+
+void remember(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory) {
+  Lock const lock(extents_lock);
+  const std::uint32_t count = state.extent_count;
+  if (count != 0) {
+    nf_run_extent& last = state.extents[count - 1];
+    if (last.begin + last.bytes == begin && last.target == target && last.memory == memory) {
+      last.bytes += bytes;
+      return;
+    }
+  }
+  if (nf_run_extent* row = free_row(); row != nullptr) *row = {begin, bytes, target, memory};
+}
+
+void forget(std::uint64_t begin, std::uint64_t bytes) {
+  Lock const lock(extents_lock);
+  const std::uint64_t end = begin + bytes;
+  const std::uint32_t count = state.extent_count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    nf_run_extent& extent = state.extents[i];
+    const std::uint64_t extent_end = extent.begin + extent.bytes;
+    if (extent.bytes == 0 || extent_end <= begin || end <= extent.begin) continue;
+    const std::uint64_t first = begin > extent.begin ? begin : extent.begin;
+    const std::uint64_t last = end < extent_end ? end : extent_end;
+    const std::uint32_t memory = extent.memory;
+    if (table != nullptr) {
+      // The file's blocks too: it stays until the program ends.
+      if (is_file(memory)) madvise(reinterpret_cast<void*>(first), last - first, MADV_REMOVE);
+      give_back(table->memories[memory], last - first);
+    }
+    extent.bytes = first - extent.begin;
+    if (last == extent_end) continue;
+    if (extent.bytes == 0) {
+      extent = {last, extent_end - last, extent.target, memory};
+    } else if (nf_run_extent* row = free_row(); row != nullptr) {
+      *row = {last, extent_end - last, extent.target, memory};
+    }
+  }
+  // Programs map and unmap all the time: the rows at the end are used again.
+  std::uint32_t left = state.extent_count;
+  while (left != 0 && state.extents[left - 1].bytes == 0) --left;
+  __atomic_store_n(&state.extent_count, left, __ATOMIC_RELEASE);
+}
+
+void give_all_back() {
+  for (std::uint32_t i = 0; i < state.extent_count; ++i) {
+    const nf_run_extent& extent = state.extents[i];
+    give_back(table->memories[extent.memory], extent.bytes);
+  }
+}
+
+void extents_in_child() { extents_lock = 0; }
+
+}  // namespace nearfar::run

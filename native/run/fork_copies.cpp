@@ -1,0 +1,75 @@
+#include "run/fork_copies.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "run/addresses.hpp"
+#include "run/extents.hpp"
+#include "run/memories.hpp"
+
+namespace nearfar::run {
+
+namespace {
+
+int copied[2] = {-1, -1};  // closed at its end by the child once it has its copies
+
+// What the kernel shares between parent and child is copied into memory of the child's own.
+void own_copy(nf_run_extent& extent) {
+  void* other = claim(extent.target, extent.bytes, huge_page, false);
+  if (other == nullptr) _exit(127);  // out of memory: the parent's data would be overwritten
+  if (!put(reinterpret_cast<std::uint64_t>(other), extent.bytes, extent.memory)) {
+    extent.memory = table->targets[0].memory[0];
+    add(state.fallback_bytes[extent.target], extent.bytes);
+  }
+  memcpy(other, reinterpret_cast<void*>(extent.begin), extent.bytes);
+  syscall(SYS_mremap, other, extent.bytes, extent.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+          extent.begin);
+}
+
+bool is_shared(const nf_run_extent& extent) { return extent.bytes != 0 && is_file(extent.memory); }
+
+bool any_shared() {
+  for (std::uint32_t i = 0; i < state.extent_count; ++i) {
+    if (is_shared(state.extents[i])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void places_before_fork() {
+  copied[0] = copied[1] = -1;
+  if (mode != Mode::inert && any_shared() && pipe2(copied, O_CLOEXEC) != 0) {
+    copied[0] = copied[1] = -1;
+  }
+}
+
+void places_in_parent() {
+  if (copied[0] < 0) return;
+  close(copied[1]);
+  char nothing = 0;
+  while (read(copied[0], &nothing, 1) < 0 && errno == EINTR) {
+  }
+  close(copied[0]);
+}
+
+void places_in_child() {
+  extents_in_child();
+  memories_in_child();
+  if (mode == Mode::inert || !any_shared()) return;
+  const Inherited inherited = leave_files();
+  for (std::uint32_t i = 0; i < state.extent_count; ++i) {
+    if (is_shared(state.extents[i])) own_copy(state.extents[i]);
+  }
+  close_inherited(inherited);
+  if (copied[0] >= 0) {
+    close(copied[0]);
+    close(copied[1]);
+  }
+}
+
+}  // namespace nearfar::run

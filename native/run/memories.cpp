@@ -1,0 +1,147 @@
+#include "run/memories.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "run/addresses.hpp"
+#include "run/lock.hpp"
+
+namespace nearfar::run {
+
+namespace {
+
+// linux/mempolicy.h
+constexpr int mpol_preferred = 1;
+
+// A memory's file in this process, and how much of it is used.
+struct File {
+  int descriptor_plus_one;
+  std::uint64_t next_offset;
+};
+File files[NF_RUN_MEMORIES];
+std::uint32_t files_lock;
+
+void note_bind_failure() {
+  if (__atomic_fetch_add(&state.bind_failures, 1u, __ATOMIC_RELAXED) == 0) {
+    state.bind_errno = static_cast<std::uint32_t>(errno);
+  }
+}
+
+// Preferred, not bound: on a full node a bound page is the end of the program.
+void bind(std::uint64_t begin, std::uint64_t bytes, int node) {
+  unsigned long nodes[16] = {};
+  constexpr unsigned bits = 8 * sizeof(unsigned long);
+  if (node < 0 || static_cast<unsigned>(node) >= 16 * bits) return;
+  nodes[static_cast<unsigned>(node) / bits] = 1ul << (static_cast<unsigned>(node) % bits);
+  if (syscall(SYS_mbind, begin, bytes, mpol_preferred, nodes, 16 * bits, 0) != 0) {
+    note_bind_failure();
+  }
+}
+
+// Takes room of a memory; false: there is not so much left.
+bool take(nf_run_memory& memory, std::uint64_t bytes) {
+  const std::uint64_t before = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+  if (memory.capacity_bytes == 0 || before + bytes <= memory.capacity_bytes) return true;
+  __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+  return false;
+}
+
+// Whether room that a process ends with is room again. Of a device, offsets are not handed out
+// twice: others' may lie behind.
+bool gives_back(const nf_run_memory& memory) {
+  return memory.kind == NF_RUN_NODE || memory.kind == NF_RUN_FILE;
+}
+
+int open_file(const nf_run_memory& memory) {
+  return memory.kind == NF_RUN_DEVICE ? open(memory.path, O_RDWR | O_CLOEXEC)
+                                      : open(memory.path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+// Maps the next bytes of a file or device; false: it is full or cannot be opened.
+bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
+  nf_run_memory& memory = table->memories[number];
+  const bool device = memory.kind == NF_RUN_DEVICE;
+  if (device) bytes = up(bytes, huge_page);
+  if (device && (begin % huge_page != 0)) return false;
+  std::uint64_t offset = 0;
+  int file = -1;
+  {
+    Lock const lock(files_lock);
+    File& kept = files[number];
+    if (kept.descriptor_plus_one == 0) kept.descriptor_plus_one = open_file(memory) + 1;
+    file = kept.descriptor_plus_one - 1;
+    if (file < 0) return false;
+    if (!device) {
+      if (!take(memory, bytes)) return false;
+      offset = kept.next_offset;
+      // Room now, or a full disk would be a SIGBUS in the program later.
+      if (posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
+        __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+        return false;
+      }
+      kept.next_offset += bytes;
+    }
+  }
+  if (device) {
+    // All processes share the device: the table says what is taken.
+    offset = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+    if (offset + bytes > limit_of(memory)) {
+      __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+      return false;
+    }
+    // What an earlier process left there.
+    if (map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) == nullptr) return false;
+    memset(reinterpret_cast<void*>(begin), 0, bytes);
+    return true;
+  }
+  return map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) != nullptr;
+}
+
+}  // namespace
+
+std::uint64_t limit_of(const nf_run_memory& memory) {
+  const std::uint64_t planned = memory.capacity_bytes != 0 ? memory.capacity_bytes : UINT64_MAX;
+  return memory.kind == NF_RUN_DEVICE && memory.size_bytes < planned ? memory.size_bytes : planned;
+}
+
+bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
+  nf_run_memory& memory = table->memories[number];
+  switch (memory.kind) {
+    case NF_RUN_NODE:
+      if (!take(memory, bytes)) return false;
+      bind(begin, bytes, memory.node);
+      return true;
+    case NF_RUN_FILE:
+    case NF_RUN_DEVICE:
+      return map_file(number, begin, bytes);
+    default:
+      return true;
+  }
+}
+
+void give_back(nf_run_memory& memory, std::uint64_t bytes) {
+  if (gives_back(memory)) __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+Inherited leave_files() {
+  Inherited inherited;
+  for (unsigned i = 0; i < NF_RUN_MEMORIES; ++i) {
+    inherited.descriptors[i] = files[i].descriptor_plus_one - 1;
+    files[i] = {};
+  }
+  return inherited;
+}
+
+void close_inherited(const Inherited& inherited) {
+  for (const int file : inherited.descriptors) {
+    if (file >= 0) close(file);
+  }
+}
+
+void memories_in_child() { files_lock = 0; }
+
+}  // namespace nearfar::run

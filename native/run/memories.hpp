@@ -1,0 +1,30 @@
+// The memories of the table: room in them, and what is behind addresses.
+#pragma once
+
+#include <cstdint>
+
+#include "run/state.hpp"
+
+namespace nearfar::run {
+
+// Puts addresses into a memory: binds or maps them. False: it has no room, or cannot be opened.
+bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
+
+// Bytes that a memory holds at most.
+std::uint64_t limit_of(const nf_run_memory& memory);
+// Room that is no longer used; where such room can be used again.
+void give_back(nf_run_memory& memory, std::uint64_t bytes);
+
+// Whether a process shares such memory with its fork's child.
+inline bool is_file(std::uint32_t number) { return table->memories[number].kind >= NF_RUN_FILE; }
+
+// In the child of a fork: forgets the files that it shares with its parent, but leaves them open
+// until `close_inherited`.
+struct Inherited {
+  int descriptors[NF_RUN_MEMORIES];
+};
+Inherited leave_files();
+void close_inherited(const Inherited& files);
+void memories_in_child();
+
+}  // namespace nearfar::run
