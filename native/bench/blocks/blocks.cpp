@@ -59,8 +59,7 @@ class Blocks final : public PoolWorkload {
   }
 
   void run(Meter& meter) override {
-    std::optional<File> file;
-    if (written_) file.emplace(path_);
+    const std::unique_ptr<File> file = written_ ? std::make_unique<File>(path_) : nullptr;
     stretch_.run_threads(meter, [&](Lane& lane) {
       std::vector<std::uint64_t> content(words_);
       const std::uint64_t share = versions_.size() / stretch_.threads();
@@ -80,8 +79,6 @@ class Blocks final : public PoolWorkload {
     });
     meter.note("payload_gb_per_s", static_cast<double>(meter.operations * words_ * 8) /
                                        std::max(meter.wall.count, 1.0));
-    // By the processor's clock: what is waited for a disk is neither's time.
-    meter.note("kernel_share", meter.cpu.count > 0 ? meter.kernel.count / meter.cpu.count : 0.0);
   }
 
   void verify() override {

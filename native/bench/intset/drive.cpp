@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <cstdio>
 #include <fstream>
 #include <set>
 #include <unordered_set>
@@ -39,18 +40,28 @@ constexpr std::size_t kinds_of_set = 3;
 Requests requests_of(std::uint64_t seed) { return {seed, range, updates_percent, false}; }
 
 template <typename Set>
-void apply(Set& set, Request request, SplitMix& draw) {
+bool apply(Set& set, Request request, SplitMix& draw) {
   switch (request.verb) {
     case Verb::look_up:
-      (void)set.contains(request.key);
-      break;
+      return set.contains(request.key);
     case Verb::insert:
-      (void)set.insert(request.key, draw);
-      break;
+      return set.insert(request.key, draw);
     case Verb::remove:
-      (void)set.remove(request.key);
-      break;
+      return set.remove(request.key);
   }
+  return false;
+}
+
+const char* name_of(Verb verb) {
+  switch (verb) {
+    case Verb::look_up:
+      return "get";
+    case Verb::insert:
+      return "insert";
+    case Verb::remove:
+      return "remove";
+  }
+  return "get";
 }
 
 template <typename Set>
@@ -119,6 +130,29 @@ void check_as(const std::string& path) {
   use(sets.skip, root.range);
 }
 
+template <typename Reference>
+void dump_as(const std::string& path) {
+  SetPool<Reference> pool;
+  pool.open(path);
+  SetRoot<Reference>& root = pool.root();
+  if (root.buckets == 0) return;
+  Sets<Reference> sets(pool);
+  std::uint64_t which = 0;
+  const auto print = [&](const auto& set) {
+    (void)content_of(set, root.range);
+    set.for_each([&](std::int64_t key) {
+      std::printf("%llu\n", static_cast<unsigned long long>(which * root.range) + key);
+    });
+    ++which;
+  };
+  print(sets.list);
+  print(sets.hash);
+  print(sets.skip);
+  use(sets.list, root.range);
+  use(sets.hash, root.range);
+  use(sets.skip, root.range);
+}
+
 bool has_offsets(const std::string& path) {
   // libpmemobj keeps the layout's name in the second page of a pool.
   constexpr std::streamoff layout_at = 4096;
@@ -136,7 +170,7 @@ void drive_sets(const std::string& path, std::uint64_t operations, std::uint64_t
   const std::uint64_t odd_seed = seed == 0 ? 1 : seed;  // 0 says that nothing is known
   const bool fresh = stat(path.c_str(), &found) != 0;
   if (fresh) {
-    pool.make(path, {}, range, buckets, odd_seed, operations);
+    pool.make(path, {PMEMOBJ_MIN_POOL}, range, buckets, odd_seed, operations);
   } else {
     pool.open(path);
     pool.begin(range, buckets);
@@ -146,15 +180,20 @@ void drive_sets(const std::string& path, std::uint64_t operations, std::uint64_t
   SplitMix draw(seed);
   for (std::uint64_t i = 0; i < operations; ++i) {
     const Request request = requests.next();
-    NEARFAR_CRASH_BEGIN(i);
-    if (i % kinds_of_set == 0) {
-      apply(sets.list, request, draw);
-    } else if (i % kinds_of_set == 1) {
-      apply(sets.hash, request, draw);
-    } else {
-      apply(sets.skip, request, draw);
-    }
-    NEARFAR_CRASH_END(i);
+    const std::uint64_t which = i % kinds_of_set;
+    NEARFAR_CRASH_OP(name_of(request.verb), which * range + request.key, 0);
+    const bool done = which == 0   ? apply(sets.list, request, draw)
+                      : which == 1 ? apply(sets.hash, request, draw)
+                                   : apply(sets.skip, request, draw);
+    NEARFAR_CRASH_OUTCOME(done);
+  }
+}
+
+void dump_sets(const std::string& path) {
+  if (has_offsets(path)) {
+    dump_as<Offset>(path);
+  } else {
+    dump_as<Pmemoid>(path);
   }
 }
 

@@ -92,14 +92,15 @@ class InPool final : public Workload {
 
  private:
   void open() {
-    set_.emplace(pool_.memory(), pool_.root().template of<Set>(), scale_of<Set>(asked_));
+    set_ = std::make_unique<Set>(pool_.memory(), pool_.root().template of<Set>(),
+                                 scale_of<Set>(asked_));
   }
 
   Asked asked_;
   SetRun<Set> run_;
   std::optional<RemovedAtEnd> removed_;
   SetPool<Reference> pool_;
-  std::optional<Set> set_;
+  std::unique_ptr<Set> set_;
 };
 
 template <template <typename, Safety> typename Structure, typename Reference>
@@ -201,6 +202,7 @@ const Registered intset{{
     },
 #ifdef NEARFAR_HAVE_PMEM
     .check = check_sets,
+    .dump = dump_sets,
     .drive = drive_sets,
 #endif
 }};

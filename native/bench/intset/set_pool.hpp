@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -87,11 +87,11 @@ class SetPool {
     });
   }
   void attach() {
-    memory_.emplace(pool_.handle());
+    memory_ = std::make_unique<ObjectMemory<Reference>>(pool_.handle());
     root_ = static_cast<SetRoot<Reference>*>(memory_->root(sizeof(SetRoot<Reference>)));
   }
   ObjectPool pool_;
-  std::optional<ObjectMemory<Reference>> memory_;
+  std::unique_ptr<ObjectMemory<Reference>> memory_;
   SetRoot<Reference>* root_ = nullptr;
 };
 

@@ -48,7 +48,7 @@ class Log final : public PoolWorkload {
     return {std::max<std::uint64_t>(least_bytes().count, 64U << 20U)};
   }
   void opened() override {
-    log_.emplace(pool(), pool().data(), pool().bytes(), commit_);
+    log_ = std::make_unique<RecordLog>(pool(), pool().data(), pool().bytes(), commit_);
     log_->recover();
   }
   void closing() override { log_.reset(); }
@@ -75,7 +75,7 @@ class Log final : public PoolWorkload {
   Stretch stretch_;
   std::uint64_t words_;
   Commit commit_;
-  std::optional<RecordLog> log_;
+  std::unique_ptr<RecordLog> log_;
   std::mutex mutex_;
   std::uint64_t expected_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <nearfar/crash.h>
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <optional>
 #include <random>
 
@@ -63,23 +64,43 @@ void drive_pages(const std::string& path, std::uint64_t operations, std::uint64_
   PageContent content;
   for (std::uint64_t i = 0; i < operations; ++i) {
     const std::uint64_t page = random() % pages;
-    fill(content, page, checked_version(table, page) + 1);
-    NEARFAR_CRASH_BEGIN(i);
+    const std::uint64_t version = checked_version(table, page) + 1;
+    fill(content, page, version);
+    NEARFAR_CRASH_OP("insert", page, version);
     table.replace(page, content.data());
-    NEARFAR_CRASH_END(i);
+    NEARFAR_CRASH_OUTCOME(1);
   }
 }
 
-void check_pages(const std::string& path) {
+namespace {
+
+// `visit(page, version)`, then tries whether a page can still be replaced.
+template <typename Visit>
+void look(const std::string& path, Visit visit) {
   RawPool pool;
   pool.open(path, layout);
   PageTable table(pool, pages, spare);
   recover(table);
-  for (std::uint64_t page = 0; page < pages; ++page) (void)checked_version(table, page);
+  for (std::uint64_t page = 0; page < pages; ++page) visit(page, checked_version(table, page));
   PageContent content;
   fill(content, 0, checked_version(table, 0) + 1);
   table.replace(0, content.data());
   (void)checked_version(table, 0);
+}
+
+}  // namespace
+
+void check_pages(const std::string& path) {
+  look(path, [](std::uint64_t, std::uint64_t) {});
+}
+
+void dump_pages(const std::string& path) {
+  look(path, [](std::uint64_t page, std::uint64_t version) {
+    // What no operation made is not there.
+    if (version == 0) return;
+    std::printf("%llu %llu\n", static_cast<unsigned long long>(page),
+                static_cast<unsigned long long>(version));
+  });
 }
 
 }  // namespace nearfar::bench

@@ -57,7 +57,7 @@ class Pages final : public PoolWorkload {
     }
   }
   void opened() override {
-    table_.emplace(pool(), versions_.size(), spare);
+    table_ = std::make_unique<PageTable>(pool(), versions_.size(), spare);
     if (const std::string wrong = table_->recover(); !wrong.empty()) throw WrongContent(wrong);
   }
   void closing() override { table_.reset(); }
@@ -76,7 +76,7 @@ class Pages final : public PoolWorkload {
 
   Stretch stretch_;
   std::vector<std::uint64_t> versions_;
-  std::optional<PageTable> table_;
+  std::unique_ptr<PageTable> table_;
   std::mutex mutex_;
 };
 
@@ -94,6 +94,7 @@ const Registered pages{{
     .needs = pools_need,
 #ifdef NEARFAR_HAVE_PMEM
     .check = check_pages,
+    .dump = dump_pages,
     .drive = drive_pages,
 #endif
 }};

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <random>
 
 #include "bench/errors.hpp"
@@ -63,21 +64,26 @@ void drive_store(const std::string& path, std::uint64_t operations, std::uint64_
   Value value;
   for (std::uint64_t i = 0; i < operations; ++i) {
     const std::uint64_t key = random() % keys;
-    fill(value, key, version_in(table, key) + 1);
-    NEARFAR_CRASH_BEGIN(i);
+    const std::uint64_t version = version_in(table, key) + 1;
+    fill(value, key, version);
+    NEARFAR_CRASH_OP("insert", key, version);
     (void)table.put(key, value);
-    NEARFAR_CRASH_END(i);
+    NEARFAR_CRASH_OUTCOME(1);
   }
 }
 
-void check_store(const std::string& path) {
+namespace {
+
+// `visit(key, version)` for each key, then tries whether a put still works.
+template <typename Visit>
+void look(const std::string& path, Visit visit) {
   RawPool pool;
   pool.open(path, layout);
   KeyValue table(pool, log_bytes, slots, words);
   recover(table);
-  table.for_each([](std::uint64_t key, std::span<const std::uint64_t> value) {
+  table.for_each([&](std::uint64_t key, std::span<const std::uint64_t> value) {
     if (key >= keys) throw WrongContent("there is a key that was never put");
-    (void)version_of(key, value);
+    visit(key, version_of(key, value));
   });
   Value value;
   const std::uint64_t version = version_in(table, 0) + 1;
@@ -85,6 +91,19 @@ void check_store(const std::string& path) {
   if (!table.put(0, value) || version_in(table, 0) != version) {
     throw WrongContent("the store looks sound, and a value cannot be put into it");
   }
+}
+
+}  // namespace
+
+void check_store(const std::string& path) {
+  look(path, [](std::uint64_t, std::uint64_t) {});
+}
+
+void dump_store(const std::string& path) {
+  look(path, [](std::uint64_t key, std::uint64_t version) {
+    std::printf("%llu %llu\n", static_cast<unsigned long long>(key),
+                static_cast<unsigned long long>(version));
+  });
 }
 
 }  // namespace nearfar::bench

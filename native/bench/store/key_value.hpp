@@ -30,6 +30,10 @@ class KeyValue {
   // nothing.
   std::string recover();
 
+  // A value to begin with: durable once the pool is.
+  void preset(std::uint64_t key, std::span<const std::uint64_t> value) noexcept {
+    apply(key, value);
+  }
   // Returns once the value survives a power cut; false where the table is half full.
   bool put(std::uint64_t key, std::span<const std::uint64_t> value);
   // Null where the key is not there.

@@ -69,15 +69,16 @@ class Store final : public PoolWorkload {
     return KeyValue::bytes_for(log_bytes_, slots(), words_);
   }
   void opened() override {
-    table_.emplace(pool(), log_bytes_, slots(), words_);
+    table_ = std::make_unique<KeyValue>(pool(), log_bytes_, slots(), words_);
     if (const std::string wrong = table_->recover(); !wrong.empty()) throw WrongContent(wrong);
-    if (filled_) return;
+  }
+  void fill_new() override {
+    KeyValue table(pool(), log_bytes_, slots(), words_);
     std::vector<std::uint64_t> value(words_);
     for (std::uint64_t key = 0; key < versions_.size(); ++key) {
       fill(value, key, 0);
-      (void)table_->put(key, value);
+      table.preset(key, value);
     }
-    filled_ = true;
   }
   void closing() override { table_.reset(); }
 
@@ -115,8 +116,7 @@ class Store final : public PoolWorkload {
   std::uint64_t words_;
   double puts_percent_;
   Bytes log_bytes_;
-  std::optional<KeyValue> table_;
-  bool filled_ = false;
+  std::unique_ptr<KeyValue> table_;
   std::shared_mutex mutex_;
 };
 
@@ -138,6 +138,7 @@ const Registered store{{
     .needs = pools_need,
 #ifdef NEARFAR_HAVE_PMEM
     .check = check_store,
+    .dump = dump_store,
     .drive = drive_store,
 #endif
 }};

@@ -46,7 +46,7 @@ def kind_of_file_system(word: str, mounts: Path = Path("/proc/self/mounts")) -> 
         return "device-DAX"
     folder = TMPFS if word.startswith("tmpfs") else Path(rest or tempfile.gettempdir())
     kind = file_system(folder, mounts)
-    return f"{kind} with DAX" if kind and name == "file" and _dax(folder, mounts) else kind
+    return f"{kind} with DAX" if kind and _dax(folder, mounts) else kind
 
 
 def _dax(folder: Path, mounts: Path) -> bool:

@@ -1,0 +1,330 @@
+"""The paper's list, hash set and skip list: measured in DRAM and on this machine's disk, predicted
+for its Optane and its SSD, and what the published programs leave out that a crash would need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import geometric_mean
+from typing import TYPE_CHECKING
+
+from nearfar.base.statistics import Estimate
+from nearfar.bench.slowdowns import Pair, geometric_mean_slowdown, slowdown
+from nearfar.documents.study import Comparison, ComparisonTable, StudyResult, TextTable
+from nearfar.study.compare import column, mean_max, row, table
+from nearfar.study.intset_predicted import predicted
+from nearfar.study.intset_runs import (
+    DISK,
+    DRAM,
+    NO_FLUSH,
+    PUBLISHED,
+    SAFE,
+    STRUCTURES,
+    SYNCED,
+    UNLOGGED,
+    VOLATILE,
+    Case,
+    Plan,
+    Runs,
+    measure,
+)
+from nearfar.study.study import STUDIES, Given, Study
+
+if TYPE_CHECKING:
+    from matplotlib import figure as drawing
+
+NAMES = {"list": "sorted list", "hash": "hash set", "skip": "skip list"}
+ON_PMEM = {"list": 3.2, "hash": 11.2, "skip": 4.7}
+ON_SSD = {"list": 47.0, "hash": 274.8, "skip": 167.4}
+"""Section 4.2: geometric means over its sizes, which only an axis of figure 5 shows."""
+PMEM_MEAN, SSD_MEAN = 5.54, 129.3
+UNIT = "times the volatile set's time"
+PMEM, SSD = "optane-200", "ssd-dc-s4600"
+"""Section 4.1: four Optane modules beside a Xeon 5317 (200 series), an Intel DC S4600."""
+
+LEFT_OUT = [
+    ["list", "nothing in its operations: it takes snapshots of what it changes", "-"],
+    [
+        "hash set, insert",
+        "a transaction makes the node; another, without TX_ADD, overwrites bucket and counter",
+        "the node leaks; bucket and counter are neither flushed nor restored: an insert that "
+        "returned is gone, or the bucket leads to a node and the counter does not know",
+    ],
+    [
+        "hash set, remove",
+        "one transaction without TX_ADD unlinks, a second frees",
+        "the free is durable and the unlinking is not: the bucket leads to freed memory",
+    ],
+    [
+        "skip list, insert",
+        "the level, the node and each of its links in transactions of their own; the neighbours' "
+        "links outside of any",
+        "the node leaks, or is on some levels only; links to it are not flushed",
+    ],
+    [
+        "skip list, remove",
+        "the neighbours' links outside of any transaction, then one that frees",
+        "the free is durable and links to the freed node remain",
+    ],
+    [
+        "hash set, creation",
+        "the root's handle is overwritten by a new object that no root leads to",
+        "after reopening nothing can be reached",
+    ],
+    [
+        "all, reopening",
+        "the set is made anew whenever the program starts",
+        "what was kept is dropped and leaks",
+    ],
+]
+"""Read in the published program (github.com/LucasBastelli/WSCAD2022_PersistentMemory, intset.c)."""
+
+
+@STUDIES.register("intset-measured")
+class IntsetMeasured(Study):
+    """A list, a hash set, a skip list, run here."""
+
+    title = "a list, a hash set and a skip list kept in memory and on a disk, run here"
+    source = (
+        "L. Bastelli, A. Baldassin, E. Francesquini, Programando para Memória Persistente, "
+        "WSCAD 2022"
+    )
+
+    def run(self, given: Given) -> StudyResult:
+        """Measure and predict; nothing is taken from `given`."""
+        del given
+        return compare(self, measure(Plan()))
+
+    def draw(self, result: StudyResult, figure: drawing.Figure) -> str:
+        """Draw both tables' slowdowns."""
+        for place, found in enumerate(result.tables, 1):
+            axes = figure.add_subplot(1, len(result.tables), place)
+            places = list(range(len(found.rows)))
+            axes.plot(places, column(found, "published"), "o", label="published")
+            axes.plot(places, column(found), "s", label="predicted")
+            for name in found.errors:
+                if name not in ("ours", "null"):
+                    axes.plot(places, column(found, name), "^", label=name)
+            axes.set_xticks(places, [each.what for each in found.rows], rotation=20)
+            axes.set_yscale("log")
+            axes.set_ylabel(found.unit)
+            axes.set_title(found.title, fontsize="small")
+            axes.grid(visible=True, alpha=0.25)
+            axes.legend(fontsize="small")
+        return f"Slowdowns against the volatile set in DRAM. {self.source}"
+
+
+def compare(study: Study, runs: Runs) -> StudyResult:
+    """Set what was run beside what was published."""
+    with_disk = DISK in runs.sync_ns
+    sizes = runs.plan.sizes
+    memory = Side(ON_PMEM, PMEM_MEAN, PMEM, {"in DRAM here": DRAM, "no flushes": NO_FLUSH}, sizes)
+    disk = Side(ON_SSD, SSD_MEAN, SSD, {"this disk": DISK} if with_disk else {}, sizes[:1])
+    on_pmem = table(
+        "slowdown on persistent memory, against the volatile set in DRAM",
+        "section 4.2, figure 5(d)",
+        UNIT,
+        memory.rows(runs),
+    )
+    on_ssd = table(
+        "slowdown on an SSD by msync, against the volatile set in DRAM",
+        "section 4.2, figure 5(d)",
+        UNIT,
+        disk.rows(runs),
+        note=f"of {sizes[0]} keys" + ("" if with_disk else f"; no disk: {runs.lacking}"),
+    )
+    return StudyResult(
+        name=study.name,
+        title=study.title,
+        source=study.source,
+        inputs=f"sets of our own, {', '.join(f'{size:,}' for size in runs.plan.sizes)} keys of "
+        f"twice as many, half look-ups, {runs.plan.repeats} rounds of "
+        f"{runs.plan.seconds:g} s; flushes and fences counted in libpmem; published figures of "
+        f"{PMEM} and {SSD}",
+        tables=[on_pmem, on_ssd],
+        texts=[_left_out(), _hidden(runs, with_disk), *_syncs(runs, with_disk)],
+        verdict=_verdict(runs, on_pmem, on_ssd),
+    )
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the paper's two memories beside what was run here."""
+
+    published: dict[str, float]
+    mean: float
+    device: str
+    measured: dict[str, str]
+    """Memories that the sets were run in here, by what the table calls them."""
+    sizes: Sequence[int]
+
+    def rows(self, runs: Runs) -> list[Comparison]:
+        """Return a row for each structure, and one for their geometric mean."""
+        found = [
+            self._row(runs, NAMES[structure], figure, [structure])
+            for structure, figure in self.published.items()
+        ]
+        return [*found, self._row(runs, "geometric mean", self.mean, STRUCTURES)]
+
+    def _row(
+        self, runs: Runs, what: str, published: float, structures: Sequence[str]
+    ) -> Comparison:
+        cells = [(structure, size) for structure in structures for size in self.sizes]
+        ends = [
+            _ratio(predicted(runs, Case(*cell, DRAM), self.device), runs, *cell) for cell in cells
+        ]
+        here = {
+            name: geometric_mean_slowdown([_pair(runs, *cell, memory) for cell in cells])
+            for name, memory in self.measured.items()
+        }
+        return row(
+            what,
+            published,
+            geometric_mean(end.value for end in ends),
+            interval=(
+                geometric_mean(end.low for end in ends),
+                geometric_mean(end.high for end in ends),
+            ),
+            rivals={**{name: found.value for name, found in here.items()}, "null": 1.0},
+            # A mean of the rows above is not judged again.
+            judged=len(structures) == 1,
+            note="; ".join(f"{name} {one.low:.3g} to {one.high:.3g}" for name, one in here.items()),
+        )
+
+
+def _ratio(elsewhere: Estimate, runs: Runs, structure: str, size: int) -> Estimate:
+    base = runs.throughput[Case(structure, size, VOLATILE)]
+    per_ns = sum(base) / len(base) / 1e9
+    return Estimate(*(end * per_ns for end in (elsewhere.value, elsewhere.low, elsewhere.high)))
+
+
+def _pair(runs: Runs, structure: str, size: int, memory: str) -> Pair:
+    return (
+        runs.throughput[Case(structure, size, VOLATILE)],
+        runs.throughput[Case(structure, size, memory)],
+    )
+
+
+def _left_out() -> TextTable:
+    return TextTable(
+        title="what the published programs leave out, and what a power cut then leaves",
+        columns=["where", "what they do", "what can be left"],
+        rows=LEFT_OUT,
+    )
+
+
+def _hidden(runs: Runs, with_disk: bool) -> TextTable:
+    """Times without what safety needs, over the safe set's, and why."""
+    size = runs.plan.sizes[0]
+    memories = [DRAM, *([DISK] if with_disk else [])]
+    rows = []
+    for structure in STRUCTURES:
+        for safety in (SAFE, UNLOGGED, PUBLISHED):
+            counted = runs.counts.get(Case(structure, size, DRAM, safety))
+            changes = runs.changes.get(Case(structure, size, DRAM, safety), 0.0)
+            ratios = [
+                "1"
+                if safety == SAFE
+                else _said(
+                    slowdown(
+                        runs.throughput[Case(structure, size, memory)],
+                        runs.throughput[Case(structure, size, memory, safety)],
+                    )
+                )
+                for memory in memories
+            ]
+            counts = [
+                "-" if not counted or not changes else f"{counted[name] / changes:.1f}"
+                for name in ("transactions", "snapshots", "flush_calls", "fences")
+            ]
+            rows.append([NAMES[structure], safety, *ratios, *counts])
+    return TextTable(
+        title="what leaving it out hides: time over the safe set's, and counts per change "
+        "(unlogged: ours without snapshots; published: their steps; both lose data in a crash)",
+        columns=[
+            "set",
+            "safety",
+            *(f"time on {memory}" for memory in memories),
+            "transactions",
+            "snapshots",
+            "ranges flushed",
+            "fences",
+        ],
+        rows=rows,
+    )
+
+
+def _syncs(runs: Runs, with_disk: bool) -> list[TextTable]:
+    """Check the rule that the SSD is predicted by on this machine's own disk."""
+    if not with_disk:
+        return []
+    rows = []
+    for structure in STRUCTURES:
+        case = Case(structure, runs.plan.sizes[0], DRAM)
+        syncs = runs.counts[case]["flush_calls"]
+        here = _mean(runs.ns(Case(structure, case.size, SYNCED)))
+        foretold = here + syncs * (runs.sync_ns[DISK] - runs.sync_ns[SYNCED])
+        found = _mean(runs.ns(Case(structure, case.size, DISK)))
+        rows.append(
+            [
+                NAMES[structure],
+                f"{syncs:.2f}",
+                f"{foretold / 1e3:.0f}",
+                f"{found / 1e3:.0f}",
+                f"{foretold / found - 1:+.0%}",
+            ]
+        )
+    return [
+        TextTable(
+            title=f"this disk, from its {runs.sync_ns[DISK] / 1e3:.0f} us for one msync of a line: "
+            "the rule by which the SSD is predicted",
+            columns=["set", "syncs an operation", "predicted, us", "measured, us", "difference"],
+            rows=rows,
+        )
+    ]
+
+
+def _verdict(runs: Runs, on_pmem: ComparisonTable, on_ssd: ComparisonTable) -> list[str]:
+    def error(found: ComparisonTable, name: str) -> str:
+        return mean_max(found.errors[name]) if name in found.errors else "not measured"
+
+    def time(structure: str, safety: str) -> str:
+        first = runs.plan.sizes[0]
+        return _said(
+            slowdown(
+                runs.throughput[Case(structure, first, DRAM)],
+                runs.throughput[Case(structure, first, DRAM, safety)],
+            )
+        )
+
+    of_pmem, of_ssd = (found.rows[-1].ours or 0.0 for found in (on_pmem, on_ssd))
+    ours, published = (
+        sorted(NAMES.values(), key=dict(zip(NAMES.values(), values, strict=True)).__getitem__)
+        for values in ([each.ours or 0.0 for each in on_pmem.rows[:-1]], ON_PMEM.values())
+    )
+    return [
+        f"on Optane {of_pmem:.2f} is predicted where {PMEM_MEAN} was published, by structure "
+        f"{error(on_pmem, 'ours')} off; the same sets in DRAM here, measured, "
+        f"{error(on_pmem, 'in DRAM here')}",
+        f"on an SSD {of_ssd:.0f} is predicted where {SSD_MEAN} was published, by structure "
+        f"{error(on_ssd, 'ours')} off; this machine's disk, measured, "
+        f"{error(on_ssd, 'this disk')}",
+        f"from the least slowdown to the greatest: {', '.join(ours)}; published: "
+        + ("the same" if ours == published else ", ".join(published)),
+        "of the safe set's time in DRAM, the published steps take "
+        f"{time('hash', PUBLISHED)} (hash set) and {time('skip', PUBLISHED)} (skip list), ours "
+        f"without snapshots {time('hash', UNLOGGED)} and {time('skip', UNLOGGED)}; the list, which "
+        f"leaves nothing out and takes larger snapshots, {time('list', PUBLISHED)}",
+        "the paper gives no times of its volatile programs, and its sizes only on an axis: a "
+        "slower volatile operation makes every slowdown smaller; and libpmemobj 1.8 had other "
+        "costs than the one here",
+    ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _said(estimate: Estimate) -> str:
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
