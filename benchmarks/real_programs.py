@@ -76,7 +76,11 @@ def build(name: str) -> Path:
     tree = Path(fetch_source(wanted.package, FOLDER / wanted.package))
     program = tree / wanted.program
     # A program holds the run time of the nearfar it was built by, and is refused by another.
-    newest = max(path.stat().st_mtime for path in native_folder().iterdir())
+    newest = max(
+        path.stat().st_mtime
+        for pattern in ("libnearfar_profile.*", "nearfar_pass-*")
+        for path in native_folder().glob(pattern)
+    )
     if program.is_file() and program.stat().st_mtime > newest:
         return program.resolve()
     compiler = f"{Path(sys.executable).parent / 'nearfar'} cc"

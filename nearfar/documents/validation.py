@@ -54,6 +54,8 @@ class Inputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Of near data."""
     phases: list[str]
     """Those predicted; empty: all."""
+    far_page_bytes: int | None = None
+    """Of far data; None: as near."""
 
 
 class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -75,6 +77,12 @@ class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     huge_share_near: float
     """Of the memory it had near, what lay in 2 MiB pages."""
     huge_share_far: float
+    hand_off_ns: float | None = None
+    """What a line took between the timed and the other core while these samples were taken: the
+    cores of a virtual machine move, and only samples of one placement are compared. None: one core.
+    """
+    left_out: int = 0
+    """Far samples of other placements."""
     near_samples_ns: list[float]
     far_samples_ns: list[float]
     models: dict[str, ModelSlowdown]

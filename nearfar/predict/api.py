@@ -53,6 +53,7 @@ def predict(
     phases: list[str] | None = None,
     profile_path: str = "",
     page_bytes: int | None = None,
+    far_page_bytes: int | None = None,
     host: HostRule = DEFAULT_HOST,
     most_objects: int = MOST_OBJECTS,
     beside: Sequence[str] = (),
@@ -62,7 +63,8 @@ def predict(
 
     `near` is the memory the profile's near time was taken in. `phases` restricts what is
     predicted, and the total, to those named. `page_bytes` is the size of the program's pages, by
-    default what programs get where `near` was measured. `host` says how a latency published on
+    default what programs get where `near` was measured; `far_page_bytes` of its pages in far
+    memory, by default the same. `host` says how a latency published on
     another machine is taken to this one: ``added`` to local DRAM's, in ``ratio`` to it, or as
     ``published``. `beside` names models shown beside `model` and the naive ones; one that lacks
     what it needs is named in the caveats. `machine` says which memories hold each other back.
@@ -77,7 +79,8 @@ def predict(
     devices = []
     for device in fars:
         far_side = replace(
-            far_memory(device, near_side, host), together=together(machine, near, device)
+            far_memory(device, near_side, host, far_page_bytes),
+            together=together(machine, near, device),
         )
         said: list[str] = []
         predicted = [

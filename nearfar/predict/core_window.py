@@ -37,8 +37,10 @@ MISPREDICTED_CYCLES = 16.0
 
 
 @lru_cache(maxsize=256)
-def core(window: int = WINDOW, hits: float = 1.0) -> Core:
-    """Return a core; `hits` multiplies the latencies of its caches."""
+def core(window: int = WINDOW, hits: float = 1.0, shared_cycles: float = 0.0) -> Core:
+    """Return a core; `hits` multiplies the latencies of its caches, `shared_cycles` are added to
+    that of the last level.
+    """
     from nearfar._window import Core
 
     return Core(
@@ -47,7 +49,7 @@ def core(window: int = WINDOW, hits: float = 1.0) -> Core:
         store_buffer=STORE_BUFFER,
         first_level=FIRST_LEVEL_CYCLES * hits,
         second_level=SECOND_LEVEL_CYCLES * hits,
-        last_level=LAST_LEVEL_CYCLES * hits,
+        last_level=LAST_LEVEL_CYCLES * hits + shared_cycles,
         mispredicted=MISPREDICTED_CYCLES,
     )
 

@@ -88,11 +88,16 @@ def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
     )
 
 
-def far_memory(device: DeviceProfile, near: Memory, host: HostRule = DEFAULT_HOST) -> Memory:
+def far_memory(
+    device: DeviceProfile,
+    near: Memory,
+    host: HostRule = DEFAULT_HOST,
+    page_bytes: int | None = None,
+) -> Memory:
     """Return a memory that data may go to, as the core that `near` was measured on sees it.
 
-    Its pages are as large as those near. `host` says how a latency that was published on another
-    machine is taken to this one.
+    Its pages have `page_bytes`, by default as those near. `host` says how a latency that was
+    published on another machine is taken to this one.
     """
     if same_figures(device, near.device):
         return replace(
@@ -105,15 +110,17 @@ def far_memory(device: DeviceProfile, near: Memory, host: HostRule = DEFAULT_HOS
                 "the same memory, so that moving data there changes nothing",
             ),
         )
+    page_bytes = page_bytes or near.page_bytes
     latency = curves.idle_read_latency_ns(device)
     here = latency_here(device, near, host)
-    figures = chains(device, near.page_bytes)
+    figures = chains(device, page_bytes)
     caveats = list(here.caveats)
-    waiting_ns, walk = None, 0.0
+    waiting_ns, walk, unwalked_ns = None, 0.0, None
     if len(figures) > 1:
         counts, costs = _curve(figures)
         costs = costs * (here.latency_ns / latency.value_ns)
-        walk = walk_ns(device, near.page_bytes)
+        walk = walk_ns(device, page_bytes)
+        unwalked_ns = _unwalked(device, figures, costs)
     else:
         counts, walk = near.chain_counts, near.walk_ns
         overlap = near.chain_costs_ns[0] / near.chain_costs_ns
@@ -146,7 +153,7 @@ def far_memory(device: DeviceProfile, near: Memory, host: HostRule = DEFAULT_HOS
         latency,
         counts,
         costs,
-        page_bytes=near.page_bytes,
+        page_bytes=page_bytes,
         walk=walk,
         waiting_ns=waiting_ns,
         derived=len(figures) < 2,
@@ -156,6 +163,7 @@ def far_memory(device: DeviceProfile, near: Memory, host: HostRule = DEFAULT_HOS
     points = [(ns + walk) / (here.latency_ns + walk) for ns in (here.latency_ns, *here.others_ns)]
     return replace(
         found,
+        unwalked_costs_ns=unwalked_ns,
         latency_range=(min(points), max(points)),
         load_share=latency.value_ns / here.latency_ns if here.taken == "added" else 1.0,
         near_share=_near_share(here, near, found),
@@ -278,6 +286,18 @@ def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:
     # More chains never make a miss dearer; where a measured point says so, it is noise.
     costs = np.minimum.accumulate(np.array([figure.value_ns for figure in figures]))
     return counts, costs
+
+
+def _unwalked(device: DeviceProfile, figures: list[ChainsFigure], costs: Array) -> Array | None:
+    """Return the costs of as many chains over the largest pages; None: these are over them."""
+    large = {figure.chains: figure.value_ns for figure in curves.chains(device)}
+    if curves.chains(device)[0].page_bytes == figures[0].page_bytes:
+        return None
+    if not all(figure.chains in large for figure in figures):
+        return None
+    found = np.array([large[figure.chains] for figure in figures])
+    # No walk makes a miss cheaper; where a measured point says so, it is noise.
+    return np.asarray(np.minimum(np.minimum.accumulate(found), costs))
 
 
 def _latency_error(figure: LatencyFigure) -> float:

@@ -48,6 +48,10 @@ class Memory:
     """Relative half-width of the bandwidths."""
     walk_ns: float = 0.0
     """Of the latency, what page walks take."""
+    unwalked_costs_ns: Array | None = None
+    """`chain_costs_ns` without page walks, where pages of both sizes were measured; else None."""
+    walks_measured: float = 1.0
+    """Walks for each access of the chase that `chain_costs_ns` is of."""
     latency_range: tuple[float, float] = (1.0, 1.0)
     """Over the latency, the least and greatest that other ways of taking published figures to
     this machine give, see `host`."""
@@ -144,6 +148,9 @@ def scaled(memory: Memory, latency: float = 1.0, bandwidth: float = 1.0) -> Memo
         chain_costs_ns=memory.chain_costs_ns * latency
         if waiting_ns is None
         else bounded(waiting_ns, memory.read_ns[0] / bandwidth),
+        unwalked_costs_ns=None
+        if memory.unwalked_costs_ns is None
+        else memory.unwalked_costs_ns * latency,
         waiting_ns=waiting_ns,
         core_stream_ns=memory.core_stream_ns / bandwidth,
         read_ns=(memory.read_ns[0] / bandwidth, memory.read_ns[1] / bandwidth),

@@ -14,6 +14,7 @@ from nearfar.base.registry import Registry
 from nearfar.documents.prediction import Bound
 from nearfar.predict.memory import Memory, scaled
 from nearfar.predict.traffic import Array, PhaseTraffic
+from nearfar.predict.walks import as_walked
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Model:
         self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
     ) -> None:
         self.phase = phase
+        near, far = as_walked(near, phase), as_walked(far, phase)
         self.given_near, self.given_far = near, far
         self.near = scaled(near, doubt.near_latency)
         # What of far latency was taken from near's is in doubt with it, not apart from it.

@@ -37,6 +37,11 @@ TRAINING_LINES = 2.0
 """Lines of a stream before a prefetcher follows it: it must see two misses to know a direction.
 A stream within an allocation of few lines is hardly one: its lines are fetched on demand."""
 
+SMALL_PAGE_BYTES = 4096.0
+
+FEWEST_OTHERS = 0.05
+"""Of streams' misses: so many others at least say how often they walk."""
+
 MOSTLY = 0.5
 """More than half of an object's misses in sequence make its instructions streams."""
 
@@ -80,6 +85,8 @@ class PhaseTraffic:
     """Short stretches in full; None where the profile has none."""
     flushes_counted: bool = False
     """Whether flushes, fences and non-temporal stores were looked for: 0 says there are none."""
+    walks_per_miss: float | None = None
+    """Page walks for each miss that no stream makes, if all pages have 4 KiB; None: not counted."""
 
     @property
     def lines_range(self) -> tuple[float, float]:
@@ -164,7 +171,22 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         extrapolated=extrapolated_lines(workload, phase.name),
         bursts=recorded(workload, phase.name),
         flushes_counted=workload.flushes_counted,
+        walks_per_miss=None if workload.core is None else _walks_per_miss(phase, lines),
     )
+
+
+def _walks_per_miss(phase: Phase, lines: Array) -> float | None:
+    """Return page walks over misses, streams left out of both: they walk once a page.
+
+    None where nearly all misses are streams': there are too few others to know.
+    """
+    total = lines.sum(axis=0)
+    streamed = float(total[STREAM] + total[STORE_STREAM])
+    others = float(misses(total)) - streamed
+    if others <= FEWEST_OTHERS * streamed or others <= 0.0:
+        return None
+    walks = sum(row.traffic.tlb_misses_4k for row in phase.objects)
+    return max(walks - streamed * LINE_BYTES / SMALL_PAGE_BYTES, 0.0) / others
 
 
 def extrapolated_lines(workload: WorkloadProfile, phase: str) -> tuple[float, float]:

@@ -26,16 +26,18 @@ from nearfar.validate.place import (
 )
 from nearfar.validate.predicting import again as predicted_again
 from nearfar.validate.report import pooled, report_of
-from nearfar.validate.session import FULL, QUICK, Wanted, run
+from nearfar.validate.session import run
+from nearfar.validate.wanted import FULL, QUICK, Wanted
 
 NEAR = "dram,pages=thp"
 
 CACHES_PER_REGION = {False: 8, True: 4}
 """Data over the last-level cache, full and quick: hits are an eighth or a quarter at most."""
 
-REGIONS_HELD = 13
-"""Regions of memory that a session holds at once: both curves' (four each, and a buffer for the
-contending core, twice), and two kernels whose structures are up to 1.5 times what was asked."""
+REGIONS_HELD = 17
+"""Regions of memory that a session holds at once: the curves' of near memory, of far, and of far
+with near's pages (four each, and a buffer for the contending core, twice), and two kernels whose
+structures are up to 1.5 times what was asked."""
 
 LEAST_REGION_BYTES = 4 << 20
 

@@ -1,13 +1,18 @@
 """Device curves of near and far memory, sampled between the kernels' runs: both in one loop.
 
 Medians of one machine move by 6 % (idle) to 14 % (contended) between minutes, so a kernel is
-predicted from the rounds of curves that were sampled nearest to it in time.
+predicted from the samples of curves that were taken nearest to it in time, and only from those
+taken while the cores were placed as they were when it was timed (see `placement`).
+
+Where far data have smaller pages than near, far chains are sampled over near's pages too: what lies
+between both curves is page walks, of which a program may have fewer than one for each miss.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, replace
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from nearfar.documents import DeviceProfile, producer
 from nearfar.documents.device import MeasuredContext, Source
@@ -22,9 +27,14 @@ from nearfar.measure.subject import Point, Sample
 from nearfar.measure.surfaces import SURFACES, Parts, Plan
 from nearfar.measure.surfaces._surface import SOURCE
 from nearfar.validate.companion import Companion, at_work
+from nearfar.validate.placement import Placement
 
-KEPT_ROUNDS = 7
-"""Rounds of curves that a profile is the median of: the latest, some two minutes of them."""
+KEPT = 7
+"""Samples of a point that a profile is the median of: the latest of a placement, some half minute
+of them where cores stay."""
+
+FEWEST = 2
+"""Samples of each point that a profile of a placement is made of."""
 
 SURFACES_TAKEN = ("idle", "chains", "bandwidth")
 """What the models read."""
@@ -42,12 +52,22 @@ class Curves:
     spec: MemorySpec
     points: dict[str, list[Point]]
     """By surface."""
-    rounds: deque[dict[Point, Sample]]
+    placement: Placement
     beside: Companion | None = None
     """What contends while it is sampled: the very process that contends with the kernels."""
+    large: Curves | None = None
+    """Chains of the same memory over near's larger pages."""
+    _kept: dict[int, dict[Point, deque[Sample]]] = field(default_factory=dict)
+    """By placement."""
+    _next: int = 0
 
     @staticmethod
-    def open(spec: MemorySpec, region_bytes: int) -> Curves:
+    def open(
+        spec: MemorySpec,
+        region_bytes: int,
+        placement: Placement,
+        surfaces: Iterable[str] = SURFACES_TAKEN,
+    ) -> Curves:
         """Take the memory, with a largest region of `region_bytes`.
 
         Where the spec has a load, `beside` must be set to it. One thread is measured then, alone in
@@ -64,41 +84,100 @@ class Curves:
         plan = Plan(opened.subject.facts(), quick=True)
         points = {
             name: [point for point in SURFACES.get(name).points(plan) if _wanted(point)]
-            for name in SURFACES_TAKEN
+            for name in surfaces
         }
-        points["idle"] += _first_beyond(opened.inner_bytes, points["idle"])
-        return Curves(opened, plan, spec, points, deque(maxlen=KEPT_ROUNDS))
+        if "idle" in points:
+            points["idle"] += _first_beyond(opened.inner_bytes, points["idle"])
+        return Curves(opened, plan, spec, points, placement)
+
+    @staticmethod
+    def open_far(
+        spec: MemorySpec, near: MemorySpec, region_bytes: int, placement: Placement
+    ) -> Curves:
+        """Take far memory, and where its pages are smaller than near's, some with near's too."""
+        far = Curves.open(spec, region_bytes, placement)
+        if spec.pages == "4k" and near.pages not in (None, "4k"):
+            more = replace(spec, pages=near.pages)
+            far.large = Curves.open(more, region_bytes, placement, ["chains"])
+        return far
+
+    def contend_with(self, beside: Companion | None) -> None:
+        """Let it be sampled beside a contending core."""
+        self.beside = beside
+        if self.large is not None:
+            self.large.beside = beside
 
     def sample_round(self) -> None:
         """Sample every point once; about a second of them."""
-        points = [point for of_one in self.points.values() for point in of_one]
-        with at_work(self.beside):
-            self.rounds.append({point: self.opened.subject.sample(point) for point in points})
+        self.sample_share(1, 1)
 
-    def samples(self) -> dict[Point, list[Sample]]:
-        """Return the samples of the rounds that are kept."""
-        return {
-            point: [one[point] for one in self.rounds]
-            for of_one in self.points.values()
-            for point in of_one
-        }
+    def sample_share(self, number: int, of: int) -> None:
+        """Sample the `number`th (from 1) of `of` parts of a round."""
+        every = [(self, point) for one in self.points.values() for point in one]
+        if self.large is not None:
+            every += [(self.large, point) for one in self.large.points.values() for point in one]
+        for curves, point in every[(number - 1) * len(every) // of : number * len(every) // of]:
+            curves._sample(point)
 
-    def llc_bytes(self) -> int | None:
+    def sample_missing(self, placement: int) -> bool:
+        """Sample what a placement has too little of, while the cores stay; say whether they do."""
+        for curves in [self, *([self.large] if self.large is not None else [])]:
+            for point in curves._lacking(placement):
+                while len(curves._of(placement)[point]) < FEWEST:
+                    if curves._sample(point) != placement:
+                        return False
+        return True
+
+    def placements(self) -> list[int]:
+        """Return the placements that were seen."""
+        return list(self._kept)
+
+    def count(self, placement: int) -> int:
+        """Return how many samples are kept of a placement."""
+        return sum(map(len, self._of(placement).values()))
+
+    def complete(self, placement: int) -> bool:
+        """Say whether every point was sampled in a placement."""
+        return not self._lacking(placement) and (
+            self.large is None or self.large.complete(placement)
+        )
+
+    def _sample(self, point: Point) -> int | None:
+        def take() -> Sample:
+            with at_work(self.beside):
+                return self.opened.subject.sample(point)
+
+        sample, placement = self.placement.during(take)
+        if placement is not None:
+            self._of(placement)[point].append(sample)
+        return placement
+
+    def _of(self, placement: int) -> dict[Point, deque[Sample]]:
+        return self._kept.setdefault(placement, defaultdict(lambda: deque(maxlen=KEPT)))
+
+    def _lacking(self, placement: int) -> list[Point]:
+        had = self._of(placement)
+        return [p for one in self.points.values() for p in one if len(had[p]) < FEWEST]
+
+    def samples(self, placement: int) -> dict[Point, list[Sample]]:
+        """Return the samples of a placement that are kept, of all points that have any."""
+        had = self._of(placement)
+        return {p: list(had[p]) for one in self.points.values() for p in one if had[p]}
+
+    def llc_bytes(self, placement: int) -> int | None:
         """Return what one core gets of the last-level cache; None: the curves do not show it."""
         return effective_llc_bytes(
-            figures.random_latency_ns(self.samples()),
+            figures.random_latency_ns(self.samples(placement)),
             self.opened.inner_bytes,
             self.opened.llc_bytes,
         )
 
-    def device(self, name: str) -> DeviceProfile:
-        """Return the profile of the rounds that are kept."""
-        samples, opened = self.samples(), self.opened
-        parts = Parts()
-        for surface, points in self.points.items():
-            taken = {point: samples[point] for point in points}
-            if taken:
-                parts.add(SURFACES.get(surface).figures(taken, self.plan))
+    def device(self, name: str, placement: int) -> DeviceProfile:
+        """Return the profile of one placement's samples."""
+        samples, opened = self.samples(placement), self.opened
+        parts = self._parts(placement)
+        if self.large is not None:
+            parts.chains += self.large._parts(placement).chains
         return DeviceProfile(
             producer=producer(),
             name=name,
@@ -113,18 +192,26 @@ class Curves:
             chains=parts.chains,
             measured=MeasuredContext(
                 memory_spec=str(self.spec),
-                repetitions=len(self.rounds),
+                repetitions=min(map(len, samples.values()), default=0),
                 seconds=0.0,
                 noise_floor=figures.noise_floor(samples),
                 timer_resolution_ns=self.plan.facts.timer_resolution_ns,
                 cpus=list(opened.cpus),
                 llc_bytes=opened.llc_bytes,
-                effective_llc_bytes=self.llc_bytes(),
+                effective_llc_bytes=self.llc_bytes(placement),
                 environment=fixed_facts(opened.cpus[0]) if opened.cpus else {},
                 ended="repetitions",
                 warnings=list(opened.warnings),
             ),
         )
+
+    def _parts(self, placement: int) -> Parts:
+        samples, parts = self.samples(placement), Parts()
+        for surface, points in self.points.items():
+            taken = {point: samples[point] for point in points if point in samples}
+            if taken:
+                parts.add(SURFACES.get(surface).figures(taken, self.plan))
+        return parts
 
 
 def _first_beyond(inner_bytes: int, points: list[Point]) -> list[Point]:

@@ -34,6 +34,7 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
                 name,
                 phases=inputs.phases or None,
                 page_bytes=inputs.page_bytes,
+                far_page_bytes=inputs.far_page_bytes,
                 most_objects=1,
             )
         except NearfarError as error:

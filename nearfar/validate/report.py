@@ -10,14 +10,14 @@ from nearfar.documents import producer
 from nearfar.documents.validation import KernelResult, Session, ValidationReport
 from nearfar.validate.conformal import fewest_groups
 from nearfar.validate.scores import between_sessions, calibrations, floor_of, scores
-from nearfar.validate.session import Found
+from nearfar.validate.wanted import Found
 
 
 def report_of(found: Found) -> ValidationReport:
     """Return the report of one session."""
     made = pooled([found.session], found.results)
-    made.near_device = found.near.device("near")
-    made.far_device = found.far.device("far")
+    made.near_device = found.near.device("near", found.placement)
+    made.far_device = found.far.device("far", found.placement)
     made.ended = "interrupted" if found.interrupted else "done"
     opened = [*found.near.opened.warnings, *found.far.opened.warnings]
     made.warnings[:0] = list(dict.fromkeys([*opened, *found.warnings]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,13 +15,19 @@ from pathlib import Path
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.profile.compiler import twin
 from nearfar.profile.program import find_executable
+from nearfar.validate.companion import Companion, at_work
 from nearfar.validate.place import Place
+from nearfar.validate.placement import Placement
 
 HUGE_BY_MALLOC = "glibc.malloc.hugetlb=1"
 """glibc (from 2.35 on) then asks for huge pages wherever malloc takes memory of the system."""
 
 POLL_S = 0.02
 """Between looks at how much of a program's memory lies in huge pages."""
+
+SLICE_S = 0.2
+"""Between looks at where the cores are, for which the program rests: 3 ms, which is not CPU time,
+and touches few lines of its caches."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +73,66 @@ def prepare(command: Sequence[str], folder: Path) -> Program:
     return Program(command, executable, dict(os.environ))
 
 
-def run(program: Program, place: Place, cpu: int, launcher: Path) -> ProgramRun:
+def run(
+    program: Program,
+    place: Place,
+    cpu: int,
+    launcher: Path,
+    *,
+    companion: Companion | None,
+    placement: Placement,
+) -> tuple[ProgramRun | None, int]:
     """Run it to its end in `place` on `cpu`; what it prints is thrown away.
 
-    `launcher` is any kernel, plain: it places itself and becomes the program.
+    `launcher` is any kernel, plain: it places itself and becomes the program. Returns None where
+    the cores were moved meanwhile, as soon as that is seen; and the placement it began in.
     """
+    before = placement.now()
+    started = _start(program, place, cpu, launcher)
+    huge_share = 0.0
+    most_kib = 0
+    try:
+        pid = 0
+        while not pid:
+            looked = time.monotonic()
+            with at_work(companion):
+                while not pid and time.monotonic() - looked < SLICE_S:
+                    pid, status, used = os.wait4(started.pid, os.WNOHANG)
+                    if pid:
+                        break
+                    huge, present = _account_kib(started.pid)
+                    if present > most_kib:
+                        most_kib, huge_share = present, huge / present
+                    time.sleep(POLL_S)
+                if not pid:
+                    os.killpg(started.pid, signal.SIGSTOP)
+            if placement.now() != before and not pid:
+                os.killpg(started.pid, signal.SIGKILL)
+                started.wait()
+                return None, before
+            if not pid:
+                os.killpg(started.pid, signal.SIGCONT)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+        raise
+    started.returncode = os.waitstatus_to_exitcode(status)
+    if started.returncode != 0:
+        raise NearfarError(
+            f"{program.name} ended with {started.returncode} in {place.spec}: it must succeed "
+            "without input, as `PROGRAM ARGS < /dev/null` would",
+            ExitCode.PROGRAM_FAILED,
+        )
+    return ProgramRun((used.ru_utime + used.ru_stime) * 1e9, huge_share), before
+
+
+def _start(program: Program, place: Place, cpu: int, launcher: Path) -> subprocess.Popen[bytes]:
     environment = dict(program.environment)
     if not place.small_pages:
         before = environment.get("GLIBC_TUNABLES")
         environment["GLIBC_TUNABLES"] = f"{before}:{HUGE_BY_MALLOC}" if before else HUGE_BY_MALLOC
-    started = subprocess.Popen(
+    return subprocess.Popen(
         [
             *(str(launcher), "place", str(cpu), "4k" if place.small_pages else "thp"),
             *(str(-1 if place.node is None else place.node), str(program.plain), *program.command),
@@ -86,29 +143,6 @@ def run(program: Program, place: Place, cpu: int, launcher: Path) -> ProgramRun:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    huge_share = 0.0
-    most_kib = 0
-    try:
-        while True:
-            pid, status, used = os.wait4(started.pid, os.WNOHANG)
-            if pid:
-                break
-            huge, present = _account_kib(started.pid)
-            if present > most_kib:
-                most_kib, huge_share = present, huge / present
-            time.sleep(POLL_S)
-    except BaseException:
-        os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
-        raise
-    started.returncode = os.waitstatus_to_exitcode(status)
-    if started.returncode != 0:
-        raise NearfarError(
-            f"{program.name} ended with {started.returncode} in {place.spec}: it must succeed "
-            "without input, as `PROGRAM ARGS < /dev/null` would",
-            ExitCode.PROGRAM_FAILED,
-        )
-    return ProgramRun((used.ru_utime + used.ru_stime) * 1e9, huge_share)
 
 
 def _account_kib(pid: int) -> tuple[int, int]:

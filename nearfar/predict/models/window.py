@@ -13,7 +13,7 @@ Where part of the data is far, the added time is in proportion to what the moved
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -31,6 +31,7 @@ from nearfar.predict.memory import MOST_CHAINS, Memory
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model, ModelLacksError
 from nearfar.predict.overlap import INDEPENDENT_PRIOR
 from nearfar.predict.recorded import Recorded
+from nearfar.predict.shared_cache import lines_far
 from nearfar.predict.traffic import (
     CHASE,
     COLUMNS,
@@ -80,6 +81,9 @@ class _How:
     window: int
     hits: float
     """On the latencies of caches."""
+    shared_ns: float = 0.0
+    """What an access that the last level answers waits longer, because a contending core took a
+    part of that cache."""
 
 
 @MODELS.register("window")
@@ -178,7 +182,14 @@ class Window(Model):
                 low, high = (factor, high) if near_ns < measured_ns else (low, factor)
         slower = max(1.0, self.far.read_ns[1] / self.near.read_ns[1])
         lines = threads * factor ** (1.0 / slower)
-        return _Times(near_ns, _per_miss_ns(recorded, self.far, self.near, how, lines))
+        far = replace(how, shared_ns=self._shared_ns(how))
+        return _Times(near_ns, _per_miss_ns(recorded, self.far, self.near, far, lines))
+
+    def _shared_ns(self, how: _How) -> float:
+        more = lines_far(self.phase, self.near, self.far) - 1.0
+        if more <= 0.0 or not 0.0 < how.last_level < float("inf"):
+            return 0.0
+        return min(more / how.last_level, 1.0) * self.far.latency_ns
 
     def _added_ns(self) -> float:
         if self.far.is_near:
@@ -234,5 +245,11 @@ def _per_miss_ns(
         streams=how.streams,
     )
     hits = min(how.last_level * float(trace.missing.sum()), float(len(trace.hits)))
-    found = run(trace.native, trace.served(hits), core(how.window, how.hits), there, there)
+    found = run(
+        trace.native,
+        trace.served(hits),
+        core(how.window, how.hits, how.shared_ns / cycle_ns(near)),
+        there,
+        there,
+    )
     return float(found.cycles) * cycle_ns(near) / max(1, found.misses)

@@ -1,0 +1,87 @@
+"""Where a hypervisor has put our two cores, seen by how long a line takes from one to the other.
+
+Virtual cores that are not pinned move among real ones, within seconds. On one virtual machine of
+two cores a line took 33 ns (one last-level cache), 50 ns, or 170 ns (two caches), and a contending
+core slowed a chase in far memory 2.3, 1.9 and 1.5 times: its load is only felt where both cores
+share a cache and a way to memory. A kernel measured in one placement and predicted from curves of
+another is wrong by tens of per cent, whatever the model; so each sample is taken between two looks,
+and samples of one placement only are compared. Where cores stay, there is but one.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+HandOff = Callable[[], float]
+"""Takes a line from one core to the other; returns ns."""
+
+ALIKE = 1.2
+"""Times of one placement were within 0.9 to 1.2 of their median; the two nearest placements' were
+1.5 apart. Wider, what lies between two would be one of them by chance."""
+
+KEPT_LOOKS = 99
+"""Of a placement, for its median."""
+
+FRESH_S = 0.004
+"""A look so old still holds: the end of one sample is the beginning of the next."""
+
+LINES_BYTES = 2 << 20
+"""Of the memory that holds the line: one huge page, so that no page walk is in its time."""
+
+
+class Placement:
+    """Numbers placements as they are seen, from 0."""
+
+    def __init__(
+        self, hand_off: HandOff | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`hand_off` None: there is one core, which has no neighbour to be apart from."""
+        self._hand_off, self._clock = hand_off, clock
+        self._seen: list[list[float]] = []
+        self._now, self._at = 0, -math.inf
+
+    @staticmethod
+    def of(cpus: tuple[int, ...]) -> Placement:
+        """Return that of the first and the last of some CPUs, on which a companion works."""
+        if len(cpus) < 2:
+            return Placement(None)
+        from nearfar import _measure
+
+        memory = _measure.Memory.anonymous(LINES_BYTES, "thp", None)
+        return Placement(lambda: float(_measure.core_to_core(cpus[0], cpus[-1], memory).line_ns))
+
+    def now(self) -> int:
+        """Look, and return the number of what is seen; both cores must be free."""
+        if self._hand_off is None:
+            return 0
+        self._now = self._number(self._hand_off())
+        self._at = self._clock()
+        return self._now
+
+    def during(self, take: Callable[[], T]) -> tuple[T, int | None]:
+        """Return what `take` returns and the placement it was taken in; None: it changed."""
+        before = self._now if self._clock() - self._at < FRESH_S else self.now()
+        found = take()
+        return found, before if self.now() == before else None
+
+    def hand_off_ns(self, number: int) -> float | None:
+        """Return the median time of a line in a placement; None where there is one core."""
+        return statistics.median(self._seen[number]) if number < len(self._seen) else None
+
+    def _number(self, ns: float) -> int:
+        medians = [statistics.median(one) for one in self._seen]
+        far = [abs(math.log(ns / median)) for median in medians]
+        nearest = min(range(len(far)), key=far.__getitem__, default=None)
+        if nearest is None or far[nearest] > math.log(ALIKE):
+            self._seen.append([ns])
+            return len(self._seen) - 1
+        looks = self._seen[nearest]
+        looks.append(ns)
+        del looks[:-KEPT_LOOKS]
+        return nearest

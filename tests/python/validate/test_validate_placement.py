@@ -1,0 +1,94 @@
+"""Placements of the cores: numbered as they are seen; only samples of one are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from nearfar.validate.interleave import Halves, Timed
+from nearfar.validate.placement import ALIKE, Placement
+
+
+class Hypervisor:
+    """Says what a line takes, one time after the other; a look takes no time, a sample 1 s."""
+
+    def __init__(self, times_ns: Sequence[float]) -> None:
+        self.times_ns = list(times_ns)
+        self.now_s = 0.0
+
+    def hand_off(self) -> float:
+        return self.times_ns.pop(0)
+
+    def clock(self) -> float:
+        return self.now_s
+
+    def sample(self) -> str:
+        self.now_s += 1.0
+        return "sample"
+
+    def placement(self) -> Placement:
+        return Placement(self.hand_off, self.clock)
+
+
+def test_placements_are_told_apart_by_the_time_of_a_line() -> None:
+    hypervisor = Hypervisor([172.0, 33.0, 165.0, 34.0, 50.0, 190.0, 32.0, 51.0])
+    placement = hypervisor.placement()
+    assert [placement.now() for _ in range(8)] == [0, 1, 0, 1, 2, 0, 1, 2]
+    assert placement.hand_off_ns(0) == 172.0
+    assert placement.hand_off_ns(9) is None
+
+
+def test_noise_is_no_move() -> None:
+    hypervisor = Hypervisor([100.0 * factor for factor in (1.0, 0.95, 1.1, 1 / 1.15, 1.15)])
+    placement = hypervisor.placement()
+    assert ALIKE > 1.15
+    assert {placement.now() for _ in range(5)} == {0}
+
+
+def test_a_sample_during_which_cores_moved_is_of_no_placement() -> None:
+    hypervisor = Hypervisor([33.0, 34.0, 170.0, 171.0, 172.0, 173.0])
+    placement = hypervisor.placement()
+    assert placement.during(hypervisor.sample) == ("sample", 0)
+    assert placement.during(hypervisor.sample) == ("sample", None)
+    # The end of the one before is the beginning of this one: one look less.
+    assert placement.during(hypervisor.sample) == ("sample", 1)
+    hypervisor.now_s += 1.0  # something else went on meanwhile
+    assert placement.during(lambda: "at once") == ("at once", 1)
+    assert hypervisor.times_ns == []
+
+
+def test_one_core_has_no_neighbour() -> None:
+    placement = Placement.of((0,))
+    assert placement.during(lambda: 1) == (1, 0)
+    assert placement.hand_off_ns(0) is None
+
+
+def _halves(rounds: Sequence[Sequence[tuple[float, int | None]]]) -> Halves:
+    """Rounds of near, far, far, near."""
+    halves = Halves()
+    for one in rounds:
+        near_first, far_first, far_second, near_second = (
+            Timed(ns, placement=number) for ns, number in one
+        )
+        nears, fars = iter([near_first, near_second]), iter([far_first, far_second])
+        halves.take_round(lambda nears=nears: next(nears), lambda fars=fars: next(fars))
+    return halves
+
+
+def test_each_placement_has_its_own_slowdown() -> None:
+    together = [(100.0, 0), (200.0, 0), (220.0, 0), (110.0, 0)]
+    apart = [(100.0, 1), (110.0, 1), (110.0, 1), (100.0, 1)]
+    moved = [(100.0, 1), (500.0, None), (150.0, 0), (100.0, None)]
+    halves = _halves([together, together, apart, moved])
+    assert halves.placements() == [0, 1]
+    assert halves.count(0) == 5
+    assert halves.of(0).slowdown().value == pytest.approx(2.0)
+    assert halves.of(1).slowdown().value == pytest.approx(1.1)
+    assert halves.of(1).a_a() == pytest.approx(0.0)
+    assert 500.0 not in [one.ns for one in halves.of(0).far() + halves.of(1).far()]
+
+
+def test_a_placement_that_one_half_never_saw_is_none() -> None:
+    halves = _halves([[(100.0, 0), (200.0, 0), (210.0, 1), (100.0, 1)]])
+    assert halves.placements() == []
