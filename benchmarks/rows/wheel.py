@@ -1,0 +1,59 @@
+"""From a wheel, in a bare virtual environment, to a first prediction: two commands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks import Row, make_row
+
+BUILT = Path("build/wheel")
+PREDICT = ["predict", "thesis-hashmap", "--near", "thesis-dram", "--far", "optane-100-6dimm"]
+"""Of a program that was counted by hand, on the library's devices: nothing need be measured."""
+
+
+def rows() -> list[Row]:
+    """Time `pip install` of the wheel and the first prediction, where no compiler can be found."""
+    wheel = build_wheel()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+        started = time.monotonic()
+        subprocess.run([folder / "venv/bin/pip", "install", "-q", wheel], check=True)
+        installed_s = time.monotonic() - started
+        predict = [str(folder / "venv/bin/nearfar"), *PREDICT]
+        # Neither this checkout nor its tools are to be found.
+        bare = {"PATH": "/nonexistent", "HOME": name, "LANG": os.environ.get("LANG", "C.UTF-8")}
+        done = subprocess.run(
+            predict, cwd=folder, env=bare, capture_output=True, text=True, check=True
+        )
+        seconds = time.monotonic() - started
+        assert "slowdown" in done.stdout
+    return [
+        make_row(
+            f"wheel of {wheel.stat().st_size / 1e6:.1f} MB to a first prediction, two commands "
+            f"(pip install alone {installed_s:.0f} s, packages from the registry or a cache)",
+            seconds,
+            "s",
+            bar=60.0,
+            peer="none: the limit is the issue's",
+            command="ONLY=wheel python -m benchmarks",
+        )
+    ]
+
+
+def build_wheel() -> Path:
+    """Return this commit's wheel; built, not timed, if it is not there."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    folder = BUILT / commit
+    if not list(folder.glob("*.whl")):
+        native = f"build-dir={(BUILT / 'native').resolve()}"
+        pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+        subprocess.run([*pip, "-C", native, "-w", folder, "."], check=True)
+    return next(folder.glob("*.whl"))
