@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "crash/recorder.hpp"
+#include "crash/schedule.hpp"
 #include "crash/signals.hpp"
 
 namespace nearfar::crash {
@@ -23,6 +24,7 @@ constexpr greg_t trap_flag = 0x100;
 constexpr unsigned most_open = 2;
 struct Step {
   Stack stack;
+  char* address;  // where it stores, or begins to
   char* open[most_open];
   unsigned count;
 };
@@ -52,14 +54,16 @@ bool repeats(std::uint64_t address) {
   return prefix && (*code == 0xA4 || *code == 0xA5 || *code == 0xAA || *code == 0xAB);
 }
 
-void close_pages() {
+unsigned close_pages() {
+  unsigned news = 0;
   for (unsigned i = 0; i < step.count; ++i) {
     const Mapping* mapping = mapping_of(step.open[i]);
     if (mapping == nullptr) continue;
     protect(step.open[i], PROT_READ);
-    tell_news(*mapping, step.open[i], step.open[i] + NF_CRASH_PAGE, step.stack);
+    news += tell_news(*mapping, step.open[i], step.open[i] + NF_CRASH_PAGE, step.stack);
   }
   step.count = 0;
+  return news;
 }
 
 void note_thread() {
@@ -68,17 +72,26 @@ void note_thread() {
   if (first_thread != self) header()->threads = 1;
 }
 
-bool on_fault(siginfo_t* info, ucontext_t* context) {
+bool is_store_to_pool(const siginfo_t* info) {
   Lock const lock;
-  if (!recording() || mapping_of(info->si_addr) == nullptr || info->si_code != SEGV_ACCERR) {
-    return false;
-  }
+  return recording() && mapping_of(info->si_addr) != nullptr && info->si_code == SEGV_ACCERR;
+}
+
+bool on_fault(siginfo_t* info, ucontext_t* context) {
+  if (!is_store_to_pool(info)) return false;
+  // Not in the middle of a store that straddles two pages.
+  if (step.count == 0) may_switch();
+  Lock const lock;
+  if (!recording() || mapping_of(info->si_addr) == nullptr) return true;
   greg_t* const registers = context->uc_mcontext.gregs;
   const auto address = static_cast<std::uint64_t>(registers[REG_RIP]);
   char* const page = page_of(info->si_addr);
   note_thread();
   sweep();
-  if (step.count == 0) step.stack = stack_at(address);
+  if (step.count == 0) {
+    step.stack = stack_at(address);
+    step.address = static_cast<char*>(info->si_addr);
+  }
   if (repeats(address) || header()->steps >= header()->most_steps) {
     open_loosely(page, step.stack);
     return true;
@@ -94,7 +107,14 @@ bool on_fault(siginfo_t* info, ucontext_t* context) {
 bool on_trap(ucontext_t* context) {
   if (step.count == 0) return false;
   Lock const lock;
-  close_pages();
+  if (close_pages() == 0) {
+    // What was stored was there already; a flush and a snapshot of it were still for something.
+    const Mapping* mapping = mapping_of(step.address);
+    if (mapping != nullptr) {
+      append(NF_CRASH_TOUCH, mapping->offset + (step.address - mapping->begin), 0, &step.stack,
+             nullptr, 0);
+    }
+  }
   context->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
   return true;
 }

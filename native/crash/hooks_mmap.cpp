@@ -94,6 +94,26 @@ int munmap(void* begin, std::size_t bytes) noexcept {
   return static_cast<int>(syscall(SYS_munmap, begin, bytes));
 }
 
+void* mremap(void* begin, std::size_t bytes, std::size_t wanted, int flags, ...) noexcept {
+  va_list rest;
+  va_start(rest, flags);
+  void* const place = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void*) : nullptr;
+  va_end(rest);
+  if (!recording()) {
+    return reinterpret_cast<void*>(syscall(SYS_mremap, begin, bytes, wanted, flags, place));
+  }
+  Lock const lock;
+  const bool ours = mapping_of(begin) != nullptr;
+  if (ours) sweep();
+  if (place != nullptr) pool_unmapping(place, wanted);
+  auto* const made =
+      reinterpret_cast<void*>(syscall(SYS_mremap, begin, bytes, wanted, flags, place));
+  const int error = errno;
+  if (ours && made != MAP_FAILED) remapped(begin, made, wanted);
+  errno = error;
+  return made;
+}
+
 // A pool stays protected while it is recorded, whatever the program asks.
 int mprotect(void* begin, std::size_t bytes, int protection) noexcept {
   const bool ours = recording() && mapping_of(begin) != nullptr;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "crash/recorder.hpp"
+#include "crash/schedule.hpp"
 #include "nearfar/crash.h"
 #include "profile/abi.h"
 
@@ -151,6 +152,7 @@ void __nf_fence() {
 }
 
 void nearfar_crash_begin(unsigned long operation) {
+  may_switch();
   Lock const lock;
   if (!recording()) return;
   sweep();
@@ -158,6 +160,7 @@ void nearfar_crash_begin(unsigned long operation) {
 }
 
 void nearfar_crash_end(unsigned long operation) {
+  may_switch();
   Lock const lock;
   if (!recording()) return;
   sweep();

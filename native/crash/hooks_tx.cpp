@@ -1,7 +1,7 @@
 // libpmemobj's transactions: what they snapshot and when they begin and end.
 //
-// Nothing here counts how deep a call is: what fails in a transaction leaves by longjmp. A call that
-// libpmemobj makes to itself tells the same thing twice, which readers do not mind.
+// Nothing here counts how deep a call is: what fails in a transaction leaves by longjmp. A call
+// that libpmemobj makes to itself tells the same thing twice, which readers do not mind.
 #include "crash/hooks_tx.hpp"
 
 #include <setjmp.h>
@@ -75,8 +75,7 @@ int pmemobj_tx_add_range(Oid object, std::uint64_t begin, std::size_t bytes) {
   return real(object, begin, bytes);
 }
 
-int pmemobj_tx_xadd_range(Oid object, std::uint64_t begin, std::size_t bytes,
-                          std::uint64_t flags) {
+int pmemobj_tx_xadd_range(Oid object, std::uint64_t begin, std::size_t bytes, std::uint64_t flags) {
   NEARFAR_NEXT(int (*)(Oid, std::uint64_t, std::size_t, std::uint64_t), pmemobj_tx_xadd_range);
   added(direct(object, begin), bytes, flags, NEARFAR_CRASH_STACK);
   return real(object, begin, bytes, flags);

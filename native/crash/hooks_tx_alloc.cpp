@@ -35,12 +35,12 @@ Oid moved(Oid before, Oid after, std::size_t bytes, std::uint64_t type, bool in_
 #pragma GCC visibility push(default)
 extern "C" {
 
-#define NEARFAR_TX_ALLOC(name)                                       \
-  Oid name(std::size_t bytes, std::uint64_t type) {                  \
-    NEARFAR_NEXT(Oid(*)(std::size_t, std::uint64_t), name);          \
-    const Oid made = real(bytes, type);                              \
+#define NEARFAR_TX_ALLOC(name)                                            \
+  Oid name(std::size_t bytes, std::uint64_t type) {                       \
+    NEARFAR_NEXT(Oid (*)(std::size_t, std::uint64_t), name);              \
+    const Oid made = real(bytes, type);                                   \
     allocated(made, bytes, type, NF_CRASH_TX_ALLOC, NEARFAR_CRASH_STACK); \
-    return made;                                                     \
+    return made;                                                          \
   }
 NEARFAR_TX_ALLOC(pmemobj_tx_alloc)
 NEARFAR_TX_ALLOC(pmemobj_tx_zalloc)
@@ -54,9 +54,8 @@ Oid pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type, std::uint64_t flags
 
 #define NEARFAR_TX_REALLOC(name)                                                             \
   Oid name(Oid before, std::size_t bytes, std::uint64_t type) {                              \
-    NEARFAR_NEXT(Oid(*)(Oid, std::size_t, std::uint64_t), name);                             \
-    return moved(before, real(before, bytes, type), bytes, type, true,             \
-                 NEARFAR_CRASH_STACK);                                                       \
+    NEARFAR_NEXT(Oid (*)(Oid, std::size_t, std::uint64_t), name);                            \
+    return moved(before, real(before, bytes, type), bytes, type, true, NEARFAR_CRASH_STACK); \
   }
 NEARFAR_TX_REALLOC(pmemobj_tx_realloc)
 NEARFAR_TX_REALLOC(pmemobj_tx_zrealloc)
@@ -113,13 +112,13 @@ int pmemobj_zalloc(void* pool, Oid* object, std::size_t bytes, std::uint64_t typ
   return error;
 }
 
-#define NEARFAR_REALLOC(name)                                                                  \
-  int name(void* pool, Oid* object, std::size_t bytes, std::uint64_t type) {                   \
-    NEARFAR_NEXT(int (*)(void*, Oid*, std::size_t, std::uint64_t), name);                      \
-    const Oid before = *object;                                                                \
-    const int error = real(pool, object, bytes, type);                                         \
+#define NEARFAR_REALLOC(name)                                                        \
+  int name(void* pool, Oid* object, std::size_t bytes, std::uint64_t type) {         \
+    NEARFAR_NEXT(int (*)(void*, Oid*, std::size_t, std::uint64_t), name);            \
+    const Oid before = *object;                                                      \
+    const int error = real(pool, object, bytes, type);                               \
     if (error == 0) moved(before, *object, bytes, type, false, NEARFAR_CRASH_STACK); \
-    return error;                                                                              \
+    return error;                                                                    \
   }
 NEARFAR_REALLOC(pmemobj_realloc)
 NEARFAR_REALLOC(pmemobj_zrealloc)
@@ -157,9 +156,9 @@ Oid pmemobj_xreserve(void* pool, void* action, std::size_t bytes, std::uint64_t 
 Oid pmemobj_list_insert_new(void* pool, std::size_t entry, void* head, Oid where, int before,
                             std::size_t bytes, std::uint64_t type, void* constructor,
                             void* argument) {
-  NEARFAR_NEXT(Oid(*)(void*, std::size_t, void*, Oid, int, std::size_t, std::uint64_t, void*,
-                      void*),
-               pmemobj_list_insert_new);
+  NEARFAR_NEXT(
+      Oid(*)(void*, std::size_t, void*, Oid, int, std::size_t, std::uint64_t, void*, void*),
+      pmemobj_list_insert_new);
   const Oid made = real(pool, entry, head, where, before, bytes, type, constructor, argument);
   allocated(made, bytes, type, NF_CRASH_ALLOC, NEARFAR_CRASH_STACK);
   return made;

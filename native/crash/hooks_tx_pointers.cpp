@@ -58,8 +58,8 @@ void take_line(const char* line) {
 }
 
 void read_ranges() {
-  const int file = static_cast<int>(
-      syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0));
+  const int file =
+      static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0));
   if (file < 0) return;
   range_count = 0;
   static char text[8192];

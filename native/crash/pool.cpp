@@ -1,5 +1,6 @@
 // Mappings of the pool, and what changed in them.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "crash/recorder.hpp"
+#include "crash/schedule.hpp"
 
 namespace nearfar::crash {
 
@@ -73,8 +75,9 @@ bool claim() {
     return false;
   }
   if (shadow == nullptr) {
+    // Shared, so that children of a fork know what each other told.
     const long got = syscall(SYS_mmap, nullptr, header()->most_pool, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+                             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
     if (got == -1) return false;
     shadow = reinterpret_cast<char*>(got);
   }
@@ -159,7 +162,10 @@ void pool_unmapping(void* begin, std::size_t bytes) {
 void let_go() {
   if (!mine) return;
   mine = false;
-  __atomic_store_n(&header()->owner, 0u, __ATOMIC_RELEASE);
+  // A child of the owner's has it, too, and leaves it to the owner.
+  auto owner = static_cast<std::uint32_t>(getpid());
+  __atomic_compare_exchange_n(&header()->owner, &owner, 0u, false, __ATOMIC_RELEASE,
+                              __ATOMIC_RELAXED);
 }
 
 unsigned tell_news(const Mapping& mapping, char* begin, char* end, const Stack& stack) {
@@ -194,6 +200,7 @@ void open_loosely(char* page, const Stack& stack) {
 }
 
 void flushed(const void* address, std::size_t bytes, const Stack& stack, nf_crash_kind kind) {
+  may_switch();
   Lock const lock;
   if (!recording() || bytes == 0) return;
   const Mapping* mapping = mapping_of(address);
@@ -212,24 +219,55 @@ void flushed_all(const Stack& stack) {
 }
 
 void fenced(const Stack& stack) {
+  may_switch();
   Lock const lock;
   if (!recording()) return;
   sweep();
   append(NF_CRASH_FENCE, 0, 0, &stack, nullptr, 0);
 }
 
-void unlock_in_child();
-
-void in_child() {
-  unlock_in_child();
-  if (!mine) return;
-  header()->forked += 1;
-  for (Mapping& one : mappings) {
-    if (one.begin != nullptr) protect(one.begin, one.bytes, PROT_READ | PROT_WRITE);
-    one = {};
+void written(int file, std::uint64_t offset, std::uint64_t bytes, const Stack& stack) {
+  Lock const lock;
+  if (!recording()) return;
+  sweep();
+  header()->written += 1;
+  const std::uint64_t end = offset + bytes < header()->most_pool ? offset + bytes : 0;
+  char page[NF_CRASH_PAGE];
+  for (std::uint64_t at = offset / NF_CRASH_PAGE * NF_CRASH_PAGE; at < end; at += NF_CRASH_PAGE) {
+    memset(page, 0, sizeof page);
+    if (syscall(SYS_pread64, file, page, sizeof page, at) <= 0) break;
+    const Mapping whole{page, sizeof page, at};
+    tell_news(whole, page, page + sizeof page, stack);
   }
-  loose_count = 0;
-  mine = false;
+}
+
+void remapped(void* before, void* after, std::size_t bytes) {
+  for (Mapping& one : mappings) {
+    if (one.begin != before) continue;
+    const bool grew = bytes > one.bytes;
+    one.begin = static_cast<char*>(after);
+    one.bytes = whole_pages(bytes);
+    append(NF_CRASH_MAP, one.offset, one.bytes, nullptr, nullptr, 0);
+    const char* path = getenv(NF_CRASH_POOL);
+    const long file = grew ? syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
+    struct stat status {};
+    if (file >= 0 && fstat(static_cast<int>(file), &status) == 0) {
+      append(NF_CRASH_SIZE, static_cast<std::uint64_t>(status.st_size), 0, nullptr, nullptr, 0);
+      tell_base(static_cast<int>(file), 0, static_cast<std::uint64_t>(status.st_size));
+    }
+    if (file >= 0) syscall(SYS_close, file);
+    protect(one.begin, one.bytes, PROT_READ);
+    return;
+  }
+}
+
+void name_child();
+
+// Its mappings are protected as its parent's are, and it tells into the same trace.
+void in_child() {
+  name_child();
+  end_schedule();
+  if (mine) __atomic_fetch_add(&header()->children, 1u, __ATOMIC_RELAXED);
 }
 
 }  // namespace nearfar::crash

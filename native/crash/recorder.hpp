@@ -74,6 +74,10 @@ bool is_pool(int file);
 void pool_mapped(void* begin, std::size_t bytes, int file, std::uint64_t offset);
 void pool_unmapping(void* begin, std::size_t bytes);
 void let_go();
+// The program wrote to the pool's file by a system call: stores that a flush has yet to cover.
+void written(int file, std::uint64_t offset, std::uint64_t bytes, const Stack& stack);
+// A mapping was moved or resized; the lock is held.
+void remapped(void* before, void* after, std::size_t bytes);
 
 // The three events of persistence; they take the lock.
 void flushed(const void* address, std::size_t bytes, const Stack& stack,
@@ -82,7 +86,7 @@ void flushed_all(const Stack& stack);
 void fenced(const Stack& stack);
 
 void watch_faults();
-// The same in a child that forked: it is on its own.
+// In a child that forked: it goes on telling.
 void in_child();
 
 }  // namespace nearfar::crash

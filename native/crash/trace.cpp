@@ -1,7 +1,7 @@
 // The trace: mapped once, written under the lock.
 #include <fcntl.h>
 #include <link.h>
-#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -18,8 +18,11 @@ namespace nearfar::crash {
 namespace {
 
 char* trace = nullptr;
-std::uint32_t locked = 0;
-std::uint32_t threads_met = 0;
+// Where there is no trace.
+std::uint32_t no_lock = 0;
+std::uint32_t self = 0;
+// A lock so long held may be of a process that was killed with it.
+constexpr unsigned look_every = 1000;
 __attribute__((tls_model("initial-exec"))) thread_local std::uint32_t thread_number = 0;
 
 void tell_module(const dl_phdr_info& info) {
@@ -31,13 +34,31 @@ void tell_module(const dl_phdr_info& info) {
 
 }  // namespace
 
-Lock::Lock() {
-  while (__atomic_exchange_n(&locked, 1u, __ATOMIC_ACQUIRE) != 0) sched_yield();
-}
-Lock::~Lock() { __atomic_store_n(&locked, 0u, __ATOMIC_RELEASE); }
-void unlock_in_child() { locked = 0; }
-
 nf_crash_header* header() { return reinterpret_cast<nf_crash_header*>(trace); }
+
+Lock::Lock() {
+  if (self == 0) self = static_cast<std::uint32_t>(syscall(SYS_getpid));
+  std::uint32_t* const word = trace == nullptr ? &no_lock : &header()->locked;
+  for (unsigned tries = 1;; ++tries) {
+    std::uint32_t holder = 0;
+    if (__atomic_compare_exchange_n(word, &holder, self, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED)) {
+      return;
+    }
+    syscall(SYS_sched_yield);
+    if (tries % look_every != 0 || syscall(SYS_kill, holder, 0) == 0) continue;
+    __atomic_compare_exchange_n(word, &holder, 0u, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  }
+}
+
+Lock::~Lock() {
+  __atomic_store_n(trace == nullptr ? &no_lock : &header()->locked, 0u, __ATOMIC_RELEASE);
+}
+
+void name_child() {
+  self = static_cast<std::uint32_t>(syscall(SYS_getpid));
+  thread_number = 0;
+}
 
 void tell_modules() { profile::visit_loaded_files<tell_module>(); }
 
@@ -63,7 +84,7 @@ bool open_trace() {
 
 std::uint32_t this_thread() {
   // The lock is held.
-  if (thread_number == 0) thread_number = ++threads_met;
+  if (thread_number == 0) thread_number = ++header()->met;
   return thread_number - 1;
 }
 
@@ -79,8 +100,13 @@ void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* s
     return;
   }
   char* place = trace + head.used;
-  const nf_crash_record record{static_cast<std::uint16_t>(kind), static_cast<std::uint16_t>(frames),
-                               bytes, a, b, this_thread(), c};
+  const nf_crash_record record{static_cast<std::uint16_t>(kind),
+                               static_cast<std::uint16_t>(frames),
+                               bytes,
+                               a,
+                               b,
+                               this_thread(),
+                               c};
   memcpy(place, &record, sizeof record);
   if (frames != 0) memcpy(place + sizeof record, stack->frames, frames * 8);
   if (bytes != 0) memcpy(place + sizeof record + frames * 8, payload, bytes);

@@ -25,7 +25,7 @@ struct nf_crash_header {
   uint64_t steps;      /* stores single-stepped */
   uint32_t owner;      /* process that has the pool mapped, or 0 */
   uint32_t full;       /* 1: a record did not fit; nothing is recorded since */
-  uint32_t forked;     /* forks while the pool was mapped */
+  uint32_t forked;     /* unused */
   uint32_t others;     /* mappings by other processes while it was mapped */
   uint32_t outside;    /* mappings beyond most_pool */
   uint32_t threads;    /* 1: two threads stored into the pool */
@@ -34,6 +34,8 @@ struct nf_crash_header {
   uint64_t schedule;   /* seed of the order of threads; written by nearfar */
   uint32_t written;    /* write and its like to the pool's file while it was mapped */
   uint32_t children;   /* children of fork whose stores were followed */
+  uint32_t locked;     /* process that writes, or 0 */
+  uint32_t met;        /* threads that had an event */
 };
 
 enum nf_crash_kind {

@@ -18,8 +18,8 @@ from nearfar.crash.trace import Trace, read_trace
 from nearfar.profile.program import preload, preloadable
 
 LIBRARY = "libnearfar_crash.so"
-MOST_POOL_BYTES = 1 << 28
-"""Of a pool that is explored: its images are held in memory, here and in the trace."""
+MOST_POOL_BYTES = 1 << 33
+"""Of a pool that is explored. What it does not touch takes no room, here or in an image."""
 _MOST_TRACE_BYTES = 1 << 29
 """Some 2 million stores, which are a gigabyte when read. A sparse file: only what is recorded
 takes room. Half of what is free, where that is less."""

@@ -24,8 +24,16 @@ def warnings_of(recorded: Recorded, *, eadr: bool) -> list[str]:
             "the program stores too often for each store to be seen alone: tears within a line may "
             "have been missed; compile it by `nearfar cc`, which shows each"
         )
-    if trace.forks:
-        found.append("the program forked while it had the pool: its children were not followed")
+    if trace.children:
+        found.append(
+            "the program forked while it had the pool: its children's stores count as well, in the "
+            "order in which they came; another run may order them otherwise"
+        )
+    if trace.written:
+        found.append(
+            "the program wrote to the pool's file by system calls: that counts as stores which "
+            "fsync, msync or a flush makes durable"
+        )
     if trace.others:
         found.append("another process mapped the pool meanwhile: its stores were not seen")
     if trace.stolen:
