@@ -36,7 +36,8 @@ bool parse(std::string_view text, Number& into) {
 
 std::string nearest(const std::string& word, const std::vector<std::string>& valid) {
   const std::string* best = nullptr;
-  std::size_t least = word.size() / 2 + 1;  // farther than half of it is no slip of the finger
+  // Farther than half of it is no slip of the finger.
+  std::size_t least = std::max<std::size_t>(word.size() / 2 + 1, 2);
   for (const std::string& each : valid) {
     if (const std::size_t found = distance(word, each); found < least) {
       least = found;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "bench/errors.hpp"
+#include "nearfar/mark.h"
 
 namespace nearfar::bench {
 namespace {
@@ -52,6 +53,7 @@ void Meter::measure(unsigned threads, Nanoseconds length, const Body& body) {
   if (!alone) {
     for (unsigned i = 0; i < threads; ++i) others.emplace_back(run, i);
   }
+  NEARFAR_BEGIN("timed");  // so that `nearfar profile` sees what is timed, and not the set-up
   const rusage before = usage_now();
   const bool counting = mode_ == Mode::count && nearfar_bench_count_begin != nullptr;
   if (counting) nearfar_bench_count_begin();
@@ -82,14 +84,13 @@ void Meter::measure(unsigned threads, Nanoseconds length, const Body& body) {
   minor_faults = static_cast<std::uint64_t>(after.ru_minflt - before.ru_minflt);
   major_faults = static_cast<std::uint64_t>(after.ru_majflt - before.ru_majflt);
   context_switches = static_cast<std::uint64_t>(after.ru_nivcsw - before.ru_nivcsw);
+  for (const auto& lane : lanes) operations += lane->operations();
+  NEARFAR_END("timed", operations);
   others.clear();
   for (const std::exception_ptr& each : failed) {
     if (each) std::rethrow_exception(each);
   }
-  for (const auto& lane : lanes) {
-    operations += lane->operations();
-    latency.merge(lane->latency);
-  }
+  for (const auto& lane : lanes) latency.merge(lane->latency);
 }
 
 }  // namespace nearfar::bench

@@ -82,6 +82,9 @@ void ObjectPool::make(const std::string& path, const std::string& layout, Bytes 
     throw BadArgument("pool_bytes=" + std::to_string(bytes.count) +
                       " is too small: libpmemobj's pools have at least 8 MiB");
   }
+  // Whole huge pages: libpmemobj maps no part of a page, and populate() asks for all of it.
+  const std::uint64_t huge = os::huge_page.count;
+  bytes = {(bytes.count + huge - 1) / huge * huge};
   constexpr mode_t mode = 0600;
   handle_ = pmemobj_create(path.c_str(), layout.c_str(), device ? 0 : bytes.count, mode);
   if (handle_ != nullptr) {

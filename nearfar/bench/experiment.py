@@ -89,9 +89,10 @@ def changed(experiment: Experiment, settings: Sequence[str], repeats: int | None
         if not equals or not key or not given:
             raise NearfarError(f"--set {setting}: write KEY=VALUE or KEY=A,B")
         values = _split(key, given)
-        arguments.pop(key, None)
-        was_in_matrix = matrix.pop(key, None) is not None
-        if len(values) > 1 or was_in_matrix:
+        if key in matrix:
+            matrix[key] = values  # in its place: the order of the matrix is that of the table
+        elif len(values) > 1:
+            arguments.pop(key, None)
             matrix[key] = values
         else:
             arguments[key] = values[0]

@@ -9,6 +9,11 @@ from nearfar.documents.bench import BenchResult
 KINDS: Registry[type[Kind]] = Registry("nearfar.bench.kinds", "kind of workload")
 
 
+LEAST_FOR_SHARE_NS = 50e6
+"""The kernel tells its time from the program's by looking at each tick, 1 to 4 ms: below a dozen
+ticks the share is chance."""
+
+
 class Kind:
     """Figures and sentences of a kind; this one serves kinds without a file of their own."""
 
@@ -39,6 +44,6 @@ def common_figures(line: Line) -> dict[str, float]:
         "cpu_ns_per_operation": line.cpu_ns / operations,
         "operations_per_s": line.operations / max(line.wall_ns, 1.0) * 1e9,
     }
-    if line.cpu_ns > 0:
+    if line.cpu_ns >= LEAST_FOR_SHARE_NS:
         found["kernel_share"] = min(line.system_ns / line.cpu_ns, 1.0)
     return found

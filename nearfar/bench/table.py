@@ -11,6 +11,7 @@ from nearfar.documents.bench import BenchCell, BenchResult
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 COUNTED = {
     "transactions": "tx",
@@ -24,7 +25,20 @@ COUNTED = {
 
 
 def print_result(result: BenchResult, console: Console) -> None:
-    """Print the table, what made content durable, what was left out, and the kind's sentences."""
+    """Print the tables, what made content durable, what was left out, and the kind's sentences."""
+    console.print(_times(result))
+    counted = [
+        name for name in COUNTED if any(cell.counts.get(name, 0) > 0 for cell in result.cells)
+    ]
+    if counted or any(cell.latency_ns for cell in result.cells):
+        console.print(_details(result, counted))
+    for sentence in [*_durable(result), *result.summary]:
+        console.print(sentence, markup=False, highlight=False)
+    for sentence in result.left_out:
+        console.print(f"left out: {sentence}", markup=False, highlight=False)
+
+
+def _times(result: BenchResult) -> Table:
     from rich.table import Table
 
     extra = [
@@ -33,38 +47,51 @@ def print_result(result: BenchResult, console: Console) -> None:
         if any(name in cell.figures for cell in result.cells)
     ]
     compared = any(cell.slowdown is not None for cell in result.cells)
-    timed = any(cell.latency_ns for cell in result.cells)
-    counted = [
-        name for name in COUNTED if any(cell.counts.get(name, 0) > 0 for cell in result.cells)
-    ]
+    shares = any("kernel_share" in cell.figures for cell in result.cells)
     table = Table(
         *result.matrix,
         "per operation",
         *(["slowdown"] if compared else []),
         "CPU",
-        "kernel",
-        *(["p50", "p99", "p99.9"] if timed else []),
-        *(COUNTED[name] for name in counted),
+        *(["kernel"] if shares else []),
         *extra,
         title=result.title,
         caption=_caption(result),
     )
     for cell in result.cells:
-        table.add_row(
-            *_row(
-                cell,
-                keys=list(result.matrix),
-                extra=extra,
-                counted=counted,
-                compared=compared,
-                timed=timed,
-            )
-        )
-    console.print(table)
-    for sentence in [*_durable(result), *result.summary]:
-        console.print(sentence, markup=False, highlight=False)
-    for sentence in result.left_out:
-        console.print(f"left out: {sentence}", markup=False, highlight=False)
+        row = [cell.arguments.get(key, "") for key in result.matrix]
+        row.append(_time(cell.figures["ns_per_operation"]))
+        if compared:
+            row.append("" if cell.slowdown is None else _plain(cell.slowdown))
+        row.append(format_ns(cell.figures["cpu_ns_per_operation"].value))
+        if shares:
+            share = cell.figures.get("kernel_share")
+            row.append("" if share is None else f"{share.value * 100:.0f} %")
+        row += [_plain(cell.figures[name]) if name in cell.figures else "" for name in extra]
+        table.add_row(*row)
+    return table
+
+
+def _details(result: BenchResult, counted: list[str]) -> Table:
+    from rich.table import Table
+
+    timed = any(cell.latency_ns for cell in result.cells)
+    percentiles = {"p50": "p50", "p99": "p99", "p99_9": "p99.9"} if timed else {}
+    table = Table(
+        *result.matrix,
+        *percentiles.values(),
+        *(COUNTED[name] for name in counted),
+        caption="percentiles of single operations and counts per operation, from runs of their own",
+    )
+    for cell in result.cells:
+        row = [cell.arguments.get(key, "") for key in result.matrix]
+        row += [
+            format_ns(cell.latency_ns[name]) if name in cell.latency_ns else ""
+            for name in percentiles
+        ]
+        row += [f"{cell.counts[name]:.3g}" if name in cell.counts else "" for name in counted]
+        table.add_row(*row)
+    return table
 
 
 def durable_words(cell: BenchCell) -> str:
@@ -74,46 +101,9 @@ def durable_words(cell: BenchCell) -> str:
 
 
 def _caption(result: BenchResult) -> str:
-    runs = f"median of {result.repeats} runs with a 95 % interval (10,000 resamples)"
     if result.repeats < 3:
-        runs = f"{result.repeats} run{'s' if result.repeats > 1 else ''}, least and greatest"
-    counts = "; counts per operation, from a run of its own" if _any_counts(result) else ""
-    latency = "; percentiles of single operations, from another" if _any_latency(result) else ""
-    return f"{runs}{counts}{latency}"
-
-
-def _any_counts(result: BenchResult) -> bool:
-    return any(cell.counts for cell in result.cells)
-
-
-def _any_latency(result: BenchResult) -> bool:
-    return any(cell.latency_ns for cell in result.cells)
-
-
-def _row(
-    cell: BenchCell,
-    *,
-    keys: list[str],
-    extra: list[str],
-    counted: list[str],
-    compared: bool,
-    timed: bool,
-) -> list[str]:
-    row = [cell.arguments.get(key, "") for key in keys]
-    row.append(_time(cell.figures["ns_per_operation"]))
-    if compared:
-        row.append("" if cell.slowdown is None else _plain(cell.slowdown))
-    row.append(format_ns(cell.figures["cpu_ns_per_operation"].value))
-    share = cell.figures.get("kernel_share")
-    row.append("" if share is None else f"{share.value * 100:.0f} %")
-    if timed:
-        row += [
-            format_ns(cell.latency_ns[name]) if name in cell.latency_ns else ""
-            for name in ("p50", "p99", "p99_9")
-        ]
-    row += [f"{cell.counts[name]:.3g}" if name in cell.counts else "" for name in counted]
-    row += [_plain(cell.figures[name]) if name in cell.figures else "" for name in extra]
-    return row
+        return f"{result.repeats} run{'s' if result.repeats > 1 else ''}, least and greatest"
+    return f"median of {result.repeats} runs with a 95 % interval (10,000 resamples)"
 
 
 def _time(found: Estimate) -> str:

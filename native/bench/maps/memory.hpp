@@ -156,6 +156,7 @@ class Published {
   void change(F&& f) {
     if (inside_) return f();
     inside_ = true;
+    flushed_ = false;
     actions_.clear();
     try {
       f();
@@ -167,7 +168,7 @@ class Published {
     inside_ = false;
     if (actions_.empty()) return;
     // What is published must be there before it can be reached.
-    pmemobj_drain(pool_);
+    if (flushed_) pmemobj_drain(pool_);
     if (pmemobj_publish(pool_, actions_.data(), actions_.size()) != 0) full();
   }
 
@@ -192,7 +193,10 @@ class Published {
     pmemobj_set_value(pool_, &actions_.emplace_back(), reinterpret_cast<std::uint64_t*>(&field),
                       word);
   }
-  void wrote(const void* object, std::size_t bytes) { pmemobj_flush(pool_, object, bytes); }
+  void wrote(const void* object, std::size_t bytes) {
+    pmemobj_flush(pool_, object, bytes);
+    flushed_ = true;
+  }
 
  private:
   [[noreturn]] static void full() {
@@ -203,6 +207,7 @@ class Published {
   PMEMobjpool* pool_;
   std::byte* base_;
   bool inside_ = false;
+  bool flushed_ = false;  // since the last fence
   std::vector<pobj_action> actions_;
 };
 

@@ -17,15 +17,20 @@ namespace nearfar::bench {
 template <typename Memory>
 class SkipList {
   static constexpr unsigned levels = 16;
+  struct Node;
+  struct Link {
+    Ref<Node> to;
+    std::uint64_t key;  // of `to`: a node is only gone to if the search goes on from it
+    friend bool operator==(Link, Link) = default;
+  };
   struct Node {
-    std::uint64_t key;
     std::uint64_t word;
-    Ref<Node> next[levels];  // as many as it is high; the rest is not there
+    Link next[levels];  // as many as it is high; the rest is not there
   };
 
  public:
   struct Header {
-    Ref<Node> first[levels];
+    Link first[levels];
   };
 
   SkipList(Memory& memory, Header& header) : memory_(memory), header_(header) {}
@@ -33,7 +38,7 @@ class SkipList {
   void make_room(std::uint64_t) {}
 
   std::optional<std::uint64_t> put(std::uint64_t key, std::uint64_t word) {
-    Ref<Node>* links[levels];
+    Link* links[levels];
     if (Node* found = find(key, links)) {
       const std::uint64_t old = found->word;
       memory_.change([&] {
@@ -46,22 +51,20 @@ class SkipList {
       const unsigned high = height(key);
       const Ref<Node> made = memory_.template make<Node>(bytes(high));
       Node* fresh = memory_.at(made);
-      fresh->key = key;
       fresh->word = word;
       for (unsigned i = 0; i < high; ++i) fresh->next[i] = *links[i];
       memory_.wrote(fresh, bytes(high));
-      for (unsigned i = 0; i < high; ++i) memory_.set(*links[i], made);
+      for (unsigned i = 0; i < high; ++i) memory_.set(*links[i], Link{made, key});
     });
     return std::nullopt;
   }
 
   [[nodiscard]] std::optional<std::uint64_t> get(std::uint64_t key) const {
-    const Ref<Node>* next = header_.first;
+    const Link* next = header_.first;
     for (unsigned level = levels; level-- > 0;) {
-      while (next[level]) {
-        const Node* node = memory_.at(next[level]);
-        if (node->key == key) return node->word;
-        if (node->key > key) break;
+      while (next[level].to && next[level].key <= key) {
+        const Node* node = memory_.at(next[level].to);
+        if (next[level].key == key) return node->word;
         next = node->next;
       }
     }
@@ -69,11 +72,11 @@ class SkipList {
   }
 
   std::optional<std::uint64_t> remove(std::uint64_t key) {
-    Ref<Node>* links[levels];
+    Link* links[levels];
     Node* found = find(key, links);
     if (found == nullptr) return std::nullopt;
     const std::uint64_t old = found->word;
-    const Ref<Node> gone = *links[0];
+    const Ref<Node> gone = links[0]->to;
     const unsigned high = height(key);
     memory_.change([&] {
       for (unsigned i = 0; i < high; ++i) memory_.set(*links[i], found->next[i]);
@@ -84,8 +87,8 @@ class SkipList {
 
   template <typename F>
   void foreach (F&& f) const {
-    for (Ref<Node> each = header_.first[0]; each; each = memory_.at(each)->next[0]) {
-      f(memory_.at(each)->key, memory_.at(each)->word);
+    for (Link each = header_.first[0]; each.to; each = memory_.at(each.to)->next[0]) {
+      f(each.key, memory_.at(each.to)->word);
     }
   }
 
@@ -94,29 +97,26 @@ class SkipList {
       bool first = true;
       std::uint64_t last = 0;
       // Every node of the level below that is high enough is on this one.
-      Ref<Node> lower = header_.first[level == 0 ? 0 : level - 1];
-      for (Ref<Node> each = header_.first[level]; each; each = memory_.at(each)->next[level]) {
-        const Node& node = *memory_.at(each);
-        require(first || node.key > last, "keys are not in order");
-        require(height(node.key) > level, "a node is on a level above its height");
+      Link lower = header_.first[level == 0 ? 0 : level - 1];
+      for (Link each = header_.first[level]; each.to; each = memory_.at(each.to)->next[level]) {
+        require(first || each.key > last, "keys are not in order");
+        require(height(each.key) > level, "a node is on a level above its height");
         if (level > 0) {
           lower = next_high(lower, level);
           require(lower == each, "a node is missing on a level");
-          lower = memory_.at(lower)->next[level - 1];
+          lower = memory_.at(lower.to)->next[level - 1];
         }
         first = false;
-        last = node.key;
+        last = each.key;
       }
-      if (level > 0) require(!next_high(lower, level), "a node is missing on a level");
+      if (level > 0) require(!next_high(lower, level).to, "a node is missing on a level");
     }
   }
 
  private:
-  // From `each` on level - 1, the first node that is on `level` too.
-  Ref<Node> next_high(Ref<Node> each, unsigned level) const {
-    while (each && height(memory_.at(each)->key) <= level) {
-      each = memory_.at(each)->next[level - 1];
-    }
+  // From `each` on level - 1, the first link to a node that is on `level` too.
+  Link next_high(Link each, unsigned level) const {
+    while (each.to && height(each.key) <= level) each = memory_.at(each.to)->next[level - 1];
     return each;
   }
 
@@ -124,26 +124,17 @@ class SkipList {
     const auto zeros = static_cast<unsigned>(std::countr_zero(mixed(key)));
     return zeros / 2 + 1 < levels ? zeros / 2 + 1 : levels;
   }
-  static std::size_t bytes(unsigned high) {
-    return sizeof(Node) - (levels - high) * sizeof(Ref<Node>);
-  }
+  static std::size_t bytes(unsigned high) { return sizeof(Node) - (levels - high) * sizeof(Link); }
 
   // The node of `key` or null; and on each level the link that points to it or beyond it.
-  Node* find(std::uint64_t key, Ref<Node>* links[levels]) const {
-    Ref<Node>* next = header_.first;
-    Node* found = nullptr;
+  Node* find(std::uint64_t key, Link* links[levels]) const {
+    Link* next = header_.first;
     for (unsigned level = levels; level-- > 0;) {
-      while (next[level]) {
-        Node* node = memory_.at(next[level]);
-        if (node->key >= key) {
-          if (node->key == key) found = node;
-          break;
-        }
-        next = node->next;
-      }
+      while (next[level].to && next[level].key < key) next = memory_.at(next[level].to)->next;
       links[level] = &next[level];
     }
-    return found;
+    const Link& found = *links[0];
+    return found.to && found.key == key ? memory_.at(found.to) : nullptr;
   }
 
   Memory& memory_;

@@ -1,0 +1,112 @@
+"""Runs of nearfar-bench's maps and of their peers, for the rows about maps.
+
+Peers of persistent maps are the example maps of libpmemobj, whose sources Debian ships with
+libpmemobj-dev; they are built into build/ when they are measured. Counts are taken by the same
+preloaded library. Times are processor time of the timed part.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+from nearfar.bench.memories import find_memory
+from nearfar.bench.native import Line, Mode, run
+from nearfar.native_files import native_file
+
+EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
+FOLDER = Path("build/benchmarks/maps")
+SOURCE = Path(__file__).parent / "rows" / "maps_peer.c"
+
+MAPS = (
+    "hash-tx",
+    "hash-atomic",
+    "hash-robin-hood",
+    "b-tree",
+    "crit-bit",
+    "radix",
+    "red-black",
+    "skip-list",
+)
+OPERATIONS = ("insert", "get", "remove")
+SEED = 1
+
+MISSING_HEADER = """\
+#include <stdint.h>
+#include <stdlib.h>
+static inline int find_last_set_64(uint64_t v) { return 63 - __builtin_clzll(v); }
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+"""
+"""ex_common.h, which Debian's examples include and lack: what they use of it."""
+
+
+class PeerLine(msgspec.Struct):
+    """What the peer prints of an operation; per operation."""
+
+    operation: str
+    cpu_ns_per_operation: float
+    transactions: float
+    snapshots: float
+    flush_calls: float
+    lines: float
+    fences: float
+
+
+@functools.cache
+def peer() -> Path:
+    """Return the peer's program; NearfarError where its sources are not here."""
+    if not EXAMPLES.is_dir():
+        raise NearfarError(f"{EXAMPLES} is not there: libpmemobj-dev ships the example maps")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "ex_common.h").write_text(MISSING_HEADER)
+    folders = ["map", "hashmap", "tree_map", "list_map"]
+    sources = [EXAMPLES / "map/map.c", *sorted(EXAMPLES.glob("map/map_*.c"))]
+    sources += sorted(EXAMPLES.glob("hashmap/hashmap_*.c"))
+    sources += [*sorted(EXAMPLES.glob("tree_map/*_map.c")), EXAMPLES / "list_map/skiplist_map.c"]
+    program = FOLDER / "maps_peer"
+    command = ["cc", "-O2", "-std=gnu11", "-w", f"-I{FOLDER}", f"-I{EXAMPLES}"]
+    command += [f"-I{EXAMPLES / name}" for name in folders]
+    command += [str(SOURCE), *map(str, sources), "-lpmemobj", "-lpmem", "-o", str(program)]
+    subprocess.run(command, check=True)
+    return program
+
+
+def run_peer(name: str, n: int, *, count: bool = False) -> dict[str, PeerLine]:
+    """Run the example map `name` with `n` keys on tmpfs; its lines by operation."""
+    environment = {**os.environ, "PMEM_IS_PMEM_FORCE": "1"}
+    if count:
+        environment["LD_PRELOAD"] = str(native_file("libnearfar_bench_count.so"))
+    with tempfile.TemporaryDirectory(prefix="nearfar-maps-", dir="/dev/shm") as folder:
+        command = [str(peer()), name, str(n), str(SEED), f"{folder}/pool"]
+        answer = subprocess.run(command, env=environment, capture_output=True, check=True)
+    lines = [msgspec.json.decode(line, type=PeerLine) for line in answer.stdout.splitlines()]
+    return {line.operation: line for line in lines}
+
+
+def run_ours(name: str, n: int, operation: str, memory: str, mode: Mode = "time") -> Line:
+    """Run our map once in `memory`."""
+    arguments = {"map": name, "n": str(n), "operation": operation, "seed": str(SEED)}
+    return run("map", arguments, find_memory(memory), mode)
+
+
+def cpu_ns(line: Line) -> float:
+    """Return processor time per operation."""
+    return line.cpu_ns / line.operations
+
+
+def counts(line: Line) -> dict[str, float]:
+    """Return counts per operation under the names of the peer's."""
+    found = {name: value / line.operations for name, value in line.counts.items()}
+    return {**found, "lines": found["flushed_lines"] + found["copied_lines"]}
+
+
+def transaction_ns(with_: str) -> float:
+    """Return the processor time of one transaction that changes a word, and allocates or frees."""
+    line = run("transaction", {"with": with_, "operations": "50000"}, find_memory("tmpfs"), "time")
+    return cpu_ns(line)

@@ -1,0 +1,128 @@
+"""Persistent maps beside the example maps of libpmemobj; volatile ones beside the standard's.
+
+50,000 keys on tmpfs, flushed as if it were persistent memory. The examples are measured in turns
+with ours, so they are the shared reference: where another machine printed figures for them, ours
+scale with them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from functools import partial
+
+from benchmarks import Row, alternate, make_row, paired_ratio
+from benchmarks.map_runs import (
+    MAPS,
+    OPERATIONS,
+    counts,
+    cpu_ns,
+    peer,
+    run_ours,
+    run_peer,
+    transaction_ns,
+)
+from nearfar.base.errors import NearfarError
+
+N = 50_000
+REPETITIONS = 5
+MOST = 1.1
+"""Issue 7: of the peer's time."""
+COUNTED = ("transactions", "snapshots", "flush_calls", "lines")
+COMMAND = "make benchmarks ONLY=maps"
+VOLATILE_PEER = {"hash-tx": "std-unordered-map", "hash-robin-hood": "std-unordered-map"}
+"""Ordered maps are measured beside std::map. hash-atomic's volatile form is that of hash-tx."""
+
+LEAKS = "skip-list", "remove"
+"""The example never frees the node that it removes: its flushes are those of less work."""
+
+
+def rows(n: int = N, repetitions: int = REPETITIONS) -> Iterator[Row]:
+    """Yield rows of counts, of persistent times, of volatile times."""
+    try:
+        peer()
+    except NearfarError as error:
+        print(f"maps: no rows of persistent maps: {error}")
+    else:
+        yield from references()
+        for name in MAPS:
+            yield from persistent(name, n, repetitions)
+    yield from volatile(n, repetitions)
+
+
+def references() -> Iterator[Row]:
+    """Yield what one transaction costs here, the unit of everything below."""
+    for with_ in ("nothing", "alloc", "free"):
+        found = statistics.median(transaction_ns(with_) for _ in range(3))
+        added = "" if with_ == "nothing" else f" and {with_}s 64 bytes"
+        yield make_row(
+            f"reference: a transaction that changes a word{added}",
+            found,
+            "ns",
+            bar=float("inf"),
+            peer="nothing: the machine's and libpmemobj's",
+            command=COMMAND,
+        )
+
+
+def persistent(name: str, n: int, repetitions: int) -> Iterator[Row]:
+    """Yield a map's counts and times beside the example map's."""
+    theirs = run_peer(name, n, count=True)
+    for operation in OPERATIONS:
+        ours = counts(run_ours(name, n, operation, "tmpfs", "count"))
+        for what in COUNTED:
+            if operation == "get" and ours[what] == getattr(theirs[operation], what) == 0:
+                continue
+            unfair = (name, operation) == LEAKS and what in ("flush_calls", "lines")
+            yield make_row(
+                f"{name} of {n:,} keys, {operation}: {what}",
+                ours[what],
+                "per operation",
+                bar=float("inf") if unfair else getattr(theirs[operation], what) + 1e-9,
+                peer="example map" + (", which never frees the node" if unfair else ""),
+                peer_value=getattr(theirs[operation], what) or None,
+                command=COMMAND,
+            )
+    times: dict[str, list[list[float]]] = {operation: [[], []] for operation in OPERATIONS}
+    for _ in range(repetitions):
+        lines = run_peer(name, n)
+        for operation in OPERATIONS:
+            times[operation][0].append(cpu_ns(run_ours(name, n, operation, "tmpfs")))
+            times[operation][1].append(lines[operation].cpu_ns_per_operation)
+    for operation, (ours_ns, theirs_ns) in times.items():
+        yield make_row(
+            f"{name} of {n:,} keys, {operation}: processor time",
+            statistics.median(ours_ns),
+            "ns",
+            bar=MOST,
+            judge="ratio",
+            peer="example map",
+            peer_value=statistics.median(ours_ns) / paired_ratio(ours_ns, theirs_ns),
+            command=COMMAND,
+        )
+
+
+def volatile(n: int, repetitions: int) -> Iterator[Row]:
+    """Yield the volatile maps' times beside those of the standard library's."""
+    for name in MAPS:
+        if name == "hash-atomic":
+            continue
+        beside = VOLATILE_PEER.get(name, "std-map")
+        for operation in OPERATIONS:
+            ours, theirs = alternate(
+                [partial(_volatile_ns, each, n, operation) for each in (name, beside)], repetitions
+            )
+            yield make_row(
+                f"volatile {name} of {n:,} keys, {operation}: processor time",
+                statistics.median(ours),
+                "ns",
+                bar=MOST,
+                judge="ratio",
+                peer=beside.replace("std-", "std::").replace("-", "_"),
+                peer_value=statistics.median(ours) / paired_ratio(ours, theirs),
+                command=COMMAND,
+            )
+
+
+def _volatile_ns(name: str, n: int, operation: str) -> float:
+    return cpu_ns(run_ours(name, n, operation, "volatile"))
