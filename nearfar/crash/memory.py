@@ -6,6 +6,7 @@ here (lints).
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ from nearfar.crash.trace import Event
 _RUN_TIME_BYTES = 8192
 """libpmemobj keeps fields of the running process in the pool's first 8 KiB (pool header and
 descriptor); it never flushes them and sets them anew when it opens the pool."""
+
+_NO_RESERVE = 0x4000
+"""Linux, mman.h: MAP_NORESERVE, which Python 3.11's mmap does not name."""
 
 
 @dataclass(slots=True)
@@ -43,7 +47,9 @@ class Memory:
     def __init__(self, pool_bytes: int, *, eadr: bool = False) -> None:
         self._eadr = eadr
         whole = (pool_bytes + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
-        self.durable = bytearray(whole)
+        # Not a bytearray: what is never touched of a large pool takes no room.
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+        self.durable = mmap.mmap(-1, max(whole, PAGE_BYTES), flags=flags)
         self.lines: dict[int, Line] = {}
         self.key = 0
         """Of the durable image: the sum of its lines that ever changed, order free."""
