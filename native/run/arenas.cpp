@@ -134,6 +134,8 @@ unsigned make_cache(unsigned target) {
 }
 
 int cache_flags(unsigned target) {
+  // Samples are few: a cache of them for each thread would be most of what they take.
+  if (mode == Mode::samples) return MALLOCX_TCACHE_NONE;
   unsigned cache = caches.cache_plus_one[target];
   if (cache == 0) cache = make_cache(target);
   return cache == no_cache ? MALLOCX_TCACHE_NONE : MALLOCX_TCACHE(cache - 1);
@@ -180,7 +182,7 @@ void* far_malloc(unsigned target, std::size_t size, int flags) {
   return block != nullptr ? block : je_mallocx(size == 0 ? 1 : size, flags);
 }
 
-void* far_realloc(unsigned target, void* block, std::size_t size) {
+void* far_realloc(unsigned target, void* block, std::size_t size, int flags) {
   if (is_divided(block) ||
       (table->targets[target].style == NF_RUN_IN_PARTS && size >= least_divided)) {
     void* moved = far_malloc(target, size, 0);
@@ -191,7 +193,7 @@ void* far_realloc(unsigned target, void* block, std::size_t size) {
     return moved;
   }
   const int where = flags_of(target);
-  return where == -1 ? nullptr : je_rallocx(block, size == 0 ? 1 : size, where);
+  return where == -1 ? nullptr : je_rallocx(block, size == 0 ? 1 : size, where | flags);
 }
 
 void far_free(unsigned target, void* block) {

@@ -8,7 +8,7 @@ namespace nearfar::run {
 
 // `flags` as of mallocx: alignment, zeroing. Null: no memory.
 void* far_malloc(unsigned target, std::size_t size, int flags);
-void* far_realloc(unsigned target, void* block, std::size_t size);
+void* far_realloc(unsigned target, void* block, std::size_t size, int flags);
 void far_free(unsigned target, void* block);
 // Of any block of ours, near or far.
 std::size_t usable_size(void* block);

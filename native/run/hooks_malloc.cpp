@@ -25,6 +25,32 @@ namespace {
 // costs more.
 __thread std::int64_t countdown __attribute__((tls_model("initial-exec")));
 
+// Where nothing is placed, the blocks that were chosen have addresses of their own, so that free
+// knows them by one comparison: those of a target that is near memory, too.
+constexpr unsigned sampled = 1;
+// From the first address on, what free gives back without a look: none where all are placed.
+std::uint64_t plain_bytes = std::uint64_t{near_slots} << slot_bits;
+inline bool is_plain(const void* block) {
+  return reinterpret_cast<std::uint64_t>(block) - first_address < plain_bytes;
+}
+
+// The flags of mallocx for a block that has the shadow's word of its page to itself.
+int own_page(int flags) {
+  constexpr int page_log2 = 12;
+  return (flags & 63) >= page_log2 ? flags : (flags & ~63) | MALLOCX_LG_ALIGN(page_log2);
+}
+
+void note_chosen(void* block, std::size_t size, Found found) {
+  // Of an address that is not among them, since theirs are used up, nobody would be told.
+  if (is_plain(block)) return;
+  if (size < sample_bytes) {
+    note_sample(block, found.object);
+  } else {
+    note_block(block, size, found.object);
+  }
+  picture_after_growth();
+}
+
 // While inert: from time to time, since the library may wake up.
 constexpr std::int64_t inert_distance = 1 << 20;
 // Below what any program allocates.
@@ -79,20 +105,13 @@ inline bool counted_down(std::size_t size) {
               : mode == Mode::samples ? next_distance()
                                       : inert_distance;
   if (mode == Mode::every) return placed(size, flags, call);
-  void* block = je_mallocx(size == 0 ? 1 : size, flags);
+  void* block = mode == Mode::samples ? far_malloc(sampled, size, own_page(flags))
+                                      : je_mallocx(size == 0 ? 1 : size, flags);
   if (block == nullptr) {
     errno = ENOMEM;
     return nullptr;
   }
-  if (mode == Mode::samples) {
-    const Found found = recognise(call, size, false);
-    if (size < sample_bytes) {
-      note_sample(block, found.object);
-    } else {
-      note_block(block, size, found.object);
-    }
-    picture_after_growth();
-  }
+  if (mode == Mode::samples) note_chosen(block, size, recognise(call, size, false));
   return block;
 }
 
@@ -104,7 +123,7 @@ inline void* allocated(std::size_t size, int flags, Call call) {
   return block;
 }
 
-[[gnu::noinline]] void free_far(void* block) {
+[[gnu::noinline]] void free_looked_at(void* block) {
   if (block == nullptr) return;
   if (!is_ours(block)) {
     foreign_free(block);
@@ -120,20 +139,21 @@ inline void* allocated(std::size_t size, int flags, Call call) {
 }
 
 [[gnu::noinline]] void* moved(void* block, std::size_t size, Call call) {
-  const bool looked_at = mode == Mode::every || (mode == Mode::samples && counted_down(size));
-  const Found found = looked_at ? recognise(call, size, false) : Found{NF_RUN_NO_OBJECT, 0};
+  const Found found =
+      mode == Mode::inert ? Found{NF_RUN_NO_OBJECT, 0} : recognise(call, size, false);
+  const unsigned wanted = mode == Mode::samples ? sampled : found.target;
   const unsigned target = target_of(block);
+  const int alignment = wanted == sampled && mode == Mode::samples ? own_page(0) : 0;
   const std::size_t old = usable_size(block);
-  const bool was_noted = shadow != nullptr && may_be_noted(block);
-  if (was_noted) forget_block(block, old);
+  if (shadow != nullptr && may_be_noted(block)) forget_block(block, old);
   void* result = nullptr;
-  if (found.target == target) {
-    result = target == 0 ? je_realloc(block, size) : far_realloc(target, block, size);
+  if (wanted == target) {
+    result = target == 0 ? je_realloc(block, size) : far_realloc(target, block, size, alignment);
   } else {
-    result = found.target == 0 ? je_malloc(size) : far_malloc(found.target, size, 0);
+    result = wanted == 0 ? je_malloc(size) : far_malloc(wanted, size, alignment);
     if (result != nullptr) {
       memcpy(result, block, old < size ? old : size);
-      free_far(block);
+      free_looked_at(block);
     }
   }
   if (result == nullptr) {
@@ -143,26 +163,21 @@ inline void* allocated(std::size_t size, int flags, Call call) {
   }
   if (mode == Mode::every) {
     if (is_noted(result, size)) note(result, size, found);
-  } else if (looked_at) {
-    countdown = next_distance();
-    if (size < sample_bytes) {
-      note_sample(result, found.object);
-    } else {
-      note(result, size, found);
-    }
+    return result;
   }
+  if (mode == Mode::samples) note_chosen(result, size, found);
+  if (countdown < 0) countdown = mode == Mode::samples ? next_distance() : inert_distance;
   return result;
 }
 
 void* resized(void* block, std::size_t size, Call call) {
   if (block == nullptr) return allocated(size, 0, call);
   if (size == 0) {
-    free_far(block);
+    free_looked_at(block);
     return nullptr;
   }
   if (!is_ours(block)) return foreign_realloc(block, size);
-  const bool usual = mode != Mode::every && is_near(block) && !counted_down(size) &&
-                     (shadow == nullptr || !may_be_noted(block));
+  const bool usual = is_plain(block) && !counted_down(size);
   return usual ? je_realloc(block, size) : moved(block, size, call);
 }
 
@@ -171,7 +186,10 @@ bool is_power_of_two(std::size_t value) { return value != 0 && (value & (value -
 }  // namespace
 
 namespace nearfar::run {
-void look_at_next_allocation() { countdown = 0; }
+void look_at_next_allocation() {
+  countdown = 0;
+  if (mode == Mode::every) plain_bytes = 0;
+}
 }  // namespace nearfar::run
 
 #pragma GCC visibility push(default)
@@ -183,12 +201,11 @@ void* malloc(std::size_t size) noexcept {
 }
 
 void free(void* block) noexcept {
-  if (__builtin_expect(!is_near(block), 0)) {
-    free_far(block);
-    return;
+  if (__builtin_expect(is_plain(block), 1)) {
+    je_free(block);
+  } else {
+    free_looked_at(block);
   }
-  if (__builtin_expect(shadow != nullptr && may_be_noted(block), 0)) forget(block);
-  je_free(block);
 }
 
 void* calloc(std::size_t count, std::size_t size) noexcept {

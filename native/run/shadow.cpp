@@ -34,7 +34,7 @@ std::uint64_t forget_chosen(std::uint64_t first, std::uint32_t start) {
   std::uint32_t& entry = *entry_of(first);
   if (entry >> start_shift != (chosen_bit | start)) return 0;
   entry = 0;
-  return 1;
+  return sample_pages;
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ void note_sample(const void* block, std::uint16_t object) {
   const std::uint32_t start = start_of(block);
   std::uint32_t* entry = entry_of(reinterpret_cast<std::uint64_t>(block) / page_bytes);
   if (*entry >> start_shift == continued) return;  // a long block's, found again by it
-  if (*entry == 0) add(state.sampled_pages, std::uint64_t{1});
+  if (*entry == 0) add(state.sampled_pages, sample_pages);
   *entry = (chosen_bit | start) << start_shift | object;
 }
 

@@ -49,7 +49,9 @@ struct nf_run_target {
 struct nf_run_table {
   char magic[8];
   uint32_t version;
-  uint32_t look_at_every; /* 1: each allocation is recognised; 0: all go near, samples are */
+  /* 1: each allocation is recognised; 0: all go near, samples are, and have the addresses of
+   * target 1, which is near memory then. */
+  uint32_t look_at_every;
   uint32_t memory_count;
   uint32_t target_count;
   uint32_t split_sizes; /* 1: the size of a block tells objects apart too */
@@ -63,8 +65,10 @@ struct nf_run_table {
 #define NF_RUN_PAGE_FACTOR 0x9E3779B97F4A7C15ull
 #define NF_RUN_PAGE_BITS 3
 #define NF_RUN_NO_OBJECT 0xFFFFu
-/* Of a word of the shadow: set, it stands for the block itself, not for the page. */
+/* Of a word of the shadow: set, it stands for so many bytes that were allocated, not for the page.
+ * A heap of 100 MB has 200 such blocks. Each has a page to itself, less than 1 % of memory. */
 #define NF_RUN_CHOSEN 0x80000000u
+#define NF_RUN_CHOSEN_BYTES (512u << 10)
 
 struct nf_run_extent {
   uint64_t begin;

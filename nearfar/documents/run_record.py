@@ -23,7 +23,8 @@ class ObjectLanding(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One object: where it was to go, where it was.
 
     Of the moment when most of it was there. Bytes are estimates from one page in eight, each of
-    which stands for the object that holds a chosen place of it.
+    which stands for the object that holds a chosen place of it; where all goes near, from one
+    block in 512 KiB that were allocated.
     """
 
     object: int

@@ -49,6 +49,12 @@ class Picture:
     """In blocks and recognised mappings."""
     outside_bytes: int
     """Anonymous memory that is there outside of blocks and recognised mappings."""
+    refused: str = ""
+    """Why the kernel would not say where pages are; empty: it did."""
+
+    def size(self) -> tuple[int, int]:
+        """Return what tells how full it is: pages there, or blocks where pages are not told."""
+        return self.there(), self.heap_bytes
 
     def by_memory(self) -> dict[str, int]:
         """Return bytes of pages that are there, by memory."""
@@ -99,6 +105,8 @@ def take_picture(pid: int, address: int, places: Sequence[Place]) -> Picture:
     pages: list[NDArray[np.uint64]] = []
     objects: list[NDArray[np.uint32]] = []
     memories: list[NDArray[np.uint32]] = []
+    sizes: list[NDArray[np.int64]] = []
+    of_page = layout.PAGE << layout.PAGE_BITS
     extents = [state.extents[i] for i in range(min(state.extent_count, layout.EXTENTS))]
     for extent in extents:
         inside = layout.FIRST_ADDRESS <= extent.begin < layout.END_ADDRESS
@@ -118,6 +126,8 @@ def take_picture(pid: int, address: int, places: Sequence[Place]) -> Picture:
         pages.append(some + begin_page)
         objects.append(words[counts] & np.uint32(0xFFFF))
         memories.append(np.full(len(some), extent.memory, np.uint32))
+        chosen = (words[counts] & np.uint32(layout.CHOSEN)) != 0
+        sizes.append(np.where(chosen, layout.CHOSEN_BYTES, of_page))
     for mapped in state.mapped if state.mapped_count else ():
         if mapped.begin:
             some = sampled_pages(mapped.begin, mapped.bytes)
@@ -128,31 +138,40 @@ def take_picture(pid: int, address: int, places: Sequence[Place]) -> Picture:
                 begin, end = extent.begin // layout.PAGE, (extent.begin + extent.bytes)
                 where[(some >= begin) & (some < end // layout.PAGE)] = extent.memory
             memories.append(where)
+            sizes.append(np.full(len(some), of_page))
     if not pages:
         return Picture(pid, {}, 0, kernel.anonymous_bytes(pid, []))
     page, thing, memory = np.concatenate(pages), np.concatenate(objects), np.concatenate(memories)
     step = -(-len(page) // MOST_PAGES) or 1
     page, thing, memory = page[::step], thing[::step], memory[::step]
-    landed = _landed(pid, page * np.uint64(layout.PAGE), memory, places)
-    each = layout.PAGE * step << layout.PAGE_BITS
+    size = np.concatenate(sizes)[::step] * step
+    addresses = page * np.uint64(layout.PAGE)
+    refused = ""
+    try:
+        nodes = kernel.page_nodes(pid, addresses)
+    except OSError as error:
+        if error.errno not in kernel.REFUSALS:
+            raise
+        refused = error.strerror or str(error)
+        nodes = np.full(len(addresses), -errno.EPERM, np.int32)
+    landed = _landed(pid, addresses, nodes, memory, places)
     # A full node's pages go to another one: the binding is a preference.
     bound = np.array([place.kind == layout.NODE for place in places])[memory] & (memory != 0)
     names = [place.name for place in places]
     known = [range(one.begin, one.begin + one.bytes) for one in state.mapped if one.begin]
-    picture = Picture(pid, {}, len(page) * each, kernel.anonymous_bytes(pid, known))
+    outside = kernel.anonymous_bytes(pid, known)
+    picture = Picture(pid, {}, int(size.sum()), outside, refused)
     for number in np.unique(thing).tolist():
         mine = thing == number
-        counted = picture.objects[number] = Counted(recognised=int(mine.sum()) * each)
+        counted = picture.objects[number] = Counted(recognised=int(size[mine].sum()))
         for where in np.unique(landed[mine]).tolist():
             if where == NOWHERE:
                 continue
             name = names[where] if where < len(names) else f"node:{where - len(names)}"
-            here = mine & (landed == where)
-            counted.by_memory[name] = int(here.sum()) * each
-        counted.elsewhere = (
-            int((mine & bound & (landed != memory) & (landed != NOWHERE)).sum()) * each
-        )
-        counted.fallback = int((mine & (memory == 0) & (landed != NOWHERE)).sum()) * each
+            counted.by_memory[name] = int(size[mine & (landed == where)].sum())
+        there = mine & (landed != NOWHERE)
+        counted.elsewhere = int(size[there & bound & (landed != memory)].sum())
+        counted.fallback = int(size[there & (memory == 0)].sum())
     return picture
 
 
@@ -166,13 +185,13 @@ def default_nodes(places: Sequence[Place], root: Path = Path("/")) -> set[int]:
 def _landed(
     pid: int,
     addresses: NDArray[np.uint64],
+    nodes: NDArray[np.int32],
     memories: NDArray[np.uint32],
     places: Sequence[Place],
 ) -> NDArray[np.int64]:
     """Return the number of the memory each page is in; beyond the last, a node none stands for."""
     import numpy as np
 
-    nodes = kernel.page_nodes(pid, addresses)
     node_of = {place.spec.node: n for n, place in enumerate(places) if place.spec.kind == "node"}
     own = default_nodes(places)
     default = next((n for n, place in enumerate(places) if place.kind == layout.DEFAULT), None)

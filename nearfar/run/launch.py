@@ -64,6 +64,7 @@ def serving(
         (folder / "table").write_bytes(bytes(table))
         control = Control.create(folder)
         server = Server(folder, plan.placements, targets.of_object, places)
+        server.program = lambda: int(control.page.target_pid)
         server.start()
         try:
             yield Serving(folder, library, server, control)

@@ -20,7 +20,8 @@ PAGE_BITS = 3
 """One page in 2^3 is looked at."""
 NO_OBJECT = 0xFFFF
 CHOSEN = 1 << 31
-"""Set in a page's word: it stands for a block that a countdown chose, not for the page."""
+"""Set in a page's word: a block that a countdown chose stands for as many bytes, not the page."""
+CHOSEN_BYTES = 512 << 10
 
 SLOT_BITS, NEAR_SLOTS = 40, 8
 FIRST_ADDRESS = 1 << 44

@@ -56,7 +56,7 @@ def make_record(
         objects.append(landing)
     total = sum(thing.planned_bytes for thing in objects)
     known = sum(thing.planned_bytes for thing in objects if thing.recognised_bytes)
-    fullest = max(seen.fullest.values(), key=lambda picture: picture.there(), default=None)
+    fullest = max(seen.fullest.values(), key=lambda picture: picture.size(), default=None)
     heap = fullest.heap_bytes if fullest else 0
     nameless = (
         fullest.objects[layout.NO_OBJECT].recognised
@@ -83,7 +83,7 @@ def make_record(
         recognised_share_of_profile=known / total if total else None,
         recognised_share_of_heap=1 - nameless / heap if heap else None,
         heap_bytes=heap,
-        out_of_sight_bytes=fullest.outside_bytes if fullest else 0,
+        out_of_sight_bytes=fullest.outside_bytes if fullest else seen.unloaded_bytes,
         fallback_bytes=fallback,
         pictures=seen.pictures,
         processes=len(seen.pids),
@@ -135,8 +135,8 @@ def _warnings(outcome: Outcome, by_kernel: int) -> list[str]:
     if seen.refused:
         said.append(
             f"the kernel would not say where pages are ({seen.refused}): the data was placed all "
-            "the same. In a container, process_vm_readv and move_pages need CAP_SYS_PTRACE or "
-            "--security-opt seccomp=unconfined"
+            "the same. In a container, move_pages needs CAP_SYS_NICE, and reading another "
+            "process' memory CAP_SYS_PTRACE, or --security-opt seccomp=unconfined"
         )
     states = list(seen.states.values())
     if failures := sum(state.bind_failures for state in states):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import errno
 import os
 import selectors
 import socket
@@ -25,6 +24,8 @@ from nearfar.run.symbolizer import Symbolizer
 
 POLL_S = 0.05
 """Between looks at how much the program has; phases are looked at as often."""
+OUTSIDE_S = 0.2
+"""Between looks at a program that the library is not in: its mappings are read as text."""
 GROWTH = 1.1
 """A picture is taken when there are so many times the pages of the last one."""
 
@@ -56,6 +57,8 @@ class Seen:
     states: dict[int, layout.State] = field(default_factory=dict)
     """Every process' last state."""
     unanswered: int = 0
+    unloaded_bytes: int = 0
+    """Most anonymous memory that the program had while the library was not in it."""
 
 
 class Server:
@@ -82,6 +85,9 @@ class Server:
         self._socket.listen(64)
         self._wake, self._woken = os.pipe()
         self._picture_asked = threading.Event()
+        self.program: Callable[[], int] = lambda: 0
+        """Returns the program's process, once it runs; 0 before."""
+        self._looked_outside = 0.0
         self.each_poll: Callable[[dict[int, Process]], None] = lambda _: None
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
@@ -203,10 +209,15 @@ class Server:
                 continue
             if asked or state.sampled_pages > process.sampled * GROWTH:
                 self._picture(process)
+        if not self.seen.pids and time.monotonic() - self._looked_outside > OUTSIDE_S:
+            self._looked_outside = time.monotonic()
+            pid = self.program()
+            outside = kernel.anonymous_bytes(pid, []) if pid else 0
+            self.seen.unloaded_bytes = max(self.seen.unloaded_bytes, outside)
         self.each_poll(self.processes)
 
     def _lost(self, process: Process, error: OSError) -> None:
-        if error.errno in (errno.EPERM, errno.EACCES, errno.ENOSYS):
+        if error.errno in kernel.REFUSALS:
             self.seen.refused = self.seen.refused or (error.strerror or str(error))
         else:
             # It ended, or became another program, in the middle.
@@ -220,15 +231,19 @@ class Server:
             self._lost(process, error)
             return
         seen = self.seen
+        seen.refused = seen.refused or picture.refused
         seen.pictures += 1
         seen.states[process.pid] = state
         process.sampled = max(1, int(state.sampled_pages))
         before = seen.fullest.get(process.pid)
-        if before is None or picture.there() >= before.there():
+        if before is None or picture.size() >= before.size():
             seen.fullest[process.pid] = picture
         for number, counted in picture.objects.items():
             best = seen.objects.get(number)
-            if best is None or counted.there() >= best.there():
+            if best is None or (counted.there(), counted.recognised) >= (
+                best.there(),
+                best.recognised,
+            ):
                 most = max(counted.recognised, best.recognised if best else 0)
                 seen.objects[number] = counted
                 counted.recognised = most

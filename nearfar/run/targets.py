@@ -131,4 +131,7 @@ def make_table(
         target.style, target.count = style, len(parts)
         for number, (one, weight) in enumerate(parts):
             target.memory[number], target.weight[number] = one, weight
+    if not every:
+        # Blocks that are looked at have this target's addresses.
+        table.targets[1] = table.targets[0]
     return table

@@ -1,0 +1,84 @@
+"""Programs and places that make it hard: C++ at its worst, refused calls, no library to preload."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfar.documents import RunRecord, load, save
+from nearfar.native_files import include_folder
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_plans import objects_plan, placement, plan
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE / "programs"
+
+
+def compiled(*words: str) -> None:
+    subprocess.run([*words, f"-I{include_folder()}"], check=True)
+
+
+def run(folder: Path, *words: str, before: tuple[str, ...] = ()) -> RunRecord:
+    done = subprocess.run(
+        [*before, sys.executable, "-m", "nearfar", "run", str(folder / "plan.json"), "-o",
+         str(folder / "record.json"), *words],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    if "no seccomp here" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    return load(folder / "record.json", RunRecord)
+
+
+def test_cpp_threads_libraries_and_children(tmp_path: Path) -> None:
+    """What a library allocates in its constructor, before all others', is placed too."""
+    early = str(PROGRAMS / "early.c")
+    for name in ("linked", "opened"):
+        compiled("cc", "-O2", "-g", "-shared", "-fPIC", f"-DEARLY=early_{name}", early, "-o",
+                 str(tmp_path / f"lib{name}.so"))  # fmt: skip
+    linking = (f"-L{tmp_path}", "-llinked", f"-Wl,-rpath,{tmp_path}")
+    compiled("c++", "-std=c++20", "-O1", "-g", "-pthread", str(PROGRAMS / "hard.cpp"), "-o",
+             str(tmp_path / "hard"), *linking)  # fmt: skip
+    far = ("early_linked", "early_opened", "make_wide", "make_strings[abi:cxx11]", "make_huge")
+    save(
+        plan([placement(number, name, "far") for number, name in enumerate(far)]),
+        tmp_path / "plan.json",
+    )
+    program = (str(tmp_path / "hard"), str(tmp_path / "libopened.so"))
+    record = run(tmp_path, "--map", "far=file:/dev/shm", "--force", "--", *program)
+    for thing in record.objects:
+        assert thing.recognised_bytes > 2 << 20, thing
+        assert thing.on_plan is not None
+        assert thing.on_plan >= 0.99, thing
+
+
+def test_where_calls_are_refused_it_goes_on_and_says_so(tmp_path: Path) -> None:
+    compiled("cc", "-O2", "-g", "-pthread", str(PROGRAMS / "objects.c"), "-o",
+             str(tmp_path / "objects"))  # fmt: skip
+    save(objects_plan({"make_array": "far"}), tmp_path / "plan.json")
+    denied = (sys.executable, str(HERE / "denied.py"))
+    record = run(
+        tmp_path, "--map", "far=node:0", "--", str(tmp_path / "objects"), "4", before=denied
+    )
+    assert any("would not say where pages are" in warning for warning in record.warnings)
+    assert any("mbind failed" in warning for warning in record.warnings)
+    (array,) = record.objects
+    assert array.recognised_bytes > 2 << 20
+    assert array.bytes_by_memory == {}
+
+
+def test_of_a_static_program_the_bytes_out_of_sight_are_said(tmp_path: Path) -> None:
+    try:
+        compiled("cc", "-O2", "-static", "-pthread", str(PROGRAMS / "objects.c"), "-o",
+                 str(tmp_path / "objects"))  # fmt: skip
+    except subprocess.CalledProcessError:
+        pytest.skip("no static C library here")
+    save(objects_plan({"make_array": "far"}), tmp_path / "plan.json")
+    words = (str(tmp_path / "objects"), "4", "phases", "phases")
+    record = run(tmp_path, "--map", "far=node:0", "--", *words)
+    assert any("linked statically" in warning for warning in record.warnings)
+    assert record.out_of_sight_bytes > 8 << 20
