@@ -21,6 +21,7 @@ from nearfar.predict.overlap import (
     part,
     streams_of,
 )
+from nearfar.predict.shared_cache import farther_hits_ns
 from nearfar.predict.traffic import (
     HITS,
     LINE_BYTES,
@@ -93,7 +94,8 @@ def explain(
             return Explanation(BY_CLASSES, factor, time_ns / memory_ns, 0.0)
         return Explanation(BY_CLASSES, factor, 1.0, rest(BY_CLASSES))
     # A hit is taken to lie on the path from one miss to the next, as it does in a search.
-    between = min(float(total[HITS]) * near.hit_ns * hits, MOST_HIT_SHARE * time_ns)
+    hit_ns = float(total[HITS]) * near.hit_ns + farther_hits_ns(phase, near) * lines
+    between = min(hit_ns * hits, MOST_HIT_SHARE * time_ns)
     found = overlap(_solve(lambda x: spent(overlap(x), between), time_ns))
     if spent(found, 0.0) < time_ns:
         return Explanation(found, factor, 1.0, rest(found))

@@ -13,7 +13,7 @@ import numpy as np
 
 from nearfar.documents.device import DeviceProfile
 from nearfar.predict.memory import Memory
-from nearfar.predict.traffic import Array, Curve, PhaseTraffic, misses
+from nearfar.predict.traffic import STORE_STREAM, STREAM, Array, Curve, PhaseTraffic, misses
 
 CACHED = 0.25
 """Of memory's latency, below which a near chase is one of hits: last levels take 10 to 25 ns."""
@@ -37,6 +37,30 @@ def lines_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
     return 1.0 + _lines(phase.curve, np.log2(np.array(regions, dtype=float)), more) / lines
 
 
+def farther_hits_ns(phase: PhaseTraffic, near: Memory) -> float:
+    """Return what hits beyond the first-level cache take longer than hits in it, ns in all.
+
+    Of hits beside streams nothing: a prefetcher brings these.
+    """
+    total = phase.total
+    lines, latencies = float(misses(total)), _latencies(near.device)
+    if phase.curve is None or lines <= 0.0 or len(latencies) < FEWEST_REGIONS:
+        return 0.0
+    regions = np.array(sorted(latencies), dtype=float)
+    near_ns = np.array([latencies[int(size)] for size in regions])
+    hits_ns = near_ns[near_ns < CACHED * near_ns[-1]]
+    if not len(hits_ns):
+        return 0.0
+    longer_ns = np.maximum(np.minimum(near_ns, hits_ns[-1]) - near.hit_ns, 0.0)
+    inside = Curve(
+        phase.curve.sizes_bytes,
+        np.maximum(phase.curve.misses - phase.curve.at(phase.curve.here_bytes), 0.0),
+        phase.curve.here_bytes,
+    )
+    streamed = float(total[STREAM] + total[STORE_STREAM]) / lines
+    return _lines(inside, np.log2(regions), longer_ns) * (1.0 - streamed)
+
+
 def contended(device: DeviceProfile) -> bool:
     """Say whether another core loaded the memory while it was measured: it took cache as well."""
     return device.measured is not None and "load=" in device.measured.memory_spec
@@ -55,10 +79,10 @@ def _latencies(device: DeviceProfile) -> dict[int, float]:
 def _waits(near_ns: Array, far_ns: Array) -> Array:
     """Return by region which share of a miss is waited for far and not near, 0..1."""
     hits_ns = near_ns[near_ns < CACHED * near_ns[-1]]
+    hit_ns = hits_ns[-1] if len(hits_ns) else near_ns[0]
+    near, far = (np.clip((ns - hit_ns) / (ns[-1] - hit_ns), 0.0, 1.0) for ns in (near_ns, far_ns))
     # A hit's own time is in near time, and stays there.
-    hit_ns = np.minimum(near_ns, hits_ns[-1] if len(hits_ns) else near_ns[0])
-    shares = (far_ns - hit_ns) / far_ns[-1] - (near_ns - hit_ns) / near_ns[-1]
-    return np.asarray(np.clip(shares, 0.0, 1.0))
+    return np.asarray(np.maximum(far - near, 0.0) * (1.0 - hit_ns / far_ns[-1]))
 
 
 def _lines(curve: Curve, distances: Array, shares: Array) -> float:

@@ -1,0 +1,127 @@
+"""Far memory slower by page walks and by a core that takes cache: what a program has of it."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+import samples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents import DeviceProfile
+from nearfar.documents.device import ChainsFigure, LatencyFigure, MeasuredContext
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.model import MODELS
+from nearfar.predict.shared_cache import lines_far
+from nearfar.predict.traffic import CHASE, COLUMNS, Curve, PhaseTraffic
+from nearfar.predict.walks import MOST_SHARE
+
+HAD = {"how": "measured", "source": "here"}
+HUGE, SMALL, MIB = 2 << 20, 4096, 1 << 20
+MISSES = 1e6
+
+
+def device(
+    name: str, latency_ns: dict[int, float], chains_ns: dict[int, float], load: str = "none"
+) -> DeviceProfile:
+    """Latencies by region, chains by page size."""
+    regions = [
+        LatencyFigure(
+            operation="read", pattern="random", region_bytes=region, value_ns=value, **HAD
+        )
+        for region, value in latency_ns.items()
+    ]
+    return msgspec.structs.replace(
+        samples.device(name),
+        latency=regions,
+        chains=[
+            ChainsFigure(chains=k, page_bytes=page, value_ns=ns / k, **HAD)
+            for page, ns in chains_ns.items()
+            for k in (1, 2, 4, 8)
+        ],
+        measured=MeasuredContext(
+            memory_spec=f"dram,load={load}" if load != "none" else "dram",
+            repetitions=5,
+            seconds=1.0,
+            noise_floor=0.01,
+            timer_resolution_ns=20.0,
+            cpus=[0, 1],
+            llc_bytes=32 * MIB,
+            environment={},
+        ),
+    )
+
+
+NEAR = device("near", {MIB // 2: 5.0, 3 * MIB: 15.0, 128 * MIB: 150.0}, {HUGE: 150.0})
+
+
+def far(third_ns: float = 15.0, load: str = "store") -> DeviceProfile:
+    regions = {MIB // 2: 5.0, 3 * MIB: third_ns, 128 * MIB: 350.0}
+    return device("far", regions, {HUGE: 200.0, SMALL: 350.0}, load)
+
+
+def chase(walks_per_miss: float | None = 1.0, curve: Curve | None = None) -> PhaseTraffic:
+    lines = np.zeros((1, COLUMNS))
+    lines[0, CHASE] = MISSES
+    ns = MISSES * 150.0
+    return PhaseTraffic(
+        "p", Estimate(ns, ns, ns), 1.0, None, lines, 0.0, walks_per_miss=walks_per_miss, curve=curve
+    )
+
+
+def slowdown(phase: PhaseTraffic, there: DeviceProfile, name: str = "inversion") -> float:
+    near = near_memory(NEAR, HUGE)
+    model = MODELS.get(name)(phase, near, far_memory(there, near, page_bytes=SMALL))
+    return float(model.times_ns(phase.total)) / phase.near_time_ns.value
+
+
+@pytest.mark.parametrize("name", ["inversion", "chains"])
+@pytest.mark.parametrize(
+    ("walks_per_miss", "far_ns"),
+    [(1.0, 350.0), (0.0, 200.0), (0.5, 275.0), (None, 350.0), (9.0, 200.0 + 150.0 * MOST_SHARE)],
+)
+def test_a_miss_waits_for_as_many_walks_as_the_profile_counts(
+    name: str, walks_per_miss: float | None, far_ns: float
+) -> None:
+    assert slowdown(chase(walks_per_miss), far(), name) == pytest.approx(far_ns / 150.0)
+
+
+def test_far_data_have_the_pages_that_near_data_have_where_nothing_else_is_said() -> None:
+    near = near_memory(NEAR, HUGE)
+    assert far_memory(far(), near).cost_ns(1) == pytest.approx(200.0)
+    assert far_memory(far(), near, page_bytes=SMALL).cost_ns(1) == pytest.approx(350.0)
+
+
+def in_cache(accesses: float) -> Curve:
+    """So many accesses reuse their line after 2 to 4 MiB, and the misses after 64."""
+    sizes = np.array([MIB, 2 * MIB, 4 * MIB, 64 * MIB, 128 * MIB], dtype=float)
+    misses = [accesses + MISSES, accesses + MISSES, MISSES, MISSES, 0.0]
+    return Curve(sizes, np.array(misses), 8 * MIB)
+
+
+def test_beside_a_contending_core_hits_of_the_shared_cache_become_misses() -> None:
+    near = near_memory(NEAR, HUGE)
+    phase = chase(curve=in_cache(MISSES))
+    there = far_memory(far(third_ns=350.0), near, page_bytes=SMALL)
+    # All of them: a chase over 3 MiB waits as for memory. Only nearly, for a hit's own time is in
+    # near time, and between measured regions latency is taken to grow evenly.
+    assert 1.8 < lines_far(phase, near, there) < 2.2
+    assert slowdown(phase, far(third_ns=350.0)) > 1.5 * slowdown(phase, far())
+
+
+def test_without_a_load_or_a_difference_the_cache_is_the_same() -> None:
+    near = near_memory(NEAR, HUGE)
+    phase = chase(curve=in_cache(MISSES))
+    for there in (far(), far(third_ns=350.0, load="none")):
+        assert lines_far(phase, near, far_memory(there, near, page_bytes=SMALL)) == pytest.approx(1)
+
+
+@given(walks=st.floats(0.0, 5.0), third_ns=st.floats(15.0, 350.0), hits=st.floats(0.0, 1e7))
+def test_more_walks_and_less_cache_never_make_far_memory_faster(
+    walks: float, third_ns: float, hits: float
+) -> None:
+    curve = in_cache(hits)
+    least = slowdown(chase(0.0, curve), far())
+    assert slowdown(chase(walks, curve), far(third_ns)) >= least - 1e-9
