@@ -19,7 +19,9 @@ _TIMEOUT = "5s"
 def crash(
     *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
     check: str = "",
+    dump: str = "",
     pool: Path | None = None,
+    pool_check: bool = True,
     seconds: float = 60.0,
     states: int = 20_000,
     timeout: str = _TIMEOUT,
@@ -52,6 +54,12 @@ def crash(
         operations that ended and began, {in_flight} for those that have begun and not ended
         (nearfar/crash.h). It may recover and change the image. It is loaded once and forked; a
         program or shared library with NEARFAR_CRASH_CHECKER in it is called as a function.
+    dump
+        Command that prints what an image holds, a line "key value" for each key of a map, "key" of
+        a set; lines with a ! say what does not work. It must be what the operations that the
+        program marks (NEARFAR_CRASH_OP) left: each that completed, each in flight or not.
+    pool_check
+        Of a pool of libpmemobj, ask its own check too, at some states of each failure point.
     pool
         A pool to begin with; it is copied. Without it the program makes its own.
     seconds
@@ -75,6 +83,7 @@ def crash(
     """
     from nearfar.base.files import check_writable
     from nearfar.commands._deliver import deliver
+    from nearfar.crash.adapters.oracle import ContentOracle
     from nearfar.crash.api import Request, crash_test
     from nearfar.crash.checker import Check
     from nearfar.crash.files import write_states
@@ -88,8 +97,10 @@ def crash(
         )
     if command[0].startswith("-"):
         raise CommandError(f"there is no option {command[0]}; the program comes after --")
-    if not check:
-        raise CommandError("say what judges an image: --check 'CHECK {pool}'")
+    if not check and not dump:
+        raise CommandError(
+            "say what judges an image: --check 'CHECK {pool}' or --dump 'DUMP {pool}'"
+        )
     if not seconds > 0 or states < 1:
         raise CommandError("--seconds and --states are more than 0")
     if workers < 1 or schedules < 1:
@@ -99,9 +110,13 @@ def crash(
     timeout_s = _seconds(timeout)
     if output is not None:
         check_writable(output)
+    checks = [Check(check)] if check else []
+    checks += [Check(dump, oracle=True)] if dump else []
     request = Request(
         command=list(command),
-        checks=[Check(check)],
+        checks=checks,
+        oracle=(lambda trace: ContentOracle(trace, empty=pool is None)) if dump else None,
+        pool_check=pool_check,
         pool=pool,
         budget=Budget(states, seconds),
         timeout_s=timeout_s,
@@ -116,7 +131,8 @@ def crash(
     outcome = crash_test(request, _say(quiet=quiet))
     report = outcome.report
     if output is not None:
-        write_states(report, outcome.found, output.with_name(f"{output.stem}-bugs"), timeout_s)
+        folder = output.with_name(f"{output.stem}-bugs")
+        write_states(report, outcome.found, folder, timeout_s, outcome.checks)
     deliver(report, output, json=json, quiet=quiet, show=lambda to: print_report(report, to))
     if outcome.interrupted:
         return int(ExitCode.INTERRUPTED)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.crash import resume
+from nearfar.crash.adapters.oracle import ContentOracle
+from nearfar.crash.adapters.pool_check import pool_checks
 from nearfar.crash.bugs import Bugs, Found
 from nearfar.crash.checker import Check, parse
 from nearfar.crash.engine import Engine, Oracle, Plan
@@ -51,6 +53,8 @@ class Request:
     """How often it is recorded, each time with another order of its threads."""
     oracle: Callable[[Trace], Oracle] | None = None
     """Judges what checks with ``oracle`` print."""
+    pool_check: bool = False
+    """Of a pool of libpmemobj, ask its own check as well."""
     keep: Path | None = None
     """Folder for what is needed to go on, if the budget ends first."""
     resume: bool = False
@@ -65,6 +69,8 @@ class Outcome:
     found: list[Found]
     """The report's bugs in its order, with their images."""
     interrupted: bool
+    checks: list[Check]
+    """All that judged, in order."""
 
 
 def crash_test(request: Request, say: Say) -> Outcome:
@@ -85,7 +91,7 @@ def crash_test(request: Request, say: Say) -> Outcome:
         eadr=request.eadr,
         seed=request.seed,
     )
-    return Outcome(report, bugs, test.summary.interrupted)
+    return Outcome(report, bugs, test.summary.interrupted, test.checks)
 
 
 class _Test:
@@ -95,7 +101,7 @@ class _Test:
         self._request = request
         self._folder = folder
         self._say = say
-        self._checks = [(check, parse(check.command)) for check in request.checks]
+        self.checks = list(request.checks)
         self._pool = folder / "pool"
         self._begun_s = time.monotonic()
         self._states_before = 0
@@ -176,7 +182,7 @@ class _Test:
             seconds=max(request.budget.seconds - spent_s * (schedule > 0), 1.0) / left,
             states=max((request.budget.states - states) // left, 1),
             timeout_s=request.timeout_s,
-            checks=self._checks,
+            checks=[(check, parse(check.command)) for check in self.checks],
             environment=environment(),
             first_rank=progress.rank,
             first_chunk=progress.chunk,
@@ -186,11 +192,14 @@ class _Test:
         """Explore what one recording may have left, and look at how it was made."""
         check_room(self._folder, self._request.workers * _held_bytes(recorded.trace))
         sites = Sites(recorded.trace)
+        if self._request.pool_check and len(self.checks) == len(self._request.checks):
+            self.checks += pool_checks(recorded.trace)
         self.bugs.of(sites)
         self.summary.warn(warnings_of(recorded, eadr=self._request.eadr))
         plan = self._plan(schedule, trace, recorded, progress)
         request = self._request
         oracle = request.oracle(recorded.trace) if request.oracle is not None else None
+        self.bugs.expecting(oracle.expected if isinstance(oracle, ContentOracle) else None)
         try:
             self._explore_with(plan, recorded, oracle, progress)
         except ServedDiffersError:

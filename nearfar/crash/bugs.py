@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nearfar.crash.checker import Verdict
@@ -12,7 +12,7 @@ from nearfar.crash.memory import Line
 from nearfar.crash.points import Point
 from nearfar.crash.shrink import shrink
 from nearfar.crash.sites import Sites, name_of, users
-from nearfar.documents.crash_report import CrashBug, CrashLine, CrashPage
+from nearfar.documents.crash_report import CrashBug, CrashExpected, CrashLine, CrashPage
 
 _TELLING_FRAMES = 3
 """A store's own line and two callers tell bugs apart: helpers such as memcpy have many."""
@@ -29,6 +29,8 @@ class Found:
     done: int
     begun: int
     pages: list[CrashPage]
+    expected: CrashExpected | None = None
+    """What an adapter wants to find in it."""
 
 
 class Bugs:
@@ -41,6 +43,7 @@ class Bugs:
         self._alike: dict[object, Found] = {}
         self._shrunk = 0
         self._last: tuple[int, str, Found] | None = None
+        self._expected: Callable[[int], CrashExpected] | None = None
 
     def of(self, sites: Sites) -> Bugs:
         """Take the next trace: its addresses are its own."""
@@ -58,6 +61,10 @@ class Bugs:
         """Take who is asked while states are shrunk."""
         self._judge = judge
         return self
+
+    def expecting(self, expected: Callable[[int], CrashExpected] | None) -> None:
+        """Take who knows what must be there after so many records, if there is an adapter."""
+        self._expected = expected
 
     def found(self) -> list[Found]:
         """Return the bugs in the order in which they were met."""
@@ -133,7 +140,8 @@ class Bugs:
                 replay="",
             )
             image = self._judge.pages(memory, small)
-            self._by_key[key] = Found(bug, memory.done, memory.begun, image)
+            expected = self._expected(memory.position) if self._expected else None
+            self._by_key[key] = Found(bug, memory.done, memory.begun, image, expected)
         return self._by_key[key]
 
     def _shown_before(self, verdict: Verdict) -> Found | None:

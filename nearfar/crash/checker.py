@@ -145,8 +145,10 @@ def run_once(
     operations: Sequence[int],
     timeout_s: float,
     environment: Mapping[str, str],
+    *,
+    kept_bytes: int = KEPT_BYTES,
 ) -> Verdict:
-    """Judge what the file `pool` holds."""
+    """Judge what the file `pool` holds; of what it prints the last `kept_bytes` are kept."""
     words = filled(command, pool, operations)
     try:
         process = subprocess.Popen(
@@ -163,7 +165,7 @@ def run_once(
             f"cannot run the checker {words[0]}: {error.strerror}", ExitCode.MACHINE_LACKS
         ) from error
     try:
-        said, hangs = _attend(process, timeout_s)
+        said, hangs = _attend(process, timeout_s, kept_bytes)
     finally:
         # Also what it left behind, which might hold the pool.
         _kill_session(process)
@@ -172,7 +174,9 @@ def run_once(
     return Verdict("hang" if hangs else _symptom(process.returncode), said)
 
 
-def _attend(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[str, bool]:
+def _attend(
+    process: subprocess.Popen[bytes], timeout_s: float, kept_bytes: int
+) -> tuple[str, bool]:
     """Wait for it; return the end of its output and whether it took too long."""
     assert process.stdout is not None
     pipe = process.stdout.fileno()
@@ -190,7 +194,7 @@ def _attend(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[str, bo
             ready = [file for file, _ in poll.poll(max(0.0, left_s) * 1e3)]
             if pipe in ready:
                 piece = _read(pipe)
-                kept = (kept + piece)[-KEPT_BYTES:]
+                kept = (kept + piece)[-kept_bytes:]
                 if not piece:
                     poll.unregister(pipe)
             if ended in ready:
@@ -199,7 +203,7 @@ def _attend(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[str, bo
                 hangs = True
                 break
         while not hangs and (piece := _read(pipe)):
-            kept = (kept + piece)[-KEPT_BYTES:]
+            kept = (kept + piece)[-kept_bytes:]
     finally:
         os.close(ended)
     return kept.decode(errors="replace").strip(), hangs

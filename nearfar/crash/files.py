@@ -5,20 +5,38 @@ from __future__ import annotations
 import shutil
 import subprocess
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.base.files import atomic_path
+from nearfar.crash.adapters.oracle import judge_content
 from nearfar.crash.bugs import Found
-from nearfar.crash.checker import Verdict, filled, parse, run_once, variables
+from nearfar.crash.checker import (
+    KEPT_BYTES,
+    Check,
+    Verdict,
+    filled,
+    parse,
+    run_once,
+    variables,
+)
 from nearfar.crash.layout import PAGE_BYTES
 from nearfar.crash.record import MOST_POOL_BYTES, environment
 from nearfar.crash.room import check_room, scratch
 from nearfar.documents.crash_report import CrashReport, CrashState
 from nearfar.documents.header import save
 
+_DUMP_KEPT_BYTES = 64 << 20
 
-def write_states(report: CrashReport, found: list[Found], folder: Path, timeout_s: float) -> None:
+
+def write_states(
+    report: CrashReport,
+    found: list[Found],
+    folder: Path,
+    timeout_s: float,
+    checks: Sequence[Check] = (),
+) -> None:
     """Write ``bug-N.json`` for each bug into `folder`, and say so in the report's bugs."""
     if found:
         folder.mkdir(parents=True, exist_ok=True)
@@ -29,6 +47,9 @@ def write_states(report: CrashReport, found: list[Found], folder: Path, timeout_
             producer=report.producer,
             bug=one.bug,
             check=report.check,
+            more_checks=[one.command for one in checks[1:] if not one.oracle],
+            dump=next((one.command for one in checks if one.oracle), ""),
+            expected=one.expected,
             timeout_s=timeout_s,
             done=one.done,
             begun=one.begun,
@@ -46,9 +67,28 @@ def replay(state: CrashState, *, check: str | None, keep: Path | None) -> Verdic
         if keep is not None:
             with atomic_path(keep) as path:
                 shutil.copyfile(pool, path)
-        command = parse(check or state.check)
-        operations = (state.done, state.begun)
-        return run_once(command, pool, operations, state.timeout_s, environment())
+        if check is not None:
+            return _run(state, check, pool)
+        # Each on an image as the power left it, in the order in which they found the bug.
+        for command in [state.check, *state.more_checks]:
+            if command != state.dump and (verdict := _run(state, command, pool)).symptom:
+                return verdict
+            _rebuild(state, pool)
+        if state.expected is None:
+            return Verdict("", "")
+        dumped = _run(state, state.dump, pool, kept_bytes=_DUMP_KEPT_BYTES)
+        return judge_content(state.expected, dumped)
+
+
+def _run(state: CrashState, check: str, pool: Path, *, kept_bytes: int = KEPT_BYTES) -> Verdict:
+    return run_once(
+        parse(check),
+        pool,
+        (state.done, state.begun),
+        state.timeout_s,
+        environment(),
+        kept_bytes=kept_bytes,
+    )
 
 
 def debug(state: CrashState, *, debugger: str, check: str | None, keep: Path | None) -> int:

@@ -15,7 +15,7 @@ from nearfar.crash.explore import COUNTS, Progress
 from nearfar.crash.record import Recorded
 from nearfar.crash.room import copy_sparse
 from nearfar.crash.trace import read_trace, used_bytes
-from nearfar.documents.crash_report import CrashBug, CrashPage
+from nearfar.documents.crash_report import CrashBug, CrashExpected, CrashPage
 
 _VERSION = 1
 
@@ -25,6 +25,7 @@ class _SavedBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     done: int
     begun: int
     pages: list[CrashPage]
+    expected: CrashExpected | None = None
 
 
 class Saved(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -106,7 +107,7 @@ def progress_of(counts: dict[str, int | float]) -> Progress:
 
 def found_of(saved: Saved) -> list[Found]:
     """Return the bugs."""
-    return [Found(one.bug, one.done, one.begun, one.pages) for one in saved.bugs]
+    return [Found(one.bug, one.done, one.begun, one.pages, one.expected) for one in saved.bugs]
 
 
 def forget(folder: Path) -> None:

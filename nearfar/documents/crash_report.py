@@ -149,6 +149,25 @@ class CrashPage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Deflated (zlib)."""
 
 
+class CrashKey(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a key of a map or set may hold after a power cut."""
+
+    allowed: list[str | None]
+    """None: it may be absent."""
+    anything: bool = False
+    """Nothing is known of it: it may have been there before the run."""
+    last: str = ""
+    """The last operation on it that had completed, in words."""
+
+
+class CrashExpected(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What the operations of a map or set may have left when the power went."""
+
+    keys: dict[str, CrashKey]
+    others: bool
+    """Keys that no operation named may be there too."""
+
+
 class CrashState(Document, kw_only=True, forbid_unknown_fields=True):
     """One image of a pool and the checker that refuses it: what `nearfar crash replay` takes."""
 
@@ -157,6 +176,11 @@ class CrashState(Document, kw_only=True, forbid_unknown_fields=True):
 
     bug: CrashBug
     check: str
+    more_checks: list[str] = []
+    """That judge the image if the first accepts it."""
+    dump: str = ""
+    """Prints what the image holds, which is compared with `expected`; empty: none."""
+    expected: CrashExpected | None = None
     timeout_s: float
     done: int
     """Last operation that ended; -1: none."""

@@ -9,12 +9,13 @@ that was seen (a `get` that found what only it can have put there) must be there
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nearfar.base.errors import CommandError
 from nearfar.crash.layout import Kind
 from nearfar.crash.trace import Event
+from nearfar.documents.crash_report import CrashExpected, CrashKey
 
 ANYTHING = "\0anything"
 """Of a key of which nothing is known: the pool held something before the run."""
@@ -95,10 +96,6 @@ class History:
                 worked = event.payload != b"0"
                 self._end(flying.pop(event.thread), position, worked=worked)
 
-    def touched(self) -> Iterator[str]:
-        """Yield every key that an operation named."""
-        return iter(self._keys)
-
     def possible(self, key: str, position: int) -> frozenset[Value]:
         """Return what the key may hold if the power goes after so many records."""
         known = self._keys.get(key)
@@ -110,6 +107,19 @@ class History:
         known = self._keys.get(key)
         at = -1 if known is None else bisect.bisect_right(known.positions, position) - 1
         return None if known is None or at < 0 else known.last[at]
+
+    def expected(self, position: int) -> CrashExpected:
+        """Return what a pool may hold if the power goes after so many records."""
+        keys = {}
+        for key in self._keys:
+            possible = self.possible(key, position)
+            known = possible - {ANYTHING}
+            keys[key] = CrashKey(
+                allowed=sorted(known, key=lambda value: (value is not None, value or "")),
+                anything=ANYTHING in possible,
+                last=str(self.last(key, position) or ""),
+            )
+        return CrashExpected(keys=keys, others=self._first == ANYTHING)
 
     def _begin(self, operation: Operation, position: int) -> None:
         known = self._keys.setdefault(operation.key, _Key({_Way(self._first, frozenset())}))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nearfar.base.errors import CommandError
 from nearfar.crash.adapters.history import ANYTHING, History
-from nearfar.crash.adapters.oracle import verdict
+from nearfar.crash.adapters.oracle import judge_content
 from nearfar.crash.checker import Verdict
 from nearfar.crash.layout import Kind
 from nearfar.crash.trace import Event
@@ -27,7 +27,8 @@ def end(outcome: int = 1, thread: int = 0) -> Event:
 
 def judged(events: list[Event], dump: str, *, at: int | None = None, empty: bool = True) -> str:
     history = History(events, empty=empty)
-    return verdict(history, len(events) if at is None else at, Verdict("", dump)).said
+    expected = history.expected(len(events) if at is None else at)
+    return judge_content(expected, Verdict("", dump)).said
 
 
 def test_what_ended_is_there_and_what_is_in_flight_may_be() -> None:
@@ -73,9 +74,9 @@ def test_threads_overlap_in_either_order_and_what_was_seen_must_stay() -> None:
 
 def test_a_map_that_does_not_work_says_so() -> None:
     history = History([begin("insert", 1, 10), end()], empty=True)
-    answer = verdict(history, 2, Verdict("exit 1", "1 10\n! it takes no new key"))
+    answer = judge_content(history.expected(2), Verdict("exit 1", "1 10\n! it takes no new key"))
     assert answer == Verdict("does not work", "it takes no new key")
-    assert verdict(history, 2, Verdict("SIGSEGV", "")).symptom == "SIGSEGV"
+    assert judge_content(history.expected(2), Verdict("SIGSEGV", "")).symptom == "SIGSEGV"
 
 
 def test_an_operation_that_nobody_knows_is_refused() -> None:
@@ -115,5 +116,5 @@ def test_a_run_of_several_threads_on_a_real_map_is_never_called_wrong(seed: int)
             del flying[thread]
     history = History(events, empty=True)
     for dump, position in contents:
-        assert verdict(history, position, Verdict("", dump)).said == ""
+        assert judge_content(history.expected(position), Verdict("", dump)).said == ""
     assert ANYTHING not in history.possible("0", len(events))
