@@ -11,8 +11,10 @@ namespace {
 
 // The first append to an empty log is not the second.
 constexpr unsigned is_new_so_often = 3;
-// Points that one worker takes at once: neighbours have most images in common.
+// Points that are taken at once: it is by these that an exploration goes on another time.
 constexpr std::uint64_t points_of_chunk = 4;
+// Where several share: two workers judge what is on both sides of a chunk's end.
+constexpr std::uint64_t points_of_shared_chunk = 32;
 constexpr std::int64_t tell_every_ms = 200;
 // Different ones of a point without a stack of its own.
 constexpr std::uint64_t operation_stack = 1;
@@ -97,7 +99,8 @@ bool Explorer::visit(const Point& point, unsigned rank) {
   const unsigned own = rank_of(point);
   of_rank_[own] += 1;
   if (own != rank) return true;
-  const std::uint64_t chunk = chosen_++ / points_of_chunk;
+  const std::uint64_t points = plan_.workers == 1 ? points_of_chunk : points_of_shared_chunk;
+  const std::uint64_t chunk = chosen_++ / points;
   if (chunk != chunk_ && open_) end_chunk(rank);
   chunk_ = chunk;
   if (chunk % plan_.workers != plan_.worker) return true;

@@ -1,0 +1,218 @@
+"""How many crash states a second are judged, beside what bounds it, and what recording costs.
+
+All by processor time of everything that takes part (explorer, the checker's processes): states a
+second of one core, whatever else runs here.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import Row, make_row
+from nearfar.crash.checker import Check, parse
+from nearfar.crash.engine import RANKS, Engine, Plan
+from nearfar.crash.layout import Kind
+from nearfar.crash.record import Recorded, environment, record
+from nearfar.crash.room import copy_sparse, scratch
+from nearfar.native_files import include_folder
+
+FOLDER = Path(__file__).parent
+COMMAND = "make benchmarks ONLY=crash"
+ROUNDS = 5
+LEAST_RAW = 20_000.0
+"""Issue 7: states a second and core on a raw log."""
+LEAST_OF_FLOOR = 0.8
+"""Of what pmemobj_open and pmemobj_close alone allow."""
+LEAST_OF_TWO = 1.7
+MOST_STORE_US = 100.0
+"""Of recording one store: a fault, a step and two changes of a page's protection. No bar of the
+issue; more would mean that something is wrong."""
+_LOG_ENTRIES = 1500
+_LIST_NODES = 20
+_FLOOR_TIMES = 200
+
+
+@dataclass(frozen=True)
+class _Judged:
+    states: int
+    cpu_s: float
+
+
+def rows() -> Iterator[Row]:
+    """Yield the rows of the issue, each beside its floor or peer."""
+    if shutil.which("cc") is None:
+        print("crash: no row, since there is no C compiler")
+        return
+    for name in ("libpmem", "libpmemobj"):
+        if not Path(f"/usr/include/{name}.h").exists():
+            print(f"crash: no row, since {name}-dev is not installed")
+            return
+    with tempfile.TemporaryDirectory(prefix="nearfar-rows-") as made:
+        log = _compiled("crash_log", ["-lpmem"], Path(made))
+        yield from _raw(log)
+        yield from _recording(log)
+        yield _pmemobj(_compiled("crash_list", ["-lpmemobj", "-lpmem"], Path(made)))
+
+
+def _compiled(name: str, libraries: list[str], folder: Path) -> Path:
+    program = folder / name
+    include = f"-I{include_folder()}"
+    source = FOLDER / f"{name}.c"
+    subprocess.run(["cc", "-O2", "-g", include, "-o", program, source, *libraries], check=True)
+    return program
+
+
+def _raw(log: Path) -> Iterator[Row]:
+    with scratch() as folder:
+        recorded = _recorded([str(log), "{pool}", str(_LOG_ENTRIES)], folder)
+        one, two = [], []
+        for _ in range(ROUNDS):
+            one.append(_judge(log, recorded, folder, workers=1))
+            two.append(_judge(log, recorded, folder, workers=2))
+    alone = statistics.median(each.states / each.cpu_s for each in one)
+    print(f"  raw log: {one[0].states} states, {alone:.0f} a second and core")
+    yield make_row(
+        "crash states on a raw log",
+        alone,
+        "states/s a core",
+        bar=LEAST_RAW,
+        at_most=False,
+        peer="the issue",
+        command=COMMAND,
+    )
+    # Of the states that one worker judges: what the second judges again is no gain.
+    both = statistics.median(2 * one[0].states / each.cpu_s for each in two)
+    yield make_row(
+        "two workers on a raw log, by processor time",
+        both,
+        "states/s",
+        bar=LEAST_OF_TWO,
+        at_most=False,
+        judge="ratio",
+        peer="one worker",
+        peer_value=alone,
+        command=COMMAND,
+    )
+
+
+def _pmemobj(program: Path) -> Row:
+    with scratch() as folder:
+        start = folder / "empty"
+        _run([str(program), str(start), "0"])
+        recorded = _recorded([str(program), "{pool}", str(_LIST_NODES)], folder, start)
+        rates, floors = [], []
+        for _ in range(ROUNDS):
+            judged = _judge(program, recorded, folder, workers=1)
+            rates.append(judged.states / judged.cpu_s)
+            floors.append(1e9 / float(_run([str(program), str(start), "floor", str(_FLOOR_TIMES)])))
+    print(f"  libpmemobj: {judged.states} states a round")
+    return make_row(
+        "crash states on libpmemobj",
+        statistics.median(rates),
+        "states/s a core",
+        bar=LEAST_OF_FLOOR,
+        at_most=False,
+        judge="ratio",
+        peer="pmemobj_open + pmemobj_close in a loop",
+        peer_value=statistics.median(floors),
+        command=COMMAND,
+    )
+
+
+def _recording(log: Path) -> Iterator[Row]:
+    with scratch() as folder:
+        pool = folder / "pool"
+        command = [str(log), str(pool), str(_LOG_ENTRIES)]
+        plain, seen = [], []
+        stores = 0
+        for _ in range(ROUNDS):
+            pool.unlink(missing_ok=True)
+            plain.append(_cpu_s(command))
+            pool.unlink(missing_ok=True)
+            before = _spent_s()
+            recorded = record(command, pool, folder / "trace", json=True)
+            seen.append(_spent_s() - before)
+            stores = recorded.trace.counts[Kind.STORE]
+    cost_us = (statistics.median(seen) - statistics.median(plain)) / stores * 1e6
+    print(
+        f"  recording: {statistics.median(seen):.3f} s of CPU, {statistics.median(plain):.3f} plain"
+    )
+    yield make_row(
+        "recording one store of a raw log",
+        cost_us,
+        "us",
+        bar=MOST_STORE_US,
+        peer="the program alone",
+        peer_value=statistics.median(plain) / stores * 1e6,
+        command=COMMAND,
+    )
+
+
+def _recorded(command: list[str], folder: Path, start: Path | None = None) -> Recorded:
+    pool = folder / "pool"
+    if start is not None:
+        copy_sparse(start, pool)
+    words = [word.replace("{pool}", str(pool)) for word in command]
+    return record(words, pool, folder / "trace", json=True)
+
+
+def _judge(checker: Path, recorded: Recorded, folder: Path, *, workers: int) -> _Judged:
+    """Judge all states of a recording; the processor time is that of explorers and checkers."""
+    check = Check(f"{checker} {{pool}}")
+    plan = Plan(
+        trace=folder / "trace",
+        pool_bytes=recorded.trace.pool_bytes,
+        seed=1,
+        eadr=False,
+        workers=workers,
+        seconds=120.0,
+        states=1_000_000,
+        timeout_s=10.0,
+        checks=[(check, parse(check.command))],
+        environment=environment(),
+    )
+    before = _spent_s()
+    states = 0
+    engines = [Engine(plan, n, folder / f"state-{n}", None) for n in range(workers)]
+    try:
+        for engine in engines:
+            if engine.ways != (2,):
+                raise RuntimeError("the checker is not called as a function")
+            engine.send("E")
+        for engine in engines:
+            ranks = 0
+            while ranks < RANKS:
+                found = engine.take()
+                if found.kind == "T":
+                    states += found.number()
+                elif found.kind in "FX":
+                    raise RuntimeError("a correct program was refused, or it took too long")
+                ranks += found.kind == "Z"
+    finally:
+        for engine in engines:
+            engine.close()
+    return _Judged(states, _spent_s() - before)
+
+
+def _cpu_s(command: list[str]) -> float:
+    before = _spent_s()
+    _run(command)
+    return _spent_s() - before
+
+
+def _run(command: list[str]) -> str:
+    done = subprocess.run(command, env=environment(), check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def _spent_s() -> float:
+    """Return the processor time of children that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
