@@ -22,6 +22,7 @@ def emulate(
     duration: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     after: Annotated[str, Parameter(allow_leading_hyphen=True)] = "0s",
     plain: Path | None = None,
+    slow_motion: Annotated[float | None, Parameter(allow_leading_hyphen=True)] = None,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -56,6 +57,10 @@ def emulate(
         Count only from this long after the start.
     plain
         A plain build of the program, if not the one it holds.
+    slow_motion
+        The most times as slowly as in the far memory that delays may run the program, so that what
+        tracing takes can be taken off; times shown are divided by it. Default: 8, used where it is
+        needed; 1: never.
     """
     from rich.console import Console
 
@@ -65,12 +70,17 @@ def emulate(
     from nearfar.documents import DeviceProfile, Plan, load
     from nearfar.emulate.api import emulate as run_emulated
     from nearfar.emulate.show import show
+    from nearfar.emulate.way import MOST_SLOW_MOTION
     from nearfar.profile.options import make_request
 
     if not command:
         raise CommandError("name the program: nearfar emulate --far DEVICE -- PROGRAM ARGS")
     if command[0].startswith("-"):
         raise CommandError(f"there is no option {command[0]}; the program comes after --")
+    if slow_motion is not None and not 1.0 <= slow_motion <= MOST_SLOW_MOTION:
+        raise CommandError(
+            f"--slow-motion is 1 (never) to {MOST_SLOW_MOTION:g}, not {slow_motion:g}"
+        )
     if output is not None:
         check_writable(output)
     here = load(near, DeviceProfile)
@@ -100,7 +110,14 @@ def emulate(
         errors.print(f"nearfar: {text}", style="dim", markup=False, highlight=False)
 
     made = run_emulated(
-        request, here, device, plan=placed, plan_path=str(plan or ""), way=by, say=say
+        request,
+        here,
+        device,
+        plan=placed,
+        plan_path=str(plan or ""),
+        way=by,
+        most_slow_motion=slow_motion or MOST_SLOW_MOTION,
+        say=say,
     )
     deliver(made, output, json=json, quiet=quiet, show=lambda console: show(made, console))
     return int(ExitCode.DONE if made.faithful else ExitCode.FOUND)

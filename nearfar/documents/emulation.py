@@ -58,6 +58,8 @@ class Emulation(Document, kw_only=True, forbid_unknown_fields=True):
     unpaid_ns: float = 0.0
     """What of the overhead was more than the far memory would have added: the run is slower by it
     than it should be."""
+    slow_motion: float = 1.0
+    """The run took so many times as long as the far memory would have; times are divided by it."""
     probes: list[Probe]
     faithful: bool
     """No probe is off by more than `tolerance`."""

@@ -10,7 +10,15 @@ from nearfar.documents import DeviceProfile, Emulation, Plan, producer
 from nearfar.documents.emulation import EmulatedPhase, Probe
 from nearfar.documents.plan import NEAR, Placement
 from nearfar.emulate.probes import TOLERANCE, probe, worst
-from nearfar.emulate.way import WAYS, Say, Times, Wanted, Way, check_ended
+from nearfar.emulate.way import (
+    MOST_SLOW_MOTION,
+    WAYS,
+    Say,
+    Times,
+    Wanted,
+    Way,
+    check_ended,
+)
 from nearfar.measure import topology
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.profile import program
@@ -29,17 +37,25 @@ def emulate(
     plan: Plan | None = None,
     plan_path: str = "",
     way: str | None = None,
+    most_slow_motion: float = MOST_SLOW_MOTION,
     say: Say = lambda _: None,
 ) -> Emulation:
     """Run a program near and as if its memory, or what a plan puts far, were `far`.
 
     Without `way`, those that can be had are judged by probes in the order node, delays,
-    contention, until one is faithful; if none is, the least wrong is taken, and it is said.
+    contention, until one is faithful; if none is, the least wrong is taken, and it is said. Where
+    tracing takes longer than the far memory, delays may slow all down by up to `most_slow_motion`.
     """
     near_side = near_memory(near)
     far_side = far_memory(far, near_side)
     placements = _stay_near(plan)
-    wanted = Wanted(near_side, far_side, topology.detect(), placements)
+    wanted = Wanted(
+        near_side,
+        far_side,
+        topology.detect(),
+        placements,
+        most_slow_motion=most_slow_motion,
+    )
     executable = program.find_executable(request.job.command[0])
     chosen, probes, said = _choose(request, wanted, executable, way, say)
     times = WAYS.get(chosen)().run(request, wanted, say)
@@ -64,6 +80,7 @@ def emulate(
         delayed_ns=times.delayed_ns,
         overhead_ns=times.overhead_ns,
         unpaid_ns=times.unpaid_ns,
+        slow_motion=times.slow_motion,
         probes=probes,
         faithful=faithful,
         tolerance=TOLERANCE,

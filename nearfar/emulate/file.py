@@ -24,7 +24,7 @@ from nearfar.predict.traffic import HITS, Array
 
 FILE_NAME = "emulation"
 MAGIC = b"NFEMUL"
-VERSION = 1
+VERSION = 2
 FACTORS = 65
 """Degrees of overlap, from all serial to as much as a core can: 10 % apart, less than a batch's
 clock knows."""
@@ -42,6 +42,7 @@ _HEADER = np.dtype(
         ("factors", "u4"),
         ("batch", "u4"),
         ("near_sites", "u4"),
+        ("slow_motion", "f8"),
         ("batches", "u8"),
         ("delayed_ns", "u8"),
         ("unpaid_ns", "u8"),
@@ -74,13 +75,23 @@ def costs(memory: Memory, near: Memory) -> Array:
 
 
 def write(
-    path: Path, near: Memory, far: Memory, shares: Mapping[int, float], near_keys: Iterable[int]
+    path: Path,
+    near: Memory,
+    far: Memory,
+    shares: Mapping[int, float],
+    near_keys: Iterable[int],
+    *,
+    slow_motion: float = 1.0,
 ) -> None:
-    """Write the file. `shares` are plain over traced time by number of phase, 0..1."""
+    """Write the file. `shares` are plain over traced time by number of phase, 0..1.
+
+    Everything is to take `slow_motion` times as long as it would in the far memory, 1 or more.
+    """
     keys = np.array(sorted(near_keys), dtype="u8")
     header = np.zeros(1, _HEADER)
     header["magic"], header["version"] = MAGIC, VERSION
     header["factors"], header["batch"], header["near_sites"] = FACTORS, BATCH, len(keys)
+    header["slow_motion"] = slow_motion
     whole = np.full(PHASES, shares.get(-1, 1.0))
     for number, share in shares.items():
         if number >= 0:

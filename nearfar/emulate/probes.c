@@ -4,6 +4,7 @@
  * Marks one phase per kernel; its operations are the lines touched. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <nearfar/mark.h>
 
@@ -70,6 +71,7 @@ int main(int argc, char** argv) {
   const uint64_t lines = strtoull(argv[2], NULL, 10);
   struct line* const region = aligned_alloc((size_t)2 << 20, count * line_bytes);
   if (region == NULL || count < most_chains) return 3;
+  madvise(region, count * line_bytes, MADV_HUGEPAGE); /* or not: then pages are small */
   link_lines(region, count);
   struct line* at[most_chains];
   struct line* place = region;

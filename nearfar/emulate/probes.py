@@ -12,6 +12,7 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.emulation import Probe
 from nearfar.emulate.way import Say, Wanted, Way, check_ended
 from nearfar.native_files import include_folder
+from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.memory import Memory
 from nearfar.profile.session import Request
 
@@ -26,6 +27,7 @@ CACHES = 8
 LEAST_REGION_BYTES = 256 << 20
 """Chains are measured over regions beyond what a TLB and the caches' page tables reach: in a small
 region of small pages walks are cheap, and a chase takes half of what the curve says."""
+HUGE_BYTES = 2 << 20
 
 
 def target_ns(memory: Memory, name: str) -> float:
@@ -35,8 +37,23 @@ def target_ns(memory: Memory, name: str) -> float:
     return memory.cost_ns(float(name.removeprefix("chains-")) if name != "chase" else 1.0)
 
 
+def in_huge_pages(wanted: Wanted) -> Wanted:
+    """Return what is wanted in pages of 2 MiB, where this machine gives them to who asks.
+
+    Page walks are the program's pages', not the far memory's, and how long they take depends on
+    what else the caches hold: without them, the probes judge what a line of the far memory takes.
+    """
+    near = wanted.near.device
+    setting = near.measured.environment.get("transparent_huge_pages", "") if near.measured else ""
+    if setting not in ("always", "madvise"):
+        return wanted
+    near_side = near_memory(near, HUGE_BYTES)
+    return replace(wanted, near=near_side, far=far_memory(wanted.far.device, near_side))
+
+
 def probe(way: Way, request: Request, wanted: Wanted, say: Say) -> list[Probe]:
-    """Run the probes as the program is run, everything far."""
+    """Run the probes as the program is run, everything far; in huge pages where there are."""
+    wanted = in_huge_pages(wanted)
     with tempfile.TemporaryDirectory(prefix="nearfar-probes-") as folder:
         program = _compiled(Path(folder))
         region_bytes = max(CACHES * request.cache_bytes, LEAST_REGION_BYTES)

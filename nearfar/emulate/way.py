@@ -18,6 +18,10 @@ from nearfar.profile.session import Request
 Say = Callable[[str], None]
 
 
+MOST_SLOW_MOTION = 8.0
+"""Tracing takes at most about so many times a program's own time (findings: dense products)."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What is to be emulated."""
@@ -27,6 +31,10 @@ class Wanted:
     machine: Topology
     placements: Sequence[Placement] = ()
     """Those that stay near; empty: everything is far."""
+    slow_motion: float = 1.0
+    """How many times as long as in the far memory all is to take, where a way can do that."""
+    most_slow_motion: float = MOST_SLOW_MOTION
+    """A way may take more than `slow_motion` where tracing needs it, up to here."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,8 @@ class Times:
     delayed_ns: float = 0.0
     overhead_ns: float = 0.0
     unpaid_ns: float = 0.0
+    slow_motion: float = 1.0
+    """`emulated` is what was measured over this."""
     near_objects: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
 

@@ -85,9 +85,9 @@ void settle() {
   }
   const auto traced_ns = static_cast<double>(now - batch.began_ns);
   const double share = file.share[batch.phase % most_phases];
-  batch.debt_ns += far_time_ns(traced_ns * share, lines, moved, emulation.costs[0],
-                               emulation.costs[1], file.factors) -
-                   traced_ns;
+  const double far_ns = far_time_ns(traced_ns * share, lines, moved, emulation.costs[0],
+                                    emulation.costs[1], file.factors);
+  batch.debt_ns += file.slow_motion * far_ns - traced_ns;
   std::uint64_t end = now;
   if (batch.debt_ns > 0.0) {
     end = wait_until(now + static_cast<std::uint64_t>(batch.debt_ns));
@@ -104,7 +104,7 @@ void settle() {
 
 bool is_whole(const EmulationFile& file, std::uint64_t size) {
   if (memcmp(file.magic, "NFEMUL\0", sizeof file.magic) != 0 || file.version != emulation_version ||
-      file.factors == 0 || file.batch == 0) {
+      file.factors == 0 || file.batch == 0 || !(file.slow_motion >= 1.0)) {
     return false;
   }
   return size == sizeof file + 2ull * file.factors * charges * sizeof(LineCost) +
@@ -135,6 +135,22 @@ void begin_emulation() {
 }
 
 void restart_emulation() { batch = {}; }
+
+void settle_before_mark() {
+  if (!emulating() || batch.began_ns == 0) return;
+  settle();
+  drop_credit();
+}
+
+void begin_after_mark(std::uint32_t phase) {
+  if (!emulating()) return;
+  batch.began_ns = cpu_ns();
+  batch.phase = phase;
+}
+
+// What the first thread did since it last missed is slow motion's too. No other code of the run
+// time runs at exit; without this, nothing but the end of a run is lost.
+__attribute__((destructor)) static void settle_at_exit() { settle_before_mark(); }
 
 void emulate_line(std::uint32_t phase, std::uint16_t owner, Charge charge) {
   if (batch.began_ns == 0) {

@@ -41,13 +41,16 @@ struct EmulationFile {
   std::uint32_t factors;  // degrees of overlap, rising: costs fall
   std::uint32_t batch;    // sampled misses of one thread that are settled together
   std::uint32_t near_sites;
+  // Everything takes so many times as long as it would in the far memory, computing too: where
+  // tracing takes longer than the far memory adds, that leaves delays to be taken off. 1: nothing.
+  double slow_motion;
   // Summed by every thread as it settles.
   std::uint64_t batches;
   std::uint64_t delayed_ns;   // waited
   std::uint64_t unpaid_ns;    // tracing took longer than the far memory would have
   double share[most_phases];  // of a phase's traced time, what its plain time is; 0..1
 };
-inline constexpr std::uint32_t emulation_version = 1;
+inline constexpr std::uint32_t emulation_version = 2;
 
 struct Emulation {
   EmulationFile* file;
@@ -62,6 +65,10 @@ inline bool emulating() { return emulation.file != nullptr; }
 void begin_emulation();
 // In a fork's child: its clock begins anew.
 void restart_emulation();
+
+// Around a mark: the calling thread's time so far is the phase's that ends, what comes the next's.
+void settle_before_mark();
+void begin_after_mark(std::uint32_t phase);
 
 // A sampled line was fetched for `owner`, or written back; may wait.
 void emulate_line(std::uint32_t phase, std::uint16_t owner, Charge charge);

@@ -215,8 +215,10 @@ void nearfar_phase_begin(const char* name) {
   using namespace nearfar::profile;
   if (runtime.control == nullptr) return;
   Guard const guard;
+  settle_before_mark();
   nf_control_begin(runtime.control, getpid(), name);
   follow_slot();
+  begin_after_mark(*nf_phase_word);
 }
 
 const char* nearfar_tag_set(const char* name) {
@@ -234,8 +236,10 @@ void nearfar_phase_end(const char* name, double operations) {
   using namespace nearfar::profile;
   if (runtime.control == nullptr) return;
   Guard const guard;
+  settle_before_mark();
   nf_control_end(runtime.control, getpid(), name, operations);
   follow_slot();
+  begin_after_mark(*nf_phase_word);
 }
 }
 #pragma GCC visibility pop

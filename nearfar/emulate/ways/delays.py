@@ -15,13 +15,19 @@ from nearfar.profile.compiler import twin
 from nearfar.profile.identity import Identity, identity_of
 from nearfar.profile.launch import Ended, Job, run
 from nearfar.profile.objects import make_objects
-from nearfar.profile.phases import phase_times
+from nearfar.profile.phases import PhaseTime, phase_times
 from nearfar.profile.session import Gathered, Request, Run, gather_runs, run_folder
 from nearfar.profile.sources.compiled import Compiled
 from nearfar.profile.sources.source import Seen
 
 _ADDR_NO_RANDOMIZE = 0x0040000
 """Of linux/personality.h."""
+
+
+SPARE = 1.1
+"""Slow motion beyond what tracing takes: batches differ."""
+UNPAID = 0.02
+"""Of near time: what tracing may take too long before the program is run in slow motion."""
 
 
 def fix_addresses() -> None:
@@ -68,26 +74,60 @@ class Delays:
         if plain.ended.failed:
             return Times(plain.phases, traced.phases, plain.ended.status, True)
         kept = _kept(gathered, wanted.placements)
+        shares = _shares(plain, traced, gathered.phase_numbers)
         say("run 3 of 3: with delays")
-        build = program.instrumented_build(gathered.executable)
-        with run_folder(request) as (folder, control):
-            path = folder / file.FILE_NAME
-            shares = _shares(plain, traced, gathered.phase_numbers)
-            file.write(path, wanted.near, wanted.far, shares, kept.keys)
-            ended = run(request.job, build.executable, build.environment, folder, fix_addresses)
-            emulated = Run(ended, phase_times(control, ended))
-            paid = file.paid(path)
+        delayed = _delayed(request, wanted, gathered, shares, kept)
+        needed = min(wanted.most_slow_motion, SPARE / min(shares.values()))
+        too_long = delayed.paid.unpaid_ns > UNPAID * plain.ended.cpu_ns * delayed.slow_motion
+        if too_long and needed > wanted.slow_motion and not delayed.ended.failed:
+            say(f"once more, {needed:.1f} times as slowly: tracing takes longer than far memory")
+            wanted = replace(wanted, slow_motion=needed)
+            delayed = _delayed(request, wanted, gathered, shares, kept)
         return Times(
             near=plain.phases,
-            emulated=emulated.phases,
-            status=ended.status,
-            failed=ended.failed,
-            delayed_ns=float(paid.delayed_ns),
+            emulated=delayed.phases,
+            status=delayed.ended.status,
+            failed=delayed.ended.failed,
+            delayed_ns=float(delayed.paid.delayed_ns),
             overhead_ns=float(max(0, traced.ended.cpu_ns - plain.ended.cpu_ns)),
-            unpaid_ns=float(paid.unpaid_ns),
+            unpaid_ns=float(delayed.paid.unpaid_ns),
+            slow_motion=delayed.slow_motion,
             near_objects=kept.names,
-            caveats=_caveats(paid, kept, plain, traced),
+            caveats=_caveats(delayed, kept, plain, traced),
         )
+
+
+@dataclass(frozen=True)
+class _Delayed:
+    """The run with delays."""
+
+    ended: Ended
+    phases: dict[str, PhaseTime]
+    """Measured times over `slow_motion`."""
+    paid: file.Paid
+    slow_motion: float
+
+
+def _delayed(
+    request: Request,
+    wanted: Wanted,
+    gathered: Gathered,
+    shares: Mapping[int, float],
+    kept: _Kept,
+) -> _Delayed:
+    build = program.instrumented_build(gathered.executable)
+    slow = wanted.slow_motion
+    with run_folder(request) as (folder, control):
+        path = folder / file.FILE_NAME
+        file.write(path, wanted.near, wanted.far, shares, kept.keys, slow_motion=slow)
+        ended = run(request.job, build.executable, build.environment, folder, fix_addresses)
+        phases = {
+            name: replace(
+                time, cpu_ns=round(time.cpu_ns / slow), wall_ns=round(time.wall_ns / slow)
+            )
+            for name, time in phase_times(control, ended).items()
+        }
+        return _Delayed(ended, phases, file.paid(path), slow)
 
 
 def _shares(plain: Run, traced: Run, numbers: Mapping[int, str]) -> dict[int, float]:
@@ -132,17 +172,24 @@ def _same(one: Identity, others: Mapping[int, Identity]) -> set[int]:
     return found
 
 
-def _caveats(paid: file.Paid, kept: _Kept, plain: Run, traced: Run) -> list[str]:
+def _caveats(delayed: _Delayed, kept: _Kept, plain: Run, traced: Run) -> list[str]:
     said = []
+    paid, slow = delayed.paid, delayed.slow_motion
+    if slow > 1.0:
+        said.append(
+            f"in slow motion: the run took {slow:.2g} times as long as it would in the far memory, "
+            "computing too, and the times shown are divided by that (tracing alone takes longer "
+            "than the far memory would); timeouts and other programs run at their own pace"
+        )
     if paid.batches == 0:
         said.append(
             "no batch of misses was full: this program hardly misses its last-level cache, so "
             "nothing was delayed"
         )
-    if paid.unpaid_ns > 0.05 * plain.ended.cpu_ns:
+    if paid.unpaid_ns > UNPAID * plain.ended.cpu_ns * slow:
         said.append(
-            f"tracing took {paid.unpaid_ns / 1e9:.3g} s more than the far memory would have added: "
-            "the run is slower than it should be by that much"
+            f"tracing took {paid.unpaid_ns / slow / 1e9:.3g} s more than the far memory would have "
+            "added: the run is slower than it should be by that much"
         )
     if kept.unknown:
         names = ", ".join(kept.unknown[:5]) + (" ..." if len(kept.unknown) > 5 else "")

@@ -29,6 +29,10 @@ extern "C" double far_time(double near_ns, const double* lines, const double* mo
   return far_time_ns(near_ns, all, some, reinterpret_cast<const LineCost*>(near),
                      reinterpret_cast<const LineCost*>(far), factors);
 }
+extern "C" unsigned long file_size() { return sizeof(EmulationFile); }
+extern "C" double slow_motion_of(const EmulationFile* file) {
+  return file->version == emulation_version ? file->slow_motion : 0.0;
+}
 """
 
 
@@ -90,3 +94,16 @@ def test_far_time_is_the_models(
     pointers = [a.ctypes.data for a in (lines, moved, *tables)]
     ours = shim.far_time(near_ns, *pointers, file.FACTORS)
     assert ours == pytest.approx(by_the_model(near_ns, lines, moved, *tables), rel=1e-4)
+
+
+def test_the_file_is_laid_out_as_the_run_time_reads_it(shim: ctypes.CDLL, tmp_path: Path) -> None:
+    near = near_memory(device("near"))
+    path = tmp_path / file.FILE_NAME
+    file.write(path, near, near, {-1: 0.5}, [7, 3], slow_motion=2.5)
+    content = path.read_bytes()
+    shim.file_size.restype = ctypes.c_ulong
+    shim.slow_motion_of.restype = ctypes.c_double
+    assert shim.slow_motion_of(content) == 2.5
+    costs = 2 * file.FACTORS * 7 * file.TERMS * 8
+    assert len(content) == shim.file_size() + costs + 2 * 8
+    assert file.paid(path) == file.Paid(0, 0, 0)

@@ -5,8 +5,16 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import msgspec
+import pytest
+from samples import device
+
+from nearfar.documents.device import MeasuredContext
 from nearfar.emulate import probes
+from nearfar.emulate.way import Wanted
+from nearfar.measure.topology import detect
 from nearfar.native_files import include_folder
+from nearfar.predict.derive import far_memory, near_memory
 
 
 def test_probes_are_silent(tmp_path: Path) -> None:
@@ -16,3 +24,25 @@ def test_probes_are_silent(tmp_path: Path) -> None:
     subprocess.run([*command, "-o", str(program)], check=True)
     done = subprocess.run([str(program), "65536", "1600"], capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("setting", "page_bytes"), [("madvise", probes.HUGE_BYTES), ("never", 4096)]
+)
+def test_probes_are_in_huge_pages_where_the_machine_gives_them(
+    setting: str, page_bytes: int
+) -> None:
+    measured = MeasuredContext(
+        memory_spec="dram",
+        repetitions=1,
+        seconds=1.0,
+        noise_floor=0.0,
+        timer_resolution_ns=1.0,
+        cpus=[0],
+        llc_bytes=32 << 20,
+        environment={"transparent_huge_pages": setting},
+    )
+    near = msgspec.structs.replace(device("near"), measured=measured)
+    side = near_memory(near)
+    wanted = Wanted(side, far_memory(device("far", 300.0, 5.0, 2.0), side), detect())
+    assert probes.in_huge_pages(wanted).near.page_bytes == page_bytes
