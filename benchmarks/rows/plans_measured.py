@@ -1,0 +1,126 @@
+"""Whether plans come in the right order, by measurement: huge pages near, pages of 4 KiB far.
+
+The one physically slower memory that every machine has: what misses beyond the TLB's reach waits
+for page walks too. The applications of examples/applications put the objects that they are told in
+huge pages; every plan is run so, in turn with the others, and timed by the model from one profile
+and two measured memories. The misses model, in which each miss waits alone, is the peer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import Row, make_row
+from nearfar.documents import DeviceProfile, load
+from nearfar.place.optimiser import OPTIMISERS
+from nearfar.place.problem import Problem, make_problem
+from nearfar.study.applications import (
+    APPLICATIONS,
+    MEASURED,
+    Application,
+    build,
+    latencies,
+    nearfar,
+    only,
+    profile,
+)
+
+COMMAND = "make benchmarks ONLY=plans_measured"
+SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+HUGE_BYTES = 2 << 20
+
+SIZES = {"graph": ("2097152", "1"), "index": ("4", "50000"), "cache": ("900000", "200000")}
+TIMED = {"graph": ("send", "gather")}
+"""Kinds of request whose latencies add up to what is placed for; of others, all of theirs."""
+BUDGETS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+GUIDED = ("exact", "greedy", "hot-first", "x-mem")
+ROUNDS = 3
+RIGHT_PERCENT = 80.0
+
+
+def rows() -> list[Row]:
+    """Return the share of pairs of plans in the right order; none without huge pages."""
+    if not SETTING.is_file() or "[never]" in SETTING.read_text():
+        print("  plans_measured: this kernel gives no huge pages")
+        return []
+    right, naive, pairs = 0, 0, 0
+    with tempfile.TemporaryDirectory(prefix="nearfar-plans-") as name:
+        folder = Path(name)
+        memories = []
+        for spec in ("dram", "dram,pages=4k"):
+            into = folder / f"{spec}.json"
+            nearfar("measure", spec, *MEASURED, "--quiet", "-o", str(into))
+            memories.append(load(into, DeviceProfile))
+        for one in APPLICATIONS:
+            smaller = replace(one, arguments=SIZES[one.name])
+            found = _judge(smaller, folder, memories[0], memories[1])
+            print(f"  plans_measured: {one.name}: {found[0]} of {found[2]} pairs")
+            right, naive, pairs = (a + b for a, b in zip((right, naive, pairs), found, strict=True))
+    if not pairs:
+        print("  plans_measured: no two plans differ by more than the noise")
+        return []
+    return [
+        make_row(
+            "order of plans by measurement, three applications, 2 MiB near, 4 KiB pages far: "
+            f"right of {pairs} pairs that differ by more than the noise",
+            100.0 * right / pairs,
+            "%",
+            bar=RIGHT_PERCENT,
+            at_most=False,
+            peer="the misses model (each miss waits alone)",
+            peer_value=100.0 * naive / pairs,
+            command=COMMAND,
+        )
+    ]
+
+
+def _judge(
+    one: Application, folder: Path, near: DeviceProfile, far: DeviceProfile
+) -> tuple[int, int, int]:
+    """Return pairs that the model and the misses model put in the right order, and all pairs."""
+    built = build(one, folder)
+    workload = only(profile(one, built, folder / "dram.json", "--huge-pages"), one.placed)
+    problem = make_problem(workload, near, far, page_bytes=HUGE_BYTES)
+    alone = make_problem(workload, near, far, page_bytes=HUGE_BYTES, model="misses")
+    plans = _plans(problem)
+    times = np.array(
+        [[_time_ns(one, built, problem, plan) for plan in plans] for _ in range(ROUNDS)]
+    )
+    best, second = np.sort(np.log(times), axis=0)[:2]
+    noise = float(np.quantile(second - best, 0.95))
+    predicted, naive = problem.times_ns(plans), alone.times_ns(plans)
+    right, naive_right, pairs = 0, 0, 0
+    for i, j in itertools.combinations(range(len(plans)), 2):
+        if abs(best[i] - best[j]) <= noise:
+            continue
+        order = math.copysign(1.0, best[i] - best[j])
+        pairs += 1
+        right += int(order * (predicted[i] - predicted[j]) > 0)
+        naive_right += int(order * (naive[i] - naive[j]) > 0)
+    print(f"  plans_measured: {one.name}: all far {math.exp(best[0] - best[-1]):.2f} measured, "
+          f"{predicted[0] / predicted[-1]:.2f} predicted, noise {noise:.1%}")  # fmt: skip
+    return right, naive_right, pairs
+
+
+def _plans(problem: Problem) -> np.ndarray:
+    """Return near shares of all far, the optimisers' plans, each once, and all near."""
+    found = [
+        OPTIMISERS.get(name)().choose(problem, int(share * problem.footprint_bytes)).near_shares
+        for share in BUDGETS
+        for name in GUIDED
+    ]
+    # Rows in the order of their numbers: all far is the first of them, all near the last.
+    ends = [np.zeros(len(problem.names)), np.ones(len(problem.names))]
+    return np.unique(np.array([*found, *ends]), axis=0)
+
+
+def _time_ns(one: Application, built: Path, problem: Problem, near: np.ndarray) -> float:
+    names = [problem.names[i].split(", ")[-1] for i in np.flatnonzero(near > 0.5)]
+    found = latencies(one, built, f"--huge-pages={','.join(names)}")
+    return sum(found[kind].total_ns for kind in TIMED.get(one.name, one.requests))
