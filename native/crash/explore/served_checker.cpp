@@ -154,7 +154,7 @@ class Served final : public Checker {
     kill(-was, SIGKILL);
     std::string symptom = symptom_of(last.value);
     // A function that ends its process has not said that the image is fine.
-    if (is_function_ && symptom.empty()) symptom = "exit 0 instead of returning";
+    if (is_function_ && symptom.empty()) symptom = "exit 255";
     return {std::move(symptom), output_.take(), last.touched != 0};
   }
 

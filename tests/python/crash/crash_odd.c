@@ -1,7 +1,7 @@
 /* Programs that treat their pool in odd ways: crash_odd POOL WAY; `crash_odd POOL check` judges.
  *
- * All of them set word 8 and make it durable, then word 0, which says that word 8 is there. The pool
- * has a word a line. */
+ * All of them set word 8 and make it durable, then word 0, which says that word 8 is there. The
+ * pool has a word a line. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <libpmem.h>

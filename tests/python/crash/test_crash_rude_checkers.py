@@ -1,0 +1,74 @@
+"""Checkers that behave badly: what one does to an image, the next does not see."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from crash.test_crash_odd_programs import built
+
+from nearfar.__main__ import main
+from nearfar.documents.crash_report import CrashReport
+from nearfar.documents.header import load
+from nearfar.native_files import include_folder
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="nearfar-rude-")
+
+
+@functools.cache
+def checker(kind: str) -> Path:
+    """Return crash_rude.c as a program, as a program that holds a function, or as a library."""
+    flags = {
+        "program": [],
+        "function": ["-DFUNCTION"],
+        "library": ["-DFUNCTION", "-shared", "-fPIC"],
+    }
+    path = Path(_FOLDER.name) / kind
+    source = Path(__file__).with_name("crash_rude.c")
+    include = f"-I{include_folder()}"
+    subprocess.run(["cc", "-O1", "-g", include, *flags[kind], "-o", path, source], check=True)
+    return path
+
+
+def report_of(kind: str, way: str, folder: Path, *options: str) -> CrashReport:
+    program = str(built())
+    output = folder / "crash.json"
+    check = str(checker(kind)) if kind == "library" else f"{checker(kind)} {{pool}}"
+    words = ["crash", "-q", "--check", check, "-o", str(output), *options]
+    code = main([*words, "--", program, "{pool}", way])
+    report = load(output, CrashReport)
+    assert code == (1 if report.bugs else 0)
+    return report
+
+
+@pytest.mark.parametrize("kind", ["program", "function", "library"])
+def test_what_a_checker_does_is_gone_before_the_next(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for way in ("changes", "writes", "truncates", "removes", "reopens", "chatters", "leaves-open"):
+        monkeypatch.setenv("CRASH_RUDE", way)
+        report = report_of(kind, "writes", tmp_path, "--timeout", "100s")
+        assert not report.bugs, way
+        assert report.complete
+        report = report_of(kind, "writes-without-fsync", tmp_path, "--timeout", "100s")
+        assert [bug.symptom for bug in report.bugs] == ["exit 1"], way
+
+
+@pytest.mark.parametrize("kind", ["program", "function"])
+def test_how_a_checker_fails_is_the_symptom(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = {"crashes": "SIGSEGV"}
+    if kind == "function":
+        ways |= {"hangs": "hang", "exits": "exit 255"}
+    for way, symptom in ways.items():
+        monkeypatch.setenv("CRASH_RUDE", way)
+        # A busy machine must not make a hang of what is none.
+        timeout = ("--timeout", "1500ms" if way == "hangs" else "100s", "--states", "8")
+        report = report_of(kind, "writes-without-fsync", tmp_path, *timeout)
+        assert [bug.symptom for bug in report.bugs] == [symptom]
+        if way == "crashes":
+            assert main(["crash", "replay", report.bugs[0].replay, "-q"]) == 1
