@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "nearfar/mark.h"
+
 struct tree {
   struct tree* left;
   struct tree* right;
@@ -63,13 +65,18 @@ static long strings(size_t count, size_t rounds) {
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? atoi(argv[1]) : 10;
+  const int phases = argc > 2;
   long nodes = 0;
+  if (phases) NEARFAR_BEGIN("trees");
   for (int i = 0; i < rounds; ++i) {
     struct tree* tree = build(17);
     nodes += sum(tree);
     drop(tree);
   }
+  if (phases) NEARFAR_END("trees", 0);
+  if (phases) NEARFAR_BEGIN("strings");
   const long total = strings(100000, (size_t)rounds * 300000);
+  if (phases) NEARFAR_END("strings", 0);
   if (nodes != rounds * ((1l << 18) - 1) || total == 0) return 1;
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);

@@ -19,6 +19,7 @@ from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
 from nearfar.profile import wrappers
 from nearfar.profile.names import bare_name
+from nearfar.run import nameless
 
 RECOGNISABLE = ("heap", "mmap")
 MOST_GAPS = 2
@@ -166,5 +167,7 @@ def _file(frame: Frame) -> str:
 
 
 def _function(frame: Frame) -> str:
+    if (place := nameless.parse(frame.function)) is not None:
+        return str(place)
     # _sdsnewlen is the inner half of sdsnewlen; which of the two shows is the compiler's choice.
     return bare_name(frame.function).lstrip("_") or frame.function

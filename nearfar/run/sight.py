@@ -13,6 +13,7 @@ from nearfar.documents.plan import Plan
 from nearfar.documents.workload import Frame
 from nearfar.profile.allocators import bundled_allocator
 from nearfar.profile.names import bare_name
+from nearfar.run import nameless
 from nearfar.run.match import RECOGNISABLE
 
 LEAST_SHARE = 0.5
@@ -114,6 +115,10 @@ class _Names:
         name = re.escape(word.encode())
         return self._has(name + rb"[\0.]") or self._has(b"%d" % len(word) + name)
 
+    def has_call(self, place: nameless.Nameless) -> bool:
+        """Tell whether a call returns to that place of the file."""
+        return nameless.returns_to(self._content, place.offset)
+
     def has_file(self, path: str) -> bool:
         """Tell whether a source file of this name went into it."""
         return self._has(rb"[\0/]" + re.escape(Path(path).name.encode()) + rb"\0")
@@ -133,6 +138,10 @@ def _is_there(frames: Sequence[Frame], names: _Names) -> bool | None:
     ]
     files = {frame.file for frame in own if frame.file and "/include/c++/" not in frame.file}
     of_file = any(names.has_file(file) for file in files)
+    calls = [place for frame in own if (place := nameless.parse(frame.function)) is not None]
+    if calls:
+        # A stripped program: addresses are all that tells, and every one of them must.
+        return all(names.has_call(place) for place in calls)
     words = [
         found[-1]  # the last: ns::Class::method is mangled, but each word is in it as it is
         for frame in own

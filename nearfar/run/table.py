@@ -12,21 +12,25 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MOST_ROWS = 20
+LEAST_LETTERS, OTHER_COLUMNS = 12, 68
+"""Of an object's name, since a stripped program's are long; and what is beside it."""
 
 
 def print_record(record: RunRecord, console: Console) -> None:
     """Print what was planned and where it landed, then what to know."""
-    from rich.table import Table
+    from rich.table import Column, Table
 
     rows = sorted(record.objects, key=lambda one: -max(one.recognised_bytes, one.planned_bytes))
     if rows:
-        table = Table("object", "planned", "needs", "recognised", "landed", "on plan")
+        columns = ("object", "planned", "needs", "recognised", "landed", "on plan")
+        table = Table(*(Column(name, no_wrap=True) for name in columns))
+        letters = max(LEAST_LETTERS, console.width - OTHER_COLUMNS)
         for one in rows[:MOST_ROWS]:
             landed = ", ".join(
                 f"{name} {format_bytes(size)}" for name, size in one.bytes_by_memory.items()
             )
             table.add_row(
-                one.name,
+                one.name if len(one.name) <= letters else f"{one.name[: letters - 1]}…",
                 _shares(one.planned),
                 format_bytes(one.planned_bytes),
                 format_bytes(one.recognised_bytes) if one.recognised_bytes else "not seen",

@@ -11,6 +11,7 @@ import pytest
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.workload import Frame
 from nearfar.profile.allocators import bundled_allocator
+from nearfar.run import nameless
 from nearfar.run.sight import share_in
 from nearfar.run.symbolizer import Symbolizer
 
@@ -66,3 +67,34 @@ def test_what_tells_nothing_is_left_out(program: Path) -> None:
     both = [placement(0, "buffer", "far", frames=libc), placement(1, "x", "far", frames=foreign)]
     assert share_in(program, plan(both)) == 0.0
     assert share_in(program, plan([placement(0, "none", "far", frames=[])])) is None
+
+
+def test_a_stripped_program_is_told_by_its_calls(tmp_path: Path) -> None:
+    """Debian's programs name no functions of their own: return addresses are what a plan has."""
+    source = tmp_path / "own.c"
+    source.write_text(
+        "#include <stdlib.h>\n"
+        "__attribute__((noinline)) char* rarely_named(void) { return malloc(9); }\n"
+        "int main(void) { char* c = rarely_named(); c[0] = 1; free(c); return 0; }\n"
+    )
+    own = tmp_path / "own"
+    subprocess.run(["cc", "-O1", str(source), "-o", str(own)], check=True)
+    code = subprocess.check_output(["objdump", "-d", str(own)], text=True)
+    after = code[code.index("rarely_named>\n") :].splitlines()[1]
+    address = int(after.partition(":")[0], 16)
+    subprocess.run(["strip", str(own)], check=True)
+
+    def of(offset: int) -> float | None:
+        frame = Frame(function=f"own+{offset:#x}", module="own")
+        return share_in(own, plan([placement(0, "x", "near", frames=[frame])]))
+
+    assert of(address) == 1.0
+    assert of(address + 1) == 0.0
+    assert of(1 << 40) == 0.0
+
+
+def test_a_library_has_one_name() -> None:
+    long, short = nameless.parse("libx-2.so.0.8.6+0x1f"), nameless.parse("libx-2.so.0+0x1f")
+    assert long == short
+    assert str(long) == "libx-2.so+0x1f"
+    assert nameless.parse("operator+") is None
