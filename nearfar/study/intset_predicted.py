@@ -6,7 +6,8 @@ reaches memory. So their profile has no misses, and the model `persist` says the
 
 from __future__ import annotations
 
-from nearfar.base.statistics import Estimate, median_estimate
+from nearfar.base.statistics import Estimate
+from nearfar.bench.slowdowns import slowdown
 from nearfar.documents import WorkloadProfile, producer
 from nearfar.documents.workload import (
     CacheModel,
@@ -51,7 +52,9 @@ def predicted(runs: Runs, case: Case, device: str) -> Estimate:
     counts = runs.counts[Case(case.structure, runs.plan.sizes[0], DRAM)]
     here = Case(case.structure, case.size, SYNCED if on_disk else DRAM)
     traffic = synced(counts) if on_disk else flushed(counts)
-    profile = profile_of(median_estimate(runs.ns(here)), traffic)
+    # Of mean throughput, as slowdowns are.
+    ns = slowdown([1e9, 1e9], runs.throughput[here])
+    profile = profile_of(ns, traffic)
     # Nothing misses, so near memory counts only as what flushes take beside the published ones.
     near = host_dram(far)
     if near is None:

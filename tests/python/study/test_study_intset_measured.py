@@ -41,13 +41,14 @@ def runs(with_disk: bool = True) -> Runs:
             for memory, ns in NS.items():
                 found.throughput[Case(structure, size, memory)] = [1e9 / ns] * 2
         for safety, share in ((UNLOGGED, 0.5), (PUBLISHED, 0.8)):
-            for memory in (DRAM, DISK):
-                case = Case(structure, 256, memory, safety)
+            for memory, size in ((DRAM, 256), (DRAM, 512), (DISK, 256)):
+                case = Case(structure, size, memory, safety)
                 found.throughput[case] = [1e9 / (NS[memory] * share)] * 2
         for safety in (SAFE, UNLOGGED, PUBLISHED):
             case = Case(structure, 256, DRAM, safety)
             found.counts[case], found.changes[case] = dict(COUNTS), 0.25
-    found.sync_ns = {SYNCED: 200.0, **({DISK: 50_200.0} if with_disk else {})}
+    on_disk = {DISK: (50_200.0, 60_200.0)} if with_disk else {}
+    found.sync_ns = {SYNCED: (200.0, 200.0), **on_disk}
     if not with_disk:
         found.lacking = "no disk"
     return found
@@ -61,14 +62,15 @@ def test_slowdowns_are_of_the_volatile_set_and_the_rule_of_the_disk_is_checked()
     for each in pmem.rows:
         assert each.rivals["in DRAM here"] == pytest.approx(5.0)
         assert each.rivals["no flushes"] == pytest.approx(3.0)
+        assert each.rivals["their steps here"] == pytest.approx(4.0)
         # Optane's fences wait longer than DRAM's by nanoseconds, not by microseconds.
         assert 5.0 <= (each.ours or 0.0) < 10.0
     assert ssd.rows[0].rivals["this disk"] == pytest.approx(1010.0)
     # 800 ns with two syncs of 52 us each.
     assert ssd.rows[0].ours == pytest.approx((800.0 + 2 * 52_000.0) / 100.0, rel=0.01)
     disk = next(text for text in result.texts if text.title.startswith("this disk"))
-    # 800 ns and two syncs of 50 us more: 100.8 us where 101 were measured.
-    assert disk.rows[0][2:4] == ["101", "101"]
+    # 800 ns and two syncs of 50 to 60 us more.
+    assert disk.rows[0][2:4] == ["101 to 121", "101"]
     hidden = next(text for text in result.texts if text.title.startswith("what leaving"))
     assert hidden.rows[1][2].startswith("0.50")
     assert hidden.rows[2][2].startswith("0.80")
