@@ -24,6 +24,8 @@ KINDS = {
         documents.Conversion,
         documents.Comparison,
         documents.Emulation,
+        documents.Sweep,
+        documents.Fleet,
         documents.CrashReport,
         documents.CrashState,
         documents.BenchResult,
@@ -39,7 +41,7 @@ def schema(kind: str) -> None:
     kind
         device-profile, machine-profile, workload-profile, prediction, plan,
         reproduction, validation-report, counter-profile, machine-check, conversion, run-record,
-        comparison, emulation, crash-report, crash-state or bench-result.
+        comparison, emulation, sweep, fleet, crash-report, crash-state or bench-result.
     """
     if kind not in KINDS:
         raise CommandError(

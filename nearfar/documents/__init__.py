@@ -12,6 +12,7 @@ from nearfar.documents.counters import CounterProfile
 from nearfar.documents.crash_report import CrashReport, CrashState
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.emulation import Emulation
+from nearfar.documents.fleet import Fleet
 from nearfar.documents.header import Document, Producer, load, producer, save, schema
 from nearfar.documents.machine import MachineProfile
 from nearfar.documents.machine_check import MachineCheck
@@ -33,6 +34,7 @@ __all__ = [
     "DeviceProfile",
     "Document",
     "Emulation",
+    "Fleet",
     "MachineCheck",
     "MachineProfile",
     "Plan",

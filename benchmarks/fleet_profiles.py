@@ -1,0 +1,125 @@
+"""Synthetic profiles of a fleet, written fast: what their sums should be is known."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import msgspec
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents import Producer, WorkloadProfile
+from nearfar.documents.workload import (
+    AccessClasses,
+    CacheModel,
+    Frame,
+    MemoryObject,
+    ObjectTraffic,
+    Phase,
+    Program,
+    Sampling,
+    Traffic,
+)
+
+HOST_TYPES = ("Xeon Gold 6248R", "Xeon Platinum 8480", "EPYC 9654")
+PROGRAMS = ("redis-server", "sqlite3", "postgres", "memcached", "rocksdb", "train", "web", "batch")
+OBJECTS = 12
+FOLDER_FILES = 1000
+"""Of a folder: file systems slow down with more."""
+
+
+def write_profiles(folder: Path, count: int, seed: int = 1) -> int:
+    """Write `count` profiles below `folder`; return their bytes of data, all together."""
+    dice = random.Random(seed)
+    encoder = msgspec.json.Encoder()
+    total = 0
+    for number in range(count):
+        profile = made_profile(dice, number)
+        total += sum(thing.size_bytes for thing in profile.objects)
+        below = folder / f"{number // FOLDER_FILES:04d}"
+        if number % FOLDER_FILES == 0:
+            below.mkdir(parents=True, exist_ok=True)
+        (below / f"{number:06d}.json").write_bytes(encoder.encode(profile))
+    return total
+
+
+def made_profile(dice: random.Random, number: int) -> WorkloadProfile:
+    """Return one run of one program on one host."""
+    kind = number % len(HOST_TYPES)
+    program = PROGRAMS[number % len(PROGRAMS)]
+    objects, rows = [], []
+    misses_all = 0.0
+    for i in range(OBJECTS):
+        size = int(2.0 ** dice.uniform(14, 30))
+        misses = 10.0 ** dice.uniform(2, 6.5)
+        misses_all += misses
+        objects.append(
+            MemoryObject(
+                id=i,
+                name=f"make_{i} {program}.c:{100 + i}",
+                kind="heap",
+                frames=[
+                    Frame(function=f"make_{i}", file=f"{program}.c", line=100 + i, module=program)
+                ],
+                allocations=1,
+                allocated_bytes=size,
+                peak_live_bytes=size,
+                live_bytes_at_peak=size,
+                size_bytes=size,
+            )
+        )
+        classes = AccessClasses(
+            chase=misses * (0.5 if i % 3 == 0 else 0.0),
+            indirect=misses * (0.5 if i % 3 != 1 else 0.2),
+            stream=misses * (0.8 if i % 3 == 1 else 0.0),
+            opaque=misses * (0.5 if i % 3 == 2 else 0.0),
+        )
+        rows.append(
+            ObjectTraffic(
+                object=i,
+                traffic=Traffic(
+                    accesses=misses * 8,
+                    read_misses=classes,
+                    write_misses=AccessClasses(opaque=misses * 0.1),
+                    write_backs=misses * 0.2,
+                ),
+            )
+        )
+    near = misses_all * dice.uniform(30, 300) + 1e6
+    return WorkloadProfile(
+        producer=Producer(
+            "0.1.0",
+            f"nearfar profile {number}",
+            f"host-{number % 997:04d}-{kind}",
+            HOST_TYPES[kind],
+            "6.1",
+            "2026-01-01T00:00:00+00:00",
+        ),
+        program=Program(
+            command=[program],
+            executable=f"/usr/bin/{program}",
+            compiler="clang",
+            threads_seen=1,
+            processes_seen=1,
+            exit_status="exited 0",
+            plain_executable=f"/usr/bin/{program}",
+        ),
+        cache=CacheModel(size_bytes=32 << 20, ways=16, line_bytes=64, origin="detected"),
+        sampling=Sampling(
+            rate=64, sampled_accesses=10**6, sampled_misses=10**5, relative_error=0.01
+        ),
+        instrumented_slowdown=1.4,
+        objects=objects,
+        instructions=[],
+        phases=[
+            Phase(
+                name="-",
+                near_cpu_time_ns=Estimate(near, near * 0.98, near * 1.02),
+                near_repetitions=5,
+                near_wall_time_ns=near,
+                objects=rows,
+                instructions=[],
+            )
+        ],
+        live=[],
+    )

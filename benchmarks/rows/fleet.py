@@ -1,0 +1,86 @@
+"""A fleet of 100,000 synthetic profiles: time and memory, read anew and from kept rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks import Row, make_row
+from benchmarks.fleet_profiles import write_profiles
+
+PROFILES = 100_000
+COMMAND = "ONLY=fleet python -m benchmarks"
+
+
+def rows() -> Iterable[Row]:
+    """Write the profiles, then sum them twice."""
+    with tempfile.TemporaryDirectory(prefix="nearfar-fleet-row-") as name:
+        folder = Path(name)
+        data_bytes = write_profiles(folder / "profiles", PROFILES)
+        for what in ("read anew", "rows kept"):
+            seconds, most_bytes, found = summed(folder)
+            assert found["profiles"] == PROFILES
+            assert found["footprint_bytes"] == data_bytes
+            assert len(found["types"]) == 3
+            assert all(0 <= one["saved"] < 1 for one in found["savings"])
+            yield make_row(
+                f"`nearfar fleet` of {PROFILES:,} profiles, {what}",
+                seconds,
+                "s",
+                bar=20.0,
+                peer="none: the limit is the issue's",
+                command=COMMAND,
+            )
+            yield make_row(
+                f"its memory, all processes together at most, {what}",
+                most_bytes / 2**30,
+                "GiB",
+                bar=2.0,
+                peer="none: the limit is the issue's",
+                command=COMMAND,
+            )
+
+
+def summed(folder: Path) -> tuple[float, int, dict[str, list[dict[str, float]]]]:
+    """Run the verb; return its seconds, most bytes of memory, and what it found."""
+    command = [sys.executable, "-m", "nearfar", "fleet", str(folder / "profiles")]
+    command += ["--near", "thesis-dram", "--far", "cxl-e3s-x8", "--cache", str(folder / "rows")]
+    command += ["--quiet", "-o", str(folder / "fleet.json")]
+    begun = time.monotonic()
+    process = subprocess.Popen(command)
+    most = 0
+    while process.poll() is None:
+        most = max(most, tree_bytes(process.pid))
+        time.sleep(0.1)
+    seconds = time.monotonic() - begun
+    assert process.returncode == 0
+    return seconds, most, json.loads((folder / "fleet.json").read_text())
+
+
+def tree_bytes(pid: int) -> int:
+    """Return the memory of a process and its children: pages that others share count in part."""
+    total = 0
+    for one in [pid, *children(pid)]:
+        try:
+            rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        total += sum(
+            int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:")
+        )
+    return total
+
+
+def children(pid: int) -> list[int]:
+    """Return all processes below one."""
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    found = [int(word) for word in text.split()]
+    return found + [below for one in found for below in children(one)]

@@ -1,0 +1,119 @@
+"""Fleet: many profiles of many hosts, and what a mix of near and far memory would save."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from nearfar.documents.header import Document
+
+
+class FleetCurvePoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What it costs a host type to have this share of every program's memory far."""
+
+    far_share: float
+    slowdown_mean: float
+    """Weighted by CPU time."""
+    slowdown_p50: float
+    slowdown_p95: float
+    """Of profiles, the slowest 5 % left out."""
+
+
+class HostType(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Hosts that are alike."""
+
+    name: str
+    near: str
+    """Name of the DeviceProfile of its memory."""
+    hosts: int
+    """That profiles came from."""
+    count: int
+    """That there are."""
+    memory_bytes: int
+    """Of one."""
+    profiles: int
+    cpu_seconds: float
+    near_price_per_gib: float
+    curve: list[FleetCurvePoint]
+
+
+class CheapObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Data of one kind across the fleet, cheapest to have far first."""
+
+    program: str
+    object: str
+    profiles: int
+    bytes: int
+    """Over all profiles."""
+    slowdown_cost: float
+    """That it adds to the fleet's CPU time if it is far everywhere; a share."""
+
+
+class Mix(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Hosts of one type with one share of far memory."""
+
+    host_type: str
+    far_share: float
+    hosts: int
+
+
+class Saving(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The cheapest mix that keeps every program within a slowdown."""
+
+    most_slowdown: float
+    cost: float
+    """Of all memory, in the prices' currency."""
+    saved: float
+    """Of what all near costs, a share."""
+    far_bytes: int
+    mixes: list[Mix]
+
+
+class PricePoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What is saved if far memory had another price."""
+
+    far_over_near: float
+    """Price of far memory over near memory's, per byte, adapters left out."""
+    saved: dict[str, float]
+    """Slowdown limit, as typed, to the share saved."""
+
+
+class QuickForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How the sums over the fleet compare with `nearfar predict` on some of its profiles."""
+
+    profiles: int
+    """Predicted in full, of the fleet's."""
+    factor: float
+    """What the sums were multiplied by: the median of predicted over summed added time."""
+    low: float
+    high: float
+    """10th and 90th percentile of that ratio over its median: how far a profile may be off."""
+
+
+class Fleet(Document, kw_only=True, forbid_unknown_fields=True):
+    """Where far memory would pay."""
+
+    KIND: ClassVar[str] = "fleet"
+    VERSION: ClassVar[int] = 1
+
+    far: str
+    far_price_per_gib: float
+    adapter_price: float
+    """Per host with far memory."""
+    currency: str
+    profiles: int
+    hosts: int
+    footprint_bytes: int
+    cpu_seconds: float
+    types: list[HostType]
+    objects: list[CheapObject]
+    savings: list[Saving]
+    """By rising slowdown limit."""
+    sensitivity: list[PricePoint]
+    break_even: dict[str, float]
+    """Slowdown limit to the price of far over near memory above which nothing is saved."""
+    quick_form: QuickForm
+    left_out: dict[str, int] = {}
+    """Why files were left out, to how many."""
+    warnings: list[str] = []

@@ -1,0 +1,59 @@
+"""What a line costs more in far memory: the few numbers that a sum over a fleet needs.
+
+As in `nearfar predict`: chains of loads wait a latency each; independent loads as long as the
+chains curve says at the parallelism that near time implies; what a prefetcher follows, stores and
+write-backs take their lines' time on one core.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nearfar.documents import DeviceProfile
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.memory import MOST_CHAINS, Memory
+
+STEPS = 4
+"""Of the parallelism, per doubling: its cost moves by < 5 % between two."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Of one near and one far memory, ns per line."""
+
+    near_ns: float
+    """One chain, near."""
+    chase_ns: float
+    """What a chain's load takes more."""
+    independent_ns: tuple[float, ...]
+    """What an independent load takes more, with 2 ** (i / STEPS) in flight."""
+    stream_ns: float
+    write_back_ns: float
+
+
+def costs_of(near: DeviceProfile, far: DeviceProfile) -> Costs:
+    """Return the costs; raises NearfarError for a device without the figures."""
+    near_side = near_memory(near)
+    far_side = far_memory(far, near_side)
+    steps = np.arange(0, STEPS * np.log2(MOST_CHAINS) + 1)
+    return Costs(
+        near_ns=near_side.cost_ns(1.0),
+        chase_ns=_more(near_side.cost_ns(1.0), far_side.cost_ns(1.0)),
+        independent_ns=tuple(
+            _more(near_side.cost_ns(2.0 ** (step / STEPS)), far_side.cost_ns(2.0 ** (step / STEPS)))
+            for step in steps
+        ),
+        stream_ns=_more(near_side.core_stream_ns, far_side.core_stream_ns),
+        write_back_ns=_more(_write(near_side), _write(far_side)),
+    )
+
+
+def _more(near_ns: float, far_ns: float) -> float:
+    # A far memory that is faster at something does not pay for what it is slower at elsewhere.
+    return max(far_ns - near_ns, 0.0)
+
+
+def _write(memory: Memory) -> float:
+    return memory.write_ns[0]

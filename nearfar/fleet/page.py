@@ -1,0 +1,207 @@
+"""A fleet as a page in the report's style: the answer, host types, savings, prices, data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nearfar.base.units import format_bytes
+from nearfar.documents.fleet import Fleet, HostType
+from nearfar.fleet.table import headline
+from nearfar.report.plain_page import page, table, text
+
+WIDTH, HEIGHT, LEFT, BOTTOM = 640, 260, 52, 34
+COLOURS = 8
+"""Of the report's palette."""
+
+
+def render(found: Fleet) -> str:
+    """Return the page."""
+    sections = [
+        ("answer", "What far memory would save", _answer(found)),
+        ("types", "Host types", _types(found)),
+        ("mixes", "The cheapest mix", _mixes(found)),
+        ("prices", "If prices change", _prices(found)),
+        ("objects", "Where far memory costs least", _objects(found)),
+        ("method", "How this was had", _method(found)),
+    ]
+    return page(f"A fleet on {found.far}", sections, found.producer)
+
+
+def _answer(found: Fleet) -> str:
+    items = "".join(f"<li>{text(one)}</li>" for one in found.warnings)
+    items += "".join(
+        f"<li>{count:,} files left out: {text(why)}</li>" for why, count in found.left_out.items()
+    )
+    lines = [
+        (f"{saving.most_slowdown:g}×", [(saving.most_slowdown, saving.saved)])
+        for saving in found.savings
+    ]
+    bars = "".join(
+        f'<tr><td>within {text(label)}</td><td class="bars"><div class="bar a" '
+        f'style="width:{max(points[0][1], 0) * 100:.2f}%"></div></td>'
+        f'<td class="number">{points[0][1]:.1%}</td></tr>'
+        for label, points in lines
+    )
+    return (
+        f'<p class="headline">{text(headline(found))}.</p><div class="card"><table><tbody>{bars}'
+        "</tbody></table></div>"
+        f'<p class="small quiet">Saved, of what all memory costs if all of it is near: '
+        f"{format_bytes(found.footprint_bytes)} of programs' data in {found.profiles:,} profiles, "
+        f"{found.cpu_seconds:,.0f} s of CPU time.</p>" + (f"<ul>{items}</ul>" if items else "")
+    )
+
+
+def _types(found: Fleet) -> str:
+    series = [
+        (one.name, [(p.far_share, p.slowdown_mean) for p in one.curve])
+        for one in found.types[:COLOURS]
+    ]
+    heads = (
+        *(("host type", False), ("hosts", True), ("profiles", True), ("memory", True)),
+        *(("25 % far", True), ("50 % far", True), ("all far", True)),
+    )
+    rows = [("", _type_row(one)) for one in found.types]
+    return (
+        chart(series, x="share of memory that is far", y="slowdown, mean of CPU time")
+        + table(heads, rows)
+        + '<p class="small quiet">Slowdown: the mean of the CPU time, and in brackets that of the '
+        "95th of 100 profiles. Of each program, the data that costs least by the byte is far.</p>"
+    )
+
+
+def _type_row(one: HostType) -> list[str]:
+    points = {point.far_share: point for point in one.curve}
+    shown = [points[share] for share in (0.25, 0.5, 1.0)]
+    return [
+        text(one.name),
+        f"{one.count:,}",
+        f"{one.profiles:,}",
+        format_bytes(one.memory_bytes),
+        *(f"{p.slowdown_mean:.2f} ({p.slowdown_p95:.2f})" for p in shown),
+    ]
+
+
+def _mixes(found: Fleet) -> str:
+    heads = (
+        *(("every program within", False), ("host type", False), ("hosts", True)),
+        *(("far share", True), ("saved", True)),
+    )
+    rows = [
+        (
+            "",
+            [
+                f"{saving.most_slowdown:g}×",
+                text(mix.host_type),
+                f"{mix.hosts:,}",
+                f"{mix.far_share:.0%}",
+                f"{saving.saved:.1%}",
+            ],
+        )
+        for saving in found.savings
+        for mix in saving.mixes
+    ]
+    return table(heads, rows) + (
+        '<p class="small quiet">Programs are taken to run on hosts whose share of far memory they '
+        "tolerate: of a type, no more hosts have a share than the part of its demand that keeps "
+        "the limit with it. The optimum is proven (HiGHS).</p>"
+    )
+
+
+def _prices(found: Fleet) -> str:
+    series = [
+        (f"within {limit}×", [(p.far_over_near, p.saved[limit]) for p in found.sensitivity])
+        for limit in (found.sensitivity[0].saved if found.sensitivity else {})
+    ]
+    even = "".join(
+        f"<li>within {text(limit)}×: nothing is saved where far memory costs more than "
+        f"{ratio:.0%} of near memory</li>"
+        for limit, ratio in found.break_even.items()
+    )
+    return (
+        chart(series, x="price of far over near memory, per byte", y="share of the cost saved")
+        + f"<ul>{even}</ul>"
+    )
+
+
+def _objects(found: Fleet) -> str:
+    heads = (
+        *(("data", False), ("program", False), ("profiles", True)),
+        *(("bytes", True), ("adds to CPU time", True)),
+    )
+    rows = [
+        (
+            "",
+            [
+                f'<span class="name">{text(one.object)}</span>',
+                text(one.program),
+                f"{one.profiles:,}",
+                format_bytes(one.bytes),
+                f"{one.slowdown_cost:.3%}",
+            ],
+        )
+        for one in found.objects
+    ]
+    return table(heads, rows) + (
+        '<p class="small quiet">Objects of one name and program, over all profiles; those with a '
+        "thousandth of the fleet's data or more. Least cost by the byte first.</p>"
+    )
+
+
+def _method(found: Fleet) -> str:
+    quick = found.quick_form
+    return (
+        f"<p>A fleet is summed, not predicted profile by profile. {quick.profiles} profiles were "
+        f"predicted in full as well: their added times are {quick.factor:.2f} times those of the "
+        "sums, in the median, and the sums on this page were multiplied by that. Of single "
+        f"profiles, 8 in 10 lie between {quick.low:.2f} and {quick.high:.2f} times.</p>"
+        f"<p>Near memory: {text(', '.join(sorted({one.near for one in found.types})))}. Prices: "
+        f"far {found.far_price_per_gib:g}, an adapter {found.adapter_price:g} "
+        f"{text(found.currency)}; near as in the table of hosts.</p>"
+    )
+
+
+def chart(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], *, x: str, y: str) -> str:
+    """Return lines as SVG, drawn here: the page has no script."""
+    points = [point for _, line in series for point in line]
+    if not points:
+        return '<p class="empty">Nothing to show.</p>'
+    left, right = min(p[0] for p in points), max(p[0] for p in points)
+    low, high = min(p[1] for p in points), max(p[1] for p in points)
+    if high - low < 1e-9:
+        high = low + 1.0
+
+    def at(point: tuple[float, float]) -> str:
+        across = (point[0] - left) / max(right - left, 1e-9)
+        up = (point[1] - low) / (high - low)
+        return (
+            f"{LEFT + across * (WIDTH - LEFT - 8):.1f},{HEIGHT - BOTTOM - up * (HEIGHT - 44):.1f}"
+        )
+
+    ticks = [low + (high - low) * i / 4 for i in range(5)]
+    grid = "".join(
+        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - 8}" y1="{y_at}" y2="{y_at}"/>'
+        f'<text x="{LEFT - 6}" y="{float(y_at) + 4:.1f}" text-anchor="end">{tick:.2f}</text>'
+        for tick in ticks
+        for y_at in [at((left, tick)).partition(",")[2]]
+    )
+    below = "".join(
+        f'<text x="{at((value, low)).partition(",")[0]}" y="{HEIGHT - BOTTOM + 16}" '
+        f'text-anchor="middle">{value:g}</text>'
+        for value in (left + (right - left) * i / 4 for i in range(5))
+    )
+    lines = "".join(
+        f'<polyline fill="none" stroke="var(--c{i % COLOURS})" stroke-width="2" '
+        f'points="{" ".join(at(point) for point in line)}"/>'
+        for i, (_, line) in enumerate(series)
+    )
+    legend = "".join(
+        f'<li><span class="swatch" style="background:var(--c{i % COLOURS})"></span>{text(name)}'
+        "</li>"
+        for i, (name, _) in enumerate(series)
+    )
+    return (
+        f'<figure class="card"><div class="chart"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{text(y)} by {text(x)}">{grid}{below}{lines}'
+        f'<text x="{WIDTH - 8}" y="{HEIGHT - 2}" text-anchor="end">{text(x)}</text>'
+        f'<text x="4" y="10">{text(y)}</text></svg></div><ul class="legend">{legend}</ul></figure>'
+    )

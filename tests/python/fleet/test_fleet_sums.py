@@ -1,0 +1,197 @@
+"""A fleet: sums as of single profiles, mixes that keep limits and stock, bad input."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+import samples
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents import WorkloadProfile, save
+from nearfar.fleet.aggregate import SHARES
+from nearfar.fleet.api import LIMITS, Request, fleet
+from nearfar.fleet.hosts import HostsFile, parse_limits, read_hosts
+from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
+from nearfar.fleet.page import render
+from nearfar.predict.api import predict
+
+
+def made(seed: int, host: str, cpu: str = "Xeon") -> WorkloadProfile:
+    profile = samples.workload(6, seed=seed)
+    producer = msgspec.structs.replace(
+        profile.producer, host=host, cpu_model=cpu, time_utc=f"2026-01-{seed:02d}T00:00:00"
+    )
+    return msgspec.structs.replace(profile, producer=producer)
+
+
+@pytest.fixture
+def request_of(tmp_path: Path) -> Request:
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    for seed in range(1, 9):
+        save(made(seed, f"host-{seed % 4}", ("Xeon", "EPYC")[seed % 2]), folder / f"{seed}.json")
+    save(samples.device("near"), tmp_path / "near.json")
+    save(samples.device("far", 300.0, 8.0, 6.0), tmp_path / "far.json")
+    return Request(
+        files=[str(folder)],
+        near=str(tmp_path / "near.json"),
+        far=str(tmp_path / "far.json"),
+        hosts=HostsFile(),
+        limits=parse_limits(LIMITS),
+        cache=tmp_path / "rows",
+    )
+
+
+def test_sums_are_those_of_single_profiles(request_of: Request) -> None:
+    found = fleet(request_of)
+    profiles = [made(seed, "") for seed in range(1, 9)]
+    assert (found.profiles, found.hosts, len(found.types)) == (8, 4, 2)
+    assert found.footprint_bytes == sum(t.size_bytes for p in profiles for t in p.objects)
+    assert sum(one.cpu_seconds for one in found.types) == pytest.approx(found.cpu_seconds)
+    near, far = samples.device("near"), samples.device("far", 300.0, 8.0, 6.0)
+    predicted = [predict(profile, near, [far]).devices[0].total for profile in profiles]
+    mean = sum(one.far_time_ns.value for one in predicted) / sum(
+        one.near_time_ns.value for one in predicted
+    )
+    weights = [one.cpu_seconds for one in found.types]
+    summed = sum(
+        w * one.curve[-1].slowdown_mean for w, one in zip(weights, found.types, strict=True)
+    )
+    assert summed / sum(weights) == pytest.approx(mean, rel=0.1)
+    for one in found.types:
+        means = [point.slowdown_mean for point in one.curve]
+        assert means[0] == pytest.approx(1.0)
+        assert means == sorted(means)
+    costs = [thing.slowdown_cost / thing.bytes for thing in found.objects]
+    assert costs == sorted(costs)
+    saved = [saving.saved for saving in found.savings]
+    assert saved == sorted(saved)
+    # From kept rows the same, without the files being read for them.
+    again = fleet(request_of)
+    assert msgspec.structs.replace(again, producer=found.producer) == found
+    page = render(found)
+    assert "Xeon" in page
+    assert "<script" not in page
+
+
+def room(name: str = "a", count: int = 10, **changes: object) -> TypeRoom:
+    tolerating = tuple(1.0 if share <= 0.5 else 0.25 for share in SHARES)
+    base = TypeRoom(name, count, 64.0 * 2**30, 5.0, 1.0, tolerating)
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+MARKET = Market(1.0, 0.0, math.inf, math.inf, 2)
+
+
+def test_the_cheapest_mix_is_what_can_be_worked_out_by_hand() -> None:
+    # All tolerate a half; of ten hosts a quarter of the demand, two hosts, tolerates everything.
+    found = cheapest_mix([room()], MARKET, 1.1)
+    assert {(mix.far_share, mix.hosts) for mix in found.mixes} == {(0.5, 8), (1.0, 2)}
+    all_near, cost = 10 * 64 * 5.0, 8 * 64 * 3.0 + 2 * 64 * 1.0
+    assert (found.cost, found.saved) == pytest.approx((cost, 1 - cost / all_near))
+    one = cheapest_mix([room()], replace(MARKET, mixes=1), 1.1)
+    assert {(mix.far_share, mix.hosts) for mix in one.mixes} == {(0.5, 10)}
+    stock = cheapest_mix([room()], replace(MARKET, far_bytes=64.0 * 2**30), 1.1)
+    assert stock.far_bytes <= 64 * 2**30
+    few = cheapest_mix([room(), room("b", 5)], replace(MARKET, adapters=3.0), 1.1)
+    assert sum(mix.hosts for mix in few.mixes if mix.far_share > 0) == 3
+    assert sum(mix.hosts for mix in few.mixes) == 15
+    half = cheapest_mix([room(most_far=0.25)], MARKET, 1.1)
+    assert {mix.far_share for mix in half.mixes} == {0.25}
+
+
+def test_nothing_is_saved_beyond_the_break_even_price() -> None:
+    # An adapter costs what a tenth of a host's near memory does: all of it far, for two hosts,
+    # saves until far memory costs nine tenths.
+    market = replace(MARKET, adapter=0.1 * 64 * 5.0, mixes=1)
+    even = break_even([room()], market)
+    assert even == pytest.approx(0.9, abs=0.02)
+    dear = replace(market, far_price_per_gib=0.95 * 5.0)
+    assert cheapest_mix([room()], dear, 1.1).saved == pytest.approx(0.0)
+
+
+def test_bad_files_are_refused_or_left_out_and_counted(request_of: Request) -> None:
+    folder = Path(request_of.files[0])
+    text = (folder / "1.json").read_text()
+    (folder / "old.json").write_text(text.replace('"version": 1', '"version": 0', 1))
+    with pytest.raises(NearfarError, match="is of version 0, and this nearfar reads version 1"):
+        fleet(request_of)
+    (folder / "cut.json").write_text(text[:500])
+    (folder / "copy.json").write_text(text)
+    other = made(1, "host-1", "EPYC")
+    save(msgspec.structs.replace(other, instrumented_slowdown=9.0), folder / "clash.json")
+    found = fleet(replace(request_of, leave_out_bad=True))
+    assert found.profiles == 8
+    assert sorted(found.left_out.values()) == [1, 1, 1]
+    assert any("copies of others" in warning for warning in found.warnings)
+    for name in ("old", "cut"):
+        (folder / f"{name}.json").unlink()
+    with pytest.raises(NearfarError, match="same run of the same host and moment, and differ"):
+        fleet(request_of)
+
+
+def test_empty_fleets_and_prices_of_nothing_are_refused(
+    tmp_path: Path, request_of: Request
+) -> None:
+    (tmp_path / "none").mkdir()
+    with pytest.raises(NearfarError, match="the fleet is empty"):
+        fleet(replace(request_of, files=[str(tmp_path / "none")]))
+    with pytest.raises(NearfarError, match="there is no file or folder"):
+        fleet(replace(request_of, files=["nowhere"]))
+    hosts = tmp_path / "hosts.toml"
+    for content, said in (
+        ("[prices]\nnear_per_gib = 0", "near memory costs 0"),
+        ("[prices]\nfar_per_gib = -1", "0 or more"),
+        ("[price]\nfar = 1", "unknown field"),
+        ("[types.a]\nmemory = '0GiB'", "have no memory"),
+        ("[stock]\nfar = '3'", "cannot read the size"),
+    ):
+        hosts.write_text(content)
+        with pytest.raises(NearfarError, match=said):
+            read_hosts(hosts)
+    hosts.write_text("[types.a]\ncpu_model = 'Power*'")
+    with pytest.raises(NearfarError, match="is of no type"):
+        fleet(replace(request_of, hosts=read_hosts(hosts)))
+    hosts.write_text("[prices]\nfar_per_gib = 0")
+    found = fleet(replace(request_of, hosts=read_hosts(hosts)))
+    assert any("far memory costs 0" in warning for warning in found.warnings)
+    for text in ("0.9", "nan", "x"):
+        with pytest.raises(NearfarError, match="is no slowdown"):
+            parse_limits([text])
+
+
+def test_the_verb_reads_places_and_types_of_hosts(tmp_path: Path, request_of: Request) -> None:
+    hosts = tmp_path / "hosts.toml"
+    hosts.write_text("""
+[types.intel]
+cpu_model = "Xeon*"
+count = 100
+memory = "512GiB"
+[types.other]
+most_far = 0.5
+[prices]
+near_per_gib = 4.5
+far_per_gib = 2.0
+adapter = 90
+currency = "EUR"
+[stock]
+far = "10TiB"
+""")
+    command = [sys.executable, "-m", "nearfar", "fleet", f"file://{request_of.files[0]}"]
+    command += ["--near", request_of.near, "--far", request_of.far, "--hosts", str(hosts)]
+    command += ["--slo", "1.5", "--cache", str(tmp_path / "rows"), "--json"]
+    command += ["--html", str(tmp_path / "fleet.html")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert {one["name"]: one["count"] for one in found["types"]} == {"intel": 100, "other": 2}
+    assert sum(mix["hosts"] for mix in found["savings"][0]["mixes"]) == 102
+    assert found["savings"][0]["far_bytes"] <= 10 * 2**40
+    assert "EUR" in (tmp_path / "fleet.html").read_text()
