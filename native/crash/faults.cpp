@@ -35,6 +35,20 @@ void protect(char* page, int protection) {
   syscall(SYS_mprotect, page, std::size_t{NF_CRASH_PAGE}, protection);
 }
 
+// Once most_steps are spent, places of the program that stored less often than this are still seen
+// store by store: what is new is worth more than the millionth of the same.
+constexpr std::uint32_t always_so_often = 100;
+// Places share a count where there are more of them, or their addresses happen to.
+constexpr unsigned most_places = 1u << 16;
+std::uint32_t stored[most_places];
+
+bool is_worth_a_step(std::uint64_t address) {
+  std::uint32_t& times = stored[(address * 0x9e3779b97f4a7c15ULL) >> 48];
+  const bool is_new = times < always_so_often;
+  times += is_new ? 1 : 0;
+  return is_new || header()->steps < header()->most_steps;
+}
+
 char* page_of(void* address) {
   return reinterpret_cast<char*>(reinterpret_cast<std::uint64_t>(address) &
                                  ~std::uint64_t{NF_CRASH_PAGE - 1});
@@ -92,7 +106,9 @@ bool on_fault(siginfo_t* info, ucontext_t* context) {
     step.stack = stack_at(address);
     step.address = static_cast<char*>(info->si_addr);
   }
-  if (repeats(address) || header()->steps >= header()->most_steps) {
+  const bool together = repeats(address);
+  if (together || !is_worth_a_step(address)) {
+    if (!together) header()->coarse = 1;
     open_loosely(page, step.stack);
     return true;
   }

@@ -36,6 +36,7 @@ struct nf_crash_header {
   uint32_t children;   /* children of fork whose stores were followed */
   uint32_t locked;     /* process that writes, or 0 */
   uint32_t met;        /* threads that had an event */
+  uint32_t coarse;     /* 1: stores were seen together for want of steps */
 };
 
 enum nf_crash_kind {

@@ -13,9 +13,9 @@ HEADER_BYTES = 4096
 LINE_BYTES = 64
 PAGE_BYTES = 4096
 
-HEADER = struct.Struct("<8s5Q8IQ2I")
+HEADER = struct.Struct("<8s5Q8IQ5I4x")
 """magic, limit, most_pool, most_steps, used, steps, owner, full, forked, others, outside,
-threads, copied, stolen, schedule, written, children."""
+threads, copied, stolen, schedule, written, children, locked, met, coarse."""
 RECORD = struct.Struct("<HHIQQII")
 """kind, frames, bytes, a, b, thread, c."""
 
@@ -62,7 +62,7 @@ def make_trace(
     header = HEADER.pack(
         *(MAGIC, limit_bytes, most_pool_bytes, most_steps, HEADER_BYTES, 0),
         *(0, 0, 0, 0, 0, 0, 0, 0),
-        *(schedule, 0, 0),
+        *(schedule, 0, 0, 0, 0, 0),
     )
     with path.open("wb") as file:
         file.write(header)

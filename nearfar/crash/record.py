@@ -24,7 +24,8 @@ _MOST_TRACE_BYTES = 1 << 29
 """Some 2 million stores, which are a gigabyte when read. A sparse file: only what is recorded
 takes room. Half of what is free, where that is less."""
 _MOST_STEPS = 300_000
-"""Stores seen one by one, each at some tens of microseconds; later ones are seen together."""
+"""Stores seen one by one, each at some tens of microseconds; later ones of the same places are
+seen together."""
 
 
 @dataclass(frozen=True)

@@ -110,10 +110,8 @@ def read_trace(path: Path) -> Trace:
     with path.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     head = HEADER.unpack_from(data, 0)
-    (magic, _, _, most_steps, used, steps, _, full, forked, others, outside, threads, copied) = (
-        head[:13]
-    )
-    stolen, _, written, children = head[13:]
+    (magic, _, _, _, used, _, _, full, forked, others, outside, threads, copied) = head[:13]
+    stolen, _, written, children, _, _, coarse = head[13:]
     if magic != MAGIC:
         raise NearfarError(f"{path} is not a trace of nearfar crash")
     modules: dict[tuple[int, str], Module] = {}
@@ -139,7 +137,7 @@ def read_trace(path: Path) -> Trace:
         modules=list(modules.values()),
         pool_bytes=pool_bytes,
         full=bool(full),
-        coarse=steps >= most_steps,
+        coarse=bool(coarse),
         forks=forked,
         others=others,
         outside=outside,

@@ -21,8 +21,8 @@ def warnings_of(recorded: Recorded, *, eadr: bool) -> list[str]:
         found.append("the trace is full: what the program did after that was not seen")
     if trace.coarse:
         found.append(
-            "the program stores too often for each store to be seen alone: tears within a line may "
-            "have been missed; compile it by `nearfar cc`, which shows each"
+            "the program stores too often for each store to be seen alone: of places that stored "
+            "often, tears within a line may have been missed"
         )
     if trace.children:
         found.append(
