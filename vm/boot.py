@@ -113,6 +113,7 @@ def _initrd(work: Path, kernel: Kernel, words: list[str]) -> None:
             shutil.copy(check, payload / "checks")
     shutil.copytree(REPOSITORY / "tests/machines", payload / "machines")
     _compile(payload / "programs")
+    _compile_in_situ(payload / "programs")
     if (real := CACHE / "real").is_dir():
         shutil.copytree(real, payload / "real")
     (root / "libraries").mkdir()
@@ -137,6 +138,15 @@ def _compile(folder: Path) -> None:
                  source, "-o", folder / source.stem],
                 check=True,
             )  # fmt: skip
+
+
+def _compile_in_situ(folder: Path) -> None:
+    """Compile the study in-situ-here's program: the guest has no compiler."""
+    sys.path.insert(0, str(REPOSITORY))
+    from nearfar.study.in_situ_run import compiled
+
+    if shutil.which("cc"):
+        compiled(folder)
 
 
 def _read(path: Path) -> str:

@@ -1,10 +1,10 @@
 """Two programs that others wrote, Redis and SQLite, with plans that send all of their data far.
 
-    python vm/real_programs.py        builds and profiles what is missing into build/vm/real
+    python vm/real_programs.py [--missing]    builds and profiles them into build/vm/real
 
 They are built from Debian's sources as for `make benchmarks ONLY=run`: instrumented for the profile
-and plainly for the run. That takes minutes the first time, so `make vm-test` does it before it
-boots, and the guest's check of them is skipped where it was not done.
+and plainly for the run. That takes minutes the first time, so it is done before the
+guest boots, and the guest's check of them is skipped where it was not done.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ def main() -> int:
 
     makers = {"sqlite": sqlite, "redis": redis}
     for name, make in makers.items():
+        if "--missing" in sys.argv and (FOLDER / name / "command").exists():
+            continue
         try:
             program: Real = make()
             plan = all_far_plan(program)
@@ -40,12 +42,11 @@ def main() -> int:
         into.mkdir(parents=True)
         shutil.copy(program.plain, into / "program")
         shutil.copy(plan, into / "plan.json")
+        if name == "sqlite":
+            (into / "script.sql").write_text(SQL.format(rows=ROWS))
+        else:
+            shutil.copy(REPOSITORY / "examples/demo/drive_redis.py", into)
         (into / "command").write_text(COMMANDS[name])
-    script = FOLDER / "sqlite/script.sql"
-    if script.parent.is_dir():
-        script.write_text(SQL.format(rows=ROWS))
-    if (FOLDER / "redis").is_dir():
-        shutil.copy(REPOSITORY / "examples/demo/drive_redis.py", FOLDER / "redis")
     return 0
 
 

@@ -24,6 +24,7 @@ def rows() -> list[Row]:
             )
         )
 
+    subprocess.run([sys.executable, BOOT.with_name("real_programs.py"), "--missing"], check=True)
     boot("10_machine")
     if done[0].returncode == CANNOT:
         print(done[0].stdout)

@@ -46,15 +46,19 @@ def far_here() -> str:
     return found[0]
 
 
-def run_pipeline_here(far: str, *, nodes: int = NODES, sets: int = SETS) -> Ran:
-    """Build and run it with the consumer's memory in `far`, such as ``node:1``.
+def run_pipeline_here(
+    far: str, *, nodes: int = NODES, sets: int = SETS, program: Path | None = None
+) -> Ran:
+    """Build it, unless `program` was built before, and run it with the consumer's memory in `far`.
+
+    `far` is such as ``node:1`` or ``file:/mnt/pmem0``.
 
     Its sums are compared with those found without threads; raises NearfarError where they differ,
     where `far` cannot be had, and where there is no C compiler.
     """
     place = place_of(far, topology.detect())
     with tempfile.TemporaryDirectory(prefix="nearfar-in-situ-") as folder:
-        program = _compiled(Path(folder))
+        program = program or compiled(Path(folder))
         done = subprocess.run(
             [str(program), str(nodes), str(sets)],
             capture_output=True,
@@ -82,7 +86,8 @@ def run_pipeline_here(far: str, *, nodes: int = NODES, sets: int = SETS) -> Ran:
     return Ran(far, times, *map(float, alone[1:]))
 
 
-def _compiled(folder: Path) -> Path:
+def compiled(folder: Path) -> Path:
+    """Compile it into `folder` and return the program."""
     target = folder / "in_situ"
     command = ["cc", "-O2", "-std=gnu11", "-pthread", f"-I{_HARNESS}", *map(str, _SOURCES)]
     try:

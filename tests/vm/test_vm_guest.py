@@ -17,6 +17,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 CHECKS = sorted(path.stem for path in (REPOSITORY / "vm/checks").glob("[0-9]*.py"))
 CANNOT = 77
+REAL_PROGRAMS = "74_run_real_programs"
 
 SHORT = {"10_machine", "20_doctor", "30_convert_fsdax", "40_convert_to_node", "70_run"}
 """What finds the machine, converts its memory there and back, and puts a program's data on near and
@@ -29,6 +30,10 @@ def results(request: pytest.FixtureRequest) -> dict[str, tuple[str, str]]:
     selected = [
         name for name in CHECKS if any(f"[{name}]" in i.name for i in request.session.items)
     ]
+    if REAL_PROGRAMS in selected:
+        subprocess.run(
+            [sys.executable, REPOSITORY / "vm/real_programs.py", "--missing"], check=True
+        )
     done = subprocess.run(
         [sys.executable, REPOSITORY / "vm/boot.py", *selected],
         capture_output=True,
