@@ -30,6 +30,9 @@ def crash(
     workers: int = 1,
     schedules: int = 1,
     resume: Annotated[bool, Parameter(negative="")] = False,
+    sarif: Path | None = None,
+    junit: Path | None = None,
+    page: Path | None = None,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -78,16 +81,25 @@ def crash(
         How often a program with threads is recorded, each time with another order of them.
     resume
         Go on where the budget, or Ctrl-C, ended the same command line with the same -o.
+    sarif
+        File for bugs and lints as SARIF 2.1.0, for code scanning.
+    junit
+        File for bugs and lints as JUnit XML, for continuous integration.
+    page
+        File for the report as one HTML page.
     output
         File for the report; states to replay go to a folder beside it, FILE's name and -bugs.
     """
-    from nearfar.base.files import check_writable
+    from nearfar.base.files import check_writable, write_atomically
     from nearfar.commands._deliver import deliver
     from nearfar.crash.adapters.oracle import ContentOracle
     from nearfar.crash.api import Request, crash_test
     from nearfar.crash.checker import Check
     from nearfar.crash.files import write_states
     from nearfar.crash.judge import Budget
+    from nearfar.crash.report import junit as as_junit
+    from nearfar.crash.report import page as as_page
+    from nearfar.crash.report import sarif as as_sarif
     from nearfar.crash.resume import folder_of
     from nearfar.crash.table import print_report
 
@@ -108,8 +120,9 @@ def crash(
     if resume and output is None:
         raise CommandError("--resume goes on with what is beside a report: name it by -o")
     timeout_s = _seconds(timeout)
-    if output is not None:
-        check_writable(output)
+    for file in (output, sarif, junit, page):
+        if file is not None:
+            check_writable(file)
     checks = [Check(check)] if check else []
     checks += [Check(dump, oracle=True)] if dump else []
     request = Request(
@@ -133,6 +146,12 @@ def crash(
     if output is not None:
         folder = output.with_name(f"{output.stem}-bugs")
         write_states(report, outcome.found, folder, timeout_s, outcome.checks)
+    if sarif is not None:
+        write_atomically(sarif, as_sarif.sarif(report))
+    if junit is not None:
+        write_atomically(junit, as_junit.junit(report))
+    if page is not None:
+        write_atomically(page, as_page.page(report))
     deliver(report, output, json=json, quiet=quiet, show=lambda to: print_report(report, to))
     if outcome.interrupted:
         return int(ExitCode.INTERRUPTED)

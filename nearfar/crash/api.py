@@ -13,7 +13,9 @@ from nearfar.crash import resume
 from nearfar.crash.adapters.oracle import ContentOracle
 from nearfar.crash.adapters.pool_check import pool_checks
 from nearfar.crash.bugs import Bugs, Found
+from nearfar.crash.causes import merged
 from nearfar.crash.checker import Check, parse
+from nearfar.crash.coverage import places_of
 from nearfar.crash.engine import Engine, Oracle, Plan
 from nearfar.crash.explore import Exploration, Progress, ServedDiffersError
 from nearfar.crash.judge import Budget, Judge
@@ -82,7 +84,7 @@ def crash_test(request: Request, say: Say) -> Outcome:
     with scratch() as folder:
         test = _Test(request, folder, say)
         test.run()
-    bugs = test.bugs.found()
+    bugs = merged(test.bugs.found(), test.summary.lints)
     report = report_of(
         request.command,
         request.checks[0].command,
@@ -211,7 +213,8 @@ class _Test:
             )
             self.bugs.of(sites)
             self._explore_with(dataclasses.replace(plan, served=False), recorded, oracle, progress)
-        if not self.summary.lints:
+        if not self.summary.places:
+            self.summary.places = places_of(recorded.trace, sites)
             check = request.checks[0].command
             images = Images(
                 self._folder / "image",

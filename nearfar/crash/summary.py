@@ -10,7 +10,7 @@ from nearfar.crash.bugs import Found
 from nearfar.crash.explore import Progress
 from nearfar.crash.layout import Kind
 from nearfar.crash.record import Recorded
-from nearfar.documents.crash_report import CrashLint, CrashReport
+from nearfar.documents.crash_report import CrashLint, CrashPlace, CrashReport
 from nearfar.documents.header import producer
 
 
@@ -26,6 +26,7 @@ class Summary:
     record_s: float = 0.0
     exit_status: str = ""
     lints: list[CrashLint] = field(default_factory=list)
+    places: list[CrashPlace] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     interrupted: bool = False
 
@@ -86,5 +87,6 @@ def report_of(
         states_per_s=progress.states / progress.wall_s if progress.wall_s else 0.0,
         bugs=[found.bug for found in bugs],
         lints=summary.lints,
+        places=summary.places,
         warnings=summary.warnings,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from nearfar.crash.report.words import lint_text
 from nearfar.crash.sites import name_of
 from nearfar.documents.crash_report import CrashBug, CrashLine, CrashReport
 
@@ -33,8 +34,7 @@ def print_report(report: CrashReport, console: Console) -> None:
         if bug.replay:
             line(f"  nearfar crash replay {bug.replay}", "dim")
     for lint in report.lints:
-        times = "once" if lint.times == 1 else f"{lint.times} times"
-        line(f"lint: {lint.kind}: {name_of(lint.frames)}, {times}", "yellow")
+        line(f"lint: {lint_text(lint)}", "yellow")
     of = "all" if report.points_explored == report.points else str(report.points_explored)
     line(
         f"{_count(report.bugs)}; {of} of {report.points} failure points, "
@@ -63,6 +63,8 @@ def details(bug: CrashBug) -> list[str]:
     """Return what survived, what did not, and what the checker said."""
     found = [f"in memory:   {_line(one)}" for one in bug.survived[:_MOST_LINES]]
     found += [f"not yet:     {_line(one)}" for one in bug.lost[:_MOST_LINES]]
+    if bug.cause:
+        found.append(f"cause:       {bug.cause}")
     if bug.said:
         found.append(f"checker:     {bug.said.splitlines()[-1]}")
     return found

@@ -47,6 +47,8 @@ class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The fewest lines found that must be in memory for the symptom."""
     lost: list[CrashLine]
     """Of the others, those that must be missing."""
+    cause: str = ""
+    """The lint about a store that it needs, where there is one: ``never flushed: fill log.h:40``."""
     states: int
     """Crash states that were put down to this bug."""
     replay: str
@@ -100,6 +102,17 @@ class CrashLint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """That the offset is in; None: the pool is not libpmemobj's, or nobody knows."""
 
 
+class CrashPlace(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A line of the program that did something to the pool."""
+
+    function: str
+    file: str
+    line: int
+    stores: int
+    flushes: int
+    fences: int
+
+
 class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     """One exploration."""
 
@@ -138,6 +151,8 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     states_per_s: float
     bugs: list[CrashBug]
     lints: list[CrashLint]
+    places: list[CrashPlace] = []
+    """Lines of the program that stored into the pool, flushed or fenced, by file and line."""
     warnings: list[str] = []
 
 

@@ -61,7 +61,9 @@ class Images:
         """Return whether images of this size are looked at."""
         return size_bytes <= _MOST_IMAGE_BYTES
 
-    def put(self, durable: bytes | bytearray | mmap.mmap, lines: Mapping[int, bytes], size_bytes: int) -> None:
+    def put(
+        self, durable: bytes | bytearray | mmap.mmap, lines: Mapping[int, bytes], size_bytes: int
+    ) -> None:
         """Write an image; a sparse one stays sparse."""
         zeros = bytes(PAGE_BYTES)
         self._path.unlink(missing_ok=True)

@@ -1,0 +1,48 @@
+"""JUnit XML, as continuous integration shows it: one case for the exploration, one for each lint."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from nearfar.crash.report.words import SLOW, bug_text, lint_text
+from nearfar.crash.table import details, where
+from nearfar.documents.crash_report import CrashReport
+
+_UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
+"""XML 1.0, 2.2: what no document may hold, and a checker may print."""
+
+
+def junit(report: CrashReport) -> str:
+    """Return the report as JUnit XML. Bugs are failures; lints are passed cases that say so."""
+    cases = max(len(report.bugs), 1) + len(report.lints)
+    suite = ElementTree.Element(
+        "testsuite",
+        name="nearfar crash",
+        tests=str(cases),
+        failures=str(len(report.bugs)),
+        time=f"{report.record_s + report.judge_s:.3f}",
+    )
+    command = " ".join(report.program)
+    if not report.bugs:
+        case = ElementTree.SubElement(suite, "testcase", name=_clean(command), classname="crash")
+        case.set("time", f"{report.judge_s:.3f}")
+    for bug in report.bugs:
+        name = f"bug {bug.id}: {bug.symptom}, power cut {where(bug)}"
+        case = ElementTree.SubElement(suite, "testcase", name=_clean(name), classname="crash")
+        failure = ElementTree.SubElement(
+            case, "failure", message=_clean(bug_text(bug)), type=bug.symptom
+        )
+        replay = [f"nearfar crash replay {bug.replay}"] if bug.replay else []
+        failure.text = _clean("\n".join([command, *details(bug), *replay]))
+    for lint in report.lints:
+        name = _clean(f"lint: {lint_text(lint)}")
+        kind = "crash.slow" if lint.kind in SLOW else "crash.lint"
+        case = ElementTree.SubElement(suite, "testcase", name=name, classname=kind)
+        ElementTree.SubElement(case, "system-out").text = name
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _clean(text: str) -> str:
+    return _UNPRINTABLE.sub("?", text)

@@ -1,0 +1,51 @@
+"""One HTML file in the style of `nearfar report`: no script, nothing fetched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from nearfar.crash.report.words import MEANINGS, SLOW, bug_text, lint_text
+from nearfar.crash.sites import name_of
+from nearfar.crash.table import details, where
+from nearfar.documents.crash_report import CrashReport
+from nearfar.documents.workload import Frame
+
+_HERE = Path(__file__).parent
+_STYLE = _HERE.parents[1] / "report" / "page" / "page.css"
+
+
+def page(report: CrashReport) -> str:
+    """Return the page."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "details": details,
+        "where": where,
+        "bug_text": bug_text,
+        "lint_text": lint_text,
+        "meaning": MEANINGS.__getitem__,
+        "stack": _stack,
+    }
+    return environment.get_template(
+        "page.html"
+    ).render(
+        report=report,
+        css=Markup(_STYLE.read_text()),  # our own file
+        command=" ".join(report.program),
+        program=Path(report.program[0]).name,
+        slow=SLOW,
+        # The last folder is enough to tell files apart, and fits.
+        short=lambda file: "/".join(file.split("/")[-2:]),
+    )
+
+
+def _stack(frames: list[Frame]) -> list[str]:
+    return [name_of([frame]) for frame in frames]

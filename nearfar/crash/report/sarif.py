@@ -1,0 +1,107 @@
+"""SARIF 2.1.0 (OASIS), as code scanning reads it: bugs are errors, lints warnings or notes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from nearfar.crash.report.words import MEANINGS, SLOW, bug_text, lint_text, place_of
+from nearfar.crash.sites import users
+from nearfar.documents.crash_report import CrashBug, CrashLint, CrashReport
+from nearfar.documents.workload import Frame
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_BUG = "crash-state-refused"
+Json: TypeAlias = dict[str, object]
+
+
+def sarif(report: CrashReport) -> str:
+    """Return the report as SARIF."""
+    rules: list[Json] = [
+        {
+            "id": _BUG,
+            "shortDescription": {"text": "A power cut leaves an image that the checker refuses."},
+        }
+    ]
+    rules += [
+        {"id": kind.replace(" ", "-"), "shortDescription": {"text": meaning}}
+        for kind, meaning in MEANINGS.items()
+    ]
+    driver = {
+        "name": "nearfar crash",
+        "version": report.producer.nearfar_version,
+        "rules": rules,
+    }
+    results = [_bug(bug) for bug in report.bugs] + [_lint(lint) for lint in report.lints]
+    document = {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": driver},
+                "originalUriBaseIds": {"SOURCES": {"uri": _folder_uri()}},
+                "results": results,
+            }
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _bug(bug: CrashBug) -> Json:
+    stacks = [_stack(line.frames, "stored") for line in [*bug.survived, *bug.lost]]
+    return {
+        "ruleId": _BUG,
+        "level": "error",
+        "message": {"text": bug_text(bug)},
+        "locations": _locations(place_of(bug)),
+        "stacks": [stack for stack in stacks if stack["frames"]],
+        "partialFingerprints": {"nearfarBug/v1": _fingerprint(bug.symptom, place_of(bug))},
+        "properties": {"replay": bug.replay, "states": bug.states},
+    }
+
+
+def _lint(lint: CrashLint) -> Json:
+    place = users(lint.frames)
+    return {
+        "ruleId": lint.kind.replace(" ", "-"),
+        "level": "note" if lint.kind in SLOW else "warning",
+        "message": {"text": lint_text(lint)},
+        "locations": _locations(place),
+        "partialFingerprints": {"nearfarLint/v1": _fingerprint(lint.kind, place)},
+    }
+
+
+def _locations(frame: Frame | None) -> list[Json]:
+    return [] if frame is None or not frame.file else [_location(frame)]
+
+
+def _location(frame: Frame) -> Json:
+    physical: Json = {"artifactLocation": _artifact(frame.file)}
+    if frame.line:
+        physical["region"] = {"startLine": frame.line}
+    return {"physicalLocation": physical, "logicalLocations": [{"name": frame.function}]}
+
+
+def _artifact(file: str) -> Json:
+    inside = os.path.relpath(file)
+    if inside.startswith(".."):
+        return {"uri": f"file://{file}" if file.startswith("/") else file}
+    return {"uri": inside, "uriBaseId": "SOURCES"}
+
+
+def _stack(frames: Sequence[Frame], text: str) -> Json:
+    named = [frame for frame in frames if frame.file]
+    return {"message": {"text": text}, "frames": [{"location": _location(one)} for one in named]}
+
+
+def _fingerprint(what: str, frame: Frame | None) -> str:
+    """Return what stays the same while lines above it come and go."""
+    if frame is None:
+        return what
+    return f"{what} in {frame.function} of {frame.file.rsplit('/', 1)[-1]}"
+
+
+def _folder_uri() -> str:
+    return f"file://{os.getcwd()}/"
