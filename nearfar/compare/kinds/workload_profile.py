@@ -13,6 +13,7 @@ from nearfar.compare.kind import KINDS, Kind, Names, Pair, Paired, match
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Phase
 from nearfar.profile.identity import Same, aligned
+from nearfar.profile.names import bare_name
 
 FEW_LINES = 2.0
 """Sampled lines by which any count is off: two sigma of one."""
@@ -71,6 +72,7 @@ class Profiles(Kind[WorkloadProfile]):
         pairs += [_objects(same, both, common) for same in alignment.objects]
         pairs += match(*(_lines(profile, common) for profile in both))
         pairs += [_sizes(same, both) for same in alignment.objects]
+        pairs = [pair for pair in pairs if any(one is not None and one.value for one in pair)]
         return Paired(pairs, [*_differences(both, names, common), *alignment.moved])
 
 
@@ -102,7 +104,7 @@ def _lines(profile: WorkloadProfile, phases: Sequence[str]) -> list[Figure]:
         for row in _named(profile, name).instructions:
             line = profile.instructions[row.instruction]
             if line.file:
-                where = f"{Path(line.file).name}:{line.line} {line.function}"
+                where = f"{Path(line.file).name}:{line.line} {bare_name(line.function)}"
                 counts[where] = counts.get(where, 0.0) + row.misses
     whole = sum(_misses(_named(profile, name)) for name in phases)
     return [

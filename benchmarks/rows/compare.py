@@ -1,0 +1,83 @@
+"""Comparisons: how often equal things alarm, and how often a slowdown of 5 % is found.
+
+The noise is this machine's: a program's run is timed some thousand times, neighbours in time are
+dealt to A and B, and of half of the pairs every time of B is made 5 % longer.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterable
+
+from benchmarks import Row, make_row
+from nearfar.compare.figure import Figure
+from nearfar.compare.judge import judge
+from nearfar.sim.from_device import from_device
+from nearfar.sim.simulate import Request, simulate_pattern
+
+ALIKE, UNLIKE = 200, 50
+RUNS = 12
+"""Of each side: what people repeat in continuous integration."""
+SLOWER = 1.05
+LIMIT = 0.02
+"""Of --fail-over: the difference itself is measured with an error, so a limit is below what it is
+to find."""
+COMMAND = "ONLY=compare python -m benchmarks"
+
+
+def rows() -> Iterable[Row]:
+    """Time, pair, and count alarms."""
+    series = timed_runs((ALIKE + UNLIKE) * 2 * RUNS)
+    pairs = [series[i : i + 2 * RUNS] for i in range(0, len(series), 2 * RUNS)]
+    equal = [verdicts(pair, 1.0) for pair in pairs[:ALIKE]]
+    slower = [verdicts(pair, SLOWER) for pair in pairs[ALIKE:]]
+    spread = statistics.median(statistics.pstdev(p) / statistics.median(p) for p in pairs)
+    noise = f"{RUNS} runs of each side, which spread by {spread:.1%}"
+    yield make_row(
+        f"alarms on {ALIKE} pairs of the same program ({noise})",
+        100.0 * sum(differs for differs, _ in equal) / len(equal),
+        "%",
+        bar=5.0,
+        peer="none: the limit is the issue's",
+        command=COMMAND,
+    )
+    yield make_row(
+        f"{UNLIKE} slowdowns of 5 %: found with --fail-over 2%",
+        100.0 * sum(over for _, over in slower) / len(slower),
+        "%",
+        bar=90.0,
+        at_most=False,
+        peer="none: the limit is the issue's",
+        command=COMMAND,
+    )
+
+
+def timed_runs(count: int) -> list[float]:
+    """Return the wall times, ns, of so many runs of one piece of work of some milliseconds."""
+    from nearfar.devices.library import load_device
+
+    model = from_device(load_device("optane-100-6dimm"))
+    request = Request(
+        device="optane-100-6dimm", pattern="random", region_bytes=64 << 20, lines=LINES
+    )
+    times = []
+    for _ in range(count + 2 * RUNS):
+        begun = time.perf_counter_ns()
+        simulate_pattern(request, model)
+        times.append(float(time.perf_counter_ns() - begun))
+    return times[2 * RUNS :]
+
+
+LINES = 100_000
+
+
+def verdicts(times: list[float], factor: float) -> tuple[bool, bool]:
+    """Return whether A and B are said to differ, and whether B is over the limit."""
+    sides = times[0::2], [factor * one for one in times[1::2]]
+    a, b = (
+        Figure("time", "run", "ns", statistics.median(side), samples=tuple(side), timed=True)
+        for side in sides
+    )
+    (change,) = judge([(a, b)], limit=LIMIT, correction="holm", same_machine=True)
+    return change.verdict != "same", change.over_limit

@@ -1,0 +1,50 @@
+"""Two results of `nearfar bench`: every cell's figures, by what it was run with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from nearfar.compare.figure import Figure
+from nearfar.compare.kind import KINDS, Kind, Names
+from nearfar.documents import BenchResult
+
+MORE_IS_BETTER = ("_per_s",)
+"""Ends of figures' names of which more is better; all others are times, shares or counts."""
+
+
+@KINDS.register("bench-result")
+class BenchResults(Kind[BenchResult]):
+    """Of one experiment. Several results of a folder pool their samples."""
+
+    document = BenchResult
+
+    def figures(self, documents: Sequence[BenchResult]) -> list[Figure]:
+        """Return all figures of all cells."""
+        samples: dict[tuple[str, str], list[float]] = {}
+        for result in documents:
+            for cell in result.cells:
+                name = ", ".join(f"{key} {value}" for key, value in cell.arguments.items())
+                for what, values in cell.samples.items():
+                    samples.setdefault((what, name), []).extend(values)
+        return [
+            Figure(
+                what,
+                name,
+                "ns" if what.startswith(("ns_", "cpu_ns_")) else "",
+                median(values),
+                "less" if what.endswith(MORE_IS_BETTER) else "more",
+                samples=tuple(values),
+                timed=True,
+            )
+            for (what, name), values in samples.items()
+            if values
+        ]
+
+    def warnings(
+        self, a: Sequence[BenchResult], b: Sequence[BenchResult], names: Names
+    ) -> list[str]:
+        """Say where they are other experiments."""
+        if (a[0].name, a[0].arguments) != (b[0].name, b[0].arguments):
+            return [f"{names.a} is {a[0].title!r}, {names.b} {b[0].title!r}, with other arguments"]
+        return []
