@@ -1,0 +1,184 @@
+// States of a failure point by hand-made traces: no program and no checker runs.
+#include <doctest/doctest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "crash/explore/memory.hpp"
+#include "crash/explore/states.hpp"
+
+using namespace nearfar::crash;
+
+namespace {
+
+// A pool of zeros in a folder of its own.
+class Pool {
+ public:
+  Pool() {
+    char name[] = "/tmp/nearfar-explore-XXXXXX";
+    folder_ = mkdtemp(name);
+    image = std::make_unique<Image>(folder_ + "/state", 8192);
+    memory = std::make_unique<Memory>(*image, false);
+  }
+  ~Pool() {
+    image.reset();
+    rmdir(folder_.c_str());
+  }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  void feed(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, char value = 0,
+            std::uint32_t thread = 0) {
+    // Contents are pointed to, as those of a trace are.
+    contents_.push_back(std::make_unique<std::string>(NF_CRASH_LINE, value));
+    const nf_crash_record record{static_cast<std::uint16_t>(kind), 0, 64, a, b, thread, 0};
+    memory->feed({&record, nullptr, contents_.back()->data(), 0, 0}, 0);
+  }
+  void store(std::uint64_t line, char value) { feed(NF_CRASH_STORE, line * 64, 0, value); }
+  void flush(std::uint64_t line, std::uint32_t thread = 0) {
+    feed(NF_CRASH_FLUSH, line * 64, 1, 0, thread);
+  }
+  void fence(std::uint32_t thread = 0) { feed(NF_CRASH_FENCE, 0, 0, 0, thread); }
+  char durable(std::uint64_t line) const { return *image->durable(line * 64); }
+
+  std::string image_of(const State& state) const {
+    std::string whole(image->durable(0), 8192);
+    for (const InState& one : state) {
+      const char* content = memory->line(one.offset)->stores[one.stores - 1].content;
+      whole.replace(one.offset, NF_CRASH_LINE, content, NF_CRASH_LINE);
+    }
+    return whole;
+  }
+  std::vector<State> states(std::uint64_t seed = 1) const {
+    std::vector<State> all;
+    for_each_state(memory->candidates(), seed, [&](const State& state) {
+      all.push_back(state);
+      return true;
+    });
+    return all;
+  }
+
+  std::unique_ptr<Image> image;
+  std::unique_ptr<Memory> memory;
+
+ private:
+  std::string folder_;
+  std::vector<std::unique_ptr<std::string>> contents_;
+};
+
+}  // namespace
+
+TEST_CASE("a fence makes durable what its own thread flushed, and nothing else") {
+  Pool pool;
+  pool.store(0, 1);
+  pool.flush(0);
+  pool.store(0, 2);
+  pool.store(1, 3);
+  pool.fence(1);
+  CHECK(pool.durable(0) == 0);
+  pool.fence(0);
+  CHECK(pool.durable(0) == 1);
+  CHECK(pool.durable(1) == 0);
+  CHECK(pool.memory->candidates().size() == 2);
+}
+
+TEST_CASE("a flush of a line that became durable meanwhile takes no later stores") {
+  Pool pool;
+  pool.store(0, 1);
+  pool.flush(0, 0);
+  pool.flush(0, 1);
+  pool.fence(0);
+  pool.store(0, 2);
+  pool.fence(1);
+  CHECK(pool.durable(0) == 1);
+}
+
+TEST_CASE("few lines are judged in all their states, many in some, no line beyond its stores") {
+  Pool pool;
+  for (std::uint64_t line = 0; line < 4; ++line) pool.store(line, 1);
+  CHECK(pool.states().size() == 16);
+  for (std::uint64_t line = 0; line < 100; ++line) {
+    for (char value = 2; value < 5; ++value) pool.store(line, value);
+  }
+  const std::vector<State> states = pool.states();
+  CHECK(states.size() < 2000);
+  CHECK(states[0].empty());
+  CHECK(states[1].size() == 100);
+  for (const State& state : states) {
+    for (const InState& one : state) {
+      CHECK(one.stores >= 1);
+      CHECK(one.stores <= pool.memory->line(one.offset)->count());
+    }
+  }
+}
+
+TEST_CASE("the same seed gives the same states") {
+  Pool pool;
+  for (std::uint64_t line = 0; line < 9; ++line) pool.store(line, 1);
+  const auto images = [&](std::uint64_t seed) {
+    std::vector<std::string> all;
+    for (const State& state : pool.states(seed)) all.push_back(pool.image_of(state));
+    return all;
+  };
+  CHECK(images(1) == images(1));
+  CHECK(images(1) != images(2));
+}
+
+TEST_CASE("two states have one key if and only if they are one image") {
+  std::mt19937 dice(7);
+  for (int round = 0; round < 50; ++round) {
+    Pool pool;
+    std::map<std::uint64_t, std::string> images;
+    for (int step = 0; step < 12; ++step) {
+      const std::uint64_t line = dice() % 4;
+      pool.store(line, static_cast<char>(dice() % 3));
+      if (dice() % 3 == 0) {
+        pool.flush(line);
+        pool.fence();
+      }
+      for (const State& state : pool.states()) {
+        const std::string image = pool.image_of(state);
+        CHECK(images.emplace(pool.memory->key_of(state), image).first->second == image);
+      }
+    }
+    std::set<std::string> different;
+    for (const auto& [key, image] : images) different.insert(image);
+    CHECK(different.size() == images.size());
+  }
+}
+
+TEST_CASE("an image is whole again whatever was done to its file") {
+  Pool pool;
+  pool.store(1, 5);
+  pool.flush(1);
+  pool.fence();
+  const std::string path = pool.image->path();
+  const auto content = [&] {
+    FILE* file = fopen(path.c_str(), "rb");
+    REQUIRE(file != nullptr);
+    std::string whole(8192, '?');
+    CHECK(fread(whole.data(), 1, whole.size(), file) == 8192);
+    fclose(file);
+    return whole;
+  };
+  const std::string before = content();
+  SUBCASE("removed") { CHECK(unlink(path.c_str()) == 0); }
+  SUBCASE("cut") { CHECK(truncate(path.c_str(), 100) == 0); }
+  SUBCASE("written") {
+    FILE* file = fopen(path.c_str(), "r+b");
+    REQUIRE(file != nullptr);
+    fputs("nonsense", file);
+    fclose(file);
+  }
+  pool.image->mend(false);
+  CHECK(content() == before);
+}
