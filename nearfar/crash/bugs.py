@@ -152,7 +152,7 @@ class Bugs:
                 found
                 for found in self._by_key.values()
                 if found.bug.symptom == verdict.symptom
-                and _without_numbers(found.bug.said) == _without_numbers(verdict.said)
+                and without_numbers(found.bug.said) == without_numbers(verdict.said)
             ),
             None,
         )
@@ -186,7 +186,8 @@ def _key(bug: CrashBug) -> object:
     return bug.symptom, telling or name_of(bug.frames), bool(bug.lost)
 
 
-def _without_numbers(said: str) -> str:
+def without_numbers(said: str) -> str:
+    """Return what a checker says whatever it counts."""
     return re.sub(r"[0-9a-fA-F]*[0-9][0-9a-fA-F]*", "#", said)
 
 

@@ -1,4 +1,4 @@
-"""JUnit XML, as continuous integration shows it: one case for the exploration, one for each lint."""
+"""JUnit XML, as continuous integration shows it: a case for each bug, and for each lint."""
 
 from __future__ import annotations
 

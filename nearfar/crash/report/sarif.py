@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 from nearfar.crash.report.words import MEANINGS, SLOW, bug_text, lint_text, place_of
@@ -104,4 +105,4 @@ def _fingerprint(what: str, frame: Frame | None) -> str:
 
 
 def _folder_uri() -> str:
-    return f"file://{os.getcwd()}/"
+    return f"file://{Path.cwd()}/"
