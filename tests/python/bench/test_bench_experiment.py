@@ -51,8 +51,9 @@ def test_cells_are_all_combinations_but_those_left_out(tmp_path: Path) -> None:
 
 def test_the_command_line_changes_arguments_in_their_place(tmp_path: Path) -> None:
     experiment = read_experiment(write(tmp_path, TEXT))
-    found = changed(experiment, ["memory=tmpfs,msync,disk", "n=1,2", "map=a"], 7)
-    assert found.matrix == {"map": ["a"], "memory": ["tmpfs,msync", "disk"], "n": ["1", "2"]}
+    memories = ["tmpfs,msync", "tmpfs,noflush", "disk"]
+    found = changed(experiment, ["memory=tmpfs,msync,tmpfs,noflush,disk", "n=1,2", "map=a"], 7)
+    assert found.matrix == {"map": ["a"], "memory": memories, "n": ["1", "2"]}
     assert found.arguments == {}
     assert found.repeats == 7
     for wrong in ("n", "=1", "n=", "n=1,,2"):
