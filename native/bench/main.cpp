@@ -74,8 +74,8 @@ void run(const std::string& name, const std::vector<std::string>& words) {
                                   : Mode::count,
               arguments.count("seed"));
   const std::unique_ptr<Workload> workload = kind.make(arguments);
-  for (const std::string& each : arguments.unread()) {
-    throw std::logic_error(name + " declares " + each + " and does not read it");
+  if (const std::vector<std::string> unread = arguments.unread(); !unread.empty()) {
+    throw std::logic_error(name + " declares " + unread.front() + " and does not read it");
   }
   workload->set_up();
   workload->warm_up();

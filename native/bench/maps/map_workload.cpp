@@ -24,7 +24,7 @@ std::string path_of(Arguments& given, const MapType& type) {
                        ", which was not there when nearfar was built: install it and build again");
   }
   if (!type.make_pool) throw BadArgument(type.name + " is volatile only: leave out memory=pool");
-  const std::string path = given.text("pool");
+  std::string path = given.text("pool");
   check_new_pool(path);
   return path;
 }

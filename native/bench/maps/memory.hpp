@@ -46,8 +46,8 @@ class Volatile {
     return {reinterpret_cast<std::uint64_t>(::operator new(bytes))};
   }
   template <typename T>
-  void drop(Ref<T> ref, std::size_t bytes = sizeof(T)) {
-    ::operator delete(at(ref), bytes);
+  void drop(Ref<T> ref, std::size_t = sizeof(T)) {
+    ::operator delete(at(ref));
   }
   template <typename T>
   void touch(T*, std::size_t = sizeof(T)) {}

@@ -143,7 +143,7 @@ class Radix {
   // Puts a node in front of what is at `place`, which has the digits of `other`, and the key
   // beside.
   void branch(Child& place, std::uint64_t key, std::uint64_t word, std::uint64_t other) {
-    const auto bit = static_cast<unsigned>(std::bit_width(key ^ other)) - 1;
+    const auto bit = static_cast<std::uint64_t>(std::bit_width(key ^ other)) - 1;
     const std::uint64_t shift = bit / digit_bits * digit_bits;
     const Ref<Node> made = memory_.template make<Node>();
     Node& fresh = *memory_.at(made);

@@ -1,6 +1,6 @@
 // What one transaction of libpmemobj costs: a word snapshotted and changed, and as asked a block
 // allocated in it, or one freed. The unit in which costs of maps are told apart from the machine's.
-#include <optional>
+#include <memory>
 
 #include "bench/kind.hpp"
 #include "bench/maps/memory.hpp"
@@ -32,7 +32,7 @@ class Transaction final : public Workload {
     given.count("seed");  // nothing here is chosen at random
     if (block_.count < sizeof(std::uint64_t)) throw BadArgument("block is of 8 bytes at least");
     check_new_pool(path_);
-    removed_.emplace(path_);
+    removed_ = std::make_unique<RemovedAtEnd>(path_);
   }
 
   void set_up() override {
@@ -87,7 +87,7 @@ class Transaction final : public Workload {
 
   void open() {
     root_ = static_cast<Root*>(pool_.root(sizeof(Root)));
-    memory_.emplace(pool_);
+    memory_ = std::make_unique<Transactional>(pool_);
   }
   // Blocks hang one after another at the root.
   void add() {
@@ -113,9 +113,9 @@ class Transaction final : public Workload {
   Bytes block_;
   std::string path_;
   Bytes pool_bytes_;
-  std::optional<RemovedAtEnd> removed_;
+  std::unique_ptr<RemovedAtEnd> removed_;
   ObjectPool pool_;
-  std::optional<Transactional> memory_;
+  std::unique_ptr<Transactional> memory_;
   Root* root_ = nullptr;
   std::uint64_t expected_ = 0;
 };
