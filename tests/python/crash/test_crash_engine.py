@@ -1,0 +1,163 @@
+"""Workers, schedules and going on: the same seed finds the same, however it is shared out."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from crash.crash_programs import compiled
+from crash.test_crash_odd_programs import built
+
+from nearfar.__main__ import main
+from nearfar.crash.record import record
+from nearfar.crash.room import copy_sparse
+from nearfar.documents.crash_report import CrashReport
+from nearfar.documents.header import load
+from nearfar.native_files import include_folder
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="nearfar-threads-")
+
+
+def explore(folder: Path, check: str, program: list[str], *options: str) -> CrashReport:
+    output = folder / "crash.json"
+    words = ["crash", "-q", "--check", check, "--timeout", "100s", "--seconds", "200"]
+    code = main([*words, "-o", str(output), *options, "--", *program])
+    report = load(output, CrashReport)
+    assert code == (1 if report.bugs else 0)
+    return report
+
+
+def found(report: CrashReport) -> list[object]:
+    return [(bug.symptom, bug.point, bug.at, bug.survived, bug.lost) for bug in report.bugs]
+
+
+@functools.cache
+def threads(*flags: str) -> Path:
+    built()  # or it skips
+    program = Path(_FOLDER.name) / f"threads{''.join(flags)}"
+    source = Path(__file__).with_name("crash_threads.c")
+    common = ["cc", "-O1", "-g", f"-I{include_folder()}", "-o", program, source]
+    subprocess.run([*common, *flags, "-lpmem", "-lpthread"], check=True)
+    return program
+
+
+def test_two_workers_find_what_one_does(tmp_path: Path) -> None:
+    check = f"{compiled('log_check')} {{pool}}"
+    program = [str(compiled("log_torn_pair")), "{pool}", "40"]
+    one = explore(tmp_path, check, program)
+    two = [explore(tmp_path, check, program, "--workers", "2") for _ in range(2)]
+    assert one.complete
+    assert two[0].complete
+    assert found(two[0]) == found(two[1]) == found(one)
+    assert two[0].states == two[1].states >= one.states
+    assert two[0].points == two[0].points_explored == one.points_explored
+
+
+def test_what_a_budget_left_is_explored_another_time(tmp_path: Path) -> None:
+    check = f"{compiled('log_check')} {{pool}}"
+    program = [str(compiled("log_torn_pair")), "{pool}", "20"]
+    whole = explore(tmp_path, check, program)
+    assert whole.complete
+    assert main(["crash", "--resume", "-o", str(tmp_path / "crash.json"), "--check", check, "--",
+                 *program]) == 2  # fmt: skip
+    report = explore(tmp_path, check, program, "--states", "40")
+    assert not report.complete
+    assert (tmp_path / "crash-resume" / "trace").stat().st_size < 1 << 20
+    times = 0
+    while not report.complete:
+        assert times < 20
+        before, times = report.states, times + 1
+        report = explore(tmp_path, check, program, "--states", "60", "--resume")
+        assert report.complete or report.states > before
+    assert times > 1
+    assert report.points_explored == report.points == whole.points
+    assert [bug[:1] for bug in found(report)] == [bug[:1] for bug in found(whole)]  # type: ignore[index]
+    assert not (tmp_path / "crash-resume").exists()
+
+
+def test_threads_take_turns_by_the_seed(tmp_path: Path) -> None:
+    orders = []
+    for schedule in (1, 2, 3, 1):
+        pool = tmp_path / "pool"
+        pool.unlink(missing_ok=True)
+        recorded = record(
+            [str(threads()), str(pool)], pool, tmp_path / "trace", json=True, schedule=schedule
+        )
+        assert not recorded.failed
+        assert recorded.trace.stolen == 0
+        orders.append([(event.kind, event.thread, event.a) for event in recorded.trace.events])
+    assert orders[0] == orders[3]
+    assert orders[0] != orders[1] or orders[1] != orders[2]
+    assert {thread for _, thread, _ in orders[0]} >= {1, 2}
+
+
+def test_a_bug_of_two_threads_shows_in_some_order(tmp_path: Path) -> None:
+    check = f"{threads()} {{pool}} check"
+    wrong = explore(tmp_path, check, [str(threads()), "{pool}"], "--schedules", "3")
+    (bug,) = wrong.bugs
+    assert bug.lost
+    right = explore(tmp_path, check, [str(threads("-DRIGHT")), "{pool}"], "--schedules", "3")
+    assert not right.bugs
+    assert right.operations == 3 * 9
+    assert not right.warnings
+
+
+def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
+    output = tmp_path / "crash.json"
+    check = f"sleep 0.05; {compiled('log_check')} {{pool}}"
+    program = [str(compiled("log_torn_pair")), "{pool}", "50"]
+    words = ["crash", "--check", check, "-o", str(output), "--", *program]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nearfar", *words],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    # Some 500 states are left then, at 50 ms and more each.
+    assert any("the checker is" in line for line in process.stderr)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    process.stderr.read()
+    assert process.wait(60) == 130
+    report = load(output, CrashReport)
+    assert not report.complete
+    assert (tmp_path / "crash-resume" / "state.json").exists()
+
+
+def test_a_copy_of_a_sparse_pool_is_sparse(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    with source.open("wb") as file:
+        file.seek(5 << 20)
+        file.write(b"x" * 5000)
+        file.truncate(64 << 20)
+    copy = tmp_path / "copy"
+    copy_sparse(source, copy)
+    assert copy.stat().st_size == 64 << 20
+    assert copy.stat().st_blocks <= source.stat().st_blocks
+    with copy.open("rb") as file:
+        file.seek(5 << 20)
+        assert file.read(5001) == b"x" * 5000 + b"\0"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--workers", "0"], "--workers and --schedules are 1 or more"),
+        (["--resume"], "name it by -o"),
+    ],
+)
+def test_what_the_verb_refuses(
+    options: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["crash", "--check", "true {pool}", *options, "--", "true", "{pool}"]
+    assert main(words) == 2
+    assert sentence in capfd.readouterr().err
