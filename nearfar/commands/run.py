@@ -24,6 +24,7 @@ def run(
     driver: str | None = None,
     duration: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     force: Annotated[bool, Parameter(negative="")] = False,
+    prometheus: Path | None = None,
     output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -64,6 +65,9 @@ def run(
         Stop the program (SIGTERM) after this long, such as 10s.
     force
         Run even if less than half of the plan's bytes are this program's.
+    prometheus
+        Also write the record's figures to this file in Prometheus' text format, for the textfile
+        collector of node_exporter (NAME.prom).
     """
     from rich.console import Console
 
@@ -78,8 +82,9 @@ def run(
     from nearfar.run.table import print_record
 
     plan_path, command = _split(words, policy)
-    if output is not None:
-        check_writable(output)
+    for wanted in (output, prometheus):
+        if wanted is not None:
+            check_writable(wanted)
     paces = {"--region": region, "--rate": rate, "--hysteresis": hysteresis}
     if unused := [option for option, value in paces.items() if value is not None and not adapt]:
         raise CommandError(
@@ -123,6 +128,10 @@ def run(
         )
     if output is not None:
         save(record, output)
+    if prometheus is not None:
+        from nearfar.run.prometheus import write_metrics
+
+        write_metrics(record, prometheus)
     print_record(record, console)
     if output is not None:
         console.print(f"nearfar: wrote {output}", style="dim", markup=False, highlight=False)
