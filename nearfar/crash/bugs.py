@@ -31,6 +31,8 @@ class Found:
     pages: list[CrashPage]
     expected: CrashExpected | None = None
     """What an adapter wants to find in it."""
+    in_flight: tuple[int, ...] = ()
+    """Operations that have begun and not ended."""
 
 
 class Bugs:
@@ -141,7 +143,9 @@ class Bugs:
             )
             image = self._judge.pages(memory, small)
             expected = self._expected(memory.position) if self._expected else None
-            self._by_key[key] = Found(bug, memory.done, memory.begun, image, expected)
+            self._by_key[key] = Found(
+                bug, memory.done, memory.begun, image, expected, memory.in_flight
+            )
         return self._by_key[key]
 
     def _shown_before(self, verdict: Verdict) -> Found | None:

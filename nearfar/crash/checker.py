@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import re
 import select
@@ -24,6 +25,8 @@ LIBRARY = "libnearfar_crash_checker.so"
 HOST = "nearfar_crash_host"
 KEPT_BYTES = 4096
 """Of the checker's output: its end. The rest is read and thrown away."""
+_REGISTERS = b"\0nearfar_crash_checker\0"
+"""In a program's table of names, if it has NEARFAR_CRASH_CHECKER in it."""
 _SHELL = re.compile(r"[|&;<>()$`*?\[\]~#\n]")
 """What only a shell understands; without any of it, none is started."""
 
@@ -59,6 +62,8 @@ class Command:
     """Path of the shared library that holds it as a function; empty: it is a program."""
     by_operation: bool
     """It is told which operations are done."""
+    function: bool
+    """It may hold its checker as a function (NEARFAR_CRASH_CHECKER)."""
 
     def with_pool(self, pool: Path) -> list[str]:
         """Return the words with the image's path in them."""
@@ -83,7 +88,23 @@ def parse(text: str) -> Command:
     if not shell:
         words[0] = str(native_file(HOST)) if library else _program(words[0])
     by_operation = any(name in text for name in ("{done}", "{begun}", "{in_flight}"))
-    return Command(tuple(words), shell, library, by_operation)
+    function = bool(library) or _names_function(text, words)
+    return Command(tuple(words), shell, library, by_operation, function)
+
+
+def _names_function(text: str, words: Sequence[str]) -> bool:
+    """Return whether a program that the command names asks for the server's function by name."""
+    for word in [*words[:1], *text.split()]:
+        found = shutil.which(word)
+        if found is None:
+            continue
+        with contextlib.suppress(OSError, ValueError), Path(found).open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                continue
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                if content.find(_REGISTERS) >= 0:
+                    return True
+    return False
 
 
 def _program(name: str) -> str:
@@ -117,11 +138,10 @@ def _library(name: str) -> str:
 
 def variables(command: Command, pool: Path, operations: Sequence[int]) -> dict[str, str]:
     """Return what the environment of a checker run by itself has: a function is called once."""
-    found = {
-        "LD_PRELOAD": preload(LIBRARY),
-        "NEARFAR_CRASH_IMAGE": str(pool),
-        "NEARFAR_CRASH_ONCE": ",".join(map(str, operations)),
-    }
+    found = {"NEARFAR_CRASH_IMAGE": str(pool)}
+    if command.function:
+        found["LD_PRELOAD"] = preload(LIBRARY)
+        found["NEARFAR_CRASH_ONCE"] = ",".join(map(str, operations))
     if command.library:
         found["NEARFAR_CRASH_CHECKER_LIBRARY"] = command.library
     return found

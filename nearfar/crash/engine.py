@@ -140,6 +140,7 @@ def _arguments(plan: Plan, worker: int, image: Path) -> list[str]:
             "o": check.oracle,
             "r": check.rarely,
             "d": command.by_operation,
+            "f": command.function,
         }
         flags = "".join(mark for mark, is_set in marks.items() if is_set) or "-"
         kept = _ORACLE_KEPT_BYTES if check.oracle else KEPT_BYTES

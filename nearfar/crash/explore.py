@@ -134,7 +134,8 @@ class Exploration:
 
     def _failure(self, found: Taken, engine: Engine, judge: Judge, bugs: Bugs) -> None:
         number, at, record, position = found.numbers(4)
-        moment = Moment(found.signed(), found.signed(), position)
+        done, begun = found.signed(), found.signed()
+        moment = Moment(done, begun, position, found.numbers(found.number()))
         verdict = Verdict(found.text(), found.text().strip())
         state = {found.number(): found.number() for _ in range(found.number())}
         lines = self._lines(found)

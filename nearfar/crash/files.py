@@ -53,6 +53,7 @@ def write_states(
             timeout_s=timeout_s,
             done=one.done,
             begun=one.begun,
+            in_flight=list(one.in_flight),
             pool_bytes=report.pool_bytes,
             pages=one.pages,
         )
@@ -84,7 +85,7 @@ def _run(state: CrashState, check: str, pool: Path, *, kept_bytes: int = KEPT_BY
     return run_once(
         parse(check),
         pool,
-        (state.done, state.begun),
+        (state.done, state.begun, *state.in_flight),
         state.timeout_s,
         environment(),
         kept_bytes=kept_bytes,
@@ -103,7 +104,7 @@ def debug(state: CrashState, *, debugger: str, check: str | None, keep: Path | N
         pool = keep if keep is not None else folder / "state"
         _rebuild(state, pool)
         command = parse(check or state.check)
-        operations = (state.done, state.begun)
+        operations = (state.done, state.begun, *state.in_flight)
         words = filled(command, pool.resolve(), operations)
         # Not in the debugger's own environment: it is no checker.
         settings = variables(command, pool.resolve(), operations)

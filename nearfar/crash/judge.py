@@ -29,6 +29,8 @@ class Moment:
     begun: int
     position: int
     """Records of ``Trace.events`` before it."""
+    in_flight: tuple[int, ...] = ()
+    """Operations that have begun and not ended, a thread's each."""
 
 
 class Judge:

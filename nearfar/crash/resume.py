@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from nearfar.base.errors import CommandError
+from nearfar.base.files import atomic_path
 from nearfar.crash.bugs import Found
 from nearfar.crash.explore import COUNTS, Progress
 from nearfar.crash.record import Recorded
@@ -25,6 +26,7 @@ class _SavedBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     done: int
     begun: int
     pages: list[CrashPage]
+    in_flight: tuple[int, ...] = ()
     expected: CrashExpected | None = None
 
 
@@ -77,7 +79,8 @@ def save(
         before=_counts(before),
         bugs=[_SavedBug(**vars(found)) for found in bugs],
     )
-    (folder / "state.json").write_bytes(msgspec.json.encode(saved))
+    with atomic_path(folder / "state.json") as path:
+        path.write_bytes(msgspec.json.encode(saved))
 
 
 def load(folder: Path, asked: Sequence[str]) -> tuple[Saved, Recorded]:
@@ -107,7 +110,10 @@ def progress_of(counts: dict[str, int | float]) -> Progress:
 
 def found_of(saved: Saved) -> list[Found]:
     """Return the bugs."""
-    return [Found(one.bug, one.done, one.begun, one.pages, one.expected) for one in saved.bugs]
+    return [
+        Found(one.bug, one.done, one.begun, one.pages, one.expected, one.in_flight)
+        for one in saved.bugs
+    ]
 
 
 def forget(folder: Path) -> None:

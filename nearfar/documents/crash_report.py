@@ -200,5 +200,7 @@ class CrashState(Document, kw_only=True, forbid_unknown_fields=True):
     done: int
     """Last operation that ended; -1: none."""
     begun: int
+    in_flight: list[int] = []
+    """Operations that had begun and not ended."""
     pool_bytes: int
     pages: list[CrashPage]

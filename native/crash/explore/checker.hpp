@@ -23,6 +23,7 @@ struct Command {
   bool shell = false;              // it is one word, for /bin/sh
   std::string library;             // of the checker, if it is one; words are then its host's
   std::string preload;             // the server
+  bool function = false;           // it may hold its checker as a function, which the server calls
   std::string image;
   int timeout_ms = 0;
   std::size_t keep = 0;  // bytes of its output

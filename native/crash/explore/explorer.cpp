@@ -163,6 +163,12 @@ void Explorer::fail(const Point& point, const std::vector<Candidate>& lines, con
   frame.number(point.position);
   frame.number(static_cast<std::uint64_t>(memory_.done));
   frame.number(static_cast<std::uint64_t>(memory_.begun));
+  std::vector<long> in_flight;
+  for (const long one : memory_.in_flight) {
+    if (one >= 0) in_flight.push_back(one);
+  }
+  frame.number(in_flight.size());
+  for (const long one : in_flight) frame.number(static_cast<std::uint64_t>(one));
   frame.text(verdict.symptom).text(verdict.said);
   frame.number(state.size());
   for (const InState& one : state) frame.number(one.offset).number(one.stores);

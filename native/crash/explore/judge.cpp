@@ -80,7 +80,7 @@ const Verdict& Judge::judge(const Memory& memory, const State& state, std::uint6
   const std::uint64_t key = key_of(memory, state);
   if (!seen_.add(key)) {
     const auto known = refused_.find(key);
-    return known == refused_.end() ? fine_ : known->second;
+    return known == refused_.end() ? fine_ : *known->second;
   }
   const std::uint64_t begun = now_ns();
   Verdict verdict = run(memory, state, position, main, false);
@@ -90,7 +90,10 @@ const Verdict& Judge::judge(const Memory& memory, const State& state, std::uint6
     fine_ = std::move(verdict);
     return fine_;
   }
-  return refused_.emplace(key, std::move(verdict)).first->second;
+  const Verdict& kept =
+      verdicts_.try_emplace(verdict.symptom + '\n' + verdict.said, verdict).first->second;
+  refused_.emplace(key, &kept);
+  return kept;
 }
 
 Verdict Judge::judge_plainly(const Memory& memory, const State& state, std::uint64_t position) {

@@ -60,7 +60,9 @@ class Judge {
   Image& image_;
   std::vector<Check>& checks_;
   Seen seen_;
-  std::unordered_map<std::uint64_t, Verdict> refused_;
+  // Each different verdict once: thousands of images are refused in the same words.
+  std::unordered_map<std::uint64_t, const Verdict*> refused_;
+  std::unordered_map<std::string, Verdict> verdicts_;
   std::unordered_map<std::string, Verdict> answers_;
   Verdict fine_;
 };

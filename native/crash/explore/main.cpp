@@ -2,7 +2,8 @@
 //
 // Arguments: trace, image, bytes of the pool, seed, eadr, worker, workers, ms left, most states, ms
 // of one check, first rank, first chunk, whether to serve checkers, library to preload, then for
-// each check: flags (s shell, o oracle, r rarely, d is told operations, - none), library or empty,
+// each check: flags (s shell, o oracle, r rarely, d is told operations, f may be
+// a function, - none), library or empty,
 // bytes of output to keep, number of words, words.
 //
 // Sends R (for each check: 0 plain, 1 forked, 2 a function) and serves: U judges the pool as the
@@ -40,6 +41,7 @@ Check take_check(Arguments& arguments, const Command& common) {
   Check check;
   check.command = common;
   const std::string flags = arguments.text();
+  check.command.function = flags.find('f') != std::string::npos;
   check.command.shell = flags.find('s') != std::string::npos;
   check.oracle = flags.find('o') != std::string::npos;
   check.rarely = flags.find('r') != std::string::npos;

@@ -42,9 +42,11 @@ class Plain final : public Checker {
     if (command_.shell) words = {"/bin/sh", "-c", words[0]};
     std::string once = std::to_string(cut.done) + "," + std::to_string(cut.begun);
     if (cut.in_flight_count != 0) once += "," + in_flight(cut);
-    std::vector<std::string> variables{"LD_PRELOAD=" + command_.preload,
-                                       NF_CRASH_IMAGE "=" + command_.image,
-                                       NF_CRASH_ONCE "=" + once};
+    std::vector<std::string> variables{NF_CRASH_IMAGE "=" + command_.image};
+    if (command_.function) {
+      variables.push_back("LD_PRELOAD=" + command_.preload);
+      variables.push_back(NF_CRASH_ONCE "=" + once);
+    }
     if (!command_.library.empty()) {
       variables.push_back(NF_CRASH_CHECKER_LIBRARY "=" + command_.library);
     }
