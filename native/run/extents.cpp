@@ -72,13 +72,6 @@ void forget(std::uint64_t begin, std::uint64_t bytes) {
   __atomic_store_n(&state.extent_count, left, __ATOMIC_RELEASE);
 }
 
-void give_all_back() {
-  for (std::uint32_t i = 0; i < state.extent_count; ++i) {
-    const nf_run_extent& extent = state.extents[i];
-    give_back(table->memories[extent.memory], extent.bytes);
-  }
-}
-
 void extents_in_child() { extents_lock = 0; }
 
 }  // namespace nearfar::run

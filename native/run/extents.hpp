@@ -10,8 +10,6 @@ namespace nearfar::run {
 void remember(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory);
 // Takes a range out of the table, and back from the memories that had it.
 void forget(std::uint64_t begin, std::uint64_t bytes);
-// Likewise all, at the program's end.
-void give_all_back();
 void extents_in_child();
 
 }  // namespace nearfar::run

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -42,12 +43,49 @@ void bind(std::uint64_t begin, std::uint64_t bytes, int node) {
   }
 }
 
+// This process' row; null: there are more processes than rows.
+nf_run_user* user;
+
+std::uint64_t& used_of(nf_run_user& row, const nf_run_memory& memory) {
+  return row.used_bytes[&memory - table->memories];
+}
+
+void clear(nf_run_user& row) {
+  for (nf_run_memory& memory : table->memories) {
+    const std::uint64_t used =
+        __atomic_exchange_n(&used_of(row, memory), std::uint64_t{0}, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&memory.used_bytes, used, __ATOMIC_RELAXED);
+  }
+}
+
+// Gives back what processes had that were killed or ended by _exit; whether there were any.
+bool sweep() {
+  bool found = false;
+  for (nf_run_user& row : table->users) {
+    std::int32_t pid = __atomic_load_n(&row.pid, __ATOMIC_ACQUIRE);
+    if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH) continue;
+    if (!__atomic_compare_exchange_n(&row.pid, &pid, -1, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+      continue;
+    }
+    clear(row);
+    __atomic_store_n(&row.pid, 0, __ATOMIC_RELEASE);
+    found = true;
+  }
+  return found;
+}
+
 // Takes room of a memory; false: there is not so much left.
 bool take(nf_run_memory& memory, std::uint64_t bytes) {
-  const std::uint64_t before = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
-  if (memory.capacity_bytes == 0 || before + bytes <= memory.capacity_bytes) return true;
-  __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
-  return false;
+  for (;;) {
+    const std::uint64_t before = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+    if (memory.capacity_bytes == 0 || before + bytes <= memory.capacity_bytes) {
+      if (user != nullptr) add(used_of(*user, memory), bytes);
+      return true;
+    }
+    __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+    if (!sweep()) return false;
+  }
 }
 
 // Whether room that a process ends with is room again. Of a device, offsets are not handed out
@@ -80,7 +118,7 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
       offset = kept.next_offset;
       // Room now, or a full disk would be a SIGBUS in the program later.
       if (posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
-        __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+        give_back(memory, bytes);
         return false;
       }
       kept.next_offset += bytes;
@@ -124,7 +162,35 @@ bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
 }
 
 void give_back(nf_run_memory& memory, std::uint64_t bytes) {
-  if (gives_back(memory)) __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+  if (!gives_back(memory)) return;
+  __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
+  if (user != nullptr) add(used_of(*user, memory), 0 - bytes);
+}
+
+void become_user() {
+  const std::int32_t pid = getpid();
+  user = nullptr;
+  for (nf_run_user& row : table->users) {
+    if (__atomic_load_n(&row.pid, __ATOMIC_ACQUIRE) != pid) continue;
+    clear(row);  // the program's that this process was before its exec
+    user = &row;
+    return;
+  }
+  for (nf_run_user& row : table->users) {
+    std::int32_t free = 0;
+    if (__atomic_compare_exchange_n(&row.pid, &free, pid, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED)) {
+      user = &row;
+      return;
+    }
+  }
+}
+
+void leave_memories() {
+  if (user == nullptr) return;
+  clear(*user);
+  __atomic_store_n(&user->pid, 0, __ATOMIC_RELEASE);
+  user = nullptr;
 }
 
 Inherited leave_files() {
@@ -142,6 +208,9 @@ void close_inherited(const Inherited& inherited) {
   }
 }
 
-void memories_in_child() { files_lock = 0; }
+void memories_in_child() {
+  files_lock = 0;
+  if (mode != Mode::inert) become_user();
+}
 
 }  // namespace nearfar::run

@@ -12,6 +12,10 @@ bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
 
 // Bytes that a memory holds at most.
 std::uint64_t limit_of(const nf_run_memory& memory);
+// Takes a row of the table: from now on it says what this process has.
+void become_user();
+// Gives all back, at the program's end.
+void leave_memories();
 // Room that is no longer used; where such room can be used again.
 void give_back(nf_run_memory& memory, std::uint64_t bytes);
 

@@ -12,9 +12,9 @@
 
 #include "run/arenas.hpp"
 #include "run/ask.hpp"
-#include "run/extents.hpp"
 #include "run/fork_copies.hpp"
 #include "run/jemalloc.hpp"
+#include "run/memories.hpp"
 #include "run/recognise.hpp"
 #include "run/shadow.hpp"
 #include "run/state.hpp"
@@ -66,7 +66,7 @@ __attribute__((constructor(101))) void wake_at_start() { wake(); }
 __attribute__((destructor(101))) void end() {
   if (mode == Mode::inert) return;
   tell(NF_RUN_BYE);
-  give_all_back();
+  leave_memories();
 }
 
 }  // namespace
@@ -84,6 +84,7 @@ void wake() {
   state.shadow = reinterpret_cast<std::uint64_t>(shadow);
   memcpy(state.magic, NF_RUN_MAGIC, sizeof state.magic);
   table = found;
+  become_user();
   pthread_atfork(places_before_fork, places_in_parent, in_child);
   tell(NF_RUN_HELLO);
   mode = found->look_at_every != 0 ? Mode::every : Mode::samples;

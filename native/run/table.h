@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define NF_RUN_MAGIC "NFRUN\0\0"
-#define NF_RUN_VERSION 1u
+#define NF_RUN_VERSION 2u
 /* The run folder, for the library; unset: it is inert. */
 #define NF_RUN_VARIABLE "NEARFAR_RUN_PLACES"
 
@@ -26,6 +26,8 @@
 #define NF_RUN_PARTS 8
 #define NF_RUN_EXTENTS 16384
 #define NF_RUN_MAPPED 1024
+/* Processes at a time whose room is known to be room again when they end, however they do. */
+#define NF_RUN_USERS 256
 
 enum nf_run_kind { NF_RUN_DEFAULT = 0, NF_RUN_NODE = 1, NF_RUN_FILE = 2, NF_RUN_DEVICE = 3 };
 enum nf_run_style { NF_RUN_SINGLE = 0, NF_RUN_INTERLEAVE = 1, NF_RUN_IN_PARTS = 2 };
@@ -46,6 +48,13 @@ struct nf_run_target {
   uint32_t weight[NF_RUN_PARTS];
 };
 
+/* What one process has of each memory. */
+struct nf_run_user {
+  int32_t pid; /* 0: free; below: another process is clearing it */
+  uint32_t unused;
+  uint64_t used_bytes[NF_RUN_MEMORIES];
+};
+
 struct nf_run_table {
   char magic[8];
   uint32_t version;
@@ -58,6 +67,7 @@ struct nf_run_table {
   uint32_t huge_pages; /* 1: asked for by madvise; 2: refused by madvise; 0: as the system has it */
   struct nf_run_memory memories[NF_RUN_MEMORIES];
   struct nf_run_target targets[NF_RUN_TARGETS];
+  struct nf_run_user users[NF_RUN_USERS];
 };
 
 /* One page in 2^NF_RUN_PAGE_BITS is looked at: those whose number times the factor has so many

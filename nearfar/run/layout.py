@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 
 MAGIC = b"NFRUN\0\0"
-VERSION = 1
+VERSION = 2
 VARIABLE = "NEARFAR_RUN_PLACES"
 """Names the run folder to the library; unset, it is inert."""
-MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES = 16, 48, 8, 16384, 1024, 8
+MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES, USERS = 16, 48, 8, 16384, 1024, 8, 256
 
 DEFAULT, NODE, FILE, DEVICE = range(4)
 SINGLE, INTERLEAVE, IN_PARTS = range(3)
@@ -53,6 +53,16 @@ class Target(ctypes.Structure):
     )
 
 
+class User(ctypes.Structure):
+    """struct nf_run_user."""
+
+    _fields_ = (
+        ("pid", ctypes.c_int32),
+        ("unused", ctypes.c_uint32),
+        ("used_bytes", ctypes.c_uint64 * MEMORIES),
+    )
+
+
 class Table(ctypes.Structure):
     """struct nf_run_table."""
 
@@ -66,6 +76,7 @@ class Table(ctypes.Structure):
         ("huge_pages", ctypes.c_uint32),
         ("memories", Memory * MEMORIES),
         ("targets", Target * TARGETS),
+        ("users", User * USERS),
     )
 
 
