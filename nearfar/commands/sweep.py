@@ -56,7 +56,7 @@ def sweep(
 
     from nearfar.base.errors import ExitCode
     from nearfar.documents.header import to_json
-    from nearfar.sweep.api import How, plan
+    from nearfar.sweep.api import How, check_here, plan
     from nearfar.sweep.api import sweep as run
     from nearfar.sweep.progress import progress
 
@@ -70,6 +70,8 @@ def sweep(
         folder = file.with_name(f"{file.name}-results")
     planned = plan(file)
     if dry_run:
+        if scheduler is None:
+            check_here(planned)
         _show_plan(planned.matrix.points, folder, json=json, quiet=quiet)
         return int(ExitCode.DONE)
     found = run(

@@ -16,14 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from nearfar.base.errors import CommandError, NearfarError
 from nearfar.documents import producer, save
 from nearfar.documents.sweep import FailedPoint, Sweep
+from nearfar.sweep.commanded import Commanded, check_processors
 from nearfar.sweep.dataset import HEAD, Dataset
 from nearfar.sweep.expand import Matrix, expand
 from nearfar.sweep.file import read_sweep_file
 from nearfar.sweep.inputs import InputReader, Inputs
 from nearfar.sweep.journal import recover
+from nearfar.sweep.kind import make_kind
 
 if TYPE_CHECKING:
     from nearfar.sweep.drive import Driver
@@ -70,6 +74,8 @@ def sweep(planned: Planned, folder: Path, how: How) -> Sweep:
         raise CommandError(f"there must be a worker: --workers {how.workers} is none")
     if how.scheduler is not None and how.workers is not None:
         raise CommandError("--workers are started here, and a scheduler has its own: give one")
+    if how.scheduler is None:
+        check_here(planned)
     dataset = Dataset(folder)
     dataset.open()
     try:
@@ -93,6 +99,15 @@ def sweep(planned: Planned, folder: Path, how: How) -> Sweep:
         return record
     finally:
         dataset.close()
+
+
+def check_here(planned: Planned) -> None:
+    """Refuse points that cannot be measured on this machine."""
+    for point in planned.matrix.points.values():
+        if point.measured:
+            thing = make_kind(point.kind, msgspec.json.decode(point.parameters))
+            assert isinstance(thing, Commanded)
+            check_processors(thing.cpus)
 
 
 def _compute(

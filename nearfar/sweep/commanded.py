@@ -172,16 +172,22 @@ class _Watch:
         self._thread.join()
 
 
+def check_processors(cpus: int) -> None:
+    """Refuse more processors than this process may use."""
+    here = len(os.sched_getaffinity(0))
+    if here < cpus:
+        raise NearfarError(
+            f"there are {here} processors to pin to here, not {cpus}: say fewer cpus",
+            ExitCode.MACHINE_LACKS,
+        )
+
+
 @contextlib.contextmanager
 def _pinned(cpus: int) -> Iterator[None]:
     """Pin this thread, and so what it starts, to the first `cpus` processors it may use."""
     allowed = os.sched_getaffinity(0)
+    check_processors(cpus)
     chosen = spread(sorted(allowed))[:cpus]
-    if len(chosen) < cpus:
-        raise NearfarError(
-            f"there are {len(allowed)} processors to pin to here, not {cpus}: say fewer cpus",
-            ExitCode.MACHINE_LACKS,
-        )
     os.sched_setaffinity(0, chosen)
     try:
         yield

@@ -57,7 +57,11 @@ def _of(far: str, phase: PhasePrediction) -> list[Figure]:
     relative = from_interval(near, Z95) / near.value if near.value > 0 else 0.0
     time = phase.far_time_ns.value
     return [
-        Figure("slowdown", name, "x", phase.slowdown.value, sigma=0.0),
+        Figure(
+            *("slowdown", name, "x", phase.slowdown.value),
+            # Added time over near time: it is as uncertain as the near time is.
+            sigma=relative * abs(phase.slowdown.value - 1.0),
+        ),
         Figure(
             *("time", name, "ns", time),
             sigma=relative * time if relative > 0 else None,

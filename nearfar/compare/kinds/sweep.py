@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
+
 from nearfar.compare.figure import Figure
 from nearfar.compare.kind import KINDS, Kind
 from nearfar.documents.header import Document, Producer, load
 from nearfar.documents.sweep import Sweep
+from nearfar.sweep.inputs import POINT
+from nearfar.sweep.kind import KINDS as POINTS
 
 HIDDEN = ("source", "files", "command", "folder", "environment")
 """Parameters that the program's name stands for: another build of it is what is compared."""
@@ -52,7 +56,12 @@ class Sweeps(Kind[Any]):
 
 def _figure(row: dict[str, Any]) -> Figure | None:
     given = json.loads(row["parameters"])
-    shown = {k: v for k, v in given.items() if k not in HIDDEN and v not in (None, {}, "", [])}
+    usual = {field.name: field.default for field in msgspec.structs.fields(POINTS.get(row["kind"]))}
+    shown = {
+        k: v
+        for k, v in given.items()
+        if k not in HIDDEN and v not in (None, {}, "", []) and v != usual.get(k)
+    }
     program = shown.pop("program", None)
     name = ", ".join(
         [*([program] if program else []), *(f"{k} {_text(v)}" for k, v in shown.items())]
@@ -62,7 +71,14 @@ def _figure(row: dict[str, Any]) -> Figure | None:
         samples = tuple(float(ns) for ns in json.loads(row["more"])["wall_times_ns"])
         return Figure("measure", name, "ns", row["time_ns"], samples=samples, timed=True)
     if kind in ("predict", "place"):
-        return Figure(kind, name, "x", row["slowdown"], sigma=0.0)
+        # A program that the sweep profiled itself was measured anew: chance is in its figures, and
+        # nothing in the row says how much.
+        anew = str(given["source"]).startswith(POINT)
+        return Figure(
+            *(kind, name, "x", row["slowdown"]),
+            sigma=None if anew else 0.0,
+            note="its program was profiled anew: compare the profiles" if anew else "",
+        )
     if kind == "simulate":
         return Figure(kind, name, "ns", row["ns_per_access"], sigma=0.0)
     return None
