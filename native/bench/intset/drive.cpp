@@ -3,7 +3,6 @@
 #ifdef NEARFAR_HAVE_PMEM
 
 #include <nearfar/crash.h>
-#include <sys/stat.h>
 
 #include <array>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "bench/driven_pool.hpp"
 #include "bench/errors.hpp"
 #include "bench/intset/requests.hpp"
 #include "bench/intset/set_pool.hpp"
@@ -166,9 +166,8 @@ bool has_offsets(const std::string& path) {
 
 void drive_sets(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
   SetPool<Pmemoid> pool;
-  struct stat found {};
   const std::uint64_t odd_seed = seed == 0 ? 1 : seed;  // 0 says that nothing is known
-  const bool fresh = stat(path.c_str(), &found) != 0;
+  const bool fresh = cleared_to_make(path);
   if (fresh) {
     pool.make(path, {PMEMOBJ_MIN_POOL}, range, buckets, odd_seed, operations);
   } else {
@@ -190,6 +189,7 @@ void drive_sets(const std::string& path, std::uint64_t operations, std::uint64_t
 }
 
 void dump_sets(const std::string& path) {
+  if (nothing_to_check(path)) return;
   if (has_offsets(path)) {
     dump_as<Offset>(path);
   } else {
@@ -198,6 +198,7 @@ void dump_sets(const std::string& path) {
 }
 
 void check_sets(const std::string& path) {
+  if (nothing_to_check(path)) return;
   if (has_offsets(path)) {
     check_as<Offset>(path);
   } else {

@@ -3,11 +3,11 @@
 #include "bench/log/drive.hpp"
 
 #include <nearfar/crash.h>
-#include <sys/stat.h>
 
 #include <random>
 #include <vector>
 
+#include "bench/driven_pool.hpp"
 #include "bench/errors.hpp"
 #include "bench/pattern.hpp"
 
@@ -37,13 +37,12 @@ void check_records(const RecordLog& log, std::uint64_t words) {
 
 void drive_log(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
   RawPool pool;
-  struct stat found {};
   const std::string layout = layout_of_log(commit_of(seed));
-  if (stat(path.c_str(), &found) == 0) {
-    pool.open(path, layout);
-  } else {
+  if (cleared_to_make(path)) {
     pool.make(path, layout, driven_bytes);
     pool.sealed();
+  } else {
+    pool.open(path, layout);
   }
   RecordLog log(pool, pool.data(), pool.bytes(), commit_of(seed));
   log.recover();
@@ -62,6 +61,7 @@ void drive_log(const std::string& path, std::uint64_t operations, std::uint64_t 
 }
 
 void check_log(const std::string& path) {
+  if (nothing_to_check(path)) return;
   RawPool pool;
   Commit commit = Commit::tail;
   try {

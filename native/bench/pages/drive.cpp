@@ -3,12 +3,12 @@
 #include "bench/pages/drive.hpp"
 
 #include <nearfar/crash.h>
-#include <sys/stat.h>
 
 #include <cstdio>
 #include <optional>
 #include <random>
 
+#include "bench/driven_pool.hpp"
 #include "bench/errors.hpp"
 #include "bench/pattern.hpp"
 
@@ -45,8 +45,7 @@ std::uint64_t checked_version(const PageTable& table, std::uint64_t page) {
 
 void drive_pages(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
   RawPool pool;
-  struct stat found {};
-  const bool fresh = stat(path.c_str(), &found) != 0;
+  const bool fresh = cleared_to_make(path);
   if (fresh) {
     pool.make(path, layout, PageTable::bytes_for(pages, spare));
   } else {
@@ -77,6 +76,7 @@ namespace {
 // `visit(page, version)`, then tries whether a page can still be replaced.
 template <typename Visit>
 void look(const std::string& path, Visit visit) {
+  if (nothing_to_check(path)) return;
   RawPool pool;
   pool.open(path, layout);
   PageTable table(pool, pages, spare);

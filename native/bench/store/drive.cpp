@@ -3,13 +3,13 @@
 #include "bench/store/drive.hpp"
 
 #include <nearfar/crash.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <random>
 
+#include "bench/driven_pool.hpp"
 #include "bench/errors.hpp"
 #include "bench/pattern.hpp"
 #include "bench/store/key_value.hpp"
@@ -51,12 +51,11 @@ std::uint64_t version_in(const KeyValue& table, std::uint64_t key) {
 
 void drive_store(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
   RawPool pool;
-  struct stat found {};
-  if (stat(path.c_str(), &found) == 0) {
-    pool.open(path, layout);
-  } else {
+  if (cleared_to_make(path)) {
     pool.make(path, layout, KeyValue::bytes_for(log_bytes, slots, words));
     pool.sealed();
+  } else {
+    pool.open(path, layout);
   }
   KeyValue table(pool, log_bytes, slots, words);
   recover(table);
@@ -70,6 +69,7 @@ void drive_store(const std::string& path, std::uint64_t operations, std::uint64_
     (void)table.put(key, value);
     NEARFAR_CRASH_OUTCOME(1);
   }
+  table.close();
 }
 
 namespace {
@@ -77,6 +77,7 @@ namespace {
 // `visit(key, version)` for each key, then tries whether a put still works.
 template <typename Visit>
 void look(const std::string& path, Visit visit) {
+  if (nothing_to_check(path)) return;
   RawPool pool;
   pool.open(path, layout);
   KeyValue table(pool, log_bytes, slots, words);

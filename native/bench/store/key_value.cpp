@@ -62,9 +62,15 @@ std::string KeyValue::recover() {
 }
 
 void KeyValue::checkpoint() {
+  std::vector<std::uint64_t*> changed;
   log_.for_each([&](std::uint64_t, std::span<const std::uint64_t> record) {
-    pool_.flush(place_of(record[0]), (1 + words_) * sizeof(std::uint64_t));
+    changed.push_back(place_of(record[0]));
   });
+  // A value that was put several times is flushed once.
+  std::ranges::sort(changed);
+  const auto rest = std::ranges::unique(changed);
+  changed.erase(rest.begin(), rest.end());
+  for (const std::uint64_t* at : changed) pool_.flush(at, (1 + words_) * sizeof(std::uint64_t));
   pool_.drain();
   log_.truncate();
 }
