@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -74,7 +75,13 @@ def local_cluster(workers: int) -> Iterator[Any]:
                 client.wait_for_workers(workers, timeout=60)
                 yield client
         finally:
+            processes = [
+                getattr(nanny.process, "process", None) for nanny in cluster.workers.values()
+            ]
             cluster.close()
+            # A worker that waits for a program it measures does not end when it is asked to.
+            for process in processes:
+                _end(process)
 
 
 @contextlib.contextmanager
@@ -131,6 +138,11 @@ def check_workers(client: Any, versions: dict[str, str], *, measured: bool) -> N
             f"--resources {MACHINE}=1`",
             ExitCode.MACHINE_LACKS,
         )
+
+
+def _end(process: Any) -> None:
+    with contextlib.suppress(ProcessLookupError, ValueError, AttributeError):
+        os.kill(process.pid, signal.SIGKILL)
 
 
 def processors() -> int:
