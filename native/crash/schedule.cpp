@@ -19,8 +19,10 @@ constexpr int most_threads = 256;
 // How long a turn may last while others wait and its owner sleeps in the system: two looks.
 constexpr long look_every_ns = 20000000;
 constexpr unsigned looks_asleep = 2;
-// And while it computes, of its own processor time: 50 ticks of 10 ms.
-constexpr unsigned long ticks_busy = 50;
+// And while it computes, of its own processor time: 20 ticks of 10 ms. libpmemobj spins for a lock of
+// its own that another thread sets up; few programs compute so long without touching the pool or a
+// lock.
+constexpr unsigned long ticks_busy = 20;
 
 enum class Is : std::uint8_t { nothing, ready, waiting, away, ended };
 

@@ -21,9 +21,9 @@ constexpr std::uint64_t mix(std::uint64_t x) {
 // can be taken out and another put in.
 inline std::uint64_t line_hash(std::uint64_t offset, const char* content) {
   std::uint64_t hash = mix(offset + 1);
-  for (int word = 0; word < NF_CRASH_LINE / 8; ++word) {
-    std::uint64_t value;
-    memcpy(&value, content + 8 * word, 8);
+  for (std::size_t at = 0; at < NF_CRASH_LINE; at += 8) {
+    std::uint64_t value = 0;
+    memcpy(&value, content + at, 8);
     hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
     hash ^= hash >> 29;
   }

@@ -113,7 +113,7 @@ Verdict Judge::run(const Memory& memory, const State& state, std::uint64_t posit
     Verdict verdict = (served ? *check.served : *check.plain).run(cut);
     const bool touched = !served || verdict.touched;
     const bool last = &check == &checks_.back();
-    if (check.oracle) verdict = ask(memory, position, std::move(verdict));
+    if (check.oracle) verdict = ask(memory, position, verdict);
     const bool refused = !verdict.symptom.empty();
     if (found.said.empty() || refused) found = std::move(verdict);
     if (refused || last) {
@@ -148,7 +148,7 @@ void Judge::send_image(const Memory& memory, const State& state) {
   frame.send();
 }
 
-Verdict Judge::ask(const Memory& memory, std::uint64_t position, Verdict verdict) {
+Verdict Judge::ask(const Memory& memory, std::uint64_t position, const Verdict& verdict) {
   const std::string question =
       std::to_string(memory.history) + '\n' + verdict.symptom + '\n' + verdict.said;
   const auto known = answers_.find(question);

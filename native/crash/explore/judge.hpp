@@ -55,7 +55,7 @@ class Judge {
   std::uint64_t key_of(const Memory& memory, const State& state) const;
   Verdict run(const Memory& memory, const State& state, std::uint64_t position, bool main,
               bool plainly);
-  Verdict ask(const Memory& memory, std::uint64_t position, Verdict verdict);
+  Verdict ask(const Memory& memory, std::uint64_t position, const Verdict& verdict);
 
   Image& image_;
   std::vector<Check>& checks_;

@@ -24,7 +24,7 @@ std::string filled(std::string text, const Cut& cut) {
                                                        {"{begun}", std::to_string(cut.begun)},
                                                        {"{in_flight}", in_flight(cut)}};
   for (const auto& [name, value] : facts) {
-    for (std::size_t at; (at = text.find(name)) != std::string::npos;) {
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name)) {
       text.replace(at, strlen(name), value);
     }
   }
@@ -38,6 +38,7 @@ class Plain final : public Checker {
   Verdict run(const Cut& cut) override {
     Output output(command_.keep);
     std::vector<std::string> words;
+    words.reserve(command_.words.size());
     for (const std::string& word : command_.words) words.push_back(filled(word, cut));
     if (command_.shell) words = {"/bin/sh", "-c", words[0]};
     std::string once = std::to_string(cut.done) + "," + std::to_string(cut.begun);

@@ -53,9 +53,11 @@ std::int64_t now_ms() {
 pid_t start(const std::vector<std::string>& words, const std::vector<std::string>& variables,
             int out) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   std::vector<char*> environment;
+  environment.reserve(variables.size() + 64);
   for (const std::string& one : variables) environment.push_back(const_cast<char*>(one.c_str()));
   for (char** at = environ; *at != nullptr; ++at) {
     bool replaced = false;
