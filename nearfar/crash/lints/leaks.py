@@ -14,6 +14,10 @@ from nearfar.crash.trace import Trace
 
 _PER_STACK = 2
 """Images of one fence: the first of an empty structure is not the second."""
+_FENCES_AFTER = 4
+_FENCES_BEFORE = 2
+"""An object that was allocated is linked soon, and one that is freed was unlinked just before:
+fences looked at after the one and before the other."""
 
 
 def leaks(trace: Trace, images: Images) -> Iterator[Finding]:
@@ -35,10 +39,11 @@ def leaks(trace: Trace, images: Images) -> Iterator[Finding]:
     objects = Objects()
     met: Counter[tuple[int, ...]] = Counter()
     told: set[tuple[int, ...]] = set()
-    begun = False
+    near = _near(trace)
+    fence = -1
     for event in trace.events:
-        begun |= event.kind in ALLOCATIONS
-        if event.kind is Kind.FENCE and begun and met[event.stack] < _PER_STACK:
+        fence += event.kind is Kind.FENCE
+        if event.kind is Kind.FENCE and fence in near and met[event.stack] < _PER_STACK:
             met[event.stack] += 1
             if images.exhausted():
                 return
@@ -56,6 +61,27 @@ def leaks(trace: Trace, images: Images) -> Iterator[Finding]:
                 )
         memory.feed(event)
         objects.feed(event)
+
+
+def _near(trace: Trace) -> set[int]:
+    """Return the numbers of the fences at which an object may be allocated and not linked.
+
+    What a transaction allocates or frees is undone with it: that counts where it ends.
+    """
+    near: set[int] = set()
+    fence = 0
+    pending: set[int] = set()
+    for event in trace.events:
+        if event.kind is Kind.FENCE:
+            fence += 1
+        elif event.kind in (Kind.TX_ALLOC, Kind.TX_FREE):
+            pending.add(event.thread)
+        elif event.kind in ALLOCATIONS or (event.kind is Kind.TX_END and event.thread in pending):
+            pending.discard(event.thread)
+            near.update(range(fence, fence + _FENCES_AFTER))
+        elif event.kind is Kind.FREE:
+            near.update(range(fence - _FENCES_BEFORE, fence + 1))
+    return near
 
 
 def _unreachable(memory: Memory, images: Images, pool_bytes: int) -> list[PoolObject]:

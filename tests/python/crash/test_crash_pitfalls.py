@@ -1,0 +1,92 @@
+"""Each pitfall is found, its mend is silent, and each bug's replay fails again."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from nearfar.__main__ import main
+
+_FILE = Path(__file__).parents[3] / "examples" / "pitfalls" / "pitfalls.py"
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pitfalls", _FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Its dataclasses look themselves up.
+    sys.modules["pitfalls"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+pitfalls = _load()
+_ALL = pitfalls.pitfalls()
+_QUICK = {
+    "log_never_fenced",
+    "log_flush_unmodified",
+    "table_not_durable",
+    "threads_fence_of_another",
+    "list_short_snapshot",
+    "list_leak",
+    "list_volatile_pointer",
+    "move_one_snapshot",
+}
+"""Of each sort one; the rest are long only because they are many."""
+_SECONDS = 200.0
+"""Generous: a busy machine is no bug."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Programs are compiled once."""
+    return tmp_path_factory.mktemp("pitfalls")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(one.name, marks=[] if one.name in _QUICK else [pytest.mark.long])
+        for one in _ALL
+    ],
+)
+def test_each_pitfall_is_found(name: str, folder: Path) -> None:
+    (one,) = (one for one in _ALL if one.name == name)
+    try:
+        answer = pitfalls.explore(one, folder, seconds=_SECONDS)
+    except pitfalls.AbsentError as error:
+        pytest.skip(str(error))
+    assert set(one.expect) <= set(answer.found())
+    for replay in answer.replays:
+        assert main(["crash", "replay", replay, "--quiet"]) == 1
+
+
+@pytest.mark.parametrize(
+    "mend",
+    [
+        pytest.param(mend, marks=[] if mend == "move_right" else [pytest.mark.long])
+        for mend in sorted({one.mend for one in _ALL})
+    ],
+)
+def test_nothing_is_said_of_a_mend(mend: str, folder: Path) -> None:
+    for one in _ALL:
+        if one.mend != mend:
+            continue
+        try:
+            answer = pitfalls.explore(one, folder, mended=True, seconds=_SECONDS)
+        except pitfalls.AbsentError as error:
+            pytest.skip(str(error))
+        assert answer.found() == []
+
+
+def test_the_guide_tells_of_each_pitfall() -> None:
+    guide = (_FILE.parents[2] / "docs" / "pitfalls.md").read_text()
+    for one in _ALL:
+        assert f"## {one.name}\n" in guide
+        code = (_FILE.parent / f"{one.name}.c").read_text().partition("*/\n")[2].strip()
+        assert code in guide, f"run {_FILE.name} --docs: {one.name}.c has changed"
