@@ -193,6 +193,14 @@ Found recognise(Call call, std::size_t size, bool mapped) {
   return by_tables(call, root, size, mapped);
 }
 
+void forget_stacks() {
+  Lock const lock(edges_lock);
+  profile::forget_steps();
+  // Nodes keep counting: who is on its way along an old path finds nothing there.
+  for (Edge& edge : edges) __atomic_store_n(&edge.key, std::uint64_t{0}, __ATOMIC_RELEASE);
+  edges_used = 0;
+}
+
 void recognise_in_child() { edges_lock = 0; }
 
 }  // namespace nearfar::run

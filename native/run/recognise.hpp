@@ -16,6 +16,9 @@ struct Found {
 // NEARFAR_THIS_CALL of the hook, and what was asked for. `mapped`: by mmap.
 Found recognise(profile::Call call, std::size_t size, bool mapped);
 
+// A library was closed: its addresses may become another's.
+void forget_stacks();
+
 void recognise_in_child();
 
 }  // namespace nearfar::run

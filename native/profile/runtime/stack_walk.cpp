@@ -115,4 +115,10 @@ unsigned fixed_stack(Call call, Call* calls, unsigned most) {
   return most;
 }
 
+void forget_steps() {
+  for (Known& entry : known) {
+    __atomic_store_n(&entry.return_address, std::uint64_t{0}, __ATOMIC_RELEASE);
+  }
+}
+
 }  // namespace nearfar::profile

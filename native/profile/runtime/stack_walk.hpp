@@ -24,4 +24,7 @@ unsigned walk_stack(Call call, std::uint64_t* frames, unsigned most);
 // return addresses say nothing about the next time.
 unsigned fixed_stack(Call call, Call* calls, unsigned most);
 
+// Forgets how far frames lie apart, since a library was closed and its addresses may be another's.
+void forget_steps();
+
 }  // namespace nearfar::profile
