@@ -9,7 +9,7 @@ from nearfar.documents.fleet import Fleet, HostType
 from nearfar.fleet.table import headline
 from nearfar.report.plain_page import page, table, text
 
-WIDTH, HEIGHT, LEFT, BOTTOM = 640, 260, 52, 34
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 900, 300, 52, 40, 34
 COLOURS = 8
 """Of the report's palette."""
 
@@ -103,7 +103,7 @@ def _mixes(found: Fleet) -> str:
     return table(heads, rows) + (
         '<p class="small quiet">Programs are taken to run on hosts whose share of far memory they '
         "tolerate: of a type, no more hosts have a share than the part of its demand that keeps "
-        "the limit with it. The optimum is proven (HiGHS).</p>"
+        "the limit with it. Found by HiGHS, to a thousandth of the cost.</p>"
     )
 
 
@@ -173,9 +173,8 @@ def chart(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], *, x: str
     def at(point: tuple[float, float]) -> str:
         across = (point[0] - left) / max(right - left, 1e-9)
         up = (point[1] - low) / (high - low)
-        return (
-            f"{LEFT + across * (WIDTH - LEFT - 8):.1f},{HEIGHT - BOTTOM - up * (HEIGHT - 44):.1f}"
-        )
+        down = HEIGHT - BOTTOM - up * (HEIGHT - BOTTOM - TOP)
+        return f"{LEFT + across * (WIDTH - LEFT - 8):.1f},{down:.1f}"
 
     ticks = [low + (high - low) * i / 4 for i in range(5)]
     grid = "".join(
@@ -203,5 +202,5 @@ def chart(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], *, x: str
         f'<figure class="card"><div class="chart"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{text(y)} by {text(x)}">{grid}{below}{lines}'
         f'<text x="{WIDTH - 8}" y="{HEIGHT - 2}" text-anchor="end">{text(x)}</text>'
-        f'<text x="4" y="10">{text(y)}</text></svg></div><ul class="legend">{legend}</ul></figure>'
+        f'<text x="4" y="14">{text(y)}</text></svg></div><ul class="legend">{legend}</ul></figure>'
     )

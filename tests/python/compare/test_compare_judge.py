@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nearfar.compare.figure import Figure
 from nearfar.compare.judge import corrected, difference, judge
 
-PAIRS = 60
+PAIRS = 40
 
 
 def times(rng: np.random.Generator, factor: float, runs: int = 10) -> Figure:

@@ -131,7 +131,7 @@ def run_and_disturb(folder: Path, simulated: int, measured: int, lines: int) -> 
                     "machine=1" if number == 0 else "none=1",
                 )
             )
-            for number in range(3)
+            for number in range(2)
         ]
         client = stack.enter_context(started(*verb, "--scheduler", where))
         with frozen_when(lambda: finished() > total // 6, client):
@@ -156,7 +156,10 @@ def run_and_disturb(folder: Path, simulated: int, measured: int, lines: int) -> 
     assert total // 2 < len(before) < total, len(before)
 
     again = subprocess.run(
-        [sys.executable, "-m", *verb, "--json"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", *verb, "--workers", "1", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert again.returncode == 0, again.stderr
     record = json.loads(again.stdout)
