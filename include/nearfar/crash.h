@@ -47,19 +47,19 @@ __attribute__((weak)) void nearfar_crash_outcome(long long outcome);
   do {                                                                    \
     if (nearfar_crash_end) nearfar_crash_end((unsigned long)(operation)); \
   } while (0)
-#define NEARFAR_CRASH_OP(kind, key, value)                                         \
-  do {                                                                             \
-    if (nearfar_crash_operation)                                                   \
-      nearfar_crash_operation(kind, (const char*)0, (const char*)0,                \
-                              (long long)(key), (long long)(value));               \
+#define NEARFAR_CRASH_OP(kind, key, value)                                            \
+  do {                                                                                \
+    if (nearfar_crash_operation)                                                      \
+      nearfar_crash_operation(kind, (const char*)0, (const char*)0, (long long)(key), \
+                              (long long)(value));                                    \
   } while (0)
-#define NEARFAR_CRASH_OP_TEXT(kind, key, value)                                         \
-  do {                                                                                  \
-    if (nearfar_crash_operation) nearfar_crash_operation(kind, key, value, 0LL, 0LL);   \
+#define NEARFAR_CRASH_OP_TEXT(kind, key, value)                                       \
+  do {                                                                                \
+    if (nearfar_crash_operation) nearfar_crash_operation(kind, key, value, 0LL, 0LL); \
   } while (0)
-#define NEARFAR_CRASH_OUTCOME(outcome)                                        \
-  do {                                                                        \
-    if (nearfar_crash_outcome) nearfar_crash_outcome((long long)(outcome));   \
+#define NEARFAR_CRASH_OUTCOME(outcome)                                      \
+  do {                                                                      \
+    if (nearfar_crash_outcome) nearfar_crash_outcome((long long)(outcome)); \
   } while (0)
 
 /* A checker that is called in one process that stays, instead of being started for each image:
@@ -70,10 +70,17 @@ typedef int (*nearfar_crash_checker_function)(const char* pool, long done, long 
 #ifdef __cplusplus
 extern "C"
 #endif
-__attribute__((weak)) void nearfar_crash_checker(nearfar_crash_checker_function check);
-#define NEARFAR_CRASH_CHECKER(function)                                              \
-  __attribute__((constructor)) static void nearfar_crash_checker_register_(void) {   \
-    if (nearfar_crash_checker) nearfar_crash_checker(function);                      \
+    __attribute__((weak)) void
+    nearfar_crash_checker(nearfar_crash_checker_function check);
+/* Within a check: how many operations had begun and not ended, and which. */
+#ifdef __cplusplus
+extern "C"
+#endif
+    __attribute__((weak)) unsigned
+    nearfar_crash_in_flight(const long** operations);
+#define NEARFAR_CRASH_CHECKER(function)                                            \
+  __attribute__((constructor)) static void nearfar_crash_checker_register_(void) { \
+    if (nearfar_crash_checker) nearfar_crash_checker(function);                    \
   }
 
 /* An adapter of a map whose keys and values are numbers:
@@ -137,14 +144,14 @@ static inline int nearfar_crash_judge(const struct nearfar_crash_map* map, const
   return fault ? 1 : 0;
 }
 
-#define NEARFAR_CRASH_MAP(map)                                                      \
-  static int nearfar_crash_judge_map_(const char* pool, long done, long begun) {    \
-    (void)done, (void)begun;                                                        \
-    return nearfar_crash_judge(&(map), pool);                                       \
-  }                                                                                 \
-  NEARFAR_CRASH_CHECKER(nearfar_crash_judge_map_)                                   \
-  int main(int count, char** words) {                                               \
-    return count > 1 ? nearfar_crash_judge(&(map), words[1]) : 2;                   \
+#define NEARFAR_CRASH_MAP(map)                                                   \
+  static int nearfar_crash_judge_map_(const char* pool, long done, long begun) { \
+    (void)done, (void)begun;                                                     \
+    return nearfar_crash_judge(&(map), pool);                                    \
+  }                                                                              \
+  NEARFAR_CRASH_CHECKER(nearfar_crash_judge_map_)                                \
+  int main(int count, char** words) {                                            \
+    return count > 1 ? nearfar_crash_judge(&(map), words[1]) : 2;                \
   }
 #endif
 
