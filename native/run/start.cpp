@@ -80,7 +80,11 @@ void wake() {
   const char* folder = getauxval(AT_SECURE) != 0 ? nullptr : getenv(NF_RUN_VARIABLE);
   if (folder == nullptr || *folder == '\0' || !set_socket(folder)) return;
   nf_run_table* found = map_table(folder);
-  if (found == nullptr || !map_shadow()) return;
+  if (found == nullptr) return;
+  if (!map_shadow()) {
+    tell(NF_RUN_CANNOT);
+    return;
+  }
   state.shadow = reinterpret_cast<std::uint64_t>(shadow);
   memcpy(state.magic, NF_RUN_MAGIC, sizeof state.magic);
   table = found;

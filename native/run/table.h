@@ -115,7 +115,13 @@ struct nf_run_state {
 };
 
 /* Messages on the socket `socket` in the run folder; each is answered by an nf_run_answer. */
-enum nf_run_message { NF_RUN_HELLO = 1, NF_RUN_STACK = 2, NF_RUN_GROWN = 3, NF_RUN_BYE = 4 };
+enum nf_run_message {
+  NF_RUN_HELLO = 1,
+  NF_RUN_STACK = 2,
+  NF_RUN_GROWN = 3,
+  NF_RUN_BYE = 4,
+  NF_RUN_CANNOT = 5, /* the process has no addresses for the shadow: it goes on without us */
+};
 #define NF_RUN_FRAMES 8
 
 struct nf_run_ask {

@@ -94,6 +94,14 @@ def _given(memories: Sequence[PlanMemory], mapped: Sequence[str]) -> dict[str, s
         if not found:
             hint = nearest(name, valid) or f"; it has {', '.join(dict.fromkeys(valid))}"
             raise CommandError(f"the plan has no memory {name!r}{hint}")
+        if found[0] in given:
+            raise CommandError(f"--map says twice what stands for {found[0]}: leave one out")
+        parsed = parse_spec(spec)
+        if parsed.load != "none" or (parsed.pages and parsed.kind != "hugetlb"):
+            raise CommandError(
+                f"--map {text}: pages= and load= are said of memories that are measured; of a run, "
+                "--pages says how large pages are, for all its memories"
+            )
         given[found[0]] = spec
     return given
 

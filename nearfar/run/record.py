@@ -132,6 +132,11 @@ def _warnings(outcome: Outcome, by_kernel: int) -> list[str]:
     said: list[str] = []
     if not seen.pids:
         said.append("the library was never loaded: no block was placed, and nothing was seen")
+    if seen.without_addresses:
+        said.append(
+            f"{len(seen.without_addresses)} of the program's processes may not have 56 GiB of "
+            "addresses (ulimit -v, RLIMIT_AS): what they allocate is near and not in this record"
+        )
     if seen.refused:
         said.append(
             f"the kernel would not say where pages are ({seen.refused}): the data was placed all "

@@ -54,6 +54,8 @@ class Seen:
     pids: set[int] = field(default_factory=set)
     refused: str = ""
     """Why the kernel did not say where pages are."""
+    without_addresses: set[int] = field(default_factory=set)
+    """Processes that had no room for the library's table of pages."""
     states: dict[int, layout.State] = field(default_factory=dict)
     """Every process' last state."""
     unanswered: int = 0
@@ -140,6 +142,8 @@ class Server:
             case layout.HELLO:
                 self.processes[asked.pid] = Process(asked.pid, asked.state)
                 self.seen.pids.add(asked.pid)
+            case layout.CANNOT:
+                self.seen.without_addresses.add(asked.pid)
             case layout.STACK:
                 answer = self.object_of(asked)
             case layout.GROWN | layout.BYE if asked.pid in self.processes:

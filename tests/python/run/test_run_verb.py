@@ -187,6 +187,8 @@ def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
         ((made, *TO_FILES, "--region", "1B", "--adapt", "--", program), "at least a page"),
         ((made, *TO_FILES, "--rate", "1GiB", "--", program), "leave out --rate"),
         ((made, *TO_FILES, "--duration", "-5s", "--", program), "cannot read --duration '-5s'"),
+        ((made, "--map", "far=node:0,pages=4k", "--", program), "--pages says how large"),
+        ((made, *TO_FILES, *TO_FILES, "--", program), "says twice"),
         ((made,), "name a plan and a program"),
         (("--policy", "fastest", "--", program), "no policy"),
         (("--policy", "interleave", "--map", "far=node:0", "--", program), "leave out --map"),
@@ -198,6 +200,15 @@ def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
         assert said in error
         assert error.count("\n") == 1, error
         assert not output.exists()
+
+
+def test_without_addresses_a_program_runs_unplaced_and_that_is_said(folder: Path) -> None:
+    save(objects_plan({"make_array": "far"}), folder / "plan.json")
+    limited = f"ulimit -v 8000000; exec {folder / 'objects'} 1"
+    done = verb(folder, *TO_FILES, "--force", "--", "/bin/sh", "-c", limited)
+    assert done.returncode == 0, done.stderr
+    warnings = load(folder / "record.json", RunRecord).warnings
+    assert any("may not have 56 GiB of addresses" in warning for warning in warnings), warnings
 
 
 def test_forced_it_runs_another_programs_plan(folder: Path) -> None:
