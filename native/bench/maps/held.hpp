@@ -124,13 +124,14 @@ class HeldInPool final : public HeldMap {
   void hold(Elements elements) {
     auto* root = static_cast<Root*>(pool_.root(
         sizeof(Root), [&](void* made) { static_cast<Root*>(made)->elements = elements; }));
-    memory_.emplace(pool_);
-    map_.emplace(*memory_, root->header, root->elements);
+    memory_ = std::make_unique<Memory>(pool_);
+    map_ =
+        std::make_unique<MapOf<Algorithm<Memory>, Memory>>(*memory_, root->header, root->elements);
   }
 
   ObjectPool pool_;
-  std::optional<Memory> memory_;
-  std::optional<MapOf<Algorithm<Memory>, Memory>> map_;
+  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<MapOf<Algorithm<Memory>, Memory>> map_;
 };
 
 // A map that is volatile, and persistent in a pool by `InPool`.
