@@ -202,9 +202,12 @@ class _Test:
         request = self._request
         oracle = request.oracle(recorded.trace) if request.oracle is not None else None
         self.bugs.expecting(oracle.expected if isinstance(oracle, ContentOracle) else None)
+        before, bugs_before = dataclasses.replace(progress), self.bugs.found()
         try:
             self._explore_with(plan, recorded, oracle, progress)
         except ServedDiffersError:
+            progress.reset(before)
+            self.bugs.restore(bugs_before)
             self.summary.warn(
                 [
                     "the checker refuses images that it accepts when it is started for each: it "

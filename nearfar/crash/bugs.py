@@ -55,7 +55,8 @@ class Bugs:
         return self
 
     def restore(self, found: Sequence[Found]) -> None:
-        """Take what an earlier exploration found."""
+        """Take what an earlier exploration found, and nothing else."""
+        self._by_key.clear()
         for one in found:
             self._by_key[_key(one.bug)] = one
 

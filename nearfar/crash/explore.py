@@ -59,6 +59,10 @@ class Progress:
     at_chunk: dict[str, int | float] = field(default_factory=dict)
     """The counts when all before ``rank`` and ``chunk`` was judged, and nothing else."""
 
+    def reset(self, before: Progress) -> None:
+        """Be as `before` was."""
+        vars(self).update(vars(before))
+
     def mark(self) -> None:
         """Note the counts: a chunk is done."""
         self.at_chunk = {name: getattr(self, name) for name in COUNTS}

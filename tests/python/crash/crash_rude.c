@@ -36,6 +36,7 @@ static int check(const char* path, long done, long begun) {
   uint64_t* words = map(&file);
   const int wrong = words[0] > words[8];
   if (words[24] != 0) return 5; /* an earlier check's change is there */
+  if (words[0] == 0 && is("differs") && getenv("LD_PRELOAD") != NULL) return 1;
   if (wrong && is("hangs"))
     for (;;) pause();
   if (wrong && is("crashes")) raise(SIGSEGV);

@@ -72,3 +72,14 @@ def test_how_a_checker_fails_is_the_symptom(
         assert [bug.symptom for bug in report.bugs] == [symptom]
         if way == "crashes":
             assert main(["crash", "replay", report.bugs[0].replay, "-q"]) == 1
+
+
+def test_a_checker_that_is_another_when_it_is_loaded_is_started_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRASH_RUDE", "differs")
+    report = report_of("program", "writes", tmp_path, "--timeout", "100s")
+    assert not report.bugs
+    assert report.complete
+    assert report.points_explored == report.points
+    assert any("started for each" in warning for warning in report.warnings)
