@@ -79,8 +79,8 @@ static void end(const char* operation, uint64_t n) {
   if (nearfar_bench_count_end) nearfar_bench_count_end(&c);
   const double per = (double)n;
   printf(
-      "{\"operation\":\"%s\",\"cpu_ns_per_operation\":%.6g,\"transactions\":%.6g,"
-      "\"snapshots\":%.6g,\"flush_calls\":%.6g,\"lines\":%.6g,\"fences\":%.6g}\n",
+      "{\"operation\":\"%s\",\"cpu_ns_per_operation\":%.10g,\"transactions\":%.10g,"
+      "\"snapshots\":%.10g,\"flush_calls\":%.10g,\"lines\":%.10g,\"fences\":%.10g}\n",
       operation, spent / per, (double)c.transactions / per, (double)c.snapshots / per,
       (double)c.flush_calls / per, (double)(c.flushed_lines + c.copied_lines) / per,
       (double)c.fences / per);
