@@ -1,0 +1,127 @@
+"""SARIF, JUnit and the page, of a report made by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+from nearfar.crash.bugs import Found
+from nearfar.crash.causes import merged
+from nearfar.crash.report.junit import junit
+from nearfar.crash.report.page import page
+from nearfar.crash.report.sarif import sarif
+from nearfar.documents.crash_report import (
+    CrashBug,
+    CrashLine,
+    CrashLint,
+    CrashObject,
+    CrashPlace,
+    CrashReport,
+)
+from nearfar.documents.header import producer
+from nearfar.documents.workload import Frame
+
+_HERE = str(Path.cwd() / "log.c")
+
+
+def frames(line: int) -> list[Frame]:
+    return [Frame(function="append", file=_HERE, line=line, module="log")]
+
+
+def bug(number: int, *, symptom: str = "exit 1", lost: int = 8) -> CrashBug:
+    line = CrashLine(offset=64, stores=1, survived=0, flushed=0, frames=frames(lost))
+    return CrashBug(
+        id=number,
+        symptom=symptom,
+        said="<entry> & \x01 1 is not there",
+        point=3,
+        at="fence",
+        operation=0,
+        frames=frames(9),
+        survived=[],
+        lost=[line],
+        states=2,
+        replay="bug-1.json",
+    )
+
+
+LINT = CrashLint(
+    kind="never flushed",
+    times=2,
+    offset=64,
+    frames=frames(8),
+    object=CrashObject(what="allocation", offset=64, size=32, type_number=7, byte=8),
+)
+SLOW = CrashLint(kind="flushed twice", times=1, offset=64, frames=frames(12))
+
+
+def report(bugs: list[CrashBug]) -> CrashReport:
+    return CrashReport(
+        producer=producer(),
+        program=["./log", "{pool}"],
+        check="./check {pool}",
+        exit_status="exited 0",
+        pool_bytes=4096,
+        eadr=False,
+        seed=1,
+        operations=1,
+        stores=1,
+        flushes=1,
+        fences=1,
+        points=2,
+        points_explored=2,
+        store_sites=1,
+        fence_sites=1,
+        states=3,
+        duplicates=0,
+        complete=True,
+        record_s=0.1,
+        judge_s=0.2,
+        states_per_s=15.0,
+        bugs=bugs,
+        lints=[LINT, SLOW],
+        places=[CrashPlace(function="append", file=_HERE, line=8, stores=1, flushes=0, fences=0)],
+    )
+
+
+def test_sarif_names_each_rule_and_each_place_below_the_folder() -> None:
+    document = json.loads(sarif(report([bug(1)])))
+    (run,) = document["runs"]
+    rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    results = run["results"]
+    assert document["version"] == "2.1.0"
+    assert [result["level"] for result in results] == ["error", "warning", "note"]
+    assert {result["ruleId"] for result in results} <= rules
+    location = results[0]["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"] == {"uri": "log.c", "uriBaseId": "SOURCES"}
+    assert location["region"] == {"startLine": 8}
+
+
+def test_junit_can_be_parsed_whatever_a_checker_prints() -> None:
+    suite = ElementTree.fromstring(junit(report([bug(1), bug(2, symptom="SIGSEGV")])))
+    assert (suite.get("failures"), suite.get("tests")) == ("2", "4")
+    assert len(suite.findall("testcase/failure")) == 2
+    clean = ElementTree.fromstring(junit(report([])))
+    assert (clean.get("failures"), clean.get("tests")) == ("0", "3")
+
+
+def test_the_page_escapes_what_a_checker_prints() -> None:
+    text = page(report([bug(1)]))
+    assert "&lt;entry&gt; &amp;" in text
+    assert "<entry>" not in text
+    assert "byte 8 of an object of type 7" in text
+    assert "<script" not in text
+
+
+def test_bugs_of_one_cause_and_symptom_are_one() -> None:
+    found = [
+        Found(bug(1), 0, 0, []),
+        Found(bug(2), 0, 0, []),
+        Found(bug(3, symptom="SIGSEGV"), 0, 0, []),
+        Found(bug(4, lost=30), 0, 0, []),
+    ]
+    kept = merged(found, [SLOW, LINT])
+    assert [one.bug.id for one in kept] == [1, 2, 3]
+    assert [one.bug.states for one in kept] == [4, 2, 2]
+    assert [one.bug.cause for one in kept] == ["never flushed: append log.c:8"] * 2 + [""]
