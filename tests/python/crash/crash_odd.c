@@ -39,6 +39,10 @@ static void ends_in_the_middle(void) {
   words[16] = 1;
   _exit(0);
 }
+static void crashes(void) {
+  both();
+  *(volatile char*)8 = 1;
+}
 static void never_flushes(void) {
   words[8] = 1;
   words[0] = 1;
@@ -128,6 +132,7 @@ int main(int count, char** arguments) {
   } ways[] = {{"plain", plain},
               {"large", plain},
               {"ends-in-the-middle", ends_in_the_middle},
+              {"crashes", crashes},
               {"never-flushes", never_flushes},
               {"maps-twice", maps_twice},
               {"maps-elsewhere", maps_elsewhere},

@@ -32,6 +32,7 @@ def built() -> Path:
     [
         ("large", 0, ""),
         ("ends-in-the-middle", 0, ""),
+        ("crashes", 0, "was killed by SIGSEGV"),
         ("never-flushes", 1, "no fence was seen"),
         ("maps-twice", 0, ""),
         ("maps-elsewhere", 0, ""),
