@@ -26,6 +26,7 @@ def rows() -> Iterator[Row]:
     """Run sessions and judge them together."""
     from nearfar.predict.model import DEFAULT_MODEL
     from nearfar.validate import api
+    from nearfar.validate.prepared import preparing
 
     sys.path.insert(0, "examples/demo")
     from source import SourceUnavailableError  # type: ignore[import-not-found]
@@ -38,9 +39,12 @@ def rows() -> Iterator[Row]:
         programs = []
     STORE.parent.mkdir(parents=True, exist_ok=True)
     STORE.unlink(missing_ok=True)
-    for number in range(count):
-        report, _ = api.validate(quick=True, programs=programs, keep_in=STORE)
-        print(f"session {number + 1} of {count}: {_said(report, DEFAULT_MODEL)}", flush=True)
+    with preparing() as prepared:
+        for number in range(count):
+            report, _ = api.validate(
+                quick=True, programs=programs, keep_in=STORE, prepared=prepared
+            )
+            print(f"session {number + 1} of {count}: {_said(report, DEFAULT_MODEL)}", flush=True)
     pooled = api.pool([STORE])
     print(f"pooled: {_said(pooled, DEFAULT_MODEL)}")
     best, null = pooled.models[DEFAULT_MODEL], pooled.models["null"]

@@ -56,6 +56,8 @@ class Inputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Those predicted; empty: all."""
     far_page_bytes: int | None = None
     """Of far data; None: as near."""
+    far_own_ns: float | None = None
+    """What a dependent random read of its far data took, ns; None: not looked at."""
 
 
 class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

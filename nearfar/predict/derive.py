@@ -44,6 +44,12 @@ runs minutes apart. published: two papers on one device differ by about 5 %. ass
 DERIVED_CHAINS_ERROR = 0.10
 """Added to a derived chains curve's latency: chains on real far memories queue in the device."""
 
+LEAST_WALK = 0.05
+"""Of a latency, what page walks must add to be told from noise."""
+
+MOST_APART = 3.0
+"""Walks of two allocations differed by up to a factor of 2.5; more is noise."""
+
 FASTER = 0.98
 """Far over near latency below which far memory is called faster: 2 % is within noise."""
 
@@ -93,10 +99,13 @@ def far_memory(
     near: Memory,
     host: HostRule = DEFAULT_HOST,
     page_bytes: int | None = None,
+    own_ns: float | None = None,
 ) -> Memory:
     """Return a memory that data may go to, as the core that `near` was measured on sees it.
 
-    Its pages have `page_bytes`, by default as those near. `host` says how a latency that was
+    Its pages have `page_bytes`, by default as those near; `own_ns` is what a dependent random read
+    of the program's own far data takes where that was measured: page walks take longer where pages
+    lie farther apart. `host` says how a latency that was
     published on another machine is taken to this one.
     """
     if same_figures(device, near.device):
@@ -164,6 +173,7 @@ def far_memory(
     return replace(
         found,
         unwalked_costs_ns=unwalked_ns,
+        walks_measured=1.0 if unwalked_ns is None else _walks(costs[0], unwalked_ns[0], own_ns),
         latency_range=(min(points), max(points)),
         load_share=latency.value_ns / here.latency_ns if here.taken == "added" else 1.0,
         near_share=_near_share(here, near, found),
@@ -298,6 +308,14 @@ def _unwalked(device: DeviceProfile, figures: list[ChainsFigure], costs: Array) 
     found = np.array([large[figure.chains] for figure in figures])
     # No walk makes a miss cheaper; where a measured point says so, it is noise.
     return np.asarray(np.minimum(np.minimum.accumulate(found), costs))
+
+
+def _walks(walked_ns: float, unwalked_ns: float, own_ns: float | None) -> float:
+    """Return walks of the measured chase, counted in walks of the program's own data."""
+    if own_ns is None or walked_ns < (1.0 + LEAST_WALK) * unwalked_ns:
+        return 1.0
+    share = (own_ns - unwalked_ns) / (walked_ns - unwalked_ns)
+    return 1.0 / min(max(share, 1.0 / MOST_APART), MOST_APART)
 
 
 def _latency_error(figure: LatencyFigure) -> float:

@@ -51,7 +51,8 @@ class Memory:
     unwalked_costs_ns: Array | None = None
     """`chain_costs_ns` without page walks, where pages of both sizes were measured; else None."""
     walks_measured: float = 1.0
-    """Walks for each access of the chase that `chain_costs_ns` is of."""
+    """Walks for each access of the chase that `chain_costs_ns` is of, counted in walks of the
+    program's own data, which may lie closer together or farther apart."""
     latency_range: tuple[float, float] = (1.0, 1.0)
     """Over the latency, the least and greatest that other ways of taking published figures to
     this machine give, see `host`."""

@@ -25,6 +25,7 @@ from nearfar.validate.place import (
     slower_memories,
 )
 from nearfar.validate.predicting import again as predicted_again
+from nearfar.validate.prepared import Prepared
 from nearfar.validate.report import pooled, report_of
 from nearfar.validate.session import run
 from nearfar.validate.wanted import FULL, QUICK, Wanted
@@ -55,12 +56,14 @@ def validate(
     region_bytes: int = 0,
     rounds: int = 0,
     keep_in: Path | None = None,
+    prepared: Prepared | None = None,
     progress: Progress = no_progress,
 ) -> tuple[ValidationReport, list[str]]:
     """Predict and measure; return the report, and slower memories of this machine not used.
 
     Empty `far`: the slowest kind of memory found, else a stand-in. `region_bytes` and `rounds` of 0
-    are by the caches and `quick`. Results are appended to `keep_in` as they come. Raises
+    are by the caches and `quick`. Results are appended to `keep_in` as they come; `prepared` lets
+    several sessions of the same kernels and programs build and profile them once. Raises
     NearfarError for what cannot be had or fails.
     """
     native()
@@ -102,7 +105,7 @@ def validate(
         region_bytes=region,
         effort=effort,
     )
-    report = report_of(run(wanted, machine, keep, progress))
+    report = report_of(run(wanted, machine, keep, progress, prepared))
     return report, [spec for spec in there if spec != far]
 
 

@@ -39,6 +39,9 @@ FEWEST = 2
 SURFACES_TAKEN = ("idle", "chains", "bandwidth")
 """What the models read."""
 
+CHAINS = (1, 2, 4, 8, 16, 32)
+"""Between them costs are straight on logarithmic scales within 3 %, and each takes its time."""
+
 BANDWIDTH_KERNELS = ("read", "read-random", "write", "nt-store", "nt-store-random")
 LINE_BYTES = 64
 
@@ -233,4 +236,6 @@ def _wanted(point: Point) -> bool:
         return point.kernel == "chase" and not point.stride_bytes
     if point.figure == "bandwidth":
         return point.kernel in BANDWIDTH_KERNELS and point.access_bytes == LINE_BYTES
+    if point.figure == "chains":
+        return point.chains in CHAINS
     return True

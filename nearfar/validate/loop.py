@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,12 +64,23 @@ class Loop:
                 found, placement = self._placement.during(take)
                 return Timed(found.ns, found.disturbed, placement)
 
+            own: list[Timed] = []
+
+            def memory() -> None:
+                def take() -> Timed:
+                    with at_work(self.beside.far):
+                        return started[1].memory()
+
+                found, placement = self._placement.during(take)
+                own.append(Timed(found.ns, found.disturbed, placement))
+
             placement = self._rounds(
                 kernel.name,
                 halves,
                 lambda: timed(started[0], self.beside.spinner),
                 lambda: timed(started[1], self.beside.far),
-                self.wanted.effort.rounds,
+                rounds=self.wanted.effort.rounds,
+                beside=memory,
             )
         finally:
             for one in started:
@@ -83,6 +95,7 @@ class Loop:
             shares,
             phase=PHASE,
             runs=self.wanted.effort.profile_runs,
+            own=own,
         )
 
     def program(
@@ -112,7 +125,7 @@ class Loop:
             halves,
             lambda: timed(0, self.wanted.near, self.beside.spinner),
             lambda: timed(1, self.wanted.far, self.beside.far),
-            self.wanted.effort.program_rounds,
+            rounds=self.wanted.effort.program_rounds,
         )
         if placement is None:
             return None
@@ -124,15 +137,19 @@ class Loop:
         halves: Halves,
         near: Callable[[], Timed],
         far: Callable[[], Timed],
+        *,
         rounds: int,
+        beside: Callable[[], None] = lambda: None,
     ) -> int | None:
         """Take all rounds, curves spread among them, and more until one placement has enough.
 
-        Returns the placement with enough of both, else that with most; None: there is none.
+        `beside` is done once a round. Returns the placement with enough of both, else that with
+        most; None: there is none.
         """
         parts = max(rounds // min(self.wanted.effort.curve_rounds, rounds), 1)
         for number in range(MOST_TIMES * rounds):
             halves.take_round(near, far)
+            beside()
             for curves in (self.found.near, self.found.far):
                 curves.sample_share(number % parts + 1, parts)
             self.tell(f"measuring {name}", min((number + 1) / rounds, 1.0))
@@ -160,9 +177,11 @@ class Loop:
         *,
         phase: str | None,
         runs: int,
+        own: Sequence[Timed] = (),
     ) -> KernelResult:
         pairs = halves.of(placement)
         near_ns = pairs.near_ns()
+        there = [one.ns for one in own if one.placement == placement and not one.disturbed]
         inputs = Inputs(
             workload=with_near_time(workload, near_ns, phase, runs),
             near=self.found.near.device("near", placement),
@@ -170,6 +189,7 @@ class Loop:
             page_bytes=PAGE_BYTES[self.wanted.near.spec.pages or "4k"],
             phases=[] if phase is None else [phase],
             far_page_bytes=PAGE_BYTES[self.wanted.far.spec.pages or "4k"],
+            far_own_ns=statistics.median(there) if there else None,
         )
         models, lacking, bound = slowdowns(inputs)
         self.found.placement = placement

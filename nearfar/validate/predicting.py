@@ -35,6 +35,7 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
                 phases=inputs.phases or None,
                 page_bytes=inputs.page_bytes,
                 far_page_bytes=inputs.far_page_bytes,
+                far_own_ns=inputs.far_own_ns,
                 most_objects=1,
             )
         except NearfarError as error:

@@ -34,9 +34,16 @@ class Running:
 
     def run(self) -> Timed:
         """Return the CPU time of one run, and whether others had its core meanwhile."""
+        return self._timed("run")
+
+    def memory(self) -> Timed:
+        """Return the CPU time of a dependent random read of its data, all of them."""
+        return self._timed("memory")
+
+    def _timed(self, word: str) -> Timed:
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write("run\n")
+            self._process.stdin.write(f"{word}\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             pass  # why it ended is said by what it answers

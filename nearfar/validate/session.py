@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import platform
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,12 +16,11 @@ from nearfar.documents.validation import KernelResult, Session
 from nearfar.measure import topology
 from nearfar.measure.settings import Progress
 from nearfar.predict.calibration import tier_of
-from nearfar.validate import whole_program
 from nearfar.validate.companion import contending, spinning
 from nearfar.validate.curves import Curves
-from nearfar.validate.kernel import build, profile, profiles
 from nearfar.validate.loop import Loop
 from nearfar.validate.placement import Placement
+from nearfar.validate.prepared import Prepared, preparing
 from nearfar.validate.wanted import Companions, Found, Keep, Wanted
 
 FIRST_CURVES = 3
@@ -32,17 +30,23 @@ MOST_FIRST_CURVES = 12
 """Where the cores move."""
 
 
-def run(wanted: Wanted, machine: topology.Topology, keep: Keep, progress: Progress) -> Found:
+def run(
+    wanted: Wanted,
+    machine: topology.Topology,
+    keep: Keep,
+    progress: Progress,
+    prepared: Prepared | None = None,
+) -> Found:
     """Do one session; Ctrl-C ends it early with what it has, if it has anything.
 
-    Raises NearfarError for a memory, kernel or program that fails.
+    `prepared` is what earlier sessions of the same kernels and programs left. Raises NearfarError
+    for a memory, kernel or program that fails.
     """
     clock = _Clock(wanted, progress)
     with contextlib.ExitStack() as stack:
-        name = stack.enter_context(tempfile.TemporaryDirectory(prefix="nearfar-validate-"))
-        folder = Path(name)
-        programs = _programs(wanted, folder)
-        kernels = build(wanted.kernels, folder, lambda share: clock.step("building kernels", share))
+        had = prepared or stack.enter_context(preparing())
+        had.build(wanted, clock.step)
+        kernels, programs = had.kernels, had.programs
         launcher = next(iter(kernels.values())).plain
         clock.next()
         clock.step("taking both memories", 0.0)
@@ -54,30 +58,17 @@ def run(wanted: Wanted, machine: topology.Topology, keep: Keep, progress: Progre
         first = _first_curves(near, far, clock)
         clock.next()
         llc_bytes = near.llc_bytes(first) or near.opened.llc_bytes
+        llc_bytes = had.profile(wanted, llc_bytes, clock.step)
+        clock.next()
         session = _session(wanted, far.device("far", first), llc_bytes)
         found = Found(session, near, far, first)
-        of_programs = {}
-        for number, program in enumerate(programs):
-            clock.step(f"profiling {program.name}", 0.0)
-            output = folder / f"program-{number}.json"
-            of_programs[program.name] = profile(program.command, output, llc_bytes)
-            clock.next()
-        made = profiles(
-            list(kernels.values()),
-            folder,
-            region_bytes=wanted.region_bytes,
-            runs=wanted.effort.profile_runs,
-            llc_bytes=llc_bytes,
-            tell=lambda share: clock.step("profiling kernels", share),
-        )
-        clock.next()
         loop = Loop(wanted, machine, found, beside, clock.step, launcher)
         works: list[tuple[str, Work]] = [
-            (kernel.name, partial(loop.kernel, kernel, made[kernel.name]))
+            (kernel.name, partial(loop.kernel, kernel, had.profiles[kernel.name]))
             for kernel in kernels.values()
         ]
         works += [
-            (program.name, partial(loop.program, program, of_programs[program.name]))
+            (program.name, partial(loop.program, program, had.profiles[program.name]))
             for program in programs
         ]
         try:
@@ -129,13 +120,6 @@ def _first_curves(near: Curves, far: Curves, clock: _Clock) -> int:
     )
 
 
-def _programs(wanted: Wanted, folder: Path) -> list[whole_program.Program]:
-    if wanted.programs:
-        whole_program.check_placeable(wanted.near)
-        whole_program.check_placeable(wanted.far)
-    return [whole_program.prepare(command, folder) for command in wanted.programs]
-
-
 @contextlib.contextmanager
 def _companions(
     wanted: Wanted, machine: topology.Topology, launcher: Path, far: Curves
@@ -179,8 +163,8 @@ class _Clock:
         # Seen on a server core of 2023: 1.5 s a round of both curves, 0.4 s a round of a kernel.
         each = 2.0 + 0.4 * effort.rounds + 1.5 * effort.curve_rounds
         programs = len(wanted.programs)
-        self._lengths = [0.5 * count, 5.0 + 1.5 * FIRST_CURVES, *[each] * programs]
-        self._lengths += [(1.0 + effort.profile_runs) * count]
+        self._lengths = [0.5 * count, 5.0 + 3.0 * FIRST_CURVES]
+        self._lengths += [(3.0 + effort.profile_runs) * count + 10.0 * programs]
         self._lengths += [each] * count + [3.0 * each] * programs
         self._progress, self._at = progress, 0
 

@@ -11,6 +11,9 @@ from nearfar.predict.model import DEFAULT_MODEL
 if TYPE_CHECKING:
     from rich.console import Console
 
+MOVED = 1.25
+"""Of times between cores, the least ratio of two placements; see `placement`."""
+
 
 def print_report(report: ValidationReport, console: Console) -> None:
     """Print tables of results and of models, then sentences."""
@@ -49,6 +52,7 @@ def sentences(report: ValidationReport) -> list[str]:
             f"Between sessions, measured slowdowns differ from their median by "
             f"{report.between_sessions:.1%} on average."
         )
+    said += _placements(report)
     best = next(iter(report.models.items()), None)
     if best is not None and best[1].mean_error <= report.floor:
         said.append(f"{best[0]} is within the floor: its error may be all noise.")
@@ -62,6 +66,20 @@ def sentences(report: ValidationReport) -> list[str]:
     if report.ended == "interrupted":
         said.append("Interrupted: this is of what was measured until then.")
     return said
+
+
+def _placements(report: ValidationReport) -> list[str]:
+    """Say where the cores were, if not always in one placement."""
+    times_ns = sorted(one.hand_off_ns for one in report.results if one.hand_off_ns is not None)
+    left_out = sum(one.left_out for one in report.results)
+    if not times_ns or (left_out == 0 and times_ns[-1] < MOVED * times_ns[0]):
+        return []
+    taken = sum(len(one.far_samples_ns) for one in report.results)
+    return [
+        f"The hypervisor moved the cores: a line took {times_ns[0]:.0f} to {times_ns[-1]:.0f} ns "
+        f"between them. Each result is of one placement; {left_out} of {taken + left_out} far "
+        "samples were of others."
+    ]
 
 
 def _head(report: ValidationReport) -> str:

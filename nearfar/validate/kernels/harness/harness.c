@@ -2,7 +2,8 @@
  *
  *   KERNEL BYTES            prepares, says "ready HUGE_KIB PRESENT_KIB", then does one run for each
  *                           line it reads and answers "ns NS SWITCHES" (CPU time of one run, and
- *                           how often others had the core meanwhile); ends with its input.
+ *                           how often others had the core meanwhile); to the line "memory" with
+ *                           what a dependent random read of its data takes; ends with its input.
  *   KERNEL spin             keeps its core awake until it is killed; touches no memory.
  *   KERNEL place CPU PAGES NODE FILE WORDS...
  *                           becomes the program FILE on that CPU, without transparent huge pages if
@@ -73,6 +74,13 @@ static void timed_run(void) {
   const double ns = cpu_ns() - began;
   printf("ns %.0f %ld\n", ns, switches() - before);
   check(found, first, kernel_operations);
+  fflush(stdout);
+}
+
+static void timed_memory(void) {
+  const long before = switches();
+  const double ns = kernel_memory_ns((uint64_t)warm_up_accesses);
+  printf("ns %.4f %ld\n", ns, switches() - before);
   fflush(stdout);
 }
 
@@ -149,6 +157,11 @@ int main(int count, char** words) {
   printf("ready %ld %ld\n", account_kib("AnonHugePages:"), account_kib("Rss:"));
   fflush(stdout);
   char line[16];
-  while (fgets(line, sizeof line, stdin) != NULL) timed_run();
+  while (fgets(line, sizeof line, stdin) != NULL) {
+    if (strcmp(line, "memory\n") == 0)
+      timed_memory();
+    else
+      timed_run();
+  }
   return 0;
 }

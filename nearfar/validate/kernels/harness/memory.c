@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernel.h"
@@ -29,6 +30,11 @@ static struct {
 } place;
 
 static char *free_from, *free_to;
+
+/* All memory taken so far, in blocks of a huge page; beyond, memory is not looked at. */
+enum { most_blocks = 4096 };
+static char* blocks[most_blocks];
+static uint64_t block_count;
 
 static void refuse(const char* what) {
   fprintf(stderr, "%s: %s\n", what, strerror(errno));
@@ -110,10 +116,39 @@ void* kernel_take(uint64_t bytes) {
     chunk = (chunk + huge_page - 1) / huge_page * huge_page;
     free_from = place.descriptor >= 0 ? map_file(chunk) : map_anonymous(chunk);
     free_to = free_from + chunk;
+    for (char* at = free_from; at < free_to && block_count < most_blocks; at += huge_page)
+      blocks[block_count++] = at;
   }
   char* taken = free_from;
   free_from += bytes;
   return taken;
+}
+
+/* The address of each read hangs on the value before, though nothing of it is in the address. */
+static double dependent_reads_ns(uint64_t accesses, uint64_t count, uint64_t lines) {
+  static volatile uint64_t no_bits = 0;
+  static uint64_t state = 1;
+  const uint64_t mask = no_bits;
+  struct timespec began, ended;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &began);
+  for (uint64_t i = 0; i < accesses; i++) {
+    const uint64_t random = kernel_mix(state);
+    const char* at = blocks[kernel_below(random, count)] + random % lines * line;
+    state = random ^ (*(const volatile uint64_t*)at & mask);
+  }
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
+  const double ns =
+      (double)(ended.tv_sec - began.tv_sec) * 1e9 + (double)(ended.tv_nsec - began.tv_nsec);
+  return ns / (double)accesses;
+}
+
+double kernel_memory_ns(uint64_t accesses) {
+  if (block_count == 0) return 0;
+  enum { lines_of_a_page = 64 };
+  dependent_reads_ns(accesses, block_count, huge_page / line);
+  const double all_ns = dependent_reads_ns(accesses, block_count, huge_page / line);
+  /* Choosing the place takes as long in one page, which a first-level cache holds. */
+  return all_ns - dependent_reads_ns(accesses, 1, lines_of_a_page);
 }
 
 void kernel_shuffle(uint32_t* deck, uint64_t n) {
