@@ -14,7 +14,7 @@ constexpr unsigned is_new_so_often = 3;
 // Points that are taken at once: it is by these that an exploration goes on another time.
 constexpr std::uint64_t points_of_chunk = 4;
 // Where several share: two workers judge what is on both sides of a chunk's end.
-constexpr std::uint64_t points_of_shared_chunk = 32;
+constexpr std::uint64_t points_of_shared_chunk = 64;
 constexpr std::int64_t tell_every_ms = 200;
 // Different ones of a point without a stack of its own.
 constexpr std::uint64_t operation_stack = 1;
