@@ -142,9 +142,10 @@ def compare(
 
 
 def _claims(gets: dict[int, Timed], inserts: dict[int, Timed]) -> TextTable:
-    n = min(gets, key=lambda each: abs(each - INSERTS))
-    get, insert = gets[n], inserts[PUBLISHED_GET_BYTES]
-    per_get, per_insert = get.near / n, insert.near / INSERTS
+    # The share is of one n; the memories differ where the map is larger than the caches.
+    n, most = min(gets, key=lambda each: abs(each - INSERTS)), max(gets)
+    insert = inserts[PUBLISHED_GET_BYTES]
+    per_get, per_insert = gets[n].near / n, insert.near / INSERTS
     share = per_insert / (per_insert + per_get)
     shown = THESIS.value("stated_initialisation_share")
     return TextTable(
@@ -153,8 +154,9 @@ def _claims(gets: dict[int, Timed], inserts: dict[int, Timed]) -> TextTable:
         rows=[
             [
                 "persistent memory and DRAM differ less in inserts than in gets (figures 4.3, 4.4)",
-                f"{insert.slowdown:.2f} times for inserts, {get.slowdown:.2f} for gets of {n:,}: "
-                + ("so here too" if insert.slowdown < get.slowdown else "not so here"),
+                f"{insert.slowdown:.2f} times for inserts, {gets[most].slowdown:.2f} for {most:,} "
+                f"gets ({gets[n].slowdown:.2f} for {n:,}): "
+                + ("so here too" if insert.slowdown < gets[most].slowdown else "not so here"),
             ],
             [
                 f"some {shown * 100:.0f} % of a run of map_get is making the map (section 4.3.2)",

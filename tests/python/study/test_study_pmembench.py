@@ -31,7 +31,9 @@ def test_ours_does_not_move_with_the_published(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_it_says_of_the_text_follows_the_figures() -> None:
     said = result().texts[0].rows[0][1]
-    assert said == "1.50 times for inserts, 3.00 for gets of 100,000: so here too"
+    assert said == (
+        "1.50 times for inserts, 3.00 for 1,000,000 gets (3.00 for 100,000): so here too"
+    )
     assert result(scale=4.0).texts[0].rows[0][1].endswith("not so here")
     share = result().texts[0].rows[1][1]
     assert share.startswith("95 % in DRAM: an insert takes 2000 ns, a get 100")
