@@ -51,20 +51,15 @@ class Operation:
             return self.value
         return None if self.kind in _REMOVES else before
 
-    def allowed(self, before: Value, outcome: bool) -> bool:
-        """Return whether it can have had this outcome on such a value."""
-        if self.kind in _LOOKS and before != ANYTHING:
-            return (before is not None) is outcome
-        return True
-
 
 @dataclass(frozen=True)
 class _Way:
     """One order of what happened to a key so far."""
 
     value: Value
-    applied: frozenset[int]
-    """Positions of the operations in flight that have taken effect."""
+    applied: frozenset[tuple[int, bool]]
+    """Positions of the operations in flight that have taken effect, and whether they found the
+    key: a `get` is told what it found only when it ends."""
 
 
 @dataclass
@@ -129,19 +124,20 @@ class History:
     def _end(self, operation: Operation, position: int, *, worked: bool) -> None:
         known = self._keys[operation.key]
         found: set[_Way] = set()
+        both = {(operation.position, True), (operation.position, False)}
         for way in _reachable(known.ways, known.flying):
-            if operation.position in way.applied:
-                # That it took effect is allowed only if it says that it worked.
-                if worked or operation.kind in _LOOKS:
-                    found.add(_Way(way.value, way.applied - {operation.position}))
-            elif operation.allowed(way.value, worked):
-                value = operation.after(way.value) if worked else way.value
-                found.add(_Way(value, way.applied))
+            seen = way.applied & both
+            if not seen:
+                if not worked and operation.kind not in _LOOKS:
+                    found.add(way)  # it changed nothing
+            elif operation.kind in _LOOKS:
+                if way.value == ANYTHING or (operation.position, worked) in seen:
+                    found.add(_Way(way.value, way.applied - both))
+            elif worked:
+                found.add(_Way(way.value, way.applied - both))
         del known.flying[operation.position]
         # A run that is wrong without any crash is not for this oracle to say.
-        known.ways = found or {
-            _Way(way.value, way.applied - {operation.position}) for way in known.ways
-        }
+        known.ways = found or {_Way(way.value, way.applied - both) for way in known.ways}
         self._note(known, position, operation)
 
     def _note(self, known: _Key, position: int, last: Operation | None) -> None:
@@ -158,9 +154,10 @@ def _reachable(ways: set[_Way], flying: dict[int, Operation]) -> set[_Way]:
     while todo and len(found) < _MOST_WAYS:
         way = todo.pop()
         for position, operation in flying.items():
-            if position in way.applied or operation.kind in _LOOKS:
+            if (position, True) in way.applied or (position, False) in way.applied:
                 continue
-            further = _Way(operation.after(way.value), way.applied | {position})
+            mark = (position, way.value is not None)
+            further = _Way(operation.after(way.value), way.applied | {mark})
             if further not in found:
                 found.add(further)
                 todo.append(further)
