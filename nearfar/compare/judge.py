@@ -28,6 +28,9 @@ FEWEST = 4
 """Repetitions on each side below which no rank test reaches 5 %: of three and three, the least p
 is 10 %."""
 
+DRIFT = 0.01
+"""p below which the halves of one side's runs are said to differ: 1 of 100 steady ones is."""
+
 Array = NDArray[np.float64]
 
 Correction = Literal["holm", "benjamini-hochberg", "none"]
@@ -68,7 +71,21 @@ def _of_samples(a: Figure, b: Figure, change: float | None) -> Difference:
     if change is None or np.median(one) <= 0:
         return Difference(None, None, None, p)
     low, high = ratio_interval(one, two)
-    return Difference(change, low - 1.0, high - 1.0, p)
+    return Difference(change, low - 1.0, high - 1.0, p, _drift(one, two))
+
+
+def _drift(one: Array, two: Array) -> str:
+    """Say which side's runs changed while they were made: their difference may be that."""
+    from scipy import stats
+
+    drifted = []
+    for name, samples in (("A", one), ("B", two)):
+        half = len(samples) // 2
+        if half >= FEWEST and stats.mannwhitneyu(samples[:half], samples[-half:]).pvalue < DRIFT:
+            drifted.append(name)
+    if not drifted:
+        return ""
+    return f"{' and '.join(drifted)} drifted while it ran: run both in turns"
 
 
 def ratio_interval(one: Array, two: Array) -> tuple[float, float]:
