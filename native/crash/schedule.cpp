@@ -19,9 +19,9 @@ constexpr int most_threads = 256;
 // How long a turn may last while others wait and its owner sleeps in the system: two looks.
 constexpr long look_every_ns = 20000000;
 constexpr unsigned looks_asleep = 2;
-// And while it computes, of its own processor time: 20 ticks of 10 ms. libpmemobj spins for a lock of
-// its own that another thread sets up; few programs compute so long without touching the pool or a
-// lock.
+// And while it computes, of its own processor time: 20 ticks of 10 ms. libpmemobj spins for a lock
+// of its own that another thread sets up; few programs compute so long without touching the pool or
+// a lock.
 constexpr unsigned long ticks_busy = 20;
 
 enum class Is : std::uint8_t { nothing, ready, waiting, away, ended };
@@ -90,6 +90,13 @@ int draw_ready(int but) {
   return chosen;
 }
 
+bool any_ready() {
+  for (int i = 0; i < thread_count; ++i) {
+    if (threads[i].is == Is::ready && i != current) return true;
+  }
+  return false;
+}
+
 // Where nothing can go on, time passes for those that wait until some time.
 int draw_timed() {
   for (int i = 0; i < thread_count; ++i) {
@@ -138,6 +145,8 @@ class Watch {
       hand_to(draw_ready(-1));
       return;
     }
+    // Nobody else could go on: it may sleep.
+    if (!any_ready()) return;
     if (current != whose_ || events != seen_) {
       whose_ = current;
       seen_ = events;
