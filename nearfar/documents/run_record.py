@@ -85,7 +85,8 @@ class RunRecord(Document, kw_only=True, forbid_unknown_fields=True):
     pages_by_memory: dict[str, int]
     """All bytes of blocks and recognised mappings that were there, at the fullest moment."""
     recognised_share_of_profile: float | None
-    """Of the plan's heap and mapped bytes, those of objects that were seen; None without a plan."""
+    """Of the plan's heap and mapped bytes, those of objects that some block or mapping was
+    recognised as, however short it lived; None without a plan."""
     recognised_share_of_heap: float | None
     """Of the bytes in blocks at the fullest moment, those of objects of the plan."""
     heap_bytes: int

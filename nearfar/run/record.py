@@ -36,7 +36,7 @@ def make_record(
     seen, ended = outcome.seen, outcome.ended
     names = [place.name for place in places]
     objects = []
-    by_kernel = 0
+    by_kernel = known = 0
     unbound = any(state.bind_failures for state in seen.states.values())
     for number, placement in enumerate(plan.placements):
         if placement.kind not in RECOGNISABLE:
@@ -54,8 +54,9 @@ def make_record(
             placement, shares, counted, moving=moving, bound=not unbound, elsewhere=elsewhere
         )
         objects.append(landing)
+        if landing.recognised_bytes or number in seen.told:
+            known += placement.size_bytes
     total = sum(thing.planned_bytes for thing in objects)
-    known = sum(thing.planned_bytes for thing in objects if thing.recognised_bytes)
     fullest = max(seen.fullest.values(), key=lambda picture: picture.size(), default=None)
     heap = fullest.heap_bytes if fullest else 0
     nameless = (

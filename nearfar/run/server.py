@@ -54,6 +54,8 @@ class Seen:
     pids: set[int] = field(default_factory=set)
     refused: str = ""
     """Why the kernel did not say where pages are."""
+    told: set[int] = field(default_factory=set)
+    """Places in the plan of objects that some stack was; many live too short for a picture."""
     without_addresses: set[int] = field(default_factory=set)
     """Processes that had no room for the library's table of pages."""
     states: dict[int, layout.State] = field(default_factory=dict)
@@ -164,6 +166,7 @@ class Server:
         if matched.placement is None:
             return layout.Answer(layout.NO_OBJECT, 0, matched.depth)
         number = self._number[id(matched.placement)]
+        self.seen.told.add(number)
         return layout.Answer(number + 1, self._target.get(number, 0), matched.depth)
 
     def _frames(self, pid: int, address: int) -> list[Frame]:

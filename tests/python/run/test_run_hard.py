@@ -37,11 +37,11 @@ def run(folder: Path, *words: str, before: tuple[str, ...] = ()) -> RunRecord:
 def test_cpp_threads_libraries_and_children(tmp_path: Path) -> None:
     """What a library allocates in its constructor, before all others', is placed too.
 
-    The far memory has room for the program and one child of a fork, not for all three: what those
-    had that ended without a word is room again.
+    The far memory has room for the program and some children of its forks, each with its copies,
+    not for all twenty: what those had that ended without a word is room again.
     """
     early = str(PROGRAMS / "early.c")
-    for name in ("linked", "opened"):
+    for name in ("linked", "opened", "other"):
         compiled("cc", "-O2", "-g", "-shared", "-fPIC", f"-DEARLY=early_{name}", early, "-o",
                  str(tmp_path / f"lib{name}.so"))  # fmt: skip
     linking = (f"-L{tmp_path}", "-llinked", f"-Wl,-rpath,{tmp_path}")
@@ -49,13 +49,15 @@ def test_cpp_threads_libraries_and_children(tmp_path: Path) -> None:
              str(tmp_path / "hard"), *linking)  # fmt: skip
     far = ("early_linked", "early_opened", "make_wide", "make_strings[abi:cxx11]", "make_huge")
     placements = [placement(number, name, "far") for number, name in enumerate(far)]
-    save(plan(placements, far_capacity=150 << 20), tmp_path / "plan.json")
-    program = (str(tmp_path / "hard"), str(tmp_path / "libopened.so"))
+    placements.append(placement(len(far), "early_other", "near"))
+    save(plan(placements, far_capacity=240 << 20), tmp_path / "plan.json")
+    program = [str(tmp_path / name) for name in ("hard", "libopened.so", "libother.so")]
     record = run(tmp_path, "--map", "far=file:/dev/shm", "--force", "--", *program)
-    for thing in record.objects:
+    for thing in record.objects[: len(far)]:
         assert thing.recognised_bytes > 2 << 20, thing
         assert thing.on_plan is not None
         assert thing.on_plan >= 0.99, thing
+    assert record.recognised_share_of_profile == 1.0
     assert record.fallback_bytes == 0
 
 

@@ -82,7 +82,7 @@ __attribute__((noinline)) std::vector<std::unique_ptr<std::string>> make_strings
 __attribute__((noinline)) char* make_huge() {
   char* block = nullptr;
   std::size_t filled = 0;
-  for (std::size_t size = 10; size < 40u << 20; size += size / 2) {
+  for (std::size_t size = 10; size < 12u << 20; size += size / 2) {
     block = static_cast<char*>(std::realloc(block, size));
     if (filled != 0 && block[filled - 1] != 4) wrong("growing");
     std::memset(block + filled, 4, size - filled);
@@ -111,8 +111,9 @@ int main(int, char** argv) {
     for (auto& thread : threads) thread.join();
   }
 
-  for (int round = 0; round < 3; ++round) {
-    void* library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  // In turns: each has the addresses that the one before it had.
+  for (int round = 0; round < 4; ++round) {
+    void* library = dlopen(argv[1 + round % 2], RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) wrong(dlerror());
     using Block = char* (*)();
     char* block = reinterpret_cast<Block>(dlsym(library, "early_block"))();
@@ -121,13 +122,13 @@ int main(int, char** argv) {
     std::free(block);
   }
 
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();
     if (child == 0) {
       huge[0] = 1;
       if (wide[5].data[5] != 9) _exit(2);
-      char* more = make_huge();
-      _exit(more[1000] == 4 ? 0 : 3);
+      if (i % 10 == 0 && make_huge()[1000] != 4) _exit(3);
+      _exit(0);
     }
     int status = 1;
     if (waitpid(child, &status, 0) != child || status != 0) wrong("child");
