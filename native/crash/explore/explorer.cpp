@@ -1,5 +1,6 @@
 #include "crash/explore/explorer.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "crash/explore/hash.hpp"
@@ -15,6 +16,8 @@ constexpr unsigned is_new_so_often = 3;
 constexpr std::uint64_t points_of_chunk = 4;
 // Where several share: two workers judge what is on both sides of a chunk's end.
 constexpr std::uint64_t points_of_shared_chunk = 64;
+// Helpers such as memcpy have many callers.
+constexpr std::uint16_t store_frames = 3;
 constexpr std::int64_t tell_every_ms = 200;
 // Different ones of a point without a stack of its own.
 constexpr std::uint64_t operation_stack = 1;
@@ -60,9 +63,11 @@ bool Explorer::walk(unsigned rank) {
   std::uint64_t last = 0;
   trace_.walk([&](const Event& event) {
     const auto kind = event.record->kind;
-    const std::uint64_t stack = kind == NF_CRASH_FENCE || kind == NF_CRASH_STORE
-                                    ? stack_hash(event.frames, event.record->frames)
-                                    : 0;
+    // A fence is told from others by all its callers, a store by its line and two of them.
+    const unsigned frames = kind == NF_CRASH_STORE ? std::min(store_frames, event.record->frames)
+                                                   : event.record->frames;
+    const std::uint64_t stack =
+        kind == NF_CRASH_FENCE || kind == NF_CRASH_STORE ? stack_hash(event.frames, frames) : 0;
     if (kind == NF_CRASH_FENCE && !plan_.eadr) {
       going = visit({number_, At::fence, event.at, event.position, stack}, rank);
     }
