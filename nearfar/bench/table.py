@@ -39,6 +39,7 @@ def print_result(result: BenchResult, console: Console) -> None:
 
 
 def _times(result: BenchResult) -> Table:
+    from rich import box
     from rich.table import Table
 
     extra = [
@@ -48,18 +49,21 @@ def _times(result: BenchResult) -> Table:
     ]
     compared = any(cell.slowdown is not None for cell in result.cells)
     shares = any("kernel_share" in cell.figures for cell in result.cells)
+    keys = _varied(result)
     table = Table(
-        *result.matrix,
+        *keys,
         "per operation",
         *(["slowdown"] if compared else []),
         "CPU",
         *(["kernel"] if shares else []),
         *extra,
-        title=result.title,
+        title=_title(result),
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
         caption=_caption(result),
     )
     for cell in result.cells:
-        row = [cell.arguments.get(key, "") for key in result.matrix]
+        row = [cell.arguments.get(key, "") for key in keys]
         row.append(_time(cell.figures["ns_per_operation"]))
         if compared:
             row.append("" if cell.slowdown is None else _plain(cell.slowdown))
@@ -73,18 +77,22 @@ def _times(result: BenchResult) -> Table:
 
 
 def _details(result: BenchResult, counted: list[str]) -> Table:
+    from rich import box
     from rich.table import Table
 
     timed = any(cell.latency_ns for cell in result.cells)
+    keys = _varied(result)
     percentiles = {"p50": "p50", "p99": "p99", "p99_9": "p99.9"} if timed else {}
     table = Table(
-        *result.matrix,
+        *keys,
         *percentiles.values(),
         *(COUNTED[name] for name in counted),
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
         caption="percentiles of single operations and counts per operation, from runs of their own",
     )
     for cell in result.cells:
-        row = [cell.arguments.get(key, "") for key in result.matrix]
+        row = [cell.arguments.get(key, "") for key in keys]
         row += [
             format_ns(cell.latency_ns[name]) if name in cell.latency_ns else ""
             for name in percentiles
@@ -96,8 +104,25 @@ def _details(result: BenchResult, counted: list[str]) -> Table:
 
 def durable_words(cell: BenchCell) -> str:
     """Return what made a cell durable, in a sentence."""
-    by = cell.durability.instructions
-    return f"made durable by {by}; it survives {cell.durability.survives}"
+    by, survives = cell.durability.instructions, cell.durability.survives
+    if by == "none":
+        return f"survives {survives}"
+    return f"made durable by {by}; it survives {survives}"
+
+
+def _varied(result: BenchResult) -> list[str]:
+    """Return what differs between cells; what does not is in the title."""
+    varied = [key for key, values in result.matrix.items() if len(values) > 1]
+    return varied or list(result.matrix)[:1]
+
+
+def _title(result: BenchResult) -> str:
+    fixed = [
+        f"{key} {values[0]}"
+        for key, values in result.matrix.items()
+        if len(values) == 1 and key not in _varied(result)
+    ]
+    return f"{result.title} ({', '.join(fixed)})" if fixed else result.title
 
 
 def _caption(result: BenchResult) -> str:
@@ -107,7 +132,10 @@ def _caption(result: BenchResult) -> str:
 
 
 def _time(found: Estimate) -> str:
-    return f"{format_ns(found.value)} [{format_ns(found.low)}, {format_ns(found.high)}]"
+    """Return a time and its interval, all in the unit that suits the time."""
+    number, unit = format_ns(found.value).split(" ")
+    scale = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    return f"{number} {unit} [{found.low / scale:.3g}, {found.high / scale:.3g}]"
 
 
 def _plain(found: Estimate) -> str:

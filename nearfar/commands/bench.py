@@ -11,6 +11,8 @@ from cyclopts import Parameter
 from nearfar.base.errors import CommandError
 from nearfar.commands._options import JsonOption, OutputOption, QuietOption
 
+PICTURES = (".png", ".svg", ".pdf")
+
 
 def bench(
     experiment: str | None = None,
@@ -68,6 +70,8 @@ def bench(
     for path in (output, plot, parquet):
         if path is not None:
             check_writable(path)
+    if plot is not None and plot.suffix not in PICTURES:
+        raise CommandError(f"--plot {plot}: name a file that ends in {', '.join(PICTURES)}")
     chosen = changed(read_experiment(experiment), set_ or [], repeats)
     with _progress(quiet=quiet) as progress:
         result = run(chosen, output, progress)
