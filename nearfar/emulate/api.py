@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.documents import DeviceProfile, Emulation, Plan, producer
-from nearfar.documents.emulation import EmulatedPhase, Probe
+from nearfar.documents.emulation import EmulatedPhase
 from nearfar.documents.plan import NEAR, Placement
-from nearfar.emulate.probes import TOLERANCE, probe, worst
+from nearfar.emulate.probes import TOLERANCE, Judged, judge, worst
 from nearfar.emulate.way import (
     MOST_SLOW_MOTION,
     WAYS,
@@ -57,7 +58,9 @@ def emulate(
         most_slow_motion=most_slow_motion,
     )
     executable = program.find_executable(request.job.command[0])
-    chosen, probes, said = _choose(request, wanted, executable, way, say)
+    chosen, judged, said = _choose(request, wanted, executable, way, say)
+    wanted = replace(wanted, slow_motion=judged.slow_motion)
+    probes = judged.probes
     times = WAYS.get(chosen)().run(request, wanted, say)
     check_ended(times, request.job.command)
     phases = [
@@ -106,9 +109,9 @@ def _stay_near(plan: Plan | None) -> Sequence[Placement]:
 
 def _choose(
     request: Request, wanted: Wanted, executable: Path, way: str | None, say: Say
-) -> tuple[str, list[Probe], list[str]]:
+) -> tuple[str, Judged, list[str]]:
     """Return the way taken, its probes, and what is to be said of the others."""
-    tried: dict[str, list[Probe]] = {}
+    tried: dict[str, Judged] = {}
     lacking = []
     for name in (way,) if way is not None else ORDER:
         one: Way = WAYS.get(name)()
@@ -116,8 +119,8 @@ def _choose(
             lacking.append(f"{name}: {why}")
             continue
         say(f"judging {name} by probes")
-        tried[name] = probe(one, request, wanted, say)
-        if worst(tried[name]) <= TOLERANCE:
+        tried[name] = judge(one, request, wanted, say)
+        if worst(tried[name].probes) <= TOLERANCE:
             break
     if not tried:
         raise CommandError(
@@ -125,8 +128,9 @@ def _choose(
             + "; ".join(lacking),
             ExitCode.MACHINE_LACKS,
         )
-    best = min(tried, key=lambda name: worst(tried[name]))
-    said = [f"{name} was off by up to {worst(p):.0%}" for name, p in tried.items() if name != best]
+    off = {name: worst(one.probes) for name, one in tried.items()}
+    best = min(tried, key=lambda name: off[name])
+    said = [f"{name} was off by up to {off[name]:.0%}" for name in tried if name != best]
     return best, tried[best], said
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.registry import Registry
@@ -56,6 +56,9 @@ class Times:
 
 class Way(Protocol):
     """One way to run a program as if memory were far."""
+
+    slows_down: ClassVar[bool]
+    """Whether it can run in slow motion."""
 
     def lacks(self, wanted: Wanted, executable: Path) -> str:
         """Return why it cannot be had here for this program; empty: it can."""

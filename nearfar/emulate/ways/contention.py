@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 from nearfar.emulate.runs import plain_run, times_of
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
@@ -18,6 +19,8 @@ REGION_BYTES = 256 << 20
 @WAYS.register("contention")
 class Contention:
     """Sequential stores of one other core: of what one core can do, what slows others most."""
+
+    slows_down: ClassVar[bool] = False
 
     def lacks(self, wanted: Wanted, executable: Path) -> str:
         """Return why not."""

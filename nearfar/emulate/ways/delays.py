@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from nearfar.documents.plan import Placement
 from nearfar.emulate import file
@@ -58,6 +59,8 @@ class _Kept:
 @WAYS.register("delays")
 class Delays:
     """Batches of misses are settled by the arithmetic of the model `inversion`."""
+
+    slows_down: ClassVar[bool] = True
 
     def lacks(self, wanted: Wanted, executable: Path) -> str:
         """Return why not."""

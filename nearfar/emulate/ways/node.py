@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 from nearfar.emulate.runs import plain_run, times_of
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
@@ -19,6 +20,8 @@ from nearfar.run.policies import BIND
 @WAYS.register("node")
 class Node:
     """The one among other nodes whose memory the kernel says is furthest; usually CPU-less."""
+
+    slows_down: ClassVar[bool] = False
 
     def lacks(self, wanted: Wanted, executable: Path) -> str:
         """Return why not."""
