@@ -59,6 +59,7 @@ def _times(result: BenchResult) -> Table:
         *extra,
         title=_title(result),
         box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
         pad_edge=False,
         caption=_caption(result),
     )
@@ -88,6 +89,7 @@ def _details(result: BenchResult, counted: list[str]) -> Table:
         *percentiles.values(),
         *(COUNTED[name] for name in counted),
         box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
         pad_edge=False,
         caption="percentiles of single operations and counts per operation, from runs of their own",
     )
