@@ -72,7 +72,7 @@ def crash(
     timeout
         How long one check may take before it counts as a hang.
     seed
-        Of the states that are chosen at random.
+        Of the states that are chosen at random, and of the order in which threads take turns.
     eadr
         The processor's caches survive the power cut.
     workers

@@ -104,6 +104,8 @@ class _Test:
         self._folder = folder
         self._say = say
         self.checks = list(request.checks)
+        for check in self.checks:
+            parse(check.command)  # refused before the program runs
         self._pool = folder / "pool"
         self._begun_s = time.monotonic()
         self._states_before = 0
