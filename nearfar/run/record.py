@@ -84,7 +84,7 @@ def make_record(
         recognised_share_of_profile=known / total if total else None,
         recognised_share_of_heap=1 - nameless / heap if heap else None,
         heap_bytes=heap,
-        out_of_sight_bytes=fullest.outside_bytes if fullest else seen.unloaded_bytes,
+        out_of_sight_bytes=max(fullest.outside_bytes if fullest else 0, seen.unserved_bytes),
         fallback_bytes=fallback,
         pictures=seen.pictures,
         processes=len(seen.pids),

@@ -25,7 +25,7 @@ from nearfar.run.symbolizer import Symbolizer
 POLL_S = 0.05
 """Between looks at how much the program has; phases are looked at as often."""
 OUTSIDE_S = 0.2
-"""Between looks at a program that the library is not in: its mappings are read as text."""
+"""Between looks at a program that has nothing from the library: its mappings are read as text."""
 GROWTH = 1.1
 """A picture is taken when there are so many times the pages of the last one."""
 
@@ -61,8 +61,8 @@ class Seen:
     states: dict[int, layout.State] = field(default_factory=dict)
     """Every process' last state."""
     unanswered: int = 0
-    unloaded_bytes: int = 0
-    """Most anonymous memory that the program had while the library was not in it."""
+    unserved_bytes: int = 0
+    """Most anonymous memory that the program had while no block was the library's."""
 
 
 class Server:
@@ -216,12 +216,16 @@ class Server:
                 continue
             if asked or state.sampled_pages > process.sampled * GROWTH:
                 self._picture(process)
-        if not self.seen.pids and time.monotonic() - self._looked_outside > OUTSIDE_S:
-            self._looked_outside = time.monotonic()
-            pid = self.program()
-            outside = kernel.anonymous_bytes(pid, []) if pid else 0
-            self.seen.unloaded_bytes = max(self.seen.unloaded_bytes, outside)
+        if not any(picture.heap_bytes for picture in self.seen.fullest.values()):
+            self._look_outside()
         self.each_poll(self.processes)
+
+    def _look_outside(self) -> None:
+        """See what a program has that the library serves nothing: it would ask for no picture."""
+        if time.monotonic() - self._looked_outside > OUTSIDE_S and (pid := self.program()):
+            self._looked_outside = time.monotonic()
+            outside = kernel.anonymous_bytes(pid, [])
+            self.seen.unserved_bytes = max(self.seen.unserved_bytes, outside)
 
     def _lost(self, process: Process, error: OSError) -> None:
         if error.errno in kernel.REFUSALS:
