@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from nearfar.sweep.cluster import MACHINE
 from nearfar.sweep.dataset import Dataset, part_path, write_part
 from nearfar.sweep.expand import Matrix, Point
 from nearfar.sweep.inputs import POINT, Inputs, digest_of
-from nearfar.sweep.journal import recover
+from nearfar.sweep.journal import kept
 from nearfar.sweep.queue import Queue, batch_id
 
 AHEAD = 2
@@ -23,6 +23,12 @@ AHEAD = 2
 
 LOOK_S = 1.0
 """Between looks at whether the scheduler is there."""
+
+COUNT_S = 5.0
+"""Between looks at how many workers there are."""
+
+ALONE_S = 120.0
+"""A cluster that starts workers as jobs may have none for a while; longer, somebody should look."""
 
 GONE_S = 15.0
 """A scheduler that is silent for so long is gone: Dask's own clients give up after 10 s."""
@@ -61,14 +67,19 @@ class Driver:
         self._machines = 1
         self._queue = Queue(matrix.points.values(), finished, 1)
         self._silent_s = 0.0
+        self._orders = 0
+        self._alone: set[str] = set()
+        self._counted = 0.0
+        self._seen = 0.0
 
     def run(self, tell: Callable[[int, int, float | None], None]) -> None:
         """Compute everything; raises NearfarError if the scheduler goes.
 
         `tell` gets points finished, points failed, and the seconds that are left.
         """
-        self._count_workers()
+        self._seen = time.monotonic()
         while True:
+            self._count_workers()
             self._fill()
             if not self._under:
                 break
@@ -78,12 +89,31 @@ class Driver:
             tell(len(done.finished), len(done.failed), left)
 
     def _count_workers(self) -> None:
+        """Look again, now and then, who computes: workers of a cluster come and go."""
+        now = time.monotonic()
+        if now - self._counted < COUNT_S:
+            return
+        self._counted = now
         info = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        if not info and now - self._seen > ALONE_S:
+            raise NearfarError(
+                f"the scheduler has had no worker for {ALONE_S:g} s; what was finished is kept, "
+                "and the same command goes on from there",
+                ExitCode.MACHINE_LACKS,
+            )
         if info:
+            self._seen = now
             self._queue.threads = sum(one["nthreads"] for one in info)
             self._machines = sum(MACHINE in one.get("resources", {}) for one in info) or 1
 
     def _fill(self) -> None:
+        if self._queue.suspects():
+            # Dask suspects all that a dead worker was given: only what runs by itself is sure.
+            if not self._under:
+                point = self._queue.next_suspect()
+                self._alone.add(point.id)
+                self._order([point], measured=point.measured)
+            return
         under = {True: 0, False: 0}
         for one in self._under.values():
             under[one.points[0].measured] += 1
@@ -109,11 +139,13 @@ class Driver:
             folder=str(self._dataset.folder),
             token=self._dataset.token,
         )
+        self._orders += 1
         future = self._client.submit(
             run_batch,
             msgspec.msgpack.encode(order),
             contents,
-            key=f"nearfar-{batch}-{self._dataset.token}",
+            # A key of its own for every try: Dask would answer with what the last one came to.
+            key=f"nearfar-{batch}-{self._dataset.token}-{self._orders}",
             pure=False,
             priority=1 if measured else 0,
             resources={MACHINE: 1} if measured else None,
@@ -167,7 +199,7 @@ class Driver:
 
     def _take(self, batch: str, one: _Under) -> None:
         if one.future.status == "error":
-            self._lost(one, one.future.exception())
+            self._lost(batch, one, one.future.exception())
             return
         answer = msgspec.msgpack.decode(one.future.result(), type=Answer)
         if answer.refused:
@@ -188,18 +220,17 @@ class Driver:
         self.outcome.failed[point] = text
         self.outcome.not_tried += len(self._queue.never(point))
 
-    def _lost(self, one: _Under, error: BaseException) -> None:
+    def _lost(self, batch: str, one: _Under, error: BaseException) -> None:
         """Take points whose batch ended otherwise: with its worker, several times over."""
-        folder: Path = self._dataset.folder
-        recover(folder)
-        stored = self._dataset.finished() if len(one.points) > 1 else set()
+        stored = kept(self._dataset.folder, batch)
         self._queue.finish(point.id for point in one.points if point.id in stored)
         left = [point for point in one.points if point.id not in stored]
         if type(error).__name__ != "KilledWorker":
             for point in left:
                 self._fail(point.id, f"{type(error).__name__}: {error}")
-        elif len(one.points) == 1:
-            self._fail(left[0].id, "its worker was killed each time, perhaps for want of memory")
-        else:
-            # One of them kills workers; alone, the others are none of its business.
-            self._queue.put_back(left, alone=True)
+            return
+        for point in left:
+            if point.id in self._alone:
+                self._fail(point.id, "its worker was killed each time, perhaps for want of memory")
+            else:
+                self._queue.suspect(point)

@@ -159,6 +159,13 @@ def recover(folder: Path, waiting: Callable[[int], None] = lambda _: None) -> No
             _keep_finished(journal)
 
 
+def kept(folder: Path, batch: str) -> set[str]:
+    """Make a part of one batch's journal, if it left one; return the points that are stored."""
+    with Journal(folder, batch) as journal:
+        _keep_finished(journal)
+        return journal.done.stored
+
+
 def _keep_finished(journal: Journal) -> None:
     # What failed is tried again.
     journal.done.errors.clear()

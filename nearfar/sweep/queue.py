@@ -44,18 +44,20 @@ class Queue:
         else:
             self._ready.setdefault(point.kind, deque()).append(point)
 
-    def put_back(self, points: Iterable[Point], *, alone: bool) -> None:
-        """Take points that were lost with their worker; `alone`: one of them may be why."""
-        for point in points:
-            if alone:
-                self._alone.append(point)
-            else:
-                self._put(point)
+    def suspect(self, point: Point) -> None:
+        """Take a point that was lost with its worker, and may be why."""
+        self._alone.append(point)
+
+    def suspects(self) -> int:
+        """Return how many points are to run with nothing beside them."""
+        return len(self._alone)
+
+    def next_suspect(self) -> Point:
+        """Return one of them."""
+        return self._alone.popleft()
 
     def next(self, *, measured: bool) -> list[Point]:
         """Return the next batch, of measured points or of others; empty: there is none now."""
-        if self._alone and not measured:
-            return [self._alone.popleft()]
         for kind, points in self._ready.items():
             if not points or points[0].measured != measured:
                 continue

@@ -198,3 +198,31 @@ def test_what_was_finished_survives_client_worker_and_scheduler(tmp_path: Path) 
 @pytest.mark.long
 def test_a_long_sweep_survives_them(tmp_path: Path) -> None:
     run_and_disturb(tmp_path, simulated=2000, measured=200, lines=1_000_000)
+
+
+@pytest.mark.long
+def test_a_point_that_kills_its_worker_takes_no_other_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "deadly.toml"
+    path.write_text("""
+[programs.deadly]
+command = "sh -c 'test {seed} -ne 2 || kill -9 $PPID'"
+seed = [1, 2, 3, 4]
+[[measure]]
+program = "deadly"
+repetitions = 1
+[[simulate]]
+far = "cxl-e3s-x8"
+seed = [1, 2, 3, 4]
+""")
+    ran = subprocess.run(
+        [sys.executable, "-m", "nearfar", "sweep", str(path), "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1, ran.stderr
+    record = json.loads(ran.stdout)
+    assert record["finished_now"] == 7
+    (failed,) = record["failed"]
+    assert json.loads(failed["parameters"])["seed"] == 2
+    assert "killed" in failed["error"]
