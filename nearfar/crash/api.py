@@ -143,7 +143,9 @@ class _Test:
     def _asked(self) -> list[str]:
         request = self._request
         checks = [check.command for check in request.checks]
-        return [*request.command, "--", *checks, str(request.seed), str(request.eadr)]
+        # Workers share out the points in another way if there are more of them.
+        numbers = [request.seed, int(request.eadr), request.workers]
+        return [*request.command, "--", *checks, *map(str, numbers)]
 
     def _keep(self, schedule: int, trace: Path, recorded: Recorded, progress: Progress) -> None:
         if self._request.keep is not None:

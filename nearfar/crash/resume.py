@@ -96,8 +96,8 @@ def load(folder: Path, asked: Sequence[str]) -> tuple[Saved, Recorded]:
         raise CommandError(f"{path} cannot be read ({error}): leave out --resume") from error
     if saved.version != _VERSION or saved.asked != list(asked):
         raise CommandError(
-            f"{folder} is of another program, checker or seed: leave out --resume, or give what "
-            "was given then"
+            f"{folder} is of another program, checker, seed or number of workers: leave out "
+            "--resume, or give what was given then"
         )
     trace = read_trace(folder / "trace")
     return saved, Recorded(trace, saved.exit_status, saved.failed, saved.record_s)
