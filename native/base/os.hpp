@@ -111,7 +111,8 @@ inline void populate(std::byte* address, Bytes size) {
   if (madvise(address, size.count, MADV_POPULATE_WRITE) == 0) return;
   if (errno != EINVAL) fail(errno, "get the memory's pages");
   auto* bytes = reinterpret_cast<volatile std::uint8_t*>(address);
-  for (std::uint64_t i = 0; i < size.count; i += base_page.count) bytes[i] = 0;
+  // What is there stays: the range may be a file's.
+  for (std::uint64_t i = 0; i < size.count; i += base_page.count) bytes[i] = bytes[i];
 }
 
 // The node of each page that holds one of `addresses`; negative errno where there is no page.
