@@ -30,7 +30,7 @@ def print_record(record: RunRecord, console: Console) -> None:
                 f"{name} {format_bytes(size)}" for name, size in one.bytes_by_memory.items()
             )
             table.add_row(
-                one.name if len(one.name) <= letters else f"{one.name[: letters - 1]}…",
+                _cut(one.name, letters),
                 _shares(one.planned),
                 format_bytes(one.planned_bytes),
                 format_bytes(one.recognised_bytes) if one.recognised_bytes else "not seen",
@@ -64,6 +64,14 @@ def print_record(record: RunRecord, console: Console) -> None:
         console.print(line, markup=False, highlight=False)
     for warning in record.warnings:
         console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
+
+
+def _cut(name: str, letters: int) -> str:
+    """Leave out the middle: the allocator's wrapper is first, what tells objects apart last."""
+    if len(name) <= letters:
+        return name
+    last = letters // 2
+    return f"{name[: letters - last - 1]}…{name[-last:]}"
 
 
 def _shares(planned: Mapping[str, float]) -> str:
