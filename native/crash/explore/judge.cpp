@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <exception>
 #include <set>
 
 #include "crash/explore/hash.hpp"
@@ -100,42 +101,47 @@ Verdict Judge::judge_plainly(const Memory& memory, const State& state, std::uint
   return run(memory, state, position, true, true);
 }
 
-Verdict Judge::run(const Memory& memory, const State& state, std::uint64_t position, bool main,
-                   bool plainly) {
+void Judge::patch(const Memory& memory, const State& state) {
   for (const InState& one : state) {
     image_.patch(one.offset, memory.line(one.offset)->stores[one.stores - 1].content);
   }
+}
+
+Verdict Judge::run(const Memory& memory, const State& state, std::uint64_t position, bool main,
+                   bool plainly) {
   Verdict found;
   const Cut cut = cut_of(memory);
   for (Check& check : checks_) {
     if (check.rarely && !main) continue;
-    const bool served = check.served != nullptr && !plainly;
-    Verdict verdict = (served ? *check.served : *check.plain).run(cut);
-    const bool touched = !served || verdict.touched;
-    const bool last = &check == &checks_.back();
+    // Anew for each: the one before may have changed what was there.
+    patch(memory, state);
+    Verdict verdict = run_check(check, cut, plainly);
+    for (const InState& one : state) image_.undo(one.offset);
+    image_.mend(!verdict.touched);
     if (check.oracle) verdict = ask(memory, position, verdict);
     const bool refused = !verdict.symptom.empty();
     if (found.said.empty() || refused) found = std::move(verdict);
-    if (refused || last) {
-      for (const InState& one : state) image_.undo(one.offset);
-      image_.mend(!touched);
-      if (refused) return found;
-      continue;
-    }
-    image_.mend(!touched);
-    if (!touched) continue;
-    // The file is as it was without the state.
-    for (const InState& one : state) {
-      image_.patch(one.offset, memory.line(one.offset)->stores[one.stores - 1].content);
-    }
+    if (refused) break;
   }
   return found;
 }
 
-void Judge::send_image(const Memory& memory, const State& state) {
-  for (const InState& one : state) {
-    image_.patch(one.offset, memory.line(one.offset)->stores[one.stores - 1].content);
+Verdict Judge::run_check(Check& check, const Cut& cut, bool plainly) {
+  if (check.served != nullptr && !plainly) {
+    try {
+      return check.served->run(cut);
+    } catch (const std::exception&) {
+      // Its server ended, by the checker's hand or for want of memory.
+      check.served.reset();
+    }
   }
+  Verdict verdict = check.plain->run(cut);
+  verdict.touched = true;
+  return verdict;
+}
+
+void Judge::send_image(const Memory& memory, const State& state) {
+  patch(memory, state);
   Frame frame('I');
   const std::vector<std::uint64_t> durable = image_.pages();
   std::set<std::uint64_t> pages(durable.begin(), durable.end());

@@ -53,6 +53,8 @@ class Judge {
 
  private:
   std::uint64_t key_of(const Memory& memory, const State& state) const;
+  void patch(const Memory& memory, const State& state);
+  static Verdict run_check(Check& check, const Cut& cut, bool plainly);
   Verdict run(const Memory& memory, const State& state, std::uint64_t position, bool main,
               bool plainly);
   Verdict ask(const Memory& memory, std::uint64_t position, const Verdict& verdict);
