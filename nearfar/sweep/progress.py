@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nearfar.base.units import format_ns
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -61,5 +59,6 @@ def progress(
 
 def _said(failed: int, left: float | None) -> str:
     parts = [f"{failed} failed"] if failed else []
-    parts += [f"{format_ns(left * 1e9)} left"] if left is not None else []
+    if left is not None:
+        parts.append(f"{left:.0f} s left" if left < 90 else f"{left / 60:.0f} min left")
     return f" ({', '.join(parts)})" if parts else ""
