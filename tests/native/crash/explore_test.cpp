@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "crash/explore/judge.hpp"
 #include "crash/explore/memory.hpp"
 #include "crash/explore/states.hpp"
 
@@ -75,7 +76,49 @@ class Pool {
   std::vector<std::unique_ptr<std::string>> contents_;
 };
 
+// Looks at line 0, and leaves something there.
+class Looks final : public Checker {
+ public:
+  explicit Looks(const Image& image) : image_(image) {}
+  Verdict run(const Cut& /*cut*/) override {
+    seen.push_back(*image_.held());
+    FILE* file = fopen(image_.path().c_str(), "r+b");
+    if (file != nullptr) {
+      fputc('x', file);
+      fclose(file);
+    }
+    return {};
+  }
+  std::string seen;
+
+ private:
+  const Image& image_;
+};
+
 }  // namespace
+
+TEST_CASE("each check sees the state, also where one is left out, and none what another left") {
+  Pool pool;
+  pool.store(0, 'a');
+  pool.store(0, 'b');
+  std::vector<Check> checks(2);
+  std::vector<const Looks*> looks;
+  for (Check& check : checks) {
+    auto one = std::make_unique<Looks>(*pool.image);
+    looks.push_back(one.get());
+    check.plain = std::move(one);
+  }
+  checks[1].rarely = true;
+  Judge judge(*pool.image, checks);
+  CHECK(judge.judge(*pool.memory, {{0, 1}}, 0, true).symptom.empty());
+  CHECK(judge.judge(*pool.memory, {{0, 2}}, 0, false).symptom.empty());
+  CHECK(judge.judge(*pool.memory, {}, 0, true).symptom.empty());
+  CHECK(judge.judge(*pool.memory, {}, 0, true).symptom.empty());
+  CHECK(looks[0]->seen == std::string("ab\0", 3));
+  CHECK(looks[1]->seen == std::string("a\0", 2));
+  CHECK(*pool.image->held() == 0);
+  CHECK(judge.states == 3);
+}
 
 TEST_CASE("a fence makes durable what its own thread flushed, and nothing else") {
   Pool pool;
