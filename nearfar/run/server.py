@@ -25,7 +25,7 @@ from nearfar.run.symbolizer import Symbolizer
 POLL_S = 0.05
 """Between looks at how much the program has; phases are looked at as often."""
 OUTSIDE_S = 0.2
-"""Between looks at a program that has nothing from the library: its mappings are read as text."""
+"""Between looks at a program that has nothing from the library."""
 GROWTH = 1.1
 """A picture is taken when there are so many times the pages of the last one."""
 
@@ -224,7 +224,7 @@ class Server:
         """See what a program has that the library serves nothing: it would ask for no picture."""
         if time.monotonic() - self._looked_outside > OUTSIDE_S and (pid := self.program()):
             self._looked_outside = time.monotonic()
-            outside = kernel.anonymous_bytes(pid, [])
+            outside = kernel.resident_anonymous_bytes(pid)
             self.seen.unserved_bytes = max(self.seen.unserved_bytes, outside)
 
     def _lost(self, process: Process, error: OSError) -> None:
