@@ -24,7 +24,7 @@ from nearfar.run.launch import serving
 from nearfar.run.memories import resolve
 from nearfar.run.targets import make_targets
 
-REPETITIONS = 9
+REPETITIONS = 7
 """Pairs of neighbours in time."""
 MOST = 1.03
 """Issue 6: CPU time, and memory, over the same allocator's."""
