@@ -17,21 +17,21 @@ class NeverDurable:
     """What no flush or no fence covered until the program ended."""
 
     def __init__(self, world: World) -> None:
-        self._memory = Memory(world.trace.pool_bytes)
+        self.memory = Memory(world.trace.pool_bytes)
 
     def feed(self, event: Event, world: World) -> Iterator[Finding]:
         """Take one event."""
-        self._memory.feed(event)
+        self.memory.feed(event)
         yield from ()
 
     def finish(self, world: World) -> Iterator[Finding]:
         """Tell what is still in doubt."""
-        for offset, line in self._memory.candidates().items():
-            if line.contents[-1] == self._memory.durable[offset : offset + LINE_BYTES]:
+        for offset, line in self.memory.candidates().items():
+            if line.contents[-1] == self.memory.durable[offset : offset + LINE_BYTES]:
                 continue
             flushed = line.flushed == len(line.contents)
             byte = _first_difference(
-                line.contents[-1], self._memory.durable[offset : offset + LINE_BYTES]
+                line.contents[-1], self.memory.durable[offset : offset + LINE_BYTES]
             )
             yield Finding(
                 "never fenced" if flushed else "never flushed",

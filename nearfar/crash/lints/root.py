@@ -19,6 +19,7 @@ class RootOverwritten:
     def __init__(self, world: World, images: Images | None) -> None:
         self._images = images
         self._memory = Memory(world.trace.pool_bytes, eadr=True)
+        self._has_root = bool(world.trace.counts.get(Kind.ROOT))
         self._taken: Event | None = None
         self._walks = False
         self._made: set[int] = set()
@@ -28,6 +29,8 @@ class RootOverwritten:
 
     def feed(self, event: Event, world: World) -> Iterator[Finding]:
         """Take one event."""
+        if not self._has_root:
+            return
         self._memory.feed(event)
         self._walks |= event.kind is Kind.WALK
         if event.kind in ALLOCATIONS:

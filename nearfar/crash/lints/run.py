@@ -39,7 +39,8 @@ def lints_of(
     world = World(trace)
     if images is not None:
         world.held(images.before())
-    flushes: list[_Watcher] = [] if eadr else [NeverDurable(world), Needless(world)]
+    durable = NeverDurable(world)
+    flushes: list[_Watcher] = [] if eadr else [durable, Needless(world)]
     watchers: list[_Watcher] = [
         *flushes,
         Transactions(world, Whose(sites)),
@@ -56,7 +57,7 @@ def lints_of(
         met += watcher.finish(world)
     if images is not None and not eadr:
         met += leaks(trace, images)
-        met += unpersisted(trace, images)
+        met += unpersisted(trace, images, durable.memory)
     return _grouped(met, sites)
 
 

@@ -13,17 +13,15 @@ _MOST_LINES = 32
 """Never persisted, that are asked for one by one."""
 
 
-def unpersisted(trace: Trace, images: Images) -> Iterator[Finding]:
+def unpersisted(trace: Trace, images: Images, memory: Memory) -> Iterator[Finding]:
     """Compare what the checker says of the pool that the program left, with and without what
     nothing ever persisted: where it is content with both and says different things, it read it.
 
-    Nothing is told if the checker's words differ from one run to the next.
+    `memory` is as the whole trace leaves it. Nothing is told if the checker's words differ from one
+    run to the next.
     """
     if not images.fits(trace.pool_bytes):
         return
-    memory = Memory(trace.pool_bytes)
-    for event in trace.events:
-        memory.feed(event)
     lines = memory.candidates()
     whole = {offset: line.contents[-1] for offset, line in lines.items()}
     if not whole:

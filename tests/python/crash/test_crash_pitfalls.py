@@ -32,7 +32,6 @@ _QUICK = {
     "log_flush_unmodified",
     "table_not_durable",
     "threads_fence_of_another",
-    "list_short_snapshot",
     "list_leak",
     "list_volatile_pointer",
     "move_one_snapshot",
