@@ -50,8 +50,7 @@ static inline int check(struct ring* ring) {
 int main(int count, char** words) {
   size_t bytes = 0;
   if (count != 3) return 2;
-  struct ring* ring =
-      pmem_map_file(words[1], sizeof *ring, PMEM_FILE_CREATE, 0600, &bytes, NULL);
+  struct ring* ring = pmem_map_file(words[1], sizeof *ring, PMEM_FILE_CREATE, 0600, &bytes, NULL);
   if (ring == NULL) return 2;
   if (strcmp(words[2], "check") == 0) return check(ring);
   for (long i = 0, n = atol(words[2]); i < n; ++i) {

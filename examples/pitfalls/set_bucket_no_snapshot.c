@@ -6,9 +6,7 @@ void begin_with(TOID(struct buckets) buckets, uint64_t i, TOID(struct entry) ent
   D_RW(buckets)->first[i] = entry;
 }
 
-
 void take_buckets(TOID(struct set) set, TOID(struct buckets) buckets) {
   TX_ADD_FIELD(set, buckets);
   D_RW(set)->buckets = buckets;
 }
-
