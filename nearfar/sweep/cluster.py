@@ -151,8 +151,10 @@ def processors() -> int:
 
 
 def _quiet() -> None:
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    """Leave it to us to say what fails, in a sentence; Dask sets levels for each of its loggers."""
+    for name in ["distributed", "tornado", "asyncio", *logging.root.manager.loggerDict]:
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _first(error: BaseException) -> str:

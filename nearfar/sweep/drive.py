@@ -94,7 +94,11 @@ class Driver:
         if now - self._counted < COUNT_S:
             return
         self._counted = now
-        info = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        try:
+            info = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        except Exception as error:  # what a connection that was closed raises, of several libraries
+            self._check_there(error)
+            return
         if not info and now - self._seen > ALONE_S:
             raise NearfarError(
                 f"the scheduler has had no worker for {ALONE_S:g} s; what was finished is kept, "
