@@ -121,7 +121,8 @@ def run_and_disturb(folder: Path, simulated: int, measured: int, lines: int) -> 
                 *("--no-dashboard", "--scheduler-file", str(address)),
             )
         )
-        wait_for(address.exists, scheduler)
+        # Dask does not write it at once.
+        wait_for(lambda: address.exists() and address.read_text().rstrip()[-1:] == "}", scheduler)
         where = json.loads(address.read_text())["address"]
         workers = [
             stack.enter_context(
