@@ -90,6 +90,7 @@ class Curves:
             for name in surfaces
         }
         if "idle" in points:
+            points["idle"] = _telling(points["idle"], opened)
             points["idle"] += _first_beyond(opened.inner_bytes, points["idle"])
         return Curves(opened, plan, spec, points, placement)
 
@@ -143,6 +144,12 @@ class Curves:
         """Say whether every point was sampled in a placement."""
         return not self._lacking(placement) and (
             self.large is None or self.large.complete(placement)
+        )
+
+    def known(self, placement: int) -> bool:
+        """Say whether every point was sampled in a placement; samples what lacks if it can."""
+        return self.complete(placement) or (
+            self.sample_missing(placement) and self.complete(placement)
         )
 
     def _sample(self, point: Point) -> int | None:
@@ -215,6 +222,20 @@ class Curves:
             if taken:
                 parts.add(SURFACES.get(surface).figures(taken, self.plan))
         return parts
+
+
+def _telling(points: list[Point], opened: Opened) -> list[Point]:
+    """Return the least and the greatest region, and those around the ends of the caches.
+
+    What lies between a first-level hit and the second level's end, or beyond the last, is known
+    from its neighbours, and chases over tens of MiB take most of a round.
+    """
+    if not points:
+        return points
+    regions = [one.region_bytes for one in points]
+    kept = {min(regions), max(regions)}
+    kept |= {size for size in regions if opened.inner_bytes // 4 < size <= opened.llc_bytes // 2}
+    return [one for one in points if one.region_bytes in kept]
 
 
 def _first_beyond(inner_bytes: int, points: list[Point]) -> list[Point]:

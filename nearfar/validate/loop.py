@@ -160,12 +160,8 @@ class Loop:
         return next((one for one in halves.placements() if self._known(one)), None)
 
     def _known(self, placement: int) -> bool:
-        """Say whether both memories' curves are known of a placement; samples what lacks."""
-        return all(
-            curves.complete(placement)
-            or (curves.sample_missing(placement) and curves.complete(placement))
-            for curves in (self.found.near, self.found.far)
-        )
+        """Say whether both memories' curves are known of a placement."""
+        return all(curves.known(placement) for curves in (self.found.near, self.found.far))
 
     def _result(
         self,

@@ -74,6 +74,11 @@ class Placement:
         """Return the median time of a line in a placement; None where there is one core."""
         return statistics.median(self._seen[number]) if number < len(self._seen) else None
 
+    def said(self) -> str:
+        """Return the times of all placements seen, for people."""
+        medians = sorted(statistics.median(one) for one in self._seen)
+        return ", ".join(f"{ns:.0f}" for ns in medians) + " ns"
+
     def _number(self, ns: float) -> int:
         medians = [statistics.median(one) for one in self._seen]
         far = [abs(math.log(ns / median)) for median in medians]

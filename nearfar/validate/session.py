@@ -110,12 +110,16 @@ def _first_curves(near: Curves, far: Curves, clock: _Clock) -> int:
         near.sample_round()
         far.sample_round()
         clock.step("measuring both memories", min((number + 1) / FIRST_CURVES, 1.0))
-        known = [one for one in near.placements() if near.complete(one) and far.complete(one)]
-        if number + 1 >= FIRST_CURVES and known:
-            return max(known, key=near.count)
+        if number + 1 < FIRST_CURVES:
+            continue
+        # What two rounds missed of a placement is little, and quicker had than another round.
+        for placement in sorted(near.placements(), key=far.count, reverse=True):
+            if all(curves.known(placement) for curves in (near, far)):
+                return placement
     raise NearfarError(
         f"the hypervisor moved this machine's cores so often that {MOST_FIRST_CURVES} rounds of "
-        "device curves hold no whole one: try again later",
+        f"device curves hold no whole one (a line took {near.placement.said()} between them): try "
+        "again later",
         ExitCode.MACHINE_LACKS,
     )
 

@@ -24,8 +24,8 @@ class Effort:
     program_rounds: int
 
 
-QUICK = Effort(rounds=5, curve_rounds=1, profile_runs=2, program_rounds=2)
-"""About two minutes; with one round of curves a kernel, those of its neighbours count too."""
+QUICK = Effort(rounds=3, curve_rounds=1, profile_runs=2, program_rounds=1)
+"""About three minutes; with one round of curves a kernel, those of its neighbours count too."""
 
 FULL = Effort(rounds=15, curve_rounds=4, profile_runs=4, program_rounds=5)
 """About ten minutes: the curves of a kernel's own minute outnumber those before."""
