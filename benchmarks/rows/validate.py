@@ -1,8 +1,16 @@
 """How right predictions are for a slower memory of this machine: kernels and programs of others.
 
-Kernels, programs and the number of sessions were fixed before anything was measured: the issue asks
-for five sessions pooled, which take some 20 minutes; NEARFAR_SESSIONS=1 runs one, in about four.
-Rows say how many there were, and every session is printed.
+Kernels, programs and the number of sessions were fixed before anything was measured. A session
+takes some three minutes on a quiet machine, and each is a file of its own in build/validate, so
+that all need not be run at once:
+
+    NEARFAR_TURN=0   builds and profiles what sessions need, which wants no quiet, and ends
+    NEARFAR_TURN=1   runs one session that lacks, beside those that are kept, and judges all
+    (neither)        deletes what is kept and runs all
+    NEARFAR_SESSIONS=N   of N sessions, not five
+
+What a stopped session left is deleted, and the session begun anew. Rows say how many there were,
+and every session is printed.
 """
 
 from __future__ import annotations
@@ -16,36 +24,44 @@ from benchmarks import Row, make_row, real_programs
 from nearfar.documents.validation import ValidationReport
 
 SESSIONS = 5
-STORE = Path("build/validate/sessions.jsonl")
-"""Of this run; earlier ones are not mixed in."""
+FOLDER = Path("build/validate/sessions")
 
 COMMAND = "make benchmarks ONLY=validate"
 
 
 def rows() -> Iterator[Row]:
-    """Run sessions and judge them together."""
+    """Run sessions that lack and judge all together, by the models of today."""
     from nearfar.predict.model import DEFAULT_MODEL
     from nearfar.validate import api
-    from nearfar.validate.prepared import preparing
 
     sys.path.insert(0, "examples/demo")
     from source import SourceUnavailableError  # type: ignore[import-not-found]
 
-    count = int(os.environ.get("NEARFAR_SESSIONS", SESSIONS))
+    count, turn = int(os.environ.get("NEARFAR_SESSIONS", SESSIONS)), os.environ.get("NEARFAR_TURN")
     try:
         programs = real_programs.commands()
     except SourceUnavailableError as error:
         print(f"validate: without programs, since their sources cannot be had: {error}")
         programs = []
-    STORE.parent.mkdir(parents=True, exist_ok=True)
-    STORE.unlink(missing_ok=True)
-    with preparing() as prepared:
-        for number in range(count):
-            report, _ = api.validate(
-                quick=True, programs=programs, keep_in=STORE, prepared=prepared
-            )
-            print(f"session {number + 1} of {count}: {_said(report, DEFAULT_MODEL)}", flush=True)
-    pooled = api.pool([STORE])
+    if turn is None:
+        for old in _sessions():
+            old.unlink()
+    prepared = api.prepare(FOLDER / "prepared", programs=programs, quick=True)
+    lacking = count - len(_sessions())
+    for _ in range(lacking if turn is None else min(int(turn), lacking)):
+        number = 1 + max((int(one.stem.split("-")[1]) for one in _sessions()), default=0)
+        part = FOLDER / f"session-{number}.part"
+        part.unlink(missing_ok=True)
+        api.validate(quick=True, programs=programs, keep_in=part, prepared=prepared)
+        part.rename(part.with_suffix(".jsonl"))
+    there = _sessions()
+    for number, file in enumerate(there, start=1):
+        report = api.pool([file], again=True)
+        print(f"session {number} of {count}: {_said(report, DEFAULT_MODEL)}", flush=True)
+    if not there:
+        return
+    pooled = api.pool(there, again=True)
+    count = len(there)
     print(f"pooled: {_said(pooled, DEFAULT_MODEL)}")
     best, null = pooled.models[DEFAULT_MODEL], pooled.models["null"]
     what = (
@@ -90,6 +106,11 @@ def rows() -> Iterator[Row]:
         peer_value=null.interval_score,
         command=COMMAND,
     )
+
+
+def _sessions() -> list[Path]:
+    """Return the files of sessions that ended, the first first."""
+    return sorted(FOLDER.glob("session-*.jsonl"), key=lambda file: int(file.stem.split("-")[1]))
 
 
 def _said(report: ValidationReport, model: str) -> str:

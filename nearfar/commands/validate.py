@@ -36,7 +36,7 @@ def validate(
     Each kernel is profiled, timed in near and far memory in turn, and predicted by every model from
     near time and from device curves that are sampled in the same loop. Errors stand beside those of
     the null model (no slowdown) and above the A/A floor, below which nothing can be claimed. Takes
-    about ten minutes, with --quick about two. Ctrl-C ends early with what is done.
+    about ten minutes, with --quick about three. Ctrl-C ends early with what is done.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ def validate(
     near
         The near memory.
     quick
-        Fewer rounds and smaller data; about two minutes.
+        Fewer rounds and smaller data; about three minutes.
     only
         Only these kernels, separated by commas; `list` lists them.
     size
         Data of each kernel, such as 256MiB. Default: 8 times the last-level cache, with --quick 4.
     rounds
-        Rounds of each kernel, near, far, far, near. Default: 15, with --quick 5.
+        Rounds of each kernel, near, far, far, near. Default: 15, with --quick 3.
     learn
         Keep every result in the store as it comes.
     store

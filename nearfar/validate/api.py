@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from nearfar.measure.checks import check_devdax
 from nearfar.measure.obtain import source_of
 from nearfar.measure.settings import Progress, native, no_progress
 from nearfar.profile.program import find_executable
+from nearfar.validate import prepared as prepared_files
 from nearfar.validate import store
+from nearfar.validate.curves import Curves
 from nearfar.validate.kernel import chosen_kernels
 from nearfar.validate.place import (
     STAND_IN,
@@ -24,10 +27,11 @@ from nearfar.validate.place import (
     place_of,
     slower_memories,
 )
+from nearfar.validate.placement import Placement
 from nearfar.validate.predicting import again as predicted_again
 from nearfar.validate.prepared import Prepared
 from nearfar.validate.report import pooled, report_of
-from nearfar.validate.session import run
+from nearfar.validate.session import FIRST_CURVES, run
 from nearfar.validate.wanted import FULL, QUICK, Wanted
 
 NEAR = "dram,pages=thp"
@@ -66,6 +70,59 @@ def validate(
     several sessions of the same kernels and programs build and profile them once. Raises
     NearfarError for what cannot be had or fails.
     """
+    machine = topology.detect()
+    there = slower_memories(machine)
+    wanted = wanted_of(
+        near, far, kernels=kernels, programs=programs, quick=quick, region_bytes=region_bytes,
+        rounds=rounds,
+    )  # fmt: skip
+    if keep_in is not None:
+        store.prepare_store(keep_in)
+
+    def keep(session: Session, result: KernelResult) -> None:
+        if keep_in is not None:
+            store.append(keep_in, session, result)
+
+    report = report_of(run(wanted, machine, keep, progress, prepared))
+    return report, [spec for spec in there if spec != str(wanted.far.spec)]
+
+
+def prepare(
+    folder: Path, *, programs: Sequence[Sequence[str]] = (), quick: bool = False
+) -> Prepared:
+    """Return kernels and programs built and profiled in `folder`, for sessions of any process.
+
+    What is there already and still of these sources is taken; anything else there is deleted.
+    """
+    wanted = wanted_of(programs=programs, quick=quick)
+    had = prepared_files.kept(folder, wanted)
+    if had is not None:
+        return had
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    made = Prepared(folder)
+    made.build(wanted, no_progress)
+    placement = Placement.of(tuple(topology.detect().cpus))
+    near = Curves.open(wanted.near.spec, wanted.region_bytes, placement, ["idle"])
+    for _ in range(FIRST_CURVES):
+        near.sample_round()
+    most = max(near.placements(), key=near.count, default=0)
+    made.profile(wanted, near.llc_bytes(most) or near.opened.llc_bytes, no_progress)
+    prepared_files.keep(made, wanted)
+    return made
+
+
+def wanted_of(
+    near: str = "",
+    far: str = "",
+    *,
+    kernels: Sequence[str] = (),
+    programs: Sequence[Sequence[str]] = (),
+    quick: bool = False,
+    region_bytes: int = 0,
+    rounds: int = 0,
+) -> Wanted:
+    """Return what a session is to do; see `validate`. Takes no memory."""
     native()
     machine = topology.detect()
     there = slower_memories(machine)
@@ -90,14 +147,7 @@ def validate(
     effort = QUICK if quick else FULL
     if rounds:
         effort = dataclasses.replace(effort, rounds=rounds, program_rounds=min(rounds, 5))
-    if keep_in is not None:
-        store.prepare_store(keep_in)
-
-    def keep(session: Session, result: KernelResult) -> None:
-        if keep_in is not None:
-            store.append(keep_in, session, result)
-
-    wanted = Wanted(
+    return Wanted(
         near=near_place,
         far=far_place,
         kernels=tuple(names),
@@ -105,8 +155,6 @@ def validate(
         region_bytes=region,
         effort=effort,
     )
-    report = report_of(run(wanted, machine, keep, progress, prepared))
-    return report, [spec for spec in there if spec != far]
 
 
 def pool(paths: Sequence[Path], *, again: bool = False) -> ValidationReport:

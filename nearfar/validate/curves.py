@@ -146,6 +146,12 @@ class Curves:
             self.large is None or self.large.complete(placement)
         )
 
+    def forget(self) -> None:
+        """Drop all samples."""
+        self._kept.clear()
+        if self.large is not None:
+            self.large.forget()
+
     def known(self, placement: int) -> bool:
         """Say whether every point was sampled in a placement; samples what lacks if it can."""
         return self.complete(placement) or (

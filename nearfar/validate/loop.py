@@ -13,7 +13,7 @@ from nearfar.measure import topology
 from nearfar.measure.spec import PAGE_BYTES
 from nearfar.validate import whole_program
 from nearfar.validate.companion import Companion, at_work
-from nearfar.validate.interleave import Halves, Timed
+from nearfar.validate.interleave import Halves, Timed, calm
 from nearfar.validate.kernel import PHASE, Kernel
 from nearfar.validate.place import Place
 from nearfar.validate.placement import Placement
@@ -24,10 +24,10 @@ from nearfar.validate.wanted import Companions, Found, Wanted
 HUGE_ENOUGH = 0.9
 """Share of huge pages near below which near curves are not of the program's pages."""
 
-MOST_TIMES = 3
+MOST_TIMES = 2
 """So many times the rounds that are asked for are taken where the cores move."""
 
-MOST_STARTS = 6
+MOST_STARTS = 3
 """Of a program's run that the cores' moves spoil; each ends when the first move is seen."""
 
 
@@ -177,7 +177,7 @@ class Loop:
     ) -> KernelResult:
         pairs = halves.of(placement)
         near_ns = pairs.near_ns()
-        there = [one.ns for one in own if one.placement == placement and not one.disturbed]
+        there = calm([one for one in own if one.placement == placement])
         inputs = Inputs(
             workload=with_near_time(workload, near_ns, phase, runs),
             near=self.found.near.device("near", placement),

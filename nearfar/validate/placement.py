@@ -31,6 +31,12 @@ KEPT_LOOKS = 99
 FRESH_S = 0.004
 """A look so old still holds: the end of one sample is the beginning of the next."""
 
+SLOW_S = 0.03
+"""A look takes 3 ms where both cores are free; longer, other work keeps them from meeting."""
+
+MOST_SLOW = 3
+"""Looks so slow, after which there are no more: under load each takes up to seconds."""
+
 LINES_BYTES = 2 << 20
 """Of the memory that holds the line: one huge page, so that no page walk is in its time."""
 
@@ -45,6 +51,9 @@ class Placement:
         self._hand_off, self._clock = hand_off, clock
         self._seen: list[list[float]] = []
         self._now, self._at = 0, -math.inf
+        self._slow = 0
+        self.hindered = False
+        """Whether other work on the machine ended the looking."""
 
     @staticmethod
     def of(cpus: tuple[int, ...]) -> Placement:
@@ -60,9 +69,23 @@ class Placement:
         """Look, and return the number of what is seen; both cores must be free."""
         if self._hand_off is None:
             return 0
-        self._now = self._number(self._hand_off())
+        began = self._clock()
+        ns = self._hand_off()
         self._at = self._clock()
+        if self._at - began > SLOW_S:
+            self._slow += 1
+            if self._slow >= MOST_SLOW:
+                self.hindered = True
+                self.look_no_more()
+                return 0
+        self._now = self._number(ns)
         return self._now
+
+    def look_no_more(self) -> None:
+        """Take all that comes for one placement: there is no telling them apart here."""
+        self._hand_off = None
+        self._seen.clear()
+        self._now = 0
 
     def during(self, take: Callable[[], T]) -> tuple[T, int | None]:
         """Return what `take` returns and the placement it was taken in; None: it changed."""

@@ -8,9 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nearfar.documents import WorkloadProfile
+import msgspec
+
+from nearfar.base.files import write_atomically
+from nearfar.documents import WorkloadProfile, load
+from nearfar.native_files import native_folder
 from nearfar.validate import whole_program
-from nearfar.validate.kernel import Kernel, build, profile, profiles
+from nearfar.validate.kernel import FOLDER as KERNELS
+from nearfar.validate.kernel import Kernel, build, profile, profiles, with_few_bursts
 from nearfar.validate.wanted import Wanted
 
 CACHES_ALIKE = 2.0
@@ -68,6 +73,62 @@ class Prepared:
         )
         self.profiles, self.llc_bytes = found, llc_bytes
         return llc_bytes
+
+
+class Record(msgspec.Struct, forbid_unknown_fields=True):
+    """What a folder that is kept was prepared for."""
+
+    kernels: list[str]
+    programs: list[list[str]]
+    region_bytes: int
+    profile_runs: int
+    llc_bytes: int
+
+
+RECORD = "prepared.json"
+
+
+def keep(prepared: Prepared, wanted: Wanted) -> None:
+    """Note what was prepared, so that another process can go on with it."""
+    data = msgspec.json.encode(_record(wanted, prepared.llc_bytes))
+    write_atomically(prepared.folder / RECORD, data)
+
+
+def kept(folder: Path, wanted: Wanted) -> Prepared | None:
+    """Return what another process prepared there; None: nothing, something else, or it is old."""
+    file = folder / RECORD
+    try:
+        written = file.stat().st_mtime
+        record = msgspec.json.decode(file.read_bytes(), type=Record)
+    except (OSError, msgspec.DecodeError):
+        return None
+    sources = [*native_folder().glob("*profile.*"), *native_folder().glob("*pass-*")]
+    sources += [path for path in KERNELS.rglob("*") if path.is_file()]
+    sources += [Path(one[0]) for one in wanted.programs]
+    same = record == _record(wanted, record.llc_bytes)
+    if not same or any(path.stat().st_mtime > written for path in sources):
+        return None
+    found = Prepared(folder, llc_bytes=record.llc_bytes)
+    found.kernels = {
+        name: Kernel(name, folder / name, folder / "plain" / name) for name in wanted.kernels
+    }
+    found.programs = [whole_program.prepare(one, folder) for one in wanted.programs]
+    for name in wanted.kernels:
+        profiled = load(folder / f"{name}.json", WorkloadProfile)
+        found.profiles[name] = with_few_bursts(profiled)
+    for number, program in enumerate(found.programs):
+        found.profiles[program.name] = load(folder / f"program-{number}.json", WorkloadProfile)
+    return found
+
+
+def _record(wanted: Wanted, llc_bytes: int) -> Record:
+    return Record(
+        list(wanted.kernels),
+        [list(one) for one in wanted.programs],
+        wanted.region_bytes,
+        wanted.effort.profile_runs,
+        llc_bytes,
+    )
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents import DeviceProfile
 from nearfar.documents.header import cpu_model
 from nearfar.documents.validation import KernelResult, Session
@@ -25,6 +24,11 @@ from nearfar.validate.wanted import Companions, Found, Keep, Wanted
 
 FIRST_CURVES = 3
 """Rounds of curves before the first kernel: they say how much cache a profile is to simulate."""
+
+HINDERED = (
+    "other work kept the cores busy, so that it was not seen where a hypervisor put them, "
+    "and what was measured while they lay together and apart is mixed: let nothing else run"
+)
 
 MOST_FIRST_CURVES = 12
 """Where the cores move."""
@@ -55,13 +59,14 @@ def run(
         far = Curves.open_far(wanted.far.spec, wanted.near.spec, wanted.region_bytes, placement)
         beside = stack.enter_context(_companions(wanted, machine, launcher, far))
         far.contend_with(beside.contender)
-        first = _first_curves(near, far, clock)
+        warnings: list[str] = []
+        first = _first_curves(near, far, clock, warnings)
         clock.next()
         llc_bytes = near.llc_bytes(first) or near.opened.llc_bytes
         llc_bytes = had.profile(wanted, llc_bytes, clock.step)
         clock.next()
         session = _session(wanted, far.device("far", first), llc_bytes)
-        found = Found(session, near, far, first)
+        found = Found(session, near, far, first, warnings=warnings)
         loop = Loop(wanted, machine, found, beside, clock.step, launcher)
         works: list[tuple[str, Work]] = [
             (kernel.name, partial(loop.kernel, kernel, had.profiles[kernel.name]))
@@ -77,6 +82,8 @@ def run(
             if not found.results:
                 raise
             found.interrupted = True
+        if placement.hindered:
+            found.warnings.append(HINDERED)
     return found
 
 
@@ -104,7 +111,7 @@ def _do_all(works: Sequence[tuple[str, Work]], found: Found, keep: Keep, clock: 
         )
 
 
-def _first_curves(near: Curves, far: Curves, clock: _Clock) -> int:
+def _first_curves(near: Curves, far: Curves, clock: _Clock, warnings: list[str]) -> int:
     """Sample curves until some placement is known; return it."""
     for number in range(MOST_FIRST_CURVES):
         near.sample_round()
@@ -116,12 +123,17 @@ def _first_curves(near: Curves, far: Curves, clock: _Clock) -> int:
         for placement in sorted(near.placements(), key=far.count, reverse=True):
             if all(curves.known(placement) for curves in (near, far)):
                 return placement
-    raise NearfarError(
-        f"the hypervisor moved this machine's cores so often that {MOST_FIRST_CURVES} rounds of "
-        f"device curves hold no whole one (a line took {near.placement.said()} between them): try "
-        "again later",
-        ExitCode.MACHINE_LACKS,
+    warnings.append(
+        f"the hypervisor moved this machine's cores so often (a line took {near.placement.said()} "
+        f"between them) that {MOST_FIRST_CURVES} rounds of device curves hold no whole one: what "
+        "was measured while they lay together and apart is mixed, and errors are larger for it"
     )
+    near.placement.look_no_more()
+    for curves in (near, far):
+        curves.forget()
+        for _ in range(FIRST_CURVES):
+            curves.sample_round()
+    return 0
 
 
 @contextlib.contextmanager

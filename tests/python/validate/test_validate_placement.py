@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from nearfar.validate.interleave import Halves, Timed
-from nearfar.validate.placement import ALIKE, Placement
+from nearfar.validate.placement import ALIKE, MOST_SLOW, SLOW_S, Placement
 
 
 class Hypervisor:
@@ -62,6 +62,28 @@ def test_one_core_has_no_neighbour() -> None:
     placement = Placement.of((0,))
     assert placement.during(lambda: 1) == (1, 0)
     assert placement.hand_off_ns(0) is None
+
+
+def test_where_cores_never_stay_they_are_no_longer_told_apart() -> None:
+    hypervisor = Hypervisor([33.0, 170.0])
+    placement = hypervisor.placement()
+    assert [placement.now(), placement.now()] == [0, 1]
+    assert placement.said() == "33, 170 ns"
+    placement.look_no_more()
+    assert placement.during(hypervisor.sample) == ("sample", 0)
+
+
+def test_looks_that_take_long_end_the_looking() -> None:
+    hypervisor = Hypervisor([33.0, 34.0, 170.0, 33.0])
+
+    def slowly() -> float:
+        hypervisor.now_s += 2 * SLOW_S
+        return hypervisor.hand_off()
+
+    placement = Placement(slowly, hypervisor.clock)
+    assert [placement.now() for _ in range(MOST_SLOW + 2)] == [0] * (MOST_SLOW + 2)
+    assert placement.hindered
+    assert len(hypervisor.times_ns) == 4 - MOST_SLOW
 
 
 def _halves(rounds: Sequence[Sequence[tuple[float, int | None]]]) -> Halves:
