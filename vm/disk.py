@@ -32,7 +32,9 @@ TOOLS = [
     "depmod",
     "setpriv",
 ]
-OPTIONAL = ("addr2line", "nm", "readelf", "mkfs.xfs", "strace")
+OPTIONAL = ("addr2line", "llvm-symbolizer-16", "nm", "readelf", "mkfs.xfs", "strace")
+"""One llvm-symbolizer answers all of a run; without it addr2line is started for every stack, which
+an emulated processor takes a second for."""
 PACKAGES = [
     "attr",
     "attrs",
