@@ -6,10 +6,12 @@ physical addresses, the scheme migrate_cold (Linux 6.11).
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.machine import Node
+from nearfar.machine.sysfs import Tree
 from nearfar.run.policies import POLICIES, Policy, far_node, lacks
 
 ADMIN = "sys/kernel/mm/damon/admin/kdamonds"
@@ -31,12 +33,13 @@ def damon(nodes: list[Node], root: Path) -> Policy:
     far = far_node(nodes)
     if far is None:
         raise lacks("--policy damon moves cold pages to a memory node without CPUs: there is none")
+    ram = system_ram(root)
     count = folder / "nr_kdamonds"
     try:
         if count.read_text().strip() not in ("", "0"):
             raise lacks("DAMON is in use: end what drives it first (damo stop)")
         _write(count, "1")
-        _set_up(folder / "0", far)
+        _set_up(folder / "0", far, ram)
         _write(folder / "0" / "state", "on")
     except OSError as error:
         _undo(folder)
@@ -51,11 +54,27 @@ def damon(nodes: list[Node], root: Path) -> Policy:
     )
 
 
-def _set_up(kdamond: Path, far: int) -> None:
+def system_ram(root: Path) -> list[tuple[int, int]]:
+    """Return the physical addresses of memory, [start, end), ascending; root alone is told them."""
+    text = Tree(root).text_if_allowed("proc/iomem") or ""
+    found = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) : System RAM", text, re.MULTILINE)
+    ranges = [(int(low, 16), int(high, 16) + 1) for low, high in found]
+    if not any(end > 1 for _, end in ranges):
+        raise lacks("--policy damon needs root: /proc/iomem tells nobody else where memory is")
+    return ranges
+
+
+def _set_up(kdamond: Path, far: int, ram: list[tuple[int, int]]) -> None:
     _write(kdamond / "contexts" / "nr_contexts", "1")
     context = kdamond / "contexts" / "0"
     _write(context / "operations", "paddr")
     _write(context / "targets" / "nr_targets", "1")
+    # Of physical addresses it watches what it is told to, and without regions nothing.
+    regions = context / "targets" / "0" / "regions"
+    _write(regions / "nr_regions", str(len(ram)))
+    for number, (start, end) in enumerate(ram):
+        _write(regions / str(number) / "start", str(start))
+        _write(regions / str(number) / "end", str(end))
     _write(context / "schemes" / "nr_schemes", "1")
     scheme = context / "schemes" / "0"
     _write(scheme / "action", "migrate_cold")

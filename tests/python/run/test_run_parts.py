@@ -136,12 +136,19 @@ def test_damon_is_set_up_and_taken_back(tmp_path: Path) -> None:
     for path in (
         admin / "nr_kdamonds", admin / "0/state", admin / "0/contexts/nr_contexts",
         context / "operations", context / "targets/nr_targets", context / "schemes/nr_schemes",
-        scheme / "action", scheme / "target_nid",
+        scheme / "action", scheme / "target_nid", context / "targets/0/regions/nr_regions",
+        *(context / f"targets/0/regions/{n}" / end for n in (0, 1) for end in ("start", "end")),
         *(scheme / "access_pattern" / what / end
           for what in ("sz", "nr_accesses", "age") for end in ("min", "max")),
     ):  # fmt: skip
         write(path, "")
+    write(tmp_path / "proc/iomem", "00001000-0009fbff : System RAM\n000a0000-000fffff : Reserved\n"
+          "  000f0000-000fffff : System ROM\n100000000-27fffffff : System RAM\n")  # fmt: skip
     policy = POLICIES.get("damon")(NEAR_AND_FAR, tmp_path)
+    regions = context / "targets/0/regions"
+    assert (regions / "nr_regions").read_text() == "2"
+    assert (regions / "1/start").read_text() == str(0x100000000)
+    assert (regions / "1/end").read_text() == str(0x280000000)
     assert (admin / "0/state").read_text() == "on"
     assert (scheme / "action").read_text() == "migrate_cold"
     assert (scheme / "target_nid").read_text() == "1"
