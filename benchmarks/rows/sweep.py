@@ -41,8 +41,7 @@ def rows() -> Iterable[Row]:
         least = [min(times) for times in samples]
         gain = least[0] / least[1]
         yield make_row(
-            f"two local workers over one: {POINTS} simulated points, "
-            f"{least[0]:.1f} s by one",
+            f"two local workers over one: {POINTS} simulated points, {least[0]:.1f} s by one",
             gain,
             "x",
             bar=1.8,

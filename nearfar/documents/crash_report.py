@@ -48,7 +48,7 @@ class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     lost: list[CrashLine]
     """Of the others, those that must be missing."""
     cause: str = ""
-    """The lint about a store that it needs, where there is one: ``never flushed: fill log.h:40``."""
+    """The lint about a store that it needs, if any: ``never flushed: fill log.h:40``."""
     states: int
     """Crash states that were put down to this bug."""
     replay: str

@@ -34,7 +34,7 @@ OPERATIONS: tuple[Operation, ...] = ("clwb", "nt-store", "write")
 
 SYNCED_LINES = 0.5
 """Of the lines beyond one a fence, what is synced apart in a file: the middle of none and all. Of
-libpmemobj's transactions 8 syncs come of 10 fences and 9.5 lines (`nearfar bench` in mode count)."""
+libpmemobj's transactions 8 syncs come of 10 fences and 9.5 lines (counted by `nearfar bench`)."""
 
 
 class Persisting:

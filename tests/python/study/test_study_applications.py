@@ -1,4 +1,4 @@
-"""X-Mem's applications in kind: they run, their latencies can be read, and far memory slows them."""
+"""X-Mem's applications in kind run, their latencies can be read, far memory slows them."""
 
 from __future__ import annotations
 
