@@ -46,6 +46,8 @@ def reproduce(
     from nearfar.commands._deliver import deliver
     from nearfar.study.study import STUDIES, Given
 
+    if list_ and (names or all_):
+        raise CommandError("--list lists all studies and runs none: leave the names out, or --list")
     if list_:
         _list(json=json, quiet=quiet)
         return

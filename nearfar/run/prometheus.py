@@ -34,9 +34,10 @@ def metrics(record: RunRecord) -> bytes:
     once("wall_seconds", "How long the program ran.", record.wall_time_ns / 1e9)
     once("cpu_seconds", "User and system time, children included.", record.cpu_time_ns / 1e9)
     once("succeeded", "1 if it ended with exit code 0.", record.exit_status == "exited 0")
-    once("heap_bytes", "In blocks, at the fullest moment.", record.heap_bytes)
-    once("fallback_bytes", "Not where they were to be, for want of room.", record.fallback_bytes)
-    once("out_of_sight_bytes", "Neither in blocks nor recognised.", record.out_of_sight_bytes)
+    if record.processes:  # under a policy of the kernel's nothing is preloaded, or counted
+        once("heap_bytes", "In blocks, at the fullest moment.", record.heap_bytes)
+        once("fallback_bytes", "Not where they were to be: no room.", record.fallback_bytes)
+        once("out_of_sight_bytes", "Neither in blocks nor recognised.", record.out_of_sight_bytes)
     once("recognised_ratio", "Of the plan's bytes.", record.recognised_share_of_profile)
     once("migrations", "Moves while it ran.", len(record.migrations))
     moved = sum(one.moved_bytes for one in record.migrations)

@@ -63,3 +63,11 @@ def test_only_the_largest_objects_have_series(tmp_path: Path) -> None:
     write_metrics(record(MOST_OBJECTS + 30), path)
     named = [key for key in read(path) if key[0] == "nearfar_run_object_on_plan_ratio"]
     assert {int(key[1]) for key in named} == set(range(30, MOST_OBJECTS + 30))
+
+
+def test_under_a_policy_nothing_is_said_of_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "run.prom"
+    of_policy = record(0)
+    of_policy.processes = 0
+    write_metrics(of_policy, path)
+    assert "heap" not in path.read_text()
