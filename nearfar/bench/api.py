@@ -20,6 +20,9 @@ Progress = Callable[[int, int, str], None]
 """Called before each run with how many are done, how many there are, and the cell in words."""
 
 DEFAULT_MEMORY = "volatile"
+MOST_THREADS = 4096
+"""Twice the processors of the largest x86 machines. Each thread is one of the kernel's, with stacks
+and counts of its own: a hundred thousand of them are ended by the system, without a word."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ def _plan(experiment: Experiment) -> tuple[list[Planned], list[str]]:
     problems: dict[str, NearfarError] = {}
     for cell in cells(experiment):
         arguments = {**experiment.arguments, **cell}
+        _check_threads(arguments)
         word = arguments.pop("memory", DEFAULT_MEMORY)
         try:
             planned.append(Planned(cell, arguments, find_memory(word)))
@@ -129,6 +133,13 @@ def _plan(experiment: Experiment) -> tuple[list[Planned], list[str]]:
     if not planned:
         raise next(iter(problems.values()))
     return planned, left_out
+
+
+def _check_threads(arguments: dict[str, str]) -> None:
+    """Refuse what the system would end the run for; what is no number the executable refuses."""
+    given = arguments.get("threads", "1")
+    if given.isdecimal() and not 1 <= int(given[:20]) <= MOST_THREADS:
+        raise NearfarError(f"threads={given}: it must be from 1 to {MOST_THREADS}")
 
 
 def _rounds(experiment: Experiment, planned: list[Planned]) -> list[tuple[int, int, Mode]]:

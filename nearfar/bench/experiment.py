@@ -15,6 +15,8 @@ SHIPPED = Path(__file__).parent / "experiments"
 
 Scalar = str | int | float | bool
 LEAST_REPEATS_FOR_INTERVAL = 3
+MOST_REPEATS = 10_000
+"""The bootstrap draws 10,000 resamples; of more runs it would tell nothing more."""
 
 KEYS = {
     "title": str,
@@ -96,8 +98,8 @@ def changed(experiment: Experiment, settings: Sequence[str], repeats: int | None
             matrix[key] = values
         else:
             arguments[key] = values[0]
-    if repeats is not None and repeats < 1:
-        raise NearfarError(f"--repeats {repeats}: at least 1")
+    if repeats is not None and not 1 <= repeats <= MOST_REPEATS:
+        raise NearfarError(f"--repeats {repeats}: it must be from 1 to {MOST_REPEATS}")
     return replace(
         experiment,
         arguments=arguments,
@@ -164,8 +166,8 @@ def _experiment(path: Path, content: dict[str, Any]) -> Experiment:
             }
         )
     repeats = content.get("repeats", Experiment.repeats)
-    if repeats < 1:
-        raise NearfarError(f"{path}: repeats = {repeats}, at least 1")
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise NearfarError(f"{path}: repeats = {repeats}, and must be from 1 to {MOST_REPEATS}")
     return Experiment(
         name=path.stem,
         title=content["title"],

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError, nearest
+from nearfar.base.owned_folders import owned_folder
 
 TMPFS = Path("/dev/shm")
 MOUNTS = Path("/proc/self/mounts")
@@ -55,8 +56,8 @@ class Memory:
         if self.device is not None:
             yield ["memory=pool", f"pool={self.device}"]
         elif self.folder is not None:
-            with tempfile.TemporaryDirectory(prefix="nearfar-bench-", dir=self.folder) as name:
-                yield ["memory=pool", f"pool={Path(name) / 'pool'}"]
+            with owned_folder("nearfar-bench-", str(self.folder)) as folder:
+                yield ["memory=pool", f"pool={folder / 'pool'}"]
         else:
             yield ["memory=volatile"]
 

@@ -113,6 +113,8 @@ def _failure(
         code = ExitCode.PROGRAM_FAILED
         if answer.returncode < 0:
             last = f"it was ended by {signal.Signals(-answer.returncode).name}"
+            if answer.returncode == -signal.SIGKILL:
+                last += ", as the system does when memory is used up: make it smaller"
     if code in (ExitCode.WRONG_USE, ExitCode.MACHINE_LACKS):
         return NearfarError(last, code)
     wrong = "left wrong content" if code is ExitCode.FOUND else "failed"

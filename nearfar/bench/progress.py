@@ -21,11 +21,16 @@ class Done(msgspec.Struct, frozen=True):
     line: Line
 
 
+def partial_of(output: Path) -> Path:
+    """Return the file beside `output` that holds the runs that were done."""
+    return output.with_name(f"{output.name}.partial")
+
+
 class Kept:
     """The runs of an experiment, in memory and, with a file, on disk."""
 
     def __init__(self, experiment: Experiment, output: Path | None) -> None:
-        self._file = None if output is None else output.with_name(f"{output.name}.partial")
+        self._file = None if output is None else partial_of(output)
         self._mark = hashlib.sha256(
             msgspec.json.encode(asdict(experiment), order="sorted")
         ).hexdigest()

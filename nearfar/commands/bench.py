@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from nearfar.base.errors import CommandError
+from nearfar.base.errors import CommandError, ExitCode
 from nearfar.commands._options import JsonOption, OutputOption, QuietOption
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -62,8 +62,10 @@ def bench(
             "name an experiment or a file; `nearfar bench --list` shows what there is"
         )
     from nearfar.base.files import check_writable
+    from nearfar.base.terminate import terminated_as_interrupted
     from nearfar.bench.api import bench as run
     from nearfar.bench.experiment import changed, read_experiment
+    from nearfar.bench.progress import partial_of
     from nearfar.bench.table import print_result
     from nearfar.commands._deliver import deliver
 
@@ -73,8 +75,17 @@ def bench(
     if plot is not None and plot.suffix not in PICTURES:
         raise CommandError(f"--plot {plot}: name a file that ends in {', '.join(PICTURES)}")
     chosen = changed(read_experiment(experiment), set_ or [], repeats)
-    with _progress(quiet=quiet) as progress:
-        result = run(chosen, output, progress)
+    with terminated_as_interrupted(), _progress(quiet=quiet) as progress:
+        try:
+            result = run(chosen, output, progress)
+        except KeyboardInterrupt:
+            if output is None or not partial_of(output).is_file():
+                raise
+            raise CommandError(
+                f"interrupted; what was run is in {partial_of(output)}: the same command goes on "
+                "from there",
+                ExitCode.INTERRUPTED,
+            ) from None
     if plot is not None:
         from nearfar.bench.picture import draw
 

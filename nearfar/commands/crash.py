@@ -45,8 +45,8 @@ def crash(
     is run on it: exit code 0 means that it can live with it. Each bug is reported once, with what
     survived, what was lost and where both were stored.
 
-    Exit code 0: nothing found, 1: bugs found. Lints do not count as bugs. Ctrl-C ends it with what
-    was found until then, and exit code 130.
+    Exit code 0: nothing found, 1: bugs found. Lints do not count as bugs. Ctrl-C, or
+    SIGTERM, ends it with what was found until then, and exit code 130.
 
     Parameters
     ----------
@@ -88,15 +88,18 @@ def crash(
     page
         File for the report as one HTML page.
     output
-        File for the report; states to replay go to a folder beside it, FILE's name and -bugs.
+        File for the report; states to replay go to a folder beside it, FILE's name and -bugs, in
+        place of those that an earlier report left there.
     """
     from nearfar.base.files import check_writable, write_atomically
+    from nearfar.base.terminate import terminated_as_interrupted
     from nearfar.commands._deliver import deliver
     from nearfar.crash.adapters.oracle import ContentOracle
     from nearfar.crash.api import Request, crash_test
     from nearfar.crash.checker import Check
     from nearfar.crash.files import write_states
     from nearfar.crash.judge import Budget
+    from nearfar.crash.limits import check_limits
     from nearfar.crash.report import junit as as_junit
     from nearfar.crash.report import page as as_page
     from nearfar.crash.report import sarif as as_sarif
@@ -113,13 +116,17 @@ def crash(
         raise CommandError(
             "say what judges an image: --check 'CHECK {pool}' or --dump 'DUMP {pool}'"
         )
-    if not seconds > 0 or states < 1:
-        raise CommandError("--seconds and --states are more than 0")
-    if workers < 1 or schedules < 1:
-        raise CommandError("--workers and --schedules are 1 or more")
     if resume and output is None:
         raise CommandError("--resume goes on with what is beside a report: name it by -o")
     timeout_s = _seconds(timeout)
+    check_limits(
+        seed=seed,
+        states=states,
+        seconds=seconds,
+        timeout_s=timeout_s,
+        workers=workers,
+        schedules=schedules,
+    )
     for file in (output, sarif, junit, page):
         if file is not None:
             check_writable(file)
@@ -141,18 +148,19 @@ def crash(
         keep=None if output is None else folder_of(output),
         resume=resume,
     )
-    outcome = crash_test(request, _say(quiet=quiet))
-    report = outcome.report
-    if output is not None:
-        folder = output.with_name(f"{output.stem}-bugs")
-        write_states(report, outcome.found, folder, timeout_s, outcome.checks)
-    if sarif is not None:
-        write_atomically(sarif, as_sarif.sarif(report))
-    if junit is not None:
-        write_atomically(junit, as_junit.junit(report))
-    if page is not None:
-        write_atomically(page, as_page.page(report))
-    deliver(report, output, json=json, quiet=quiet, show=lambda to: print_report(report, to))
+    with terminated_as_interrupted():
+        outcome = crash_test(request, _say(quiet=quiet))
+        report = outcome.report
+        if output is not None:
+            folder = output.with_name(f"{output.stem}-bugs")
+            write_states(report, outcome.found, folder, timeout_s, outcome.checks)
+        if sarif is not None:
+            write_atomically(sarif, as_sarif.sarif(report))
+        if junit is not None:
+            write_atomically(junit, as_junit.junit(report))
+        if page is not None:
+            write_atomically(page, as_page.page(report))
+        deliver(report, output, json=json, quiet=quiet, show=lambda to: print_report(report, to))
     if outcome.interrupted:
         return int(ExitCode.INTERRUPTED)
     return int(ExitCode.FOUND if report.bugs else ExitCode.DONE)

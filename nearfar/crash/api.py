@@ -20,6 +20,7 @@ from nearfar.crash.engine import Engine, Oracle, Plan
 from nearfar.crash.explore import Exploration, Progress, ServedDiffersError
 from nearfar.crash.judge import Budget, Judge
 from nearfar.crash.layout import PAGE_BYTES, Kind
+from nearfar.crash.limits import MOST_SEED
 from nearfar.crash.lints import lints_of
 from nearfar.crash.lints.images import Images
 from nearfar.crash.record import MOST_POOL_BYTES, Recorded, environment, record
@@ -168,7 +169,7 @@ class _Test:
             _copy(request.pool, self._pool)
         command = [word.replace("{pool}", str(self._pool)) for word in request.command]
         # The first schedule of a seed is the same, however many there are.
-        order = request.seed * 1_000_003 + schedule
+        order = (request.seed * 1_000_003 + schedule) % (MOST_SEED + 1)
         recorded = record(command, self._pool, trace, json=request.json, schedule=order)
         events = sum(recorded.trace.counts.values())
         self._say(f"recorded {events} events in {recorded.seconds:.1f} s")

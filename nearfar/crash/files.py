@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import shutil
 import subprocess
 import zlib
@@ -25,7 +27,7 @@ from nearfar.crash.layout import PAGE_BYTES
 from nearfar.crash.record import MOST_POOL_BYTES, environment
 from nearfar.crash.room import check_room, scratch
 from nearfar.documents.crash_report import CrashReport, CrashState
-from nearfar.documents.header import save
+from nearfar.documents.header import load, save
 
 _DUMP_KEPT_BYTES = 64 << 20
 
@@ -37,7 +39,11 @@ def write_states(
     timeout_s: float,
     checks: Sequence[Check] = (),
 ) -> None:
-    """Write ``bug-N.json`` for each bug into `folder`, and say so in the report's bugs."""
+    """Write ``bug-N.json`` for each bug into `folder`, and say so in the report's bugs.
+
+    Those of an earlier report there, which this one replaces, are removed.
+    """
+    _remove_others(folder, {one.bug.id for one in found})
     if found:
         folder.mkdir(parents=True, exist_ok=True)
     for one in found:
@@ -58,6 +64,24 @@ def write_states(
             pages=one.pages,
         )
         save(state, path)
+
+
+def _remove_others(folder: Path, numbers: set[int]) -> None:
+    """Remove an earlier report's files but those to be written over; what else is there stays."""
+    removed = False
+    for path in folder.glob("bug-*.json"):
+        number = re.fullmatch(r"bug-([1-9][0-9]*)\.json", path.name)
+        if number is None or int(number[1]) in numbers or not path.is_file() or path.is_symlink():
+            continue
+        try:
+            load(path, CrashState)
+        except NearfarError:
+            continue  # nothing that a report wrote
+        path.unlink(missing_ok=True)
+        removed = True
+    if removed and not numbers:
+        with contextlib.suppress(OSError):  # other files are in it
+            folder.rmdir()
 
 
 def replay(state: CrashState, *, check: str | None, keep: Path | None) -> Verdict:

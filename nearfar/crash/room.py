@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.owned_folders import owned_folder
+from nearfar.base.terminate import terminated_as_interrupted
 
 _LEAST_MEMORY_BYTES = 256 << 20
 """Room in /dev/shm below which files are made elsewhere: containers often have 64 MiB of it."""
@@ -18,21 +18,12 @@ _LEAST_MEMORY_BYTES = 256 << 20
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """Have a folder in memory for pool and images; it is gone afterwards."""
+    """Have a folder in memory for pool and images; it is gone afterwards, also after SIGTERM."""
     memory = Path("/dev/shm")
     fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= _LEAST_MEMORY_BYTES
-    parent = memory if fits else None
-    folder = Path(tempfile.mkdtemp(prefix="nearfar-crash-", dir=parent))
-    before = signal.signal(signal.SIGTERM, _end)
-    try:
+    parent = str(memory) if fits else None
+    with terminated_as_interrupted(), owned_folder("nearfar-crash-", parent) as folder:
         yield folder
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _end(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
 
 
 def check_room(folder: Path, wanted_bytes: int) -> None:

@@ -132,9 +132,11 @@ def test_wrong_use_of_the_verb_is_said(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["bench"]) == 2
     assert main(["bench", "no-such-thing"]) == 2
     assert main(["bench", "maps", "--set", "nn=5"]) in (2, 3)
+    assert main(["bench", "maps", "--set", "threads=100000"]) in (2, 3)
+    assert main(["bench", "maps", "--repeats", "1000000000"]) == 2
     said = capsys.readouterr().err
     assert "name an experiment" in said
-    assert said.count("\n") == 3
+    assert said.count("\n") == 5
 
 
 def test_what_there_is_is_listed(executable: Path, capsys: pytest.CaptureFixture[str]) -> None:

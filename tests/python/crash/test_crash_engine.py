@@ -151,7 +151,17 @@ def test_a_copy_of_a_sparse_pool_is_sparse(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--workers", "0"], "--workers and --schedules are 1 or more"),
+        (["--workers", "0"], "--workers 0: it must be from 1 to"),
+        (["--workers", "100000"], "--workers 100000: it must be from 1 to"),
+        (["--schedules", "-1"], "--schedules -1: it must be from 1 to"),
+        (["--seed", "-1"], "--seed -1: it must be from 0 to 18446744073709551615"),
+        (["--seed", str(1 << 64)], "it must be from 0 to 18446744073709551615"),
+        (["--states", "0"], "--states 0: it must be from 1 to"),
+        (["--seconds", "inf"], "--seconds inf: it must be more than 0"),
+        (["--seconds", "nan"], "--seconds nan: it must be more than 0"),
+        (["--seconds", "-3"], "--seconds -3: it must be more than 0"),
+        (["--timeout", "0s"], "it must be from 1ms to 24h"),
+        (["--timeout", "999h"], "it must be from 1ms to 24h"),
         (["--resume"], "name it by -o"),
     ],
 )

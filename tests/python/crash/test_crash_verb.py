@@ -70,6 +70,21 @@ def test_each_seeded_bug_is_found_once_and_shown_again(
     assert said == [{"symptom": bug.symptom, "said": bug.said, "before": bug.symptom}] * 3
 
 
+def test_a_report_takes_the_place_of_an_earlier_one_and_of_its_bugs(tmp_path: Path) -> None:
+    bug = Path(log_report("log_torn_pair", tmp_path).bugs[0].replay)
+    content = bug.read_bytes()
+    for name in ("bug-9.json", "bug-mine.json"):
+        bug.with_name(name).write_bytes(content)
+    bug.with_name("bug-8.json").write_text("{}")
+    log_report("log_torn_pair", tmp_path, "--seed", str((1 << 64) - 1))
+    left = ["bug-1.json", "bug-8.json", "bug-mine.json"]
+    assert sorted(path.name for path in bug.parent.iterdir()) == left
+    for name in left[1:]:
+        bug.with_name(name).unlink()
+    assert not log_report("log_right", tmp_path).bugs
+    assert not bug.parent.exists()
+
+
 def test_caches_that_survive_hide_a_missing_flush_but_no_tear(tmp_path: Path) -> None:
     assert not log_report("log_entry_not_flushed", tmp_path, "--eadr").bugs
     assert log_report("log_torn_pair", tmp_path, "--eadr").bugs
