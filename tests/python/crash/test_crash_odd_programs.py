@@ -49,7 +49,9 @@ def test_a_program_that_is_odd(way: str, bugs: int, said: str, tmp_path: Path) -
     program = str(built())
     output = tmp_path / "crash.json"
     check = f"{program} {{pool}} check"
-    words = ["crash", "-q", "--check", check, "--timeout", "100s", "-o", str(output)]
+    # Generous, so that a busy machine changes nothing.
+    patience = ["--seconds", "200", "--timeout", "100s"]
+    words = ["crash", "-q", "--check", check, *patience, "-o", str(output)]
     assert main([*words, "--", program, "{pool}", way]) == (1 if bugs else 0)
     report = load(output, CrashReport)
     assert len(report.bugs) == bugs

@@ -37,7 +37,7 @@ def report_of(kind: str, way: str, folder: Path, *options: str) -> CrashReport:
     program = str(built())
     output = folder / "crash.json"
     check = str(checker(kind)) if kind == "library" else f"{checker(kind)} {{pool}}"
-    words = ["crash", "-q", "--check", check, "-o", str(output), *options]
+    words = ["crash", "-q", "--check", check, "--seconds", "200", "-o", str(output), *options]
     code = main([*words, "--", program, "{pool}", way])
     report = load(output, CrashReport)
     assert code == (1 if report.bugs else 0)
@@ -67,7 +67,7 @@ def test_how_a_checker_fails_is_the_symptom(
     for way, symptom in ways.items():
         monkeypatch.setenv("CRASH_RUDE", way)
         # A busy machine must not make a hang of what is none.
-        timeout = ("--timeout", "1500ms" if way == "hangs" else "100s", "--states", "8")
+        timeout = ("--timeout", "3s" if way == "hangs" else "100s", "--states", "8")
         report = report_of(kind, "writes-without-fsync", tmp_path, *timeout)
         assert [bug.symptom for bug in report.bugs] == [symptom]
         if way == "crashes":
