@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.sweep import interrupts
 
 MACHINE = "machine"
 """The resource that one worker of every host has: measured points are given to that one."""
@@ -52,6 +53,7 @@ def local_cluster(workers: int) -> Iterator[Any]:
             "local_directory": folder,
             "dashboard": False,
             "silence_logs": logging.CRITICAL,
+            "preload": [interrupts.__name__],
         }
         specification = {
             number: {
@@ -62,26 +64,37 @@ def local_cluster(workers: int) -> Iterator[Any]:
             for number in range(workers)
         }
         dask_: Any = distributed  # it has no types
-        cluster = dask_.SpecCluster(
-            workers=specification,
-            scheduler={
-                "cls": Scheduler,
-                "options": {"host": address, "dashboard": False, "dashboard_address": None},
-            },
-            silence_logs=logging.CRITICAL,
-        )
+        with interrupts.held_back():
+            cluster = dask_.SpecCluster(
+                workers=specification,
+                scheduler={
+                    "cls": Scheduler,
+                    "options": {"host": address, "dashboard": False, "dashboard_address": None},
+                },
+                silence_logs=logging.CRITICAL,
+            )
+        client = None
         try:
-            with dask_.Client(cluster) as client:
-                client.wait_for_workers(workers, timeout=60)
-                yield client
+            client = dask_.Client(cluster)
+            client.wait_for_workers(workers, timeout=60)
+            yield client
         finally:
-            processes = [
-                getattr(nanny.process, "process", None) for nanny in cluster.workers.values()
-            ]
-            cluster.close()
-            # A worker that waits for a program it measures does not end when it is asked to.
-            for process in processes:
-                _end(process)
+            # A second Ctrl-C would leave half of them behind, and Dask's tracebacks of it.
+            with interrupts.held_back(then=False):
+                _close(client, cluster)
+
+
+def _close(client: Any, cluster: Any) -> None:
+    """End workers and scheduler, whatever they are at."""
+    processes = [getattr(nanny.process, "process", None) for nanny in cluster.workers.values()]
+    with contextlib.suppress(Exception):
+        if client is not None:
+            client.close()
+    with contextlib.suppress(Exception):
+        cluster.close()
+    # A worker that waits for a program it measures does not end when it is asked to.
+    for process in processes:
+        _end(process)
 
 
 @contextlib.contextmanager
@@ -94,7 +107,12 @@ def existing_cluster(scheduler: str) -> Iterator[Any]:
     _quiet()
     try:
         client = dask_.Client(scheduler, timeout=CONNECT_S)
-    except (OSError, ValueError) as error:
+    except ValueError as error:
+        raise NearfarError(
+            f"cannot read the scheduler's address {scheduler!r}: {_first(error)}; write it as in "
+            "tcp://head:8786"
+        ) from error
+    except OSError as error:
         raise NearfarError(
             f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler`, or leave "
             f"out --scheduler to compute on this machine ({_first(error)})",

@@ -51,8 +51,10 @@ class Dataset:
                 f"{self.folder} is there and is no sweep's folder: name another one with -o"
             )
         try:
+            # Not its parents: a typing error would make a tree of folders.
+            self.folder.mkdir(exist_ok=True)
             for name in (RESULTS, DOCUMENTS, JOURNAL, ERRORS):
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
+                (self.folder / name).mkdir(exist_ok=True)
             self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise cannot_write(self.folder, error) from error

@@ -20,6 +20,9 @@ from nearfar.sweep.versions import version_of
 MOST_POINTS = 10_000_000
 """A matrix of more was not meant: ten million predictions of a millisecond are three hours."""
 
+SEEDS = range(-(2**63), 2**63)
+"""A column of 64-bit integers holds them; what a kind refuses beyond that is its own."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -132,6 +135,9 @@ class _Maker:
             ) from error
 
     def _add(self, thing: Kind) -> str:
+        seed = getattr(thing, "seed", None)
+        if seed is not None and seed not in SEEDS:
+            raise NearfarError(f"a seed is a number of 64 bits with its sign, not {seed}")
         needs = thing.needs()
         for name in needs:
             self._reader.read(name)

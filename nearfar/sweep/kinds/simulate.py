@@ -6,15 +6,19 @@ import json
 from functools import lru_cache
 from typing import ClassVar, Literal
 
+from nearfar.base.errors import NearfarError
 from nearfar.base.units import parse_size_bytes
 from nearfar.documents import DeviceProfile
 from nearfar.sim.from_device import from_device
 from nearfar.sim.model_of import RANDOM, model_of
 from nearfar.sim.parameters import DeviceModel
-from nearfar.sim.simulate import LINES, Request, checked, simulate_pattern
+from nearfar.sim.simulate import LINES, MOST_IN_FLIGHT, Request, checked, simulate_pattern
 from nearfar.sweep.inputs import DEVICE, Inputs
 from nearfar.sweep.kind import KINDS, Kind
 from nearfar.sweep.row import Values
+
+MOST_LINES = 1_000_000_000
+"""Shares are known to 0.003 % by then: more was not meant."""
 
 
 @KINDS.register("simulate")
@@ -43,7 +47,17 @@ class Simulate(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
         return [] if self.far.startswith(RANDOM) else [DEVICE + self.far]
 
     def check(self, inputs: Inputs) -> None:
-        """Refuse what the simulator does."""
+        """Refuse what the simulator does, and numbers that it cannot hold."""
+        if self.seed < 0:
+            raise NearfarError(f"a seed of a simulation is 0 or more, not {self.seed}")
+        if not 1 <= self.lines <= MOST_LINES:
+            raise NearfarError(
+                f"lines are how many are simulated: 1 to {MOST_LINES:,}, not {self.lines:,}"
+            )
+        if self.in_flight is not None and not 1.0 <= self.in_flight <= MOST_IN_FLIGHT:
+            raise NearfarError(
+                f"in_flight is from 1 to {MOST_IN_FLIGHT:,} lines, not {self.in_flight:g}"
+            )
         checked(self._request(), self._model(inputs))
 
     def run(self, inputs: Inputs) -> tuple[Values, None]:
@@ -73,7 +87,7 @@ class Simulate(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
             in_flight=self.in_flight,
             memory_mode_bytes=None if self.memory_mode is None else _bytes(self.memory_mode),
             seed=self.seed,
-            lines=max(self.lines, 1),
+            lines=self.lines,
         )
 
     def _model(self, inputs: Inputs) -> DeviceModel:

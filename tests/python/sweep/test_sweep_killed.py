@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -227,3 +228,39 @@ seed = [1, 2, 3, 4]
     (failed,) = record["failed"]
     assert json.loads(failed["parameters"])["seed"] == 2
     assert "killed" in failed["error"]
+
+
+def test_ctrl_c_is_a_sentence_and_leaves_no_process(tmp_path: Path) -> None:
+    path = tmp_path / "slow.toml"
+    path.write_text(f"""
+[programs.slow]
+command = "sh -c 'echo $$ > {tmp_path}/pid; exec sleep 600'"
+[[measure]]
+program = "slow"
+""")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nearfar", "sweep", str(path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        pid = tmp_path / "pid"
+        end = time.monotonic() + PATIENCE_S
+        while not (pid.exists() and pid.read_text().strip()) and time.monotonic() < end:
+            time.sleep(0.05)
+        # A terminal sends it to the whole group; people press it more than once.
+        for _ in range(3):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.1)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert "nearfar: interrupted" in said.splitlines()[-1]
+    # Gone, or a zombie that nobody waits for: its command line is empty.
+    with contextlib.suppress(OSError):
+        assert not Path("/proc", pid.read_text().strip(), "cmdline").read_bytes()
