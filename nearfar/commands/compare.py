@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.commands._options import JsonOption, OutputOption, QuietOption
+
+if TYPE_CHECKING:
+    from nearfar.documents.comparison import Comparison
 
 
 def compare(
@@ -30,7 +33,8 @@ def compare(
 
     Profiles, measurements of a memory, predictions, plans, validations, results of `make
     benchmarks`, folders of run records or of a sweep. What differs by more than chance is marked,
-    with its 95 % interval; with --fail-over the exit code is 1 if a figure of B is worse by more.
+    with its 95 % interval; with --fail-over the exit code is 1 if a figure of B is worse by more,
+    and 2 if nothing could be judged.
 
     Parameters
     ----------
@@ -57,7 +61,7 @@ def compare(
     from nearfar.base.files import check_writable, write_atomically
     from nearfar.commands._deliver import deliver
     from nearfar.compare.api import compare as run
-    from nearfar.compare.table import print_comparison
+    from nearfar.compare.table import judged, print_comparison, verdict
 
     limit = None if fail_over is None else parse_limit(fail_over)
     for path in (output, junit, html):
@@ -86,7 +90,15 @@ def compare(
         quiet=quiet,
         show=lambda console: print_comparison(found, console),
     )
+    if limit is not None and not judged(found):
+        # A gate that passes whatever happens would be taken for one that was passed.
+        raise CommandError(f"{verdict(found)}: {_why(found)}")
     return int(ExitCode.FOUND if found.failed else ExitCode.DONE)
+
+
+def _why(found: Comparison) -> str:
+    notes = dict.fromkeys(one.note for one in found.changes if one.verdict == "not judged")
+    return "; ".join(note for note in notes if note) or "the two have no figure in common"
 
 
 def parse_limit(text: str) -> float:

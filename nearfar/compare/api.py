@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nearfar.base.errors import NearfarError
-from nearfar.compare.judge import Correction, judge
+from nearfar.compare.judge import BLIND, Correction, judge
 from nearfar.compare.kind import Names
 from nearfar.compare.read import kind_for
 from nearfar.documents import producer
@@ -49,8 +49,15 @@ def compare(
         correction=correction,
         same_machine=same_machine or across_machines,
     )
-    if limit is not None and changes and all(change.p is None for change in changes):
+    if limit is not None and all(change.p is None for change in changes):
         warnings.append("nothing could be judged, so nothing can be over the limit")
+    blind = [change for change in changes if change.note.startswith(BLIND)]
+    if limit is not None and blind:
+        warnings.append(
+            f"{len(blind)} of {len(changes)} figures vary so much over so few repetitions that a "
+            f"change of {100 * limit:.3g} % is missed more often than found: repeat more often "
+            f"({blind[0].family} of {blind[0].name}: {blind[0].note})"
+        )
     return Comparison(
         producer=producer(),
         a=sides[0],

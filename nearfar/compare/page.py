@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.compare.table import interval, number, percent, verdict
+from nearfar.compare.table import interval, judged, number, percent, verdict
 from nearfar.documents.comparison import Change, Comparison, Side
 from nearfar.report.plain_page import page, table, text
 
@@ -33,12 +33,11 @@ def _answer(found: Comparison) -> str:
         for one in found.changes
         if one.over_limit
     )
-    judged = sum(one.p is not None for one in found.changes)
     return (
         f'<p class="headline">{text(verdict(found))}.</p>'
         + (f"<ul>{over}</ul>" if over else "")
         + f'<div class="sides">{_side("A", found.a)}{_side("B", found.b)}</div>'
-        f'<p class="small quiet">{judged} figures were judged, corrected for being so many '
+        f'<p class="small quiet">{judged(found)} figures were judged, corrected for being so many '
         f"({text(found.correction)}). “same” says that chance alone explains the difference; an "
         "interval is of the change, 95 %, by bootstrap where there are repetitions. Changes of "
         "objects and lines are shares of the whole of A.</p>"

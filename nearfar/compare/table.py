@@ -68,11 +68,19 @@ def verdict(found: Comparison) -> str:
         }
         said = [f"{count} {what}" for what, count in counts.items() if count]
         return f"of {len(found.changes)} figures: {', '.join(said) or 'none differs'}"
+    over = f"worse than A's by more than {100 * found.limit:.3g} %"
     if found.failed:
-        return (
-            f"{found.failed} figures of B are worse than A's by more than {100 * found.limit:.3g} %"
-        )
-    return f"no figure of B is worse than A's by more than {100 * found.limit:.3g} %"
+        return f"{found.failed} figures of B are {over}"
+    count = judged(found)
+    if not count:
+        return f"nothing was judged, so nothing says whether a figure of B is {over}"
+    of = f" ({count} of {len(found.changes)} were judged)" if count < len(found.changes) else ""
+    return f"no figure of B is {over}{of}"
+
+
+def judged(found: Comparison) -> int:
+    """Return how many figures were judged."""
+    return sum(one.p is not None for one in found.changes)
 
 
 def number(value: float | None, unit: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfar.compare.figure import Figure
-from nearfar.compare.judge import corrected, difference, judge
+from nearfar.compare.judge import ALPHA, BLIND, corrected, difference, judge, p_value
 
 PAIRS = 40
 
@@ -42,11 +42,60 @@ def test_equal_things_seldom_differ_and_five_percent_is_seen() -> None:
 
 
 def test_too_few_repetitions_are_said_and_not_judged() -> None:
-    few = Figure("time", "run", "ns", 1.0, samples=(1.0, 1.1, 0.9))
+    few = Figure("time", "run", "ns", 1.0, samples=(1.0, 1.1))
     many = Figure("time", "run", "ns", 9.0, samples=(9.0, 9.1, 9.2, 9.3, 9.4))
     (change,) = judge([(few, many)], limit=0.05, correction="holm", same_machine=True)
     assert (change.verdict, change.over_limit) == ("not judged", False)
-    assert "4 or more" in change.note
+    assert "3 or more" in change.note
+
+
+def many(rng: np.random.Generator, factor: float, runs: int) -> list[tuple[Figure, Figure]]:
+    """36 figures of both, of which B's are `factor` times A's, with noise of 3 %."""
+    sides = [factors * np.exp(rng.normal(0.0, 0.03, (36, runs))) for factors in (1.0, factor)]
+    one, two = (
+        [
+            Figure("time", f"cell {i}", "ns", float(np.median(row)), samples=tuple(row))
+            for i, row in enumerate(side)
+        ]
+        for side in sides
+    )
+    return list(zip(one, two, strict=True))
+
+
+@pytest.mark.parametrize("runs", [3, 5, 6])
+def test_a_large_change_of_many_figures_is_found_with_few_repetitions(runs: int) -> None:
+    changes = judge(
+        many(np.random.default_rng(runs), 10.0, runs),
+        limit=0.05,
+        correction="holm",
+        same_machine=True,
+    )
+    assert all(change.over_limit for change in changes)
+    same = many(np.random.default_rng(runs), 1.0, runs)
+    for limit, said in ((0.01, True), (50.0, False)):
+        changes = judge(same, limit=limit, correction="holm", same_machine=True)
+        assert any(change.note.startswith(BLIND) for change in changes) == said
+
+
+def test_equal_things_of_many_figures_and_few_repetitions_seldom_differ() -> None:
+    rng = np.random.default_rng(3)
+    together = 36
+    alarms = 0
+    for _ in range(100):
+        ps = [
+            p_value(np.asarray(a.samples), np.asarray(b.samples), together)
+            for a, b in many(rng, 1.0, 5)
+        ]
+        alarms += min(corrected(ps, "holm")) < ALPHA
+    # 5 are expected of a test that is exact: 15 or more are less than one seed of 5000.
+    assert alarms < 15
+
+
+@given(st.integers(3, 30), st.integers(3, 30), st.integers(1, 100))
+def test_what_differs_wholly_is_always_found(ones: int, twos: int, together: int) -> None:
+    rng = np.random.default_rng(ones)
+    a, b = np.exp(rng.normal(0.0, 0.01, ones)), 10.0 * np.exp(rng.normal(0.0, 0.01, twos))
+    assert p_value(a, b, together) * together < ALPHA
 
 
 def test_a_bandwidth_that_falls_is_worse_and_a_part_counts_by_its_share() -> None:

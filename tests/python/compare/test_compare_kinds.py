@@ -12,7 +12,8 @@ import msgspec
 import pytest
 import samples
 
-from nearfar.base.errors import NearfarError
+from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar.commands.compare import compare as verb
 from nearfar.commands.compare import parse_limit
 from nearfar.compare.api import compare
 from nearfar.compare.kind import KINDS
@@ -94,6 +95,9 @@ def test_a_folder_of_runs_has_a_spread_and_one_run_has_none(tmp_path: Path) -> N
     single = compare(tmp_path / "old" / "a.json", tmp_path / "new" / "a.json", limit=0.05)
     assert single.failed == 0
     assert "nothing could be judged" in single.warnings[-1]
+    with pytest.raises(CommandError, match="nothing was judged") as raised:
+        verb(tmp_path / "old" / "a.json", tmp_path / "new" / "a.json", fail_over="5%", quiet=True)
+    assert raised.value.exit_code == ExitCode.WRONG_USE
 
 
 def test_the_verb_ends_with_1_and_writes_junit_and_a_page(tmp_path: Path) -> None:
