@@ -6,6 +6,11 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A stall of a shared machine is no failure: no example has a time to keep.
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
 
 # A shell that starts the tests in its background has them ignore Ctrl-C, and so would every
 # program they start: those that test being interrupted would wait for ever.
