@@ -14,7 +14,7 @@ import pytest
 import samples
 
 from nearfar.base.errors import NearfarError
-from nearfar.documents import WorkloadProfile, save
+from nearfar.documents import Fleet, WorkloadProfile, save
 from nearfar.fleet.aggregate import SHARES
 from nearfar.fleet.api import LIMITS, Request, fleet
 from nearfar.fleet.hosts import HostsFile, parse_limits, read_hosts
@@ -49,6 +49,19 @@ def request_of(tmp_path: Path) -> Request:
     )
 
 
+def rounded(found: Fleet) -> object:
+    """Return all but when it was made, without the last digits: threads sum in any order."""
+
+    def short(value: object) -> object:
+        if isinstance(value, float):
+            return float(f"{value:.12g}")
+        if isinstance(value, dict):
+            return {key: short(one) for key, one in value.items() if key != "producer"}
+        return [short(one) for one in value] if isinstance(value, list) else value
+
+    return short(msgspec.to_builtins(found))
+
+
 def test_sums_are_those_of_single_profiles(request_of: Request) -> None:
     found = fleet(request_of)
     profiles = [made(seed, "") for seed in range(1, 9)]
@@ -75,7 +88,7 @@ def test_sums_are_those_of_single_profiles(request_of: Request) -> None:
     assert saved == sorted(saved)
     # From kept rows the same, without the files being read for them.
     again = fleet(request_of)
-    assert msgspec.structs.replace(again, producer=found.producer) == found
+    assert rounded(again) == rounded(found)
     page = render(found)
     assert "Xeon" in page
     assert "<script" not in page
