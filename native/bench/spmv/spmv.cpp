@@ -5,12 +5,11 @@
 // matrix, from the rule that made it.
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "bench/kind.hpp"
 #include "bench/pattern.hpp"
-#include "bench/pool.hpp"
+#include "bench/room.hpp"
 
 namespace nearfar::bench {
 namespace {
@@ -72,42 +71,20 @@ class SpMV final : public Workload {
       : rule_{given.count("rows"), given.count("entries"), given.count("seed")},
         rounds_(given.count("rounds")),
         threads_(static_cast<unsigned>(given.count("threads"))),
-        in_pool_(given.text("memory", {"volatile", "pool"}) == "pool"),
         persist_(given.flag("persist")),
-        path_(given.text("pool")),
-        asked_(given.size("pool_bytes")) {
+        room_(given, "nearfar-spmv-1", "matrix and vectors") {
     constexpr std::uint64_t most_rows = 1ULL << 32U;
     if (rule_.rows == 0 || rule_.rows >= most_rows || rule_.entries == 0 || rounds_ == 0 ||
         threads_ == 0) {
       throw BadArgument("rows (below 2^32), entries, rounds and threads must be at least 1");
     }
-    if (in_pool_) {
-#ifdef NEARFAR_HAVE_PMEM
-      check_new_pool(path_);
-#else
-      throw MachineLacks(
-          "memory=pool needs libpmem-dev, which was not there when nearfar was "
-          "built: install it and build again");
-#endif
-    }
+    room_.check();
   }
 
   void set_up() override {
     const std::uint64_t bytes = Arrays::bytes(rule_);
-    if (in_pool_) {
-#ifdef NEARFAR_HAVE_PMEM
-      if (asked_.count != 0 && asked_.count < bytes) {
-        throw BadArgument("pool_bytes=" + std::to_string(asked_.count) +
-                          " is too small: matrix and vectors need " + std::to_string(bytes));
-      }
-      removed_.emplace(path_);
-      pool_.make(path_, layout, {bytes});
-      at_ = Arrays::at(pool_.data(), rule_);
-#endif
-    } else {
-      heap_ = std::make_unique<std::byte[]>(bytes);
-      at_ = Arrays::at(heap_.get(), rule_);
-    }
+    std::byte* const begin = room_.make(bytes);
+    at_ = Arrays::at(begin, rule_);
     std::uint64_t next = 0;
     for (std::uint64_t row = 0; row < rule_.rows; ++row) {
       at_.begins[row] = next;
@@ -119,12 +96,8 @@ class SpMV final : public Workload {
       }
     }
     at_.begins[rule_.rows] = next;
-#ifdef NEARFAR_HAVE_PMEM
-    if (in_pool_) {
-      pool_.persist(pool_.data(), bytes);
-      pool_.sealed();
-    }
-#endif
+    room_.persist(begin, bytes);
+    room_.seal();
   }
   void warm_up() override { multiply(0, rule_.rows); }
 
@@ -157,33 +130,20 @@ class SpMV final : public Workload {
     }
   }
   bool reopen() override {
-#ifdef NEARFAR_HAVE_PMEM
-    if (!in_pool_) return false;
-    pool_.close();
-    pool_.open(path_, layout);
-    at_ = Arrays::at(pool_.data(), rule_);
+    std::byte* const begin = room_.reopen();
+    if (begin == nullptr) return false;
+    at_ = Arrays::at(begin, rule_);
     verify();                 // what was left behind,
     multiply(0, rule_.rows);  // and the matrix that was
     return true;
-#else
-    return false;
-#endif
   }
   [[nodiscard]] Durability durability() const override {
-#ifdef NEARFAR_HAVE_PMEM
-    if (in_pool_) {
-      Durability found = pool_.durability();
-      if (!persist_)
-        found = {"none for the result; " + found.instructions + " for the matrix", found.survives};
-      return found;
-    }
-#endif
-    return {};
+    Durability found = room_.durability();
+    if (!room_.in_pool() || persist_) return found;
+    return {"none for the result; " + found.instructions + " for the matrix", found.survives};
   }
 
  private:
-  static constexpr const char* layout = "nearfar-spmv-1";
-
   void multiply(std::uint64_t from, std::uint64_t end) noexcept {
     for (std::uint64_t row = from; row < end; ++row) {
       double sum = 0;
@@ -195,26 +155,15 @@ class SpMV final : public Workload {
   }
   void part(std::uint64_t from, std::uint64_t end) {
     multiply(from, end);
-#ifdef NEARFAR_HAVE_PMEM
-    if (in_pool_ && persist_ && end > from) {
-      pool_.persist(at_.y + from, (end - from) * sizeof(double));
-    }
-#endif
+    if (persist_ && end > from) room_.persist(at_.y + from, (end - from) * sizeof(double));
   }
 
   Rule rule_;
   std::uint64_t rounds_;
   unsigned threads_;
-  bool in_pool_;
   bool persist_;
-  std::string path_;
-  Bytes asked_;
+  Room room_;
   Arrays at_{};
-  std::unique_ptr<std::byte[]> heap_;
-#ifdef NEARFAR_HAVE_PMEM
-  std::optional<RemovedAtEnd> removed_;
-  RawPool pool_;
-#endif
 };
 
 const Registered spmv{{

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -17,7 +16,7 @@
 #endif
 
 #include "bench/kind.hpp"
-#include "bench/pool.hpp"
+#include "bench/room.hpp"
 
 namespace nearfar::bench {
 namespace {
@@ -82,9 +81,7 @@ class Stream final : public Workload {
       : elements_(given.count("elements") / granule * granule),
         rounds_(given.count("rounds")),
         threads_(static_cast<unsigned>(given.count("threads"))),
-        in_pool_(given.text("memory", {"volatile", "pool"}) == "pool"),
-        path_(given.text("pool")),
-        asked_(given.size("pool_bytes")) {
+        room_(given, "nearfar-stream-1", "three arrays") {
     (void)given.count("seed");
     const std::string stores = given.text("stores", {"plain", "flushed", "streamed"});
     stores_ = stores == "flushed"    ? Stores::flushed
@@ -93,38 +90,15 @@ class Stream final : public Workload {
     if (elements_ == 0 || rounds_ == 0 || threads_ == 0) {
       throw BadArgument("elements (in eights), rounds and threads must be at least 1");
     }
-    if (in_pool_) {
-#ifdef NEARFAR_HAVE_PMEM
-      check_new_pool(path_);
-#else
-      throw MachineLacks(
-          "memory=pool needs libpmem-dev, which was not there when nearfar was "
-          "built: install it and build again");
-#endif
-    } else if (stores_ == Stores::flushed) {
+    room_.check();
+    if (!room_.in_pool() && stores_ == Stores::flushed) {
       throw BadArgument("stores=flushed makes a pool durable: it needs memory=pool");
     }
   }
 
   void set_up() override {
-    const std::uint64_t bytes = 3 * elements_ * sizeof(double);
-    if (in_pool_) {
-#ifdef NEARFAR_HAVE_PMEM
-      if (asked_.count != 0 && asked_.count < bytes) {
-        throw BadArgument("pool_bytes=" + std::to_string(asked_.count) +
-                          " is too small: three arrays need " + std::to_string(bytes));
-      }
-      removed_.emplace(path_);
-      pool_.make(path_, layout, {bytes});
-      pool_.sealed();
-      place(pool_.data());
-#endif
-    } else {
-      constexpr std::size_t page = 4096;
-      heap_.reset(static_cast<std::byte*>(std::aligned_alloc(page, (bytes / page + 1) * page)));
-      if (heap_ == nullptr) throw std::bad_alloc();
-      place(heap_.get());
-    }
+    place(room_.make(3 * elements_ * sizeof(double)));
+    room_.seal();
     std::fill_n(at_.a, elements_, first_a);
     std::fill_n(at_.b, elements_, first_b);
     std::fill_n(at_.c, elements_, first_c);
@@ -185,44 +159,30 @@ class Stream final : public Workload {
   }
 
   bool reopen() override {
-#ifdef NEARFAR_HAVE_PMEM
-    if (!in_pool_) return false;
-    pool_.close();
-    pool_.open(path_, layout);
-    place(pool_.data());
+    std::byte* const begin = room_.reopen();
+    if (begin == nullptr) return false;
+    place(begin);
     return true;
-#else
-    return false;
-#endif
   }
 
   [[nodiscard]] Durability durability() const override {
-#ifdef NEARFAR_HAVE_PMEM
-    if (in_pool_) {
-      Durability found = pool_.durability();
-      if (stores_ == Stores::plain) {
-        found.instructions = "none";
-        found.survives = "nothing: plain stores stay in the caches";
-      } else if (stores_ == Stores::streamed) {
-        if (pool_.is_pmem()) {
-          found.instructions = "streaming stores and sfence";
-        } else {
-          found = {"none", "nothing: streaming stores reach the page cache and no further"};
-        }
+    Durability found = room_.durability();
+    if (!room_.in_pool()) return found;
+    if (stores_ == Stores::plain) {
+      found.instructions = "none";
+      found.survives = "nothing: plain stores stay in the caches";
+    } else if (stores_ == Stores::streamed) {
+      if (room_.is_pmem()) {
+        found.instructions = "streaming stores and sfence";
+      } else {
+        found = {"none", "nothing: streaming stores reach the page cache and no further"};
       }
-      return found;
     }
-#endif
-    return {};
+    return found;
   }
 
  private:
-  static constexpr const char* layout = "nearfar-stream-1";
   static constexpr std::uint64_t granule = 8;  // a line: no two threads share one
-
-  struct Free {
-    void operator()(std::byte* at) const noexcept { std::free(at); }
-  };
 
   void place(std::byte* at) noexcept {
     at_.a = reinterpret_cast<double*>(at);
@@ -234,26 +194,17 @@ class Stream final : public Workload {
       work(kernel, at_, [&](double* to, auto value) { streamed(to, from, end, value); });
       return;
     }
-    [[maybe_unused]] const double* wrote =
+    const double* const wrote =
         work(kernel, at_, [&](double* to, auto value) { plain(to, from, end, value); });
-#ifdef NEARFAR_HAVE_PMEM
-    if (stores_ == Stores::flushed) pool_.persist(wrote + from, (end - from) * sizeof(double));
-#endif
+    if (stores_ == Stores::flushed) room_.persist(wrote + from, (end - from) * sizeof(double));
   }
 
   std::uint64_t elements_;
   std::uint64_t rounds_;
   unsigned threads_;
-  bool in_pool_;
-  std::string path_;
-  Bytes asked_;
+  Room room_;
   Stores stores_ = Stores::plain;
   Arrays at_{};
-  std::unique_ptr<std::byte, Free> heap_;
-#ifdef NEARFAR_HAVE_PMEM
-  std::optional<RemovedAtEnd> removed_;
-  RawPool pool_;
-#endif
 };
 
 const Registered stream{{
