@@ -39,19 +39,6 @@ constexpr std::size_t kinds_of_set = 3;
 
 Requests requests_of(std::uint64_t seed) { return {seed, range, updates_percent, false}; }
 
-template <typename Set>
-bool apply(Set& set, Request request, SplitMix& draw) {
-  switch (request.verb) {
-    case Verb::look_up:
-      return set.contains(request.key);
-    case Verb::insert:
-      return set.insert(request.key, draw);
-    case Verb::remove:
-      return set.remove(request.key);
-  }
-  return false;
-}
-
 const char* name_of(Verb verb) {
   switch (verb) {
     case Verb::look_up:

@@ -27,6 +27,20 @@ struct Request {
   std::int64_t key;
 };
 
+// Does it; true: the key was found, was new, or was there to remove.
+template <typename Set>
+bool apply(Set& set, Request request, SplitMix& draw) {
+  switch (request.verb) {
+    case Verb::look_up:
+      return set.contains(request.key);
+    case Verb::insert:
+      return set.insert(request.key, draw);
+    case Verb::remove:
+      return set.remove(request.key);
+  }
+  return false;
+}
+
 // Keys are drawn evenly from [0, range). Of updates, every second inserts and the others remove:
 // drawn keys, or (`alternate`, as the published program) the key this thread inserted last.
 class Requests {

@@ -124,17 +124,6 @@ class SetRun {
     tallies_[lane.index] = tally;
   }
 
-  static bool apply(Set& set, Request request, SplitMix& draw) {
-    switch (request.verb) {
-      case Verb::look_up:
-        return set.contains(request.key);
-      case Verb::insert:
-        return set.insert(request.key, draw);
-      case Verb::remove:
-        return set.remove(request.key);
-    }
-    return false;
-  }
   // libpmemobj's transactions do not isolate threads; the volatile set takes the same locks.
   bool locked(Set& set, Request request, SplitMix& draw) {
     std::shared_mutex& mutex = locks_[Set::lock_of(request.key)];
