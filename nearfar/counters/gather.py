@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from nearfar.base.errors import CommandError
+from nearfar.counters.names import base
 from nearfar.documents.counters import QUANTITIES, CounterInterval, CounterProfile
 from nearfar.documents.header import producer
 
@@ -34,9 +35,33 @@ class Gathering:
     lacking: set[tuple[float, str]] = field(default_factory=set)
     """Ends of intervals and quantities of which a part was not counted: the rest is no sum."""
     unsupported: set[str] = field(default_factory=set)
+    sources: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
+    """By quantity: the events that are added up, boxes of an uncore left aside."""
+    twice: dict[str, list[str]] = field(default_factory=dict)
+    """By quantity: events that count it once more, which are left out."""
+
+    def takes(self, name: str, event: str) -> bool:
+        """Return whether this event belongs to the sum, not to another count of the same.
+
+        Boxes and kinds of cores are parts of one sum, and so are user and kernel; LLC-load-misses
+        and mem_load_retired.l3_miss, or LIKWID's events and the metrics made of them, are not.
+        """
+        source = base(event)
+        sources = self.sources.setdefault(name, {source})
+        if source not in sources:
+            parts = {(source[0], "u"), (source[0], "k")}
+            if sources | {source} != parts:
+                called = self.twice.setdefault(name, [])
+                if event not in called:
+                    called.append(event)
+                return False
+            sources.add(source)
+        return True
 
     def add(self, end_s: float, name: str, event: str, count: float) -> None:
         """Add a count of the interval that ends then."""
+        if not self.takes(name, event):
+            return
         if not 0 <= count < float("inf"):
             raise CommandError(
                 f"{self.path}: {event} counted {count:g} in the interval to {end_s:g} s: it "
@@ -55,6 +80,8 @@ class Gathering:
 
     def lacks(self, end_s: float, name: str, event: str) -> None:
         """Note that a counter that should be there was not on in that interval."""
+        if not self.takes(name, event):
+            return
         self.counts.setdefault(end_s, {})
         # Of a hybrid processor's kinds of cores a program may well use one.
         if not _HYBRID.match(event):
@@ -95,6 +122,11 @@ class Gathering:
         if self.unsupported:
             yield (
                 f"not supported on the machine that counted: {', '.join(sorted(self.unsupported))}"
+            )
+        for name, events in self.twice.items():
+            yield (
+                f"{', '.join(events)} left out: {name} is already counted by "
+                f"{', '.join(self.names[name])}"
             )
         for name, events in self.names.items():
             count = sum(name not in row for row in self.counts.values())

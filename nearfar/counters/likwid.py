@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
@@ -18,39 +20,73 @@ _VOLUMES = {
 _RUNTIME = "Runtime (RDTSC) [s]"
 
 
+@dataclass
+class _Part:
+    """One region of the marker interface, or the whole run: as its tables say."""
+
+    runtime_s: float = 0.0
+    found: list[tuple[str, str, float]] = field(default_factory=list)
+
+
 def read(path: Path, text: str) -> CounterProfile:
-    """Read LIKWID's tables: CPUs are added up, the run is one interval."""
+    """Read LIKWID's tables: CPUs are added up, the run or each marked region is one interval."""
     if text.lstrip().startswith("# GID"):
         raise CommandError(
             f"{path} is of LIKWID's timeline mode (-t), whose columns have no names: count without "
             "-t, or name the columns and import it as --format csv"
         )
+    parts = _parts(path, text)
     gathering = Gathering(path, "likwid")
-    runtime_s, table = 0.0, ""
-    found: list[tuple[str, str, float]] = []
+    if len(parts) > 1:
+        gathering.warnings.append(
+            f"marked regions, one after the other: {', '.join(parts)}; what lies between is not in"
+        )
+    end_s = 0.0
+    for region, part in parts.items():
+        if not part.runtime_s > 0:
+            where = f" for region {region}" if region else ""
+            raise CommandError(
+                f"{path} has no line {_RUNTIME!r}{where}: write it with likwid-perfctr -O -g GROUP"
+            )
+        end_s += part.runtime_s
+        volumes = {name for name, event, _ in part.found if event in _VOLUMES}
+        for name, event, count in part.found:
+            # The group MEM has both the channels' events and the volume made of them.
+            if name not in volumes or event in _VOLUMES:
+                gathering.add(end_s, name, event, count)
+    return gathering.finish()
+
+
+def _parts(path: Path, text: str) -> dict[str, _Part]:
+    """Return what the tables say by region, the whole run's under ""."""
+    parts: dict[str, _Part] = {}
+    part, title, groups = _Part(), "", set[str]()
     for row in csv.reader(text.splitlines()):
         if not row:
             continue
         if row[0] == "TABLE":
-            table = row[1] if len(row) > 1 else ""
+            region = row[1].removeprefix("Region ") if row[1:2] and "Region " in row[1] else ""
+            title = row[2] if region and len(row) > 2 else row[1] if len(row) > 1 else ""
+            if group := re.match(r"Group \d+", title):
+                groups.add(group[0])
+                part = parts.setdefault(region, _Part())
             continue
-        if "STAT" in table:
+        if title.upper().endswith(" STAT"):
             continue  # sums of the same
         numbers = [value for word in row[1:] if (value := _number(word)) is not None]
         if row[0] == _RUNTIME and numbers:
-            runtime_s = max(runtime_s, *numbers)
+            part.runtime_s = max(part.runtime_s, *numbers)
         elif row[0] in _VOLUMES and numbers:
             # Counted once per socket; LIKWID repeats zeros for its other CPUs.
-            found.append((_VOLUMES[row[0]], row[0], 1e9 * sum(numbers)))
-        elif "Raw" in table and (known := quantity(row[0])) is not None and numbers:
-            found.append((known[0], row[0], known[1] * sum(numbers)))
-    if not runtime_s > 0:
+            part.found.append((_VOLUMES[row[0]], row[0], 1e9 * sum(numbers)))
+        elif "Raw" in title and (known := quantity(row[0])) is not None and numbers:
+            part.found.append((known[0], row[0], known[1] * sum(numbers)))
+    if len(groups) > 1:
         raise CommandError(
-            f"{path} has no line {_RUNTIME!r}: write it with likwid-perfctr -O -g GROUP"
+            f"{path} has {len(groups)} groups of events, which took turns: count one at a time "
+            "(likwid-perfctr -g MEM)"
         )
-    for name, event, count in found:
-        gathering.add(runtime_s, name, event, count)
-    return gathering.finish()
+    return parts or {"": _Part()}
 
 
 def _number(text: str) -> float | None:

@@ -52,17 +52,23 @@ _UNIT_FACTOR = {
 """What perf has already scaled a count to; it then is not in cache lines any more."""
 
 
+def base(event: str) -> tuple[str, str]:
+    """Return an event's name without its box (``uncore_imc_0/data_reads/``), and its modifier."""
+    name = event.strip().lower()
+    if box := re.fullmatch(r"[\w-]+/([^/]*)/(\w*)", name):
+        return box[1].removeprefix("event="), box[2]
+    if modified := re.fullmatch(r"(.*):([a-z]+)", name):
+        return modified[1], modified[2]
+    return name, ""
+
+
 def quantity(event: str, unit: str = "") -> tuple[str, float] | None:
     """Return which quantity an event counts and by what to multiply it; None if none of ours.
 
     Modifiers (``:u``, ``:ppp``) and the box of an uncore event (``uncore_imc_0/data_reads/``) do
     not matter.
     """
-    name = event.strip().lower()
-    if box := re.fullmatch(r"[\w-]+/([^/]*)/\w*", name):
-        name = box[1].removeprefix("event=")
-    name = re.sub(r":[a-z]+$", "", name)
-    known = _QUANTITY.get(name)
+    known = _QUANTITY.get(base(event)[0])
     if known is None:
         return None
     scaled = _UNIT_FACTOR.get(unit.strip().lower())

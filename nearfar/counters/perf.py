@@ -18,18 +18,32 @@ _NONE = ("<not counted>", "<not supported>")
 def read(path: Path, text: str) -> CounterProfile:
     """Read perf's lines; places (CPUs, sockets) are added up."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if lines and lines[0].lstrip().startswith("{"):
+        raise CommandError(f"{path} is JSON of perf stat -j: write it with -x, instead")
+    if any("Performance counter stats for" in line for line in lines[:3]):
+        raise CommandError(f"{path} is perf stat's page for people: write it with -x,")
     separator = _separator(lines)
     gathering = Gathering(path, "perf")
-    clock_ns = 0.0
+    clock_ns = before_s = 0.0
     for number, line in enumerate(lines, 1):
         fields = [word.strip() for word in line.split(separator)]
+        if separator != ",":
+            fields = [re.sub(r"^(\d+),(\d+)$", r"\1.\2", word) for word in fields]
         end_s, fields = _time(fields, path, number)
+        if end_s is not None and end_s < before_s:
+            raise CommandError(
+                f"{path}, line {number}: time goes back from {before_s:g} to {end_s:g} s: several "
+                "runs in one file? Import each by itself"
+            )
+        before_s = end_s or before_s
         if fields and _PLACE.match(fields[0]):
             # -A gives the place alone, the others how many CPUs were added up too.
             fields = fields[1:] if fields[0].startswith("CPU") else fields[2:]
         if len(fields) < 3 or not fields[0]:
             continue  # a metric that perf computed
         value, unit, event = fields[:3]
+        if len(fields) > 3 and re.fullmatch(r"[\d.]+%", fields[3]):
+            del fields[3]  # -r: how far the repetitions were apart; counts and time are means
         share = _number(fields[4]) if len(fields) > 4 else None
         known = quantity(event, unit)
         if value == "<not supported>":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
@@ -10,7 +11,7 @@ from nearfar.counters.gather import Gathering
 from nearfar.counters.names import quantity
 from nearfar.documents.counters import QUANTITIES, CounterProfile
 
-TIMES = ("time", "time_s", "end_s", "seconds", "timestamp")
+TIMES = ("time", "time_s", "time (s)", "time [s]", "end_s", "seconds", "timestamp")
 
 
 def read(path: Path, text: str, cumulative: bool = False) -> CounterProfile:
@@ -18,7 +19,12 @@ def read(path: Path, text: str, cumulative: bool = False) -> CounterProfile:
 
     A time is the end of its interval. The first line of cumulative counts is where they begin.
     """
-    rows = [row for row in csv.reader(text.splitlines()) if any(word.strip() for word in row)]
+    head = text.lstrip().split("\n", 1)[0]
+    separator = max(",;\t", key=head.count)
+    lines = csv.reader(text.splitlines(), delimiter=separator)
+    rows = [row for row in lines if any(word.strip() for word in row)]
+    if separator != ",":  # decimals may have commas then
+        rows = [rows[0], *([word.replace(",", ".") for word in row] for row in rows[1:])]
     columns = [word.strip() for word in rows[0]] if rows else []
     lower = [column.lower() for column in columns]
     times = [at for at, column in enumerate(lower) if column in TIMES]
@@ -29,6 +35,12 @@ def read(path: Path, text: str, cumulative: bool = False) -> CounterProfile:
             f"columns of counts such as {', '.join(QUANTITIES[:4])}"
         )
     gathering = Gathering(path, "csv")
+    unused = [word for at, word in enumerate(columns) if at not in places and at != times[0]]
+    if unused:
+        gathering.warnings.append(
+            f"columns not used, as their names are none of {', '.join(QUANTITIES)} nor of perf's "
+            f"events: {', '.join(unused)}"
+        )
     before_s: float | None = None
     last: dict[int, float] = {}
     begin_s = 0.0
@@ -58,6 +70,7 @@ def _known(column: str) -> tuple[str, float] | None:
 
 def _number(text: str) -> float | None:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return None if math.isnan(number) else number  # how tables write that there is nothing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +18,7 @@ def read_counters(
     path: Path, wanted: Format | None = None, cumulative: bool = False
 ) -> CounterProfile:
     """Return what `path` says, in the format named or the one that it looks like."""
-    text = read_bytes(path, "counter file").decode(errors="replace")
+    text = read_bytes(path, "counter file").decode("utf-8-sig", errors="replace")
     if not text.strip():
         raise CommandError(f"{path} is empty")
     kind = wanted or _looks_like(text)
@@ -39,7 +40,7 @@ def _looks_like(text: str) -> Format:
         return "likwid"
     if any(line.startswith(("Date,Time", "Date;Time")) for line in head):
         return "pcm"
-    words = head[0].split(",")
+    words = re.split(r"[,;\t]", head[0])
     if any(word.strip().lower() in plain.TIMES for word in words):
         return "csv"
     return "perf"

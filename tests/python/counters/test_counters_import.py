@@ -112,6 +112,65 @@ def test_likwid_adds_cpus_up_and_leaves_its_statistics_out() -> None:
     assert (only.read_bytes, only.write_bytes) == (5e6 * 64, 1e6 * 64)
 
 
+def test_likwid_counts_a_volume_once_and_keeps_regions_apart(tmp_path: Path) -> None:
+    path = tmp_path / "regions.csv"
+    region = """TABLE,Region {name},Group 1 Raw,MEM,3
+Event,Counter,Core 0,Core 1
+INSTR_RETIRED_ANY,FIXC0,{instructions},100
+CAS_COUNT_RD,MBOX0C0,5000000,0
+TABLE,Region {name},Group 1 Raw Stat,MEM,3
+INSTR_RETIRED_ANY STAT,FIXC0,9,9,9,9
+TABLE,Region {name},Group 1 Metric,MEM,2
+Runtime (RDTSC) [s],{seconds},{seconds}
+Memory read data volume [GBytes],0.32,0
+"""
+    regions = [("init", 900, 1), ("work", 1900, 2)]
+    texts = [region.format(name=a, instructions=b, seconds=c) for a, b, c in regions]
+    path.write_text("".join(texts))
+    first, second = read_counters(path).intervals
+    assert (first.end_s, second.begin_s, second.end_s) == (1, 1, 3)
+    assert (first.instructions, second.instructions) == (1000, 2000)
+    assert (first.read_bytes, second.read_bytes) == (0.32e9, 0.32e9)
+
+
+def test_two_events_of_one_quantity_are_not_added(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    line = "     1.000100000,{count},,{event},1,100.00,,"
+    counts = [
+        ("LLC-load-misses", 300),
+        ("mem_load_retired.l3_miss", 290),
+        ("instructions:u", 10),
+        ("instructions:k", 5),
+        ("cpu_core/cycles/", 7),
+        ("cpu_atom/cycles/", 2),
+        ("uncore_imc_0/data_reads/", 3),
+        ("uncore_imc_1/data_reads/", 4),
+    ]
+    path.write_text("\n".join(line.format(event=e, count=c) for e, c in counts) + "\n")
+    found = read_counters(path)
+    (only,) = found.intervals
+    assert (only.llc_load_misses, only.instructions, only.cycles) == (300, 15, 9)
+    assert only.read_bytes == 7 * 64
+    assert any("mem_load_retired.l3_miss left out" in warning for warning in found.warnings)
+
+
+def test_repetitions_of_perf_keep_their_time(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("1000,,cycles:u,0.52%,2000000000,50.00,1.2,GHz\n")
+    found = read_counters(path)
+    assert found.intervals[0].end_s == 2.0
+    assert found.scaled == {"cycles": 0.5}
+
+
+def test_plain_csv_with_semicolons_says_what_it_leaves_out(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("time (s);cycles;LLC-load-misses;hits\n0,5;10;nan;1\n1,0;20;3;1\n")
+    found = read_counters(path)
+    assert [interval.end_s for interval in found.intervals] == [0.5, 1.0]
+    assert [interval.llc_load_misses for interval in found.intervals] == [None, 3]
+    assert any("columns not used" in w and w.endswith("hits") for w in found.warnings)
+
+
 def test_plain_csv_per_interval_and_cumulative() -> None:
     found = read_counters(FILES / "constructed-plain.csv")
     assert [interval.llc_load_misses for interval in found.intervals] == [10, None, 30]
@@ -132,6 +191,10 @@ def test_plain_csv_per_interval_and_cumulative() -> None:
         ("     1.000100000,281474976710000,,cycles,1000,100.00,,\n", {}, "it wrapped"),
         ("     1.000100000,7,,page-faults,1000,100.00,,\n", {}, "no counter that nearfar uses"),
         ("     1.000100000,many,,cycles,1000,100.00,,\n", {}, "is no count"),
+        ('{"event" : "cycles"}\n', {}, "write it with -x"),
+        (" Performance counter stats for 'a':\n\n  5  cycles\n", {}, "write it with -x"),
+        ("     2.000100000,5,,cycles,1,,,\n     1.000100000,5,,cycles,1,,,\n", {}, "goes back"),
+        ("TABLE,Group 1 Raw,A,1\nTABLE,Group 2 Raw,B,1\n", {}, "2 groups of events"),
         ("hello\n", {}, "not a line of perf|no counter that nearfar uses"),
         ("time,cycles\n1,5\n1,6\n", {}, "line 3: time must be a number and advance"),
         ("time,cycles\n1,5\n2,4\n", {"cumulative": True}, "wrapped or was reset"),
