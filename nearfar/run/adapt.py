@@ -3,7 +3,8 @@
 The pages are moved from outside, by move_pages(2) on the program, a region at a time and so many
 bytes a second: the program waits only for a page it touches while that is copied. An object that
 may move has a target, and so pages, of its own. Short phases move nothing: a phase must have lasted
-for the hysteresis first; and what was moved by use stays for as long.
+for the hysteresis first; and what was moved by use stays for as long. Where all memories are on one
+node there is nothing to do, and nothing is done.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Pace:
     """At most: a tenth of what one channel of DRAM copies."""
     hysteresis_s: float = 0.2
     """How long a phase, or a change of use, must last before anything moves."""
+    even_on_one_node: bool = False
+    """Look and call where nothing can move, too: to measure what that costs."""
 
 
 @dataclass
@@ -210,6 +213,11 @@ class Adapter:
                 cost_ns=pending.cost_ns,
             )
         )
+
+
+def can_move(places: Sequence[Place], pace: Pace) -> bool:
+    """Tell whether there is anywhere to move to."""
+    return pace.even_on_one_node or len(set(nodes_of(places).values())) > 1
 
 
 def nodes_of(places: Sequence[Place], root: Path = Path("/")) -> dict[int, int]:

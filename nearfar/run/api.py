@@ -14,7 +14,7 @@ from nearfar.profile import program
 from nearfar.profile.compiler import twin
 from nearfar.profile.launch import Job
 from nearfar.run import launch, memories, sight
-from nearfar.run.adapt import Adapter, Pace, nodes_of
+from nearfar.run.adapt import Adapter, Pace, can_move
 from nearfar.run.record import make_record
 from nearfar.run.targets import make_targets
 
@@ -44,8 +44,8 @@ def run_plan(
     program.check_program(executable)
     sight.refuse_privileged(executable)
     places = memories.resolve(plan, how.mapped)
-    if how.pace is not None:
-        nodes_of(places)
+    # Refuses memories whose pages cannot move.
+    pace = how.pace if how.pace is not None and can_move(places, how.pace) else None
     with tempfile.TemporaryDirectory(prefix="nearfar-plain-") as name:
         environment = dict(os.environ)
         runs = executable
@@ -57,7 +57,12 @@ def run_plan(
         warnings = [*sight.blind_spots(runs), *memories.warnings_of(places, plan)]
         if warning := sight.check_plan(runs, plan, force=how.force):
             warnings.append(warning)
-        targets = make_targets(plan, places, adapt=how.pace is not None)
+        if how.pace is not None and pace is None:
+            warnings.append(
+                "--adapt has nothing to do: all of the plan's memories are on one node here, so "
+                "nothing is looked at and nothing moves"
+            )
+        targets = make_targets(plan, places, adapt=pace is not None)
         with launch.serving(plan, places, targets, huge_pages=how.huge_pages) as serving:
             adapter = (
                 Adapter(
@@ -66,9 +71,9 @@ def run_plan(
                     targets,
                     control=serving.control,
                     folder=serving.folder,
-                    pace=how.pace,
+                    pace=pace,
                 )
-                if how.pace is not None
+                if pace is not None
                 else None
             )
             outcome = launch.run_planned(

@@ -13,6 +13,9 @@ from nearfar.run.memories import Place
 _WEIGHTS = 1000
 """Shares are told in so many parts."""
 
+LEAST_MOVING = 1 / 256
+"""Of all the plan's bytes: what is smaller stays where the plan put it."""
+
 Shape = tuple[int, tuple[tuple[int, int], ...]]
 """Style, and (memory, weight) of each part."""
 
@@ -83,9 +86,18 @@ def _movers(plan: Plan) -> set[int]:
     found = {move.object for phase in plan.phases for move in phase.moves}
     if found:
         return found
-    # Without phases, what use shows: the largest objects, as many as there are places for.
+    # Without phases, what use shows: the largest objects, as many as there are places for. Each
+    # has arenas to itself, which is more than a small one is worth.
     largest = sorted(plan.placements, key=lambda placement: -placement.size_bytes)
-    whole = [one for one in largest if not one.parts and not one.interleave]
+    least = LEAST_MOVING * sum(placement.size_bytes for placement in plan.placements)
+    whole = [
+        one
+        for one in largest
+        if one.kind in RECOGNISABLE
+        and not one.parts
+        and not one.interleave
+        and one.size_bytes >= least
+    ]
     return {placement.object for placement in whole[: layout.TARGETS // 2]}
 
 

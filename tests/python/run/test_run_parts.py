@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +15,14 @@ import pytest
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.documents.machine import Node
 from nearfar.run import kernel, landing, layout
+from nearfar.run.adapt import Pace, can_move
 from nearfar.run.hotness import INTERVAL_NS, Hotness, Use, uses
 from nearfar.run.landing import sampled_pages
-from nearfar.run.memories import resolve
+from nearfar.run.looking import SHARE, Looking, marking_ns, process_cpu_ns, resident_pages
+from nearfar.run.memories import nodes_here, resolve
 from nearfar.run.policies import POLICIES
 from nearfar.run.policy import anonymous_by_node
+from nearfar.run.server import Process
 from nearfar.run.targets import make_targets
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -165,22 +169,70 @@ def test_numa_maps_are_read() -> None:
     assert anonymous_by_node(text) == {0: 10 << 12, 1: (20 << 12) + (2 << 21)}
 
 
-def test_a_hot_far_object_changes_places_with_a_cold_near_one() -> None:
+def hot_and_cold() -> tuple[Hotness, int, int]:
+    """Return what watches a cold object near and a hot one far, and their targets."""
     made = plan([placement(0, "cold", "near", 4), placement(1, "hot", "far", 4)])
     made.budget_bytes = 4 << 20
     targets = make_targets(made, resolve(made, ["far=node:0"]), adapt=True)
     cold, hot = (targets.moving[number] for number in range(2))
     assert len({0, cold, hot}) == 3
-    watch = Hotness(made, targets)
+    return Hotness(made, targets, Looking(0.0)), cold, hot
+
+
+def moves(watch: Hotness, total: dict[int, Use], now_ns: int, patience: int) -> dict[int, int]:
+    return {target: memory for target, memory, _ in watch.decide(total, now_ns, patience)}
+
+
+def test_a_hot_far_object_changes_places_with_a_cold_near_one() -> None:
+    watch, cold, hot = hot_and_cold()
     used = {cold: Use(4 << 20, 0), hot: Use(4 << 20, 4 << 20)}
     hysteresis = 3 * INTERVAL_NS
-    assert list(watch.decide(used, 0, hysteresis)) == []
-    assert list(watch.decide(used, 2 * INTERVAL_NS, hysteresis)) == []
-    moves = [(target, memory) for target, memory, _ in watch.decide(used, hysteresis, hysteresis)]
-    assert moves == [(cold, 1), (hot, 0)]
+    assert moves(watch, used, 0, hysteresis) == {}
+    assert moves(watch, used, 2 * INTERVAL_NS, hysteresis) == {}
+    assert moves(watch, used, hysteresis, hysteresis) == {cold: 1, hot: 0}
     # Now the places are right, and stay.
-    assert list(watch.decide(used, 9 * hysteresis, hysteresis)) == []
-    assert list(watch.decide(used, 18 * hysteresis, hysteresis)) == []
+    assert moves(watch, used, 9 * hysteresis, hysteresis) == {}
+    assert moves(watch, used, 18 * hysteresis, hysteresis) == {}
+
+
+def test_what_goes_back_and_forth_waits_twice_as_long_each_time() -> None:
+    watch, one, other = hot_and_cold()
+    now, waited = 0, []
+    for turn in range(5):
+        used = [Use(4 << 20, 0), Use(4 << 20, 4 << 20)][:: 1 if turn % 2 == 0 else -1]
+        total = dict(zip((one, other), used, strict=True))
+        begun = now
+        while not moves(watch, total, now, INTERVAL_NS):
+            now += INTERVAL_NS
+        waited.append((now - begun) // INTERVAL_NS)
+    assert waited == [1, 2, 4, 8, 16]
+
+
+def test_looks_are_paid_for_by_the_programs_time() -> None:
+    """Whatever its size is, they take no more than their share of its CPU time."""
+    pid = os.getpid()
+    used_ns = 0
+    looking = Looking(500.0, lambda _: used_ns)
+    processes = {pid: Process(pid, 0)}
+    assert not looking.affords({})
+    looks = 0
+    for _ in range(1000):
+        used_ns += 10**8
+        if looking.affords(processes):
+            looks += 1
+            looking.charge(resident_pages(pid), 3_000_000)
+        assert looking.spent_ns <= 1.1 * SHARE * used_ns  # this process may grow meanwhile
+    assert 0 < looks < 1000
+    assert looking.spent_ns > 0.5 * SHARE * used_ns
+    assert 0 <= marking_ns() < 1e5
+    assert process_cpu_ns(pid) > 0
+
+
+def test_nothing_can_move_on_one_node() -> None:
+    made = objects_plan({"make_array": "far"})
+    near = resolve(made, ["far=node:0"])
+    assert can_move(near, Pace()) == (len(nodes_here()) > 1)
+    assert can_move(near, Pace(even_on_one_node=True))
 
 
 def test_use_is_read_of_each_target() -> None:

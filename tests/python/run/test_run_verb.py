@@ -15,6 +15,9 @@ from nearfar.documents import Plan, RunRecord, load, save
 from nearfar.documents.plan import Move, PhasePlacements, PlanMemory
 from nearfar.documents.run_record import ObjectLanding
 from nearfar.native_files import include_folder
+from nearfar.profile.launch import Job
+from nearfar.run.adapt import Pace
+from nearfar.run.api import How, run_plan
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import objects_plan, placement, plan
@@ -150,8 +153,8 @@ def test_tags_are_objects_in_c_and_cpp(folder: Path) -> None:
     assert subprocess.check_output([str(folder / "tagged")]) == b"xxvr\n"  # unlinked too
 
 
-def test_adapt_moves_what_the_phase_wants(folder: Path) -> None:
-    """Here far is the node that near is: the calls are made, and nothing has to move."""
+def test_adapt_calls_for_what_the_phase_wants_and_idles_on_one_node(folder: Path) -> None:
+    """Here far is the node that near is: asked for, the calls are made, and nothing has to move."""
     made = objects_plan(
         {"make_array": "near", "make_list": "far"},
         phases=[
@@ -161,14 +164,16 @@ def test_adapt_moves_what_the_phase_wants(folder: Path) -> None:
             )
         ],
     )
-    record = run(
-        folder, made, "objects", str(MIB), "phases",
-        options=("--map", "far=node:0", "--adapt", "--hysteresis", "50ms", "--region", "64KiB"),
-    )  # fmt: skip
+    program = [str(folder / "objects"), str(MIB), "phases"]
+    pace = Pace(region_bytes=64 << 10, hysteresis_s=0.05, even_on_one_node=True)
+    record = run_plan(made, "", How(mapped=["far=node:0"], pace=pace, job=Job(program)))
     (migration,) = record.migrations
     assert (migration.name, migration.memory) == ("make_array", "far")
     assert migration.why == "phase work began"
     assert migration.failed_bytes == 0
+    record = run(folder, made, "objects", "1", options=("--map", "far=node:0", "--adapt"))
+    assert record.migrations == []
+    assert any("--adapt has nothing to do" in warning for warning in record.warnings)
 
 
 def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
