@@ -10,12 +10,15 @@ from __future__ import annotations
 import functools
 import os
 import subprocess
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+from benchmarks.turns import Turns, end_verified
 from nearfar.base.errors import NearfarError
+from nearfar.base.owned_folders import owned_folder
 from nearfar.bench.memories import find_memory
 from nearfar.bench.native import Line, Mode, run
 from nearfar.native_files import native_file
@@ -77,16 +80,47 @@ def peer() -> Path:
     return program
 
 
-def run_peer(name: str, n: int, *, count: bool = False) -> dict[str, PeerLine]:
-    """Run the example map `name` with `n` keys on tmpfs; its lines by operation."""
+@contextmanager
+def our_turns(name: str, n: int, memory: str, mode: Mode = "time") -> Iterator[Turns]:
+    """Start our map; on leaving, what it holds has been verified."""
+    place = find_memory(memory)
+    environment = place.environment()
+    if mode == "count":
+        environment["LD_PRELOAD"] = str(native_file("libnearfar_bench_count.so"))
+    words = [f"map={name}", f"n={n}", f"seed={SEED}", f"mode={mode}"]
+    with place.pool() as where:
+        command = [str(native_file("nearfar-bench")), "turns", "map", *words, *where]
+        turns = Turns(command, environment)
+        try:
+            yield turns
+            end_verified(turns)
+        finally:
+            turns.kill()
+
+
+@contextmanager
+def peer_turns(name: str, n: int, *, count: bool = False) -> Iterator[Turns]:
+    """Start the example map `name` on tmpfs."""
     environment = {**os.environ, "PMEM_IS_PMEM_FORCE": "1"}
     if count:
         environment["LD_PRELOAD"] = str(native_file("libnearfar_bench_count.so"))
-    with tempfile.TemporaryDirectory(prefix="nearfar-maps-", dir="/dev/shm") as folder:
-        command = [str(peer()), name, str(n), str(SEED), f"{folder}/pool"]
-        answer = subprocess.run(command, env=environment, capture_output=True, check=True)
-    lines = [msgspec.json.decode(line, type=PeerLine) for line in answer.stdout.splitlines()]
-    return {line.operation: line for line in lines}
+    with owned_folder("nearfar-maps-", "/dev/shm") as folder:
+        turns = Turns([str(peer()), name, str(n), str(SEED), f"{folder}/pool"], environment)
+        try:
+            yield turns
+        finally:
+            turns.kill()
+
+
+def run_peer(name: str, n: int, *, count: bool = False) -> dict[str, PeerLine]:
+    """Run the example map `name` with `n` keys on tmpfs; its lines by operation."""
+    with peer_turns(name, n, count=count) as turns:
+        return {each: peer_line(turns.turn(each, n)) for each in OPERATIONS}
+
+
+def peer_line(line: bytes) -> PeerLine:
+    """Return what a peer answered."""
+    return msgspec.json.decode(line, type=PeerLine)
 
 
 def run_ours(name: str, n: int, operation: str, memory: str, mode: Mode = "time") -> Line:

@@ -11,6 +11,8 @@ import statistics
 from collections.abc import Iterator
 from functools import partial
 
+from msgspec.structs import asdict
+
 from benchmarks import Row, alternate, make_row, paired_ratio
 from benchmarks.map_runs import (
     MAPS,
@@ -49,9 +51,6 @@ measured on a two-core cloud machine, libpmemobj 1.12.1, PMEM_IS_PMEM_FORCE=1 on
 REFERENCE = "hash-tx", 0
 """What scales them: the example's insert there and here, a transaction that changes two words and
 allocates an entry."""
-
-LEAKS = "skip-list", "remove"
-"""The example never frees the node that it removes: its flushes are those of less work."""
 
 
 def rows(n: int = N, repetitions: int = REPETITIONS) -> Iterator[Row]:
@@ -133,29 +132,9 @@ def time_of(name: str, n: int, operation: str) -> str:
 
 def persistent(name: str, n: int, repetitions: int) -> Iterator[Row]:
     """Yield a map's counts and times beside the example map's."""
-    theirs = run_peer(name, n, count=True)
-    for operation in OPERATIONS:
-        ours = counts(run_ours(name, n, operation, "tmpfs", "count"))
-        for what in COUNTED:
-            if operation == "get" and ours[what] == getattr(theirs[operation], what) == 0:
-                continue
-            said = f"{name} of {n:,} keys, {operation}: {what}"
-            peer_value = getattr(theirs[operation], what)
-            if (name, operation) == LEAKS and what in ("flush_calls", "lines"):
-                leaks = "example map, which never frees the node"
-                yield shown_only(
-                    said, ours[what], "per operation", peer=leaks, peer_value=peer_value
-                )
-                continue
-            yield make_row(
-                said,
-                ours[what],
-                "per operation",
-                bar=peer_value * ALLOCATOR,
-                peer="example map",
-                peer_value=peer_value or None,
-                command=COMMAND,
-            )
+    theirs = {each: asdict(line) for each, line in run_peer(name, n, count=True).items()}
+    ours = {each: counts(run_ours(name, n, each, "tmpfs", "count")) for each in OPERATIONS}
+    yield from count_rows(name, n, ours, theirs)
     times: dict[str, list[list[float]]] = {operation: [[], []] for operation in OPERATIONS}
     for _ in range(repetitions):
         lines = run_peer(name, n)
@@ -163,16 +142,50 @@ def persistent(name: str, n: int, repetitions: int) -> Iterator[Row]:
             times[operation][0].append(cpu_ns(run_ours(name, n, operation, "tmpfs")))
             times[operation][1].append(lines[operation].cpu_ns_per_operation)
     for operation, (ours_ns, theirs_ns) in times.items():
-        yield make_row(
+        yield time_row(
             time_of(name, n, operation),
             statistics.median(ours_ns),
-            "ns",
-            bar=MOST,
-            judge="ratio",
-            peer="example map",
-            peer_value=statistics.median(ours_ns) / paired_ratio(ours_ns, theirs_ns),
-            command=COMMAND,
+            paired_ratio(ours_ns, theirs_ns),
+            "example map",
         )
+
+
+def count_rows(
+    name: str,
+    n: int,
+    ours: dict[str, dict[str, float]],
+    theirs: dict[str, dict[str, float]],
+    peer: str = "example map",
+) -> Iterator[Row]:
+    """Yield a row for each count, per operation, of both."""
+    for operation in OPERATIONS:
+        for what in COUNTED:
+            value, peer_value = ours[operation][what], theirs[operation][what]
+            if operation == "get" and value == peer_value == 0:
+                continue
+            yield make_row(
+                f"{name} of {n:,} keys, {operation}: {what}",
+                value,
+                "per operation",
+                bar=peer_value * ALLOCATOR,
+                peer=peer,
+                peer_value=peer_value or None,
+                command=COMMAND,
+            )
+
+
+def time_row(name: str, ns: float, ratio: float, peer: str) -> Row:
+    """Return a row of our ns per operation, judged by their ratio to the peer's."""
+    return make_row(
+        name,
+        ns,
+        "ns",
+        bar=MOST,
+        judge="ratio",
+        peer=peer,
+        peer_value=ns / ratio,
+        command=COMMAND,
+    )
 
 
 def volatile(n: int, repetitions: int) -> Iterator[Row]:
@@ -185,16 +198,22 @@ def volatile(n: int, repetitions: int) -> Iterator[Row]:
             ours, theirs = alternate(
                 [partial(_volatile_ns, each, n, operation) for each in (name, beside)], repetitions
             )
-            yield make_row(
-                f"volatile {name} of {n:,} keys, {operation}: processor time",
+            yield time_row(
+                volatile_time_of(name, n, operation),
                 statistics.median(ours),
-                "ns",
-                bar=MOST,
-                judge="ratio",
-                peer=beside.replace("std-", "std::").replace("-", "_"),
-                peer_value=statistics.median(ours) / paired_ratio(ours, theirs),
-                command=COMMAND,
+                paired_ratio(ours, theirs),
+                standard(beside),
             )
+
+
+def volatile_time_of(name: str, n: int, operation: str) -> str:
+    """Return the name of a row of times of a volatile map."""
+    return f"volatile {time_of(name, n, operation)}"
+
+
+def standard(name: str) -> str:
+    """Return how C++ calls a map of the standard library."""
+    return name.replace("std-", "std::").replace("-", "_")
 
 
 def _volatile_ns(name: str, n: int, operation: str) -> float:

@@ -1,39 +1,188 @@
-"""The rows of maps.py at a million keys, but for two examples that cannot be had there.
+"""The rows of maps.py at a million keys, ours and the peer's in turns of a tenth of a second.
 
-The example skip list has four levels: a million keys would take it hours. A node of the example
-radix tree takes 4 KiB, so a million keys take it 5 GB of tmpfs.
+Inserts are timed from the first to the millionth, gets and removes as far as `TURNS` go. What is
+measured is kept by structure until all is: an interrupted row goes on where it was.
+
+The example skip list has four levels: a million keys would take it hours. Its counts, which hang
+on a node's height and not on n, are those of fewer keys. A node of the example radix tree takes
+4 KiB, so a million keys take it 5 GB of tmpfs.
 """
 
 from __future__ import annotations
 
 import os
+import statistics
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
-from benchmarks import Row
-from benchmarks.map_runs import MAPS, peer
-from benchmarks.rows.maps import persistent, volatile
+import msgspec
+
+from benchmarks import Row, paired_ratio
+from benchmarks.kept import Kept
+from benchmarks.map_runs import (
+    MAPS,
+    OPERATIONS,
+    SOURCE,
+    counts,
+    our_turns,
+    peer,
+    peer_line,
+    peer_turns,
+)
+from benchmarks.rows.maps import (
+    VOLATILE_PEER,
+    count_rows,
+    shown_only,
+    standard,
+    time_of,
+    time_row,
+    volatile_time_of,
+)
+from benchmarks.turns import Turns
 from nearfar.base.errors import NearfarError
+from nearfar.bench.native import Line
+from nearfar.native_files import native_file
 
 N = 1_000_000
-REPETITIONS = 1
-"""A million operations of some microseconds are seconds of processor time: one run says it to a few
-per cent, and all of them take minutes."""
+OF_A_TURN = N // 10
+TURNS = {"insert": 10, "get": 5, "remove": 5}
+"""Inserts to the last, so that each table's growth is in them; of the others enough for a median
+and few enough that all structures take four minutes."""
+FEW = 50_000
 TOO_SLOW = ("skip-list",)
 ROOM_BYTES = {"radix": 12 << 30}
 """Free memory that the example needs, with as much again for what else runs."""
 
+Counts = dict[str, dict[str, float]]
+Times = dict[str, list[list[float]]]
+"""Of an operation: ours and the peer's, ns per operation by turn."""
+
 
 def rows() -> Iterator[Row]:
-    """Yield them."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """Yield counts, which nothing disturbs; then times."""
+    kept = Kept("maps_million", [native_file("nearfar-bench"), SOURCE])
     try:
         peer()
     except NearfarError as error:
         print(f"maps_million: no rows of persistent maps: {error}")
     else:
-        for name in MAPS:
-            if name in TOO_SLOW or free < ROOM_BYTES.get(name, 0):
-                print(f"maps_million: the example {name} cannot be measured at {N:,} keys here")
-                continue
-            yield from persistent(name, N, REPETITIONS)
-    yield from volatile(N, REPETITIONS)
+        measured = [name for name in MAPS if has_room(name)]
+        for name in measured:
+            of_peer = FEW if name in TOO_SLOW else N
+            ours, theirs = kept.get(
+                f"{name} counts", tuple[Counts, Counts], lambda name=name, n=of_peer: count(name, n)
+            )
+            said = "example map" if of_peer == N else f"example map of {FEW:,} keys"
+            yield from count_rows(name, N, ours, theirs, said)
+        for name in measured:
+            yield from times(kept, name)
+    for name in MAPS:
+        if name != "hash-atomic":
+            yield from volatile_times(kept, name)
+    kept.finish()
+
+
+def has_room(name: str) -> bool:
+    """Return whether the example fits into this machine; say so if not."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if free >= ROOM_BYTES.get(name, 0):
+        return True
+    print(f"maps_million: the example {name} has no room for {N:,} keys here")
+    return False
+
+
+def count(name: str, n_of_peer: int) -> tuple[Counts, Counts]:
+    """Count what all inserts, and a turn of gets and of removes, persist: ours, the example's."""
+
+    def ours() -> Counts:
+        with our_turns(name, N, "tmpfs", "count") as turns:
+            lines = {each: turns.turn(each, n) for each, n in counted(N).items()}
+        return {each: counts(line_of(line)) for each, line in lines.items()}
+
+    def theirs() -> Counts:
+        with peer_turns(name, n_of_peer, count=True) as turns:
+            lines = {each: turns.turn(each, n) for each, n in counted(n_of_peer).items()}
+        return {each: msgspec.structs.asdict(peer_line(line)) for each, line in lines.items()}
+
+    with ThreadPoolExecutor() as both:
+        one, other = both.submit(ours), both.submit(theirs)
+        return one.result(), other.result()
+
+
+def counted(n: int) -> dict[str, int]:
+    """Return how many of each operation are counted."""
+    few = min(n, OF_A_TURN)
+    return {"insert": n, "get": few, "remove": few}
+
+
+def line_of(answer: bytes) -> Line:
+    """Return what a turn of ours answered."""
+    # Verified is said of the whole, at the end.
+    return msgspec.convert({"verified": [], **msgspec.json.decode(answer)}, type=Line)
+
+
+def times(kept: Kept, name: str) -> Iterator[Row]:
+    """Yield a persistent map's times beside the example's."""
+
+    def alone() -> Times:
+        with our_turns(name, N, "tmpfs") as ours:
+            return timed([ours])
+
+    def beside() -> Times:
+        with our_turns(name, N, "tmpfs") as ours, peer_turns(name, N) as theirs:
+            return timed([ours, theirs])
+
+    if name in TOO_SLOW:
+        for operation, (ns,) in kept.get(f"{name} times", Times, alone).items():
+            yield shown_only(
+                time_of(name, N, operation),
+                statistics.mean(ns),
+                "ns",
+                peer="none: the example would take hours",
+            )
+        return
+    found = kept.get(f"{name} times", Times, beside)
+    for operation in OPERATIONS:
+        ns, ratio = compared(found, operation)
+        yield time_row(time_of(name, N, operation), ns, ratio, "example map")
+
+
+def volatile_times(kept: Kept, name: str) -> Iterator[Row]:
+    """Yield a volatile map's times beside the standard's."""
+    other = VOLATILE_PEER.get(name, "std-map")
+
+    def beside() -> Times:
+        with our_turns(name, N, "volatile") as ours, our_turns(other, N, "volatile") as theirs:
+            return timed([ours, theirs])
+
+    found = kept.get(f"{name} volatile times", Times, beside)
+    for operation in OPERATIONS:
+        ns, ratio = compared(found, operation)
+        yield time_row(volatile_time_of(name, N, operation), ns, ratio, standard(other))
+
+
+def timed(programs: list[Turns]) -> Times:
+    """Return ns per operation of each program's turns."""
+    found: Times = {}
+    for operation, turns in TURNS.items():
+        found[operation] = [[] for _ in programs]
+        for _ in range(turns):
+            for ns, program in zip(found[operation], programs, strict=True):
+                ns.append(cpu_ns(program.turn(operation, OF_A_TURN)))
+    return found
+
+
+def cpu_ns(answer: bytes) -> float:
+    """Return processor ns per operation of a turn, ours or the peer's."""
+    line: dict[str, float] = msgspec.json.decode(answer)
+    if "cpu_ns_per_operation" in line:
+        return line["cpu_ns_per_operation"]
+    return line["cpu_ns"] / line["operations"]
+
+
+def compared(found: Times, operation: str) -> tuple[float, float]:
+    """Return our ns per operation, and its ratio to the peer's."""
+    ours, theirs = found[operation]
+    if operation == "insert":  # tables grow in one turn or another: only sums compare
+        return statistics.mean(ours), sum(ours) / sum(theirs)
+    return statistics.median(ours), paired_ratio(ours, theirs)

@@ -1,11 +1,13 @@
 /* The well-known example maps of libpmemobj (Debian's libpmemobj-dev ships their sources under
- * /usr/share/doc), behind their own interface map.h: n inserts into an empty map, n gets, n
- * removes. Prints processor ns and counts per operation of each, as JSON. Keys are nearfar-bench's;
+ * /usr/share/doc), behind their own interface map.h. Each line "OPERATION COUNT" of standard input
+ * is run and answered by a line of JSON, processor ns and counts per operation: inserts until all N
+ * keys are there, then gets, then removes, as `nearfar-bench turns` does. Keys are nearfar-bench's;
  * all map to one object, whose making is not timed.
  *
  *   maps_peer MAP N SEED POOL
  */
 #include <libpmemobj.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +86,7 @@ static void end(const char* operation, uint64_t n) {
       operation, spent / per, (double)c.transactions / per, (double)c.snapshots / per,
       (double)c.flush_calls / per, (double)(c.flushed_lines + c.copied_lines) / per,
       (double)c.fences / per);
+  fflush(stdout);
 }
 
 int main(int count, char** words) {
@@ -112,27 +115,38 @@ int main(int count, char** words) {
 
   uint64_t* keys = malloc(n * sizeof *keys);
   for (uint64_t i = 0; i < n; ++i) keys[i] = mixed((seed << 40) + i + 1);
-  begin();
-  for (uint64_t i = 0; i < n; ++i) {
-    if (map_insert(context, map, keys[i], value) != 0) fail("an insert failed");
+  uint64_t inserted = 0;
+  uint64_t got = 0;
+  uint64_t removed = 0;
+  char operation[16];
+  uint64_t count_of;
+  while (scanf("%15s %" SCNu64, operation, &count_of) == 2) {
+    uint64_t* const done = strcmp(operation, "insert") == 0 ? &inserted
+                           : strcmp(operation, "get") == 0  ? &got
+                                                            : &removed;
+    if (count_of > n - *done || (done != &inserted && inserted != n)) {
+      fprintf(stderr, "maps_peer: there are not so many keys to %s\n", operation);
+      return 2;
+    }
+    begin();
+    for (uint64_t i = *done; i < *done + count_of; ++i) {
+      if (done == &inserted) {
+        if (map_insert(context, map, keys[i], value) != 0) fail("an insert failed");
+      } else if (done == &got) {
+        if (OID_IS_NULL(map_get(context, map, keys[i]))) fail("a get found nothing");
+      } else {
+        if (OID_IS_NULL(map_remove(context, map, keys[i]))) fail("a remove found nothing");
+      }
+    }
+    end(operation, count_of);
+    *done += count_of;
+    for (uint64_t i = done == &inserted && inserted == n ? n : 0; i > 1; --i) { /* shuffled */
+      const uint64_t j = mixed(i + seed) % i;
+      const uint64_t key = keys[i - 1];
+      keys[i - 1] = keys[j];
+      keys[j] = key;
+    }
   }
-  end("insert", n);
-  for (uint64_t i = n; i > 1; --i) { /* shuffled */
-    const uint64_t j = mixed(i + seed) % i;
-    const uint64_t key = keys[i - 1];
-    keys[i - 1] = keys[j];
-    keys[j] = key;
-  }
-  begin();
-  for (uint64_t i = 0; i < n; ++i) {
-    if (OID_IS_NULL(map_get(context, map, keys[i]))) fail("a get found nothing");
-  }
-  end("get", n);
-  begin();
-  for (uint64_t i = 0; i < n; ++i) {
-    if (OID_IS_NULL(map_remove(context, map, keys[i]))) fail("a remove found nothing");
-  }
-  end("remove", n);
   free(keys);
   map_ctx_free(context);
   pmemobj_close(pool);

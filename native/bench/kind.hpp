@@ -23,6 +23,10 @@ class Workload {
   virtual void set_up() = 0;  // neither timed nor counted
   virtual void warm_up() {}   // likewise
   virtual void run(Meter& meter) = 0;
+  // Part of a run that is asked for piece by piece.
+  virtual void turn(const std::string& /*operation*/, std::uint64_t /*count*/, Meter& /*meter*/) {
+    throw BadArgument("this kind takes no turns");
+  }
   virtual void verify() = 0;  // throws WrongContent
   // Closes and opens what would survive the process; false where nothing would.
   virtual bool reopen() { return false; }

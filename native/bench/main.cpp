@@ -5,13 +5,14 @@
 
 #include "bench/json.hpp"
 #include "bench/kind.hpp"
+#include "bench/run.hpp"
 
 namespace nearfar::bench {
 namespace {
 
 constexpr const char* usage =
-    "say list; run KIND key=value ...; check KIND POOL; dump KIND POOL; or drive KIND POOL "
-    "OPERATIONS SEED";
+    "say list; run KIND key=value ...; turns KIND key=value ...; check KIND POOL; dump KIND POOL; "
+    "or drive KIND POOL OPERATIONS SEED";
 
 void list() {
   Json json;
@@ -44,69 +45,6 @@ const Kind& kind_called(const std::string& name) {
   throw BadArgument("there is no kind '" + name + "'" + nearest(name, names));
 }
 
-void put_latency(Json& json, const Histogram& latency) {
-  json.key("latency_ns").open('{');
-  json.pair("p50", latency.quantile(0.5).count).pair("p90", latency.quantile(0.9).count);
-  json.pair("p99", latency.quantile(0.99).count).pair("p99_9", latency.quantile(0.999).count);
-  json.pair("max", latency.greatest().count).pair("mean", latency.mean().count);
-  json.pair("samples", latency.samples()).close('}');
-}
-
-void put_counts(Json& json, const Counts& counts) {
-  json.key("counts").open('{');
-  json.pair("transactions", counts.transactions).pair("snapshots", counts.snapshots);
-  json.pair("snapshot_bytes", counts.snapshot_bytes).pair("allocations", counts.allocations);
-  json.pair("frees", counts.frees).pair("publications", counts.publications);
-  json.pair("flush_calls", counts.flush_calls).pair("flushed_lines", counts.flushed_lines);
-  json.pair("copied_lines", counts.copied_lines).pair("fences", counts.fences);
-  json.pair("msyncs", counts.msyncs).close('}');
-}
-
-void run(const std::string& name, const std::vector<std::string>& words) {
-  const Kind& kind = kind_called(name);
-  Arguments arguments(kind.parameters, words);
-  const std::string mode = arguments.text("mode", {"time", "latency", "count"});
-  if (mode == "count" && nearfar_bench_count_begin == nullptr) {
-    throw BadArgument("mode=count needs libnearfar_bench_count.so in LD_PRELOAD");
-  }
-  Meter meter(mode == "time"      ? Mode::time
-              : mode == "latency" ? Mode::latency
-                                  : Mode::count,
-              arguments.count("seed"));
-  const std::unique_ptr<Workload> workload = kind.make(arguments);
-  if (const std::vector<std::string> unread = arguments.unread(); !unread.empty()) {
-    throw std::logic_error(name + " declares " + unread.front() + " and does not read it");
-  }
-  workload->set_up();
-  workload->warm_up();
-  workload->run(meter);
-  const Durability durability = workload->durability();
-  Json json;
-  json.open('{').pair("kind", kind.name).key("arguments").open('{');
-  for (const auto& [key, text] : arguments.all()) json.pair(key, text);
-  json.close('}').pair("operations", meter.operations).pair("wall_ns", meter.wall.count);
-  json.pair("cpu_ns", meter.cpu.count).pair("system_ns", meter.kernel.count);
-  json.pair("minor_faults", meter.minor_faults).pair("major_faults", meter.major_faults);
-  json.pair("context_switches", meter.context_switches);
-  if (meter.mode() == Mode::latency) put_latency(json, meter.latency);
-  if (meter.counted) put_counts(json, meter.counts);
-  json.key("durability").open('{').pair("instructions", durability.instructions);
-  json.pair("survives", durability.survives).close('}');
-  json.key("notes").open('{');
-  for (const auto& [key, figure] : meter.notes) json.pair(key, figure);
-  json.close('}').key("words").open('{');
-  for (const auto& [key, text] : meter.words) json.pair(key, text);
-  json.close('}').key("verified").open('[');
-  workload->verify();
-  json.value("after the run");
-  if (workload->reopen()) {
-    workload->verify();
-    json.value("after reopening");
-  }
-  json.close(']').close('}');
-  std::puts(json.text().c_str());
-}
-
 std::uint64_t whole_number(const std::string& text, const char* what) {
   Arguments one({{what, text, ""}}, {});
   return one.count(what);
@@ -116,7 +54,10 @@ void act(const std::vector<std::string>& words) {
   const std::string verb = words.empty() ? "" : words[0];
   if (verb == "list" && words.size() == 1) return list();
   if (verb == "run" && words.size() >= 2) {
-    return run(words[1], {words.begin() + 2, words.end()});
+    return run(kind_called(words[1]), {words.begin() + 2, words.end()});
+  }
+  if (verb == "turns" && words.size() >= 2) {
+    return run_turns(kind_called(words[1]), {words.begin() + 2, words.end()});
   }
   if (verb == "check" && words.size() == 3) {
     const Kind& kind = kind_called(words[1]);

@@ -1,7 +1,7 @@
 #include "bench/maps/map_workload.hpp"
 
+#include <algorithm>
 #include <mutex>
-#include <unordered_map>
 
 #include "bench/maps/keys.hpp"
 
@@ -107,6 +107,7 @@ void MapWorkload::set_up() {
   const bool filled = operation_ != "insert";
   there_.assign(n_, filled ? 1 : 0);
   if (!filled) return;
+  turns_.inserted = n_;
   for (const std::uint64_t key : keys_) held_->map().put(key, value_of(key));
 }
 
@@ -132,7 +133,7 @@ std::uint64_t MapWorkload::read(std::uint64_t key) const {
 }
 
 template <bool Locked>
-void MapWorkload::operate(Lane& lane) {
+void MapWorkload::operate(Lane& lane, std::uint64_t begin, std::uint64_t end) {
   Map& map = held_->map();
   const auto alone = [&](auto&& f) {
     if constexpr (Locked) {
@@ -150,7 +151,7 @@ void MapWorkload::operate(Lane& lane) {
       f();
     }
   };
-  for (std::uint64_t i = lane.index; i < operations_; i += threads_) {
+  for (std::uint64_t i = begin + lane.index; i < end; i += threads_) {
     if (operation_ == "insert") {
       const std::uint64_t key = keys_[i];
       lane.operation([&] { alone([&] { map.put(key, value_of(key)); }); });
@@ -197,24 +198,51 @@ void MapWorkload::mixed_operation(Lane& lane) {
   there_[place] ^= 1U;
 }
 
-void MapWorkload::run(Meter& meter) {
+void MapWorkload::part(Meter& meter, std::uint64_t begin, std::uint64_t end) {
   // One thread takes no lock, but for mix, whose locks are never contended then.
   meter.timed(threads_, [&](Lane& lane) {
     if (threads_ > 1) {
-      operate<true>(lane);
+      operate<true>(lane, begin, end);
     } else {
-      operate<false>(lane);
+      operate<false>(lane, begin, end);
     }
   });
-  if (operation_ == "insert") std::fill_n(there_.begin(), operations_, 1);
-  if (operation_ == "remove") {
-    std::unordered_map<std::uint64_t, std::uint64_t> places;
-    for (std::uint64_t i = 0; i < n_; ++i) places[keys_[i]] = i;
-    for (std::uint64_t i = 0; i < operations_; ++i) there_[places[visits_[i]]] = 0;
+  if (operation_ == "insert") std::fill(there_.begin() + begin, there_.begin() + end, 1);
+  if (operation_ == "remove") note_removed(begin, end);
+}
+
+void MapWorkload::note_removed(std::uint64_t begin, std::uint64_t end) {
+  if (places_.empty()) {
+    for (std::uint64_t i = 0; i < n_; ++i) places_[keys_[i]] = i;
   }
+  for (std::uint64_t i = begin; i < end; ++i) there_[places_[visits_[i]]] = 0;
+}
+
+void MapWorkload::run(Meter& meter) {
+  part(meter, 0, operations_);
   meter.say("locking", threads_ > 1 ? "one readers-writer lock around each operation"
                                     : "one thread, no lock that is waited for");
   meter.say("keys", keys_order_ + ", " + std::to_string(n_));
+}
+
+void MapWorkload::turn(const std::string& operation, std::uint64_t count, Meter& meter) {
+  const bool inserts = operation == "insert";
+  if (!inserts && operation != "get" && operation != "remove") {
+    throw BadArgument("a turn inserts, gets or removes, not '" + operation + "'");
+  }
+  if (inserts ? turns_.removed != 0 : turns_.inserted < n_) {
+    throw BadArgument("keys are inserted, all of them, before any is looked up or removed");
+  }
+  std::uint64_t& done = inserts              ? turns_.inserted
+                        : operation == "get" ? turns_.got
+                                             : turns_.removed;
+  if (operation == "get" && turns_.removed != 0) throw BadArgument("gets come before removes");
+  if (count > n_ || done > n_ - count) {
+    throw BadArgument("there are " + std::to_string(n_ - done) + " keys left to " + operation);
+  }
+  operation_ = operation;
+  part(meter, done, done + count);
+  done += count;
 }
 
 void MapWorkload::verify() {

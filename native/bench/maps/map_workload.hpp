@@ -4,6 +4,7 @@
 #include <memory>
 #include <shared_mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "bench/kind.hpp"
@@ -22,13 +23,19 @@ class MapWorkload final : public Workload {
   void set_up() override;
   void warm_up() override;
   void run(Meter& meter) override;
+  // Keys are inserted in their order; when all are there, looked up, then removed, each in the
+  // order of visits.
+  void turn(const std::string& operation, std::uint64_t count, Meter& meter) override;
   void verify() override;
   bool reopen() override;
   [[nodiscard]] Durability durability() const override { return held_->durability(); }
 
  private:
+  // The operations from `begin` to `end`, in their order.
+  void part(Meter& meter, std::uint64_t begin, std::uint64_t end);
   template <bool Locked>
-  void operate(Lane& lane);
+  void operate(Lane& lane, std::uint64_t begin, std::uint64_t end);
+  void note_removed(std::uint64_t begin, std::uint64_t end);
   void mixed_operation(Lane& lane);
   std::uint64_t read(std::uint64_t key) const;
   [[nodiscard]] Bytes pool_bytes() const;
@@ -50,7 +57,11 @@ class MapWorkload final : public Workload {
 
   std::vector<std::uint64_t> keys_;
   std::vector<std::uint64_t> visits_;
-  std::vector<unsigned char> there_;  // by place in keys_
+  std::vector<unsigned char> there_;                         // by place in keys_
+  std::unordered_map<std::uint64_t, std::uint64_t> places_;  // in keys_; when something is removed
+  struct {
+    std::uint64_t inserted, got, removed;
+  } turns_{};  // operations that turns did
   std::unique_ptr<HeldMap> held_;
   mutable std::shared_mutex lock_;
 };

@@ -1,12 +1,12 @@
 // Where a map lives, so that one algorithm is volatile and persistent: the difference is this file.
 //
-//   Ref<T>             a T in that memory: an address (volatile) or an offset in the pool
-//   at(ref)            its T; valid until the pool is closed
-//   change(f)          what f does happens whole or not at all; changes within a change are part of
-//   it make(bytes)        room for a new object, unset; part of the change drop(ref, bytes)   gives
-//   it back; likewise touch(object)      says, before it is written, that an old object will be
-//   (not of Published) set(field, value)  writes a word of an old object; Published writes it at
-//   the change's end wrote(object, n)   says, after it was written, that a new object is whole
+// - Ref<T>: a T in that memory: an address (volatile) or an offset in the pool.
+// - at(ref): its T; valid until the pool is closed.
+// - change(f): what f does happens whole or not at all; changes within a change are part of it.
+// - make(bytes): room for a new object, unset; part of the change. drop(ref, bytes) gives it back.
+// - touch(object): says, before it is written, that an old object will be (not of Published).
+// - set(field, value): writes words of an old object; Published writes them at the change's end.
+// - wrote(object, n): says, after it was written, that a new object is whole.
 #pragma once
 
 #include <algorithm>
@@ -59,6 +59,11 @@ class Volatile {
 };
 
 #ifdef NEARFAR_HAVE_PMEM
+
+// After a call of libpmemobj that failed.
+[[noreturn]] inline void full(const std::string& why = pmemobj_errormsg()) {
+  throw MachineLacks("the pool has no room for this: " + why + "; give it more with pool_bytes");
+}
 
 // In a pool, by transactions: old content is snapshotted before it is changed.
 class Transactional {
@@ -116,7 +121,10 @@ class Transactional {
     if (pmemobj_tx_add_range_direct(from, bytes) != 0) full();
   }
   void begin() {
-    if (pmemobj_tx_begin(pool_, nullptr, TX_PARAM_NONE) != 0) full();
+    if (pmemobj_tx_begin(pool_, nullptr, TX_PARAM_NONE) != 0) {
+      pmemobj_tx_end();
+      full();
+    }
     inside_ = true;
     known_.clear();
   }
@@ -130,11 +138,6 @@ class Transactional {
     inside_ = false;
     pmemobj_tx_end();
   }
-  [[noreturn]] static void full() {
-    throw MachineLacks(std::string("the pool has no room for this: ") + pmemobj_errormsg() +
-                       "; give it more with pool_bytes");
-  }
-
   PMEMobjpool* pool_;
   std::byte* base_;
   bool inside_ = false;
@@ -169,7 +172,10 @@ class Published {
     if (actions_.empty()) return;
     // What is published must be there before it can be reached.
     if (flushed_) pmemobj_drain(pool_);
-    if (pmemobj_publish(pool_, actions_.data(), actions_.size()) != 0) full();
+    if (pmemobj_publish(pool_, actions_.data(), actions_.size()) == 0) return;
+    const std::string why = pmemobj_errormsg();
+    pmemobj_cancel(pool_, actions_.data(), actions_.size());
+    full(why);
   }
 
   template <typename T>
@@ -187,11 +193,16 @@ class Published {
   }
   template <typename T>
   void set(T& field, T value) {
-    static_assert(sizeof(T) == sizeof(std::uint64_t));
-    std::uint64_t word = 0;
-    std::memcpy(&word, &value, sizeof word);
-    pmemobj_set_value(pool_, &actions_.emplace_back(), reinterpret_cast<std::uint64_t*>(&field),
-                      word);
+    constexpr std::size_t bytes = sizeof(std::uint64_t);
+    static_assert(sizeof(T) % bytes == 0);
+    auto* place = reinterpret_cast<std::byte*>(&field);
+    const auto* from = reinterpret_cast<const std::byte*>(&value);
+    for (std::size_t at = 0; at < sizeof(T); at += bytes) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, from + at, bytes);
+      pmemobj_set_value(pool_, &actions_.emplace_back(),
+                        reinterpret_cast<std::uint64_t*>(place + at), word);
+    }
   }
   void wrote(const void* object, std::size_t bytes) {
     pmemobj_flush(pool_, object, bytes);
@@ -199,11 +210,6 @@ class Published {
   }
 
  private:
-  [[noreturn]] static void full() {
-    throw MachineLacks(std::string("the pool has no room for this: ") + pmemobj_errormsg() +
-                       "; give it more with pool_bytes");
-  }
-
   PMEMobjpool* pool_;
   std::byte* base_;
   bool inside_ = false;

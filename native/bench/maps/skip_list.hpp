@@ -41,10 +41,7 @@ class SkipList {
     Link* links[levels];
     if (Node* found = find(key, links)) {
       const std::uint64_t old = found->word;
-      memory_.change([&] {
-        memory_.touch(&found->word);
-        found->word = word;
-      });
+      memory_.change([&] { memory_.set(found->word, word); });
       return old;
     }
     memory_.change([&] {
