@@ -24,7 +24,7 @@ from nearfar.documents.device import (
 )
 from nearfar.documents.prediction import HostRule
 from nearfar.predict.host import DEFAULT_HOST, Here, latency_here
-from nearfar.predict.memory import MOST_CHAINS, Memory, bounded
+from nearfar.predict.memory import MOST_CHAINS, Memory, WalksByRegion, bounded
 from nearfar.predict.pages import chains, hit_ns, program_page_bytes, walk_ns
 from nearfar.predict.traffic import LINE_BYTES, Array
 
@@ -124,12 +124,14 @@ def far_memory(
     here = latency_here(device, near, host)
     figures = chains(device, page_bytes)
     caveats = list(here.caveats)
-    waiting_ns, walk, unwalked_ns = None, 0.0, None
+    waiting_ns, walk, unwalked_ns, by_region = None, 0.0, None, None
     if len(figures) > 1:
         counts, costs = _curve(figures)
         costs = costs * (here.latency_ns / latency.value_ns)
         walk = walk_ns(device, page_bytes)
         unwalked_ns = _unwalked(device, figures, costs)
+        if unwalked_ns is not None and own_ns is None:
+            by_region = _walks_by_region(device, figures[0].page_bytes)
     else:
         counts, walk = near.chain_counts, near.walk_ns
         overlap = near.chain_costs_ns[0] / near.chain_costs_ns
@@ -173,6 +175,7 @@ def far_memory(
     return replace(
         found,
         unwalked_costs_ns=unwalked_ns,
+        walks_by_region=by_region,
         walks_measured=1.0 if unwalked_ns is None else _walks(costs[0], unwalked_ns[0], own_ns),
         latency_range=(min(points), max(points)),
         load_share=latency.value_ns / here.latency_ns if here.taken == "added" else 1.0,
@@ -308,6 +311,21 @@ def _unwalked(device: DeviceProfile, figures: list[ChainsFigure], costs: Array) 
     found = np.array([large[figure.chains] for figure in figures])
     # No walk makes a miss cheaper; where a measured point says so, it is noise.
     return np.asarray(np.minimum(np.minimum.accumulate(found), costs))
+
+
+def _walks_by_region(device: DeviceProfile, page_bytes: int | None) -> WalksByRegion | None:
+    """Return what small pages add over each region that was measured with large ones too."""
+    taken: dict[int, dict[bool, float]] = {}
+    for figure in device.latency:
+        if figure.operation == "read" and figure.pattern == "random" and figure.region_bytes:
+            by_pages = taken.setdefault(figure.region_bytes, {})
+            by_pages.setdefault(figure.page_bytes == page_bytes, figure.value_ns)
+    both = {size: one[True] - one[False] for size, one in taken.items() if len(one) > 1}
+    if len(both) < 2:
+        return None
+    sizes = sorted(both)
+    walks_ns = np.maximum(np.array([both[size] for size in sizes]), 0.0)
+    return WalksByRegion(np.array(sizes, dtype=float), walks_ns)
 
 
 def _walks(walked_ns: float, unwalked_ns: float, own_ns: float | None) -> float:

@@ -53,6 +53,9 @@ class Memory:
     walks_measured: float = 1.0
     """Walks for each access of the chase that `chain_costs_ns` is of, counted in walks of the
     program's own data, which may lie closer together or farther apart."""
+    walks_by_region: WalksByRegion | None = None
+    """What an access's walks take over smaller regions; None: not measured, or of no use because
+    walks were measured over the program's own data."""
     latency_range: tuple[float, float] = (1.0, 1.0)
     """Over the latency, the least and greatest that other ways of taking published figures to
     this machine give, see `host`."""
@@ -162,6 +165,34 @@ def scaled(memory: Memory, latency: float = 1.0, bandwidth: float = 1.0) -> Memo
 def bounded(waiting_ns: Array, line_ns: float) -> Array:
     """Return chains' costs where a line also takes `line_ns` of bandwidth; one chain has enough."""
     return np.maximum(waiting_ns, min(line_ns, float(waiting_ns[0])))
+
+
+@dataclass(frozen=True)
+class WalksByRegion:
+    """What page walks add to a random access, by the region it goes over: tables of less data are
+    nearer caches."""
+
+    region_bytes: Array
+    """Rising; the last is the region that chains curves are of."""
+    walks_ns: Array
+    """Of an access; as many as regions."""
+
+    def of_one(self, size_bytes: float, reach_bytes: float) -> float:
+        """Return a walk's time over `size_bytes`, over that in the last region, 0..1.
+
+        Of the accesses over a region, those to the `reach_bytes` that translations are kept for
+        need no walk.
+        """
+        walking = 1.0 - np.minimum(reach_bytes / self.region_bytes, MOST_KEPT)
+        each_ns = np.maximum.accumulate(self.walks_ns / walking)
+        if each_ns[-1] <= 0.0:
+            return 1.0
+        at = np.interp(log2(max(size_bytes, 1.0)), np.log2(self.region_bytes), each_ns)
+        return float(at / each_ns[-1])
+
+
+MOST_KEPT = 0.75
+"""Of a region, what is believed to need no walk: of few that do, times are noise."""
 
 
 @dataclass(frozen=True)

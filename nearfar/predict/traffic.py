@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import hypot
+from math import hypot, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,11 @@ class PhaseTraffic:
     """Whether flushes, fences and non-temporal stores were looked for: 0 says there are none."""
     walks_per_miss: float | None = None
     """Page walks for each miss that no stream makes, if all pages have 4 KiB; None: not counted."""
+
+    walked_bytes: float = inf
+    """What the walks go to: as many bytes as are walked for, see `_walked_bytes`."""
+    translated_bytes: float = 0.0
+    """Of it, what translations are kept for."""
 
     @property
     def lines_range(self) -> tuple[float, float]:
@@ -172,6 +177,24 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         bursts=recorded(workload, phase.name),
         flushes_counted=workload.flushes_counted,
         walks_per_miss=None if workload.core is None else _walks_per_miss(phase, lines),
+        walked_bytes=_walked_bytes(workload, phase),
+        translated_bytes=0.0
+        if workload.core is None
+        else workload.core.tlb_entries * SMALL_PAGE_BYTES,
+    )
+
+
+def _walked_bytes(workload: WorkloadProfile, phase: Phase) -> float:
+    """Return how large the data are that a phase's walks go to.
+
+    Of each object all that was alive, but no more than a page for each walk.
+    """
+    return sum(
+        min(
+            float(workload.objects[row.object].peak_live_bytes),
+            row.traffic.tlb_misses_4k * SMALL_PAGE_BYTES,
+        )
+        for row in phase.objects
     )
 
 

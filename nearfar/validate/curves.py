@@ -5,7 +5,12 @@ predicted from the samples of curves that were taken nearest to it in time, and 
 taken while the cores were placed as they were when it was timed (see `placement`).
 
 Where far data have smaller pages than near, far chains are sampled over near's pages too: what lies
-between both curves is page walks, of which a program may have fewer than one for each miss.
+between both curves is page walks, of which a program may have fewer than one for each miss, and
+which take less where its data are less: chases over some smaller regions say how much.
+
+Kernels and programs are built as Debian builds its packages, so bandwidths are of the instructions
+that all processors of the architecture have: beside a contending core, one that loads 64 bytes at a
+time gets less than one that loads 16.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from nearfar.measure.capacity import effective_llc_bytes
 from nearfar.measure.environment import fixed_facts
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.opened import Opened
+from nearfar.measure.sampler import Sampler
 from nearfar.measure.settings import Settings
 from nearfar.measure.spec import MemorySpec
 from nearfar.measure.subject import Point, Sample
@@ -41,6 +47,12 @@ SURFACES_TAKEN = ("idle", "chains", "bandwidth")
 
 CHAINS = (1, 2, 4, 8, 16, 32)
 """Between them costs are straight on logarithmic scales within 3 %, and each takes its time."""
+
+WALK_REGIONS = (4, 2)
+"""Parts of the region, beside the whole, over which walks are told apart."""
+
+BASE_ISA = "sse2"
+"""Of x86-64, what compilers use unless told otherwise."""
 
 BANDWIDTH_KERNELS = ("read", "read-random", "write", "nt-store", "nt-store-random")
 LINE_BYTES = 64
@@ -70,20 +82,24 @@ class Curves:
         region_bytes: int,
         placement: Placement,
         surfaces: Iterable[str] = SURFACES_TAKEN,
+        *,
+        alone: bool = False,
     ) -> Curves:
         """Take the memory, with a largest region of `region_bytes`.
 
-        Where the spec has a load, `beside` must be set to it. One thread is measured then, alone in
-        the sampler's eyes: it is timed by its CPU time, as the kernels are.
+        Where the spec has a load, `beside` must be set to it. One thread is measured then (and
+        where it is `alone`, beside whatever `beside` is), alone in the sampler's eyes: it is timed
+        by its CPU time, as the kernels are.
         """
         contended = spec.load != "none"
         settings = Settings(
             spec=replace(spec, load="none"),
             quick=True,
-            threads=1 if contended else None,
+            threads=1 if contended or alone else None,
             largest_bytes=region_bytes,
         )
         opened = open_memory(settings)
+        _use_base_isa(opened)
         plan = Plan(opened.subject.facts(), quick=True)
         points = {
             name: [point for point in SURFACES.get(name).points(plan) if _wanted(point)]
@@ -102,7 +118,10 @@ class Curves:
         far = Curves.open(spec, region_bytes, placement)
         if spec.pages == "4k" and near.pages not in (None, "4k"):
             more = replace(spec, pages=near.pages)
-            far.large = Curves.open(more, region_bytes, placement, ["chains"])
+            far.large = Curves.open(more, region_bytes, placement, ["idle", "chains"])
+            far.points["idle"] += _parts_of_largest(far.points["idle"])
+            whole = max(far.large.points["idle"], key=lambda one: one.region_bytes)
+            far.large.points["idle"] = [whole, *_parts_of_largest([whole])]
         return far
 
     def contend_with(self, beside: Companion | None) -> None:
@@ -193,7 +212,10 @@ class Curves:
         samples, opened = self.samples(placement), self.opened
         parts = self._parts(placement)
         if self.large is not None:
-            parts.chains += self.large._parts(placement).chains
+            large = self.large._parts(placement)
+            parts.chains += large.chains
+            # The figure of no region is the memory's own, with the pages that far data have.
+            parts.latency += [one for one in large.latency if one.region_bytes is not None]
         return DeviceProfile(
             producer=producer(),
             name=name,
@@ -230,6 +252,13 @@ class Curves:
         return parts
 
 
+def _use_base_isa(opened: Opened) -> None:
+    from nearfar import _measure
+
+    if isinstance(opened.subject, Sampler) and BASE_ISA in _measure.isas():
+        opened.subject.use_isa(BASE_ISA)
+
+
 def _telling(points: list[Point], opened: Opened) -> list[Point]:
     """Return the least and the greatest region, and those around the ends of the caches.
 
@@ -256,6 +285,12 @@ def _first_beyond(inner_bytes: int, points: list[Point]) -> list[Point]:
         return []
     smallest = min(chases, key=lambda one: one.region_bytes)
     return [replace(smallest, region_bytes=region_bytes)]
+
+
+def _parts_of_largest(points: list[Point]) -> list[Point]:
+    """Return chases over parts of the largest region."""
+    whole = max(points, key=lambda one: one.region_bytes)
+    return [replace(whole, region_bytes=whole.region_bytes // part) for part in WALK_REGIONS]
 
 
 def _wanted(point: Point) -> bool:

@@ -30,6 +30,9 @@ MOST_BURSTS = 12
 """Of a phase's 32 that are kept with a result: some 1.5 MB, from which a simulated window says the
 same within 2 %."""
 
+BURSTS_S = 30
+"""Of a program's run under the emulator: some seconds of its own time."""
+
 OPTIMISED = "-O2"
 """As Debian builds its packages."""
 
@@ -91,12 +94,12 @@ def profile(
 ) -> WorkloadProfile:
     """Profile a program once; raises NearfarError with the sentence of `nearfar profile`.
 
-    `bursts` are of a second run, emulated, which takes ten times as long; left out where there is
-    no emulator.
+    `bursts` are of a second run, emulated, which takes ten times as long or `BURSTS_S`; left out
+    where there is no emulator.
     """
     options = ["--quiet", "-o", str(output), "--llc", f"{llc_bytes}B", "--repetitions", "1"]
     if bursts and emulator.installed():
-        options.append("--bursts")
+        options += ["--bursts", "--sample", f"{BURSTS_S}s"]
     _run([sys.executable, "-m", "nearfar", "profile", *options, "--", *command])
     return load(output, WorkloadProfile)
 

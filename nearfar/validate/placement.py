@@ -35,7 +35,8 @@ SLOW_S = 0.03
 """A look takes 3 ms where both cores are free; longer, other work keeps them from meeting."""
 
 MOST_SLOW = 3
-"""Looks so slow, after which there are no more: under load each takes up to seconds."""
+"""Looks so slow one after the other, after which there are no more: under load each takes up to
+seconds. One alone is a hypervisor's own pause."""
 
 LINES_BYTES = 2 << 20
 """Of the memory that holds the line: one huge page, so that no page walk is in its time."""
@@ -78,6 +79,8 @@ class Placement:
                 self.hindered = True
                 self.look_no_more()
                 return 0
+        else:
+            self._slow = 0
         self._now = self._number(ns)
         return self._now
 

@@ -60,7 +60,8 @@ class Prepared:
         for number, program in enumerate(self.programs):
             tell(f"profiling {program.name}", 0.0)
             output = self.folder / f"program-{number}.json"
-            found[program.name] = profile(program.command, output, llc_bytes)
+            made = profile(program.command, output, llc_bytes, bursts=True)
+            found[program.name] = with_few_bursts(made)
         found.update(
             profiles(
                 list(self.kernels.values()),
@@ -117,7 +118,8 @@ def kept(folder: Path, wanted: Wanted) -> Prepared | None:
         profiled = load(folder / f"{name}.json", WorkloadProfile)
         found.profiles[name] = with_few_bursts(profiled)
     for number, program in enumerate(found.programs):
-        found.profiles[program.name] = load(folder / f"program-{number}.json", WorkloadProfile)
+        profiled = load(folder / f"program-{number}.json", WorkloadProfile)
+        found.profiles[program.name] = with_few_bursts(profiled)
     return found
 
 

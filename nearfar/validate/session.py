@@ -55,10 +55,14 @@ def run(
         clock.next()
         clock.step("taking both memories", 0.0)
         placement = Placement.of(tuple(machine.cpus))
-        near = Curves.open(wanted.near.spec, wanted.region_bytes, placement)
+        # Beside a contender, far memory's figures are of one core: near memory's must be too.
+        alone = wanted.far.spec.load != "none"
+        near = Curves.open(wanted.near.spec, wanted.region_bytes, placement, alone=alone)
         far = Curves.open_far(wanted.far.spec, wanted.near.spec, wanted.region_bytes, placement)
         beside = stack.enter_context(_companions(wanted, machine, launcher, far))
         far.contend_with(beside.contender)
+        if alone:
+            near.contend_with(beside.spinner)
         warnings: list[str] = []
         first = _first_curves(near, far, clock, warnings)
         clock.next()

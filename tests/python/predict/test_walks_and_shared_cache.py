@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
@@ -92,6 +94,51 @@ def test_far_data_have_the_pages_that_near_data_have_where_nothing_else_is_said(
     near = near_memory(NEAR, HUGE)
     assert far_memory(far(), near).cost_ns(1) == pytest.approx(200.0)
     assert far_memory(far(), near, page_bytes=SMALL).cost_ns(1) == pytest.approx(350.0)
+
+
+def by_regions(walks_ns: dict[int, float]) -> DeviceProfile:
+    """Far memory whose chases over some regions were measured with pages of both sizes."""
+    there = far()
+    latency = [
+        LatencyFigure(
+            operation="read",
+            pattern="random",
+            region_bytes=region,
+            page_bytes=page,
+            value_ns=200.0 + walk_ns * (page == SMALL),
+            **HAD,
+        )
+        for region, walk_ns in walks_ns.items()
+        for page in (SMALL, HUGE)
+    ]
+    return msgspec.structs.replace(there, latency=latency)
+
+
+WALKS_NS = {32 * MIB: 30.0, 64 * MIB: 75.0, 128 * MIB: 150.0}
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "walk_ns"), [(128 * MIB, 150.0), (1 << 40, 150.0), (64 * MIB, 75.0), (1, 30.0)]
+)
+def test_walks_over_less_data_take_less(size_bytes: int, walk_ns: float) -> None:
+    phase = replace(chase(), walked_bytes=float(size_bytes))
+    assert slowdown(phase, by_regions(WALKS_NS)) == pytest.approx((200.0 + walk_ns) / 150.0)
+    assert slowdown(phase, far()) == pytest.approx(350.0 / 150.0)
+
+
+def test_accesses_whose_translations_are_kept_are_no_shorter_walks() -> None:
+    # Half of the accesses over 32 MiB walk, and three quarters of those over 64 MiB.
+    phase = replace(chase(), walked_bytes=32.0 * MIB, translated_bytes=16.0 * MIB)
+    there = by_regions({32 * MIB: 50.0, 64 * MIB: 75.0, 128 * MIB: 150.0 * 7 / 8})
+    assert slowdown(phase, there) == pytest.approx((200.0 + 150.0 * 100 / 150) / 150.0)
+
+
+def test_walks_measured_over_the_programs_own_data_are_as_long_as_they_are() -> None:
+    near = near_memory(NEAR, HUGE)
+    phase = replace(chase(), walked_bytes=32.0 * MIB)
+    there = far_memory(by_regions(WALKS_NS), near, page_bytes=SMALL, own_ns=350.0)
+    model = MODELS.get("inversion")(phase, near, there)
+    assert float(model.times_ns(phase.total)) == pytest.approx(350.0 * MISSES)
 
 
 def in_cache(accesses: float) -> Curve:

@@ -86,6 +86,18 @@ def test_looks_that_take_long_end_the_looking() -> None:
     assert len(hypervisor.times_ns) == 4 - MOST_SLOW
 
 
+def test_looks_that_take_long_now_and_then_end_nothing() -> None:
+    hypervisor = Hypervisor([33.0] * 12)
+
+    def pausing() -> float:
+        hypervisor.now_s += 2 * SLOW_S if len(hypervisor.times_ns) % MOST_SLOW else 0.001
+        return hypervisor.hand_off()
+
+    placement = Placement(pausing, hypervisor.clock)
+    assert [placement.now() for _ in range(12)] == [0] * 12
+    assert not placement.hindered
+
+
 def _halves(rounds: Sequence[Sequence[tuple[float, int | None]]]) -> Halves:
     """Rounds of near, far, far, near."""
     halves = Halves()
