@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from nearfar.base.errors import ExitCode, NearfarError
@@ -57,7 +58,10 @@ def _run(arguments: list[str]) -> int:
     add_commands(app)
     try:
         result = app(
-            arguments, exit_on_error=False, print_error=False, result_action="return_value"
+            _with_negatives(arguments),
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
         )
     except CycloptsError as error:
         first = " ".join(str(error).split())
@@ -65,6 +69,23 @@ def _run(arguments: list[str]) -> int:
         return int(ExitCode.WRONG_USE)
     sys.stdout.flush()
     return int(result) if isinstance(result, int) else int(ExitCode.DONE)
+
+
+def _with_negatives(arguments: list[str]) -> list[str]:
+    """Join an option and its negative value, as ``--budget=-5%``, up to ``--``.
+
+    So the verb refuses it in its own words; taken for an option, it would be said to be missing.
+    """
+    joined: list[str] = []
+    for at, word in enumerate(arguments):
+        if word == "--":
+            return joined + arguments[at:]
+        option = joined and joined[-1].startswith("--") and "=" not in joined[-1]
+        if option and re.match(r"-\.?[0-9]", word):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ def sweep(
     from rich.console import Console
 
     from nearfar.base.errors import ExitCode
+    from nearfar.base.terminate import terminated_as_interrupted
     from nearfar.documents.header import to_json
     from nearfar.sweep.api import How, check_here, plan
     from nearfar.sweep.api import sweep as run
@@ -74,17 +75,15 @@ def sweep(
             check_here(planned)
         _show_plan(planned.matrix.points, folder, json=json, quiet=quiet)
         return int(ExitCode.DONE)
-    found = run(
-        planned,
-        folder,
-        How(
-            scheduler=scheduler,
-            workers=workers,
-            resume=resume,
-            watching=lambda total, already: progress(errors, total, already),
-            say=say,
-        ),
+    how = How(
+        scheduler=scheduler,
+        workers=workers,
+        resume=resume,
+        watching=lambda total, already: progress(errors, total, already),
+        say=say,
     )
+    with terminated_as_interrupted():
+        found = run(planned, folder, how)
     if json:
         print(to_json(found).decode(), end="")
     elif not quiet:

@@ -1,4 +1,7 @@
-"""Ctrl-C of a terminal goes to a whole group of processes: only the verb itself is to answer."""
+"""Ctrl-C of a terminal goes to a whole group of processes: only the verb itself is to answer.
+
+So does the SIGTERM of a batch system that ends a job.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from typing import Any
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
+
 
 @contextlib.contextmanager
 def held_back(*, then: bool = True) -> Iterator[None]:
-    """Hold Ctrl-C back while this lasts, here and in every process that threads begun here start.
+    """Hold both back while this lasts, here and in every process that threads begun here start.
 
     `then` says whether to raise KeyboardInterrupt at the end, if there was one. Workers begin with
-    SIGINT blocked, since a thread gives its mask to what it starts, until `dask_setup` below: one
+    both blocked, since a thread gives its mask to what it starts, until `dask_setup` below: one
     that is interrupted while it imports would print a traceback.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -24,22 +29,24 @@ def held_back(*, then: bool = True) -> Iterator[None]:
     # It unblocks SIGINT in the thread that starts it first, so let it be started by now.
     resource_tracker.ensure_running()
     seen: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: seen.append(number))
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = [signal.signal(one, lambda number, _: seen.append(number)) for one in ENDING]
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        signal.signal(signal.SIGINT, before)
+        for one, handler in zip(ENDING, before, strict=True):
+            signal.signal(one, handler)
     if seen and then:
         raise KeyboardInterrupt
 
 
 def dask_setup(_: Any) -> None:
-    """Let a worker outlive Ctrl-C: who started it ends it. Dask calls this where a worker starts.
+    """Let a worker outlive both: who started it ends it. Dask calls this where a worker starts.
 
     By a handler, which programs that it measures do not inherit: to ignore it they would.
     """
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, lambda *_: None)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        for one in ENDING:
+            signal.signal(one, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import samples
 
+from nearfar.__main__ import main
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.commands.compare import compare as verb
 from nearfar.commands.compare import parse_limit
@@ -138,4 +139,11 @@ def test_bad_input_is_a_sentence(tmp_path: Path) -> None:
     for text in ("5", "-1%", "x%"):
         with pytest.raises(NearfarError, match="write a percentage"):
             parse_limit(text)
+
+
+def test_a_negative_limit_is_refused_as_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "a.json", "b.json", "--fail-over", "-5%"]) == 2
+    assert "cannot read the limit '-5%'" in capsys.readouterr().err
+    assert main(["fleet", "a", "--near", "n", "--far", "f", "--slo", "-1%", "--", "-2%"]) == 2
+    assert "--slo -1% is no slowdown" in capsys.readouterr().err
     assert len(KINDS.names()) >= 8

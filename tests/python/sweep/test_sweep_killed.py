@@ -231,6 +231,14 @@ seed = [1, 2, 3, 4]
 
 
 def test_ctrl_c_is_a_sentence_and_leaves_no_process(tmp_path: Path) -> None:
+    end_and_check(tmp_path, signal.SIGINT)
+
+
+def test_being_told_to_end_is_the_same(tmp_path: Path) -> None:
+    end_and_check(tmp_path, signal.SIGTERM)
+
+
+def end_and_check(tmp_path: Path, told: signal.Signals) -> None:
     path = tmp_path / "slow.toml"
     path.write_text(f"""
 [programs.slow]
@@ -250,9 +258,12 @@ program = "slow"
         end = time.monotonic() + PATIENCE_S
         while not (pid.exists() and pid.read_text().strip()) and time.monotonic() < end:
             time.sleep(0.05)
-        # A terminal sends it to the whole group; people press it more than once.
+        # What is measured is not born deaf to either.
+        status = Path("/proc", pid.read_text().strip(), "status").read_text()
+        assert "SigBlk:\t0000000000000000" in status
+        # A terminal sends it to the whole group, as batch systems do; people press more than once.
         for _ in range(3):
-            os.killpg(process.pid, signal.SIGINT)
+            os.killpg(process.pid, told)
             time.sleep(0.1)
         _, said = process.communicate(timeout=PATIENCE_S)
     finally:
