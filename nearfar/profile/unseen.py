@@ -15,6 +15,9 @@ NOTABLE_BYTES = 1 << 20
 """What is smaller fits any processor's caches."""
 HARDLY = 0.01
 """Accesses per line of an object: whoever allocated it meant to write it once at least."""
+RESERVED = 4
+"""Sizes over the lines seen touched from which an object is more reserved than used. Lines are
+fewer than pages: records of a quarter of a page, each touched on one line, are used in full."""
 MOST_NAMED = 3
 
 
@@ -27,6 +30,7 @@ def unseen_warnings(
     return [
         *_allocating(profile, foreign, executable, least),
         *_untouched(profile, foreign, least),
+        *_reserved(profile, least),
     ]
 
 
@@ -51,6 +55,34 @@ def _allocating(
             f"is not seen; {mend}"
         )
     return found
+
+
+def _reserved(profile: WorkloadProfile, least: float) -> list[str]:
+    """Say which objects are mostly address space: a plan would keep room for what has no pages."""
+    touched: dict[int, float] = {}
+    for phase in profile.phases:
+        for row in phase.objects:
+            if row.curve is not None and row.curve.read:
+                # What even the largest cache misses is each line's first touch.
+                lines = row.curve.read[-1] + row.curve.write[-1]
+                touched[row.object] = (
+                    touched.get(row.object, 0.0) + lines * profile.cache.line_bytes
+                )
+    found = [
+        thing
+        for thing in profile.objects
+        if thing.kind in ("heap", "mmap")
+        and thing.size_bytes >= least
+        and 0 < RESERVED * touched.get(thing.id, 0.0) < thing.size_bytes
+    ]
+    found.sort(key=_size, reverse=True)
+    return [
+        f"of {thing.name} ({format_bytes(thing.size_bytes)}) about "
+        f"{format_bytes(int(touched[thing.id]))} were seen touched: if the rest is only reserved, "
+        "plans and shares of the budget, which count all of it, are too large; ask the program to "
+        "reserve less"
+        for thing in found[:MOST_NAMED]
+    ]
 
 
 def _untouched(profile: WorkloadProfile, foreign: Sequence[Path], least: float) -> list[str]:

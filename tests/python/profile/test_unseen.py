@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import samples
 
 from nearfar.documents import WorkloadProfile
-from nearfar.documents.workload import Frame
+from nearfar.documents.workload import Frame, MissCurve
 from nearfar.profile.unseen import unseen_warnings
 
 PROGRAM = Path("/opt/program")
@@ -56,3 +56,21 @@ def test_large_memory_that_nobody_touches_is_owned_up_to() -> None:
     assert "hardly an access" in warning
     assert "libstdc++.so.6" in warning
     assert not unseen_warnings(profile_with("program", 1e6), [], PROGRAM)
+
+
+def test_address_space_without_pages_is_told_from_memory() -> None:
+    made = profile_with("program", 1e9)
+    big = max(made.objects, key=lambda thing: thing.size_bytes)
+    rows = [row for phase in made.phases for row in phase.objects if row.object == big.id]
+
+    def touches(lines: float) -> list[str]:
+        rest = [0.0] * (len(made.curve_bytes) - 1)
+        for row in rows:
+            share = lines / len(rows)
+            row.curve = MissCurve(read=[*rest, share / 2], write=[*rest, share / 2])
+        return unseen_warnings(made, [], PROGRAM)
+
+    lines = big.size_bytes / made.cache.line_bytes
+    (warning,) = touches(lines / 16)
+    assert "4.00 MiB were seen touched" in warning
+    assert not touches(lines / 3)
