@@ -27,6 +27,7 @@ struct Step {
   char* address;  // where it stores, or begins to
   char* open[most_open];
   unsigned count;
+  bool is_whole;  // it cannot tear
 };
 __attribute__((tls_model("initial-exec"))) thread_local Step step;
 std::uint64_t first_thread = 0;
@@ -68,13 +69,25 @@ bool repeats(std::uint64_t address) {
   return prefix && (*code == 0xA4 || *code == 0xA5 || *code == 0xAA || *code == 0xAB);
 }
 
+// cmpxchg16b, the one store of more than 8 bytes that other processors, and so the line's way back,
+// see whole: 0F C7 /1 with a REX prefix that has W.
+bool is_double_swap(std::uint64_t address) {
+  const auto* code = reinterpret_cast<const unsigned char*>(address);
+  while (*code == 0xF0 || *code == 0x66 || *code == 0xF2 || *code == 0xF3 || *code == 0x64 ||
+         *code == 0x65) {
+    ++code;
+  }
+  return (*code & 0xF8) == 0x48 && code[1] == 0x0F && code[2] == 0xC7 && (code[3] >> 3 & 7) == 1;
+}
+
 unsigned close_pages() {
   unsigned news = 0;
   for (unsigned i = 0; i < step.count; ++i) {
     const Mapping* mapping = mapping_of(step.open[i]);
     if (mapping == nullptr) continue;
     protect(step.open[i], PROT_READ);
-    news += tell_news(*mapping, step.open[i], step.open[i] + NF_CRASH_PAGE, step.stack);
+    news +=
+        tell_news(*mapping, step.open[i], step.open[i] + NF_CRASH_PAGE, step.stack, step.is_whole);
   }
   step.count = 0;
   return news;
@@ -105,6 +118,7 @@ bool on_fault(siginfo_t* info, ucontext_t* context) {
   if (step.count == 0) {
     step.stack = stack_at(address);
     step.address = static_cast<char*>(info->si_addr);
+    step.is_whole = is_double_swap(address);
   }
   const bool together = repeats(address);
   if (together || !is_worth_a_step(address)) {

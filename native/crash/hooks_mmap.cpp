@@ -1,4 +1,4 @@
-// The system's calls about the pool: mapped, unmapped, protected, synchronised, read into.
+// The system's calls about the pool: mapped, unmapped, protected, synchronised.
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -32,43 +32,6 @@ void* mapped(void* wanted, std::size_t bytes, int protection, int flags, int fil
   errno = error;
   return made;
 }
-
-// The kernel's own stores into a protected page fail instead of faulting: the pages are opened for
-// the call, and what it changed is told after it.
-class Opened {
- public:
-  Opened(void* address, std::size_t bytes, const Stack& stack) : stack_(stack) {
-    if (!recording() || bytes == 0) return;
-    Lock const lock;
-    const Mapping* mapping = mapping_of(address);
-    if (mapping == nullptr) return;
-    sweep();
-    mapping_ = *mapping;
-    const auto first = reinterpret_cast<std::uint64_t>(address);
-    const std::uint64_t mask = ~std::uint64_t{NF_CRASH_PAGE - 1};
-    begin_ = reinterpret_cast<char*>(first & mask);
-    end_ = reinterpret_cast<char*>((first + bytes + NF_CRASH_PAGE - 1) & mask);
-    char* const limit = mapping_.begin + mapping_.bytes;
-    if (end_ > limit) end_ = limit;
-    syscall(SYS_mprotect, begin_, end_ - begin_, PROT_READ | PROT_WRITE);
-  }
-  ~Opened() {
-    if (begin_ == nullptr) return;
-    const int error = errno;
-    Lock const lock;
-    syscall(SYS_mprotect, begin_, end_ - begin_, PROT_READ);
-    tell_news(mapping_, begin_, end_, stack_);
-    errno = error;
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-
- private:
-  Mapping mapping_;
-  Stack stack_;
-  char* begin_ = nullptr;
-  char* end_ = nullptr;
-};
 
 }  // namespace
 
@@ -149,18 +112,6 @@ int fdatasync(int file) {
     fenced(stack);
   }
   return result;
-}
-
-ssize_t read(int file, void* into, std::size_t bytes) {
-  if (!recording()) return syscall(SYS_read, file, into, bytes);
-  Opened const opened(into, bytes, NEARFAR_CRASH_STACK);
-  return syscall(SYS_read, file, into, bytes);
-}
-
-ssize_t pread(int file, void* into, std::size_t bytes, off_t offset) {
-  if (!recording()) return syscall(SYS_pread64, file, into, bytes, offset);
-  Opened const opened(into, bytes, NEARFAR_CRASH_STACK);
-  return syscall(SYS_pread64, file, into, bytes, offset);
 }
 }
 #pragma GCC visibility pop

@@ -1,6 +1,12 @@
 // Stores into the pool's file by system calls while it is mapped: what they changed is in memory
 // like any other store, and durable when a flush or fsync has covered it.
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -10,6 +16,24 @@
 using namespace nearfar::crash;
 
 namespace {
+
+// stdio writes by names that cannot be stood before, and when it likes: after what may have had it
+// write, all that the file holds is compared.
+void told_whole(const Stack& stack) {
+  struct stat status {};
+  const int error = errno;
+  const char* const path = getenv(NF_CRASH_POOL);
+  const int readable = open(path, O_RDONLY | O_CLOEXEC);
+  if (readable >= 0 && fstat(readable, &status) == 0) {
+    written(readable, 0, static_cast<std::uint64_t>(status.st_size), stack);
+  }
+  if (readable >= 0) close(readable);
+  errno = error;
+}
+
+bool is_pool(FILE* file) {
+  return file != nullptr && recording() && nearfar::crash::is_pool(fileno(file));
+}
 
 // `offset` where it was written, or -1: at the file's position, which is behind it now.
 ssize_t told(int file, ssize_t result, off_t offset, const Stack& stack) {
@@ -24,6 +48,9 @@ ssize_t told(int file, ssize_t result, off_t offset, const Stack& stack) {
 }
 
 }  // namespace
+
+#define NEARFAR_REAL(name) \
+  static auto* const real = reinterpret_cast<decltype(&(name))>(dlsym(RTLD_NEXT, #name))
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -57,6 +84,68 @@ ssize_t pwritev(int file, const iovec* pieces, int count, off_t offset) {
   const ssize_t result = syscall(SYS_pwritev, file, pieces, count, offset, 0L);
   if (!recording() || !is_pool(file)) return result;
   return told(file, result, offset, NEARFAR_CRASH_STACK);
+}
+
+ssize_t pwritev64(int file, const iovec* pieces, int count, off64_t offset) {
+  const ssize_t result = syscall(SYS_pwritev, file, pieces, count, offset, 0L);
+  if (!recording() || !is_pool(file)) return result;
+  return told(file, result, offset, NEARFAR_CRASH_STACK);
+}
+
+// An offset of -1 is the file's position, also for the system.
+ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int flags) {
+  const ssize_t result = syscall(SYS_pwritev2, file, pieces, count, offset, 0L, flags);
+  if (!recording() || !is_pool(file)) return result;
+  return told(file, result, offset, NEARFAR_CRASH_STACK);
+}
+
+ssize_t pwritev64v2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
+  const ssize_t result = syscall(SYS_pwritev2, file, pieces, count, offset, 0L, flags);
+  if (!recording() || !is_pool(file)) return result;
+  return told(file, result, offset, NEARFAR_CRASH_STACK);
+}
+
+ssize_t sendfile(int file, int from, off_t* offset, std::size_t bytes) noexcept {
+  const ssize_t result = syscall(SYS_sendfile, file, from, offset, bytes);
+  if (!recording() || !is_pool(file)) return result;
+  return told(file, result, -1, NEARFAR_CRASH_STACK);
+}
+
+ssize_t sendfile64(int file, int from, off64_t* offset, std::size_t bytes) noexcept {
+  const ssize_t result = syscall(SYS_sendfile, file, from, offset, bytes);
+  if (!recording() || !is_pool(file)) return result;
+  return told(file, result, -1, NEARFAR_CRASH_STACK);
+}
+
+ssize_t copy_file_range(int from, off64_t* begin, int file, off64_t* offset, std::size_t bytes,
+                        unsigned flags) {
+  const ssize_t result = syscall(SYS_copy_file_range, from, begin, file, offset, bytes, flags);
+  if (!recording() || !is_pool(file)) return result;
+  // The system has moved it behind what it copied.
+  const off_t at = offset == nullptr || result < 0 ? -1 : *offset - result;
+  return told(file, result, at, NEARFAR_CRASH_STACK);
+}
+
+std::size_t fwrite(const void* from, std::size_t size, std::size_t count, FILE* file) {
+  NEARFAR_REAL(fwrite);
+  const std::size_t result = real(from, size, count, file);
+  if (is_pool(file)) told_whole(NEARFAR_CRASH_STACK);
+  return result;
+}
+
+int fflush(FILE* file) {
+  NEARFAR_REAL(fflush);
+  const int result = real(file);
+  if (is_pool(file)) told_whole(NEARFAR_CRASH_STACK);
+  return result;
+}
+
+int fclose(FILE* file) {
+  NEARFAR_REAL(fclose);
+  const bool ours = is_pool(file);
+  const int result = real(file);
+  if (ours) told_whole(NEARFAR_CRASH_STACK);
+  return result;
 }
 }
 #pragma GCC visibility pop

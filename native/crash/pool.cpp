@@ -31,6 +31,30 @@ constexpr unsigned most_loose = 64;
 Loose loose[most_loose];
 unsigned loose_count = 0;
 
+// Only 8 aligned bytes reach persistent memory together or not at all (Intel, libpmem(7)): a vector
+// store, or two that a compiler made one of, may tear between them.
+constexpr std::size_t atomic_bytes = 8;
+constexpr unsigned most_cut = NF_CRASH_PAGE / NF_CRASH_LINE;
+unsigned wide_stores = 0;
+
+// Tells all but the last word that changed in a line, each as a store of its own; every other time
+// from the last one down, since any may be the first that arrives.
+void tell_words(char* known, const char* line, std::uint64_t offset, const Stack& stack) {
+  unsigned left = 0;
+  for (std::size_t at = 0; at < NF_CRASH_LINE; at += atomic_bytes) {
+    left += memcmp(line + at, known + at, atomic_bytes) != 0 ? 1 : 0;
+  }
+  if (left < 2) return;
+  const bool down = wide_stores++ % 2 != 0;
+  for (std::size_t i = 0; left > 1; i += atomic_bytes) {
+    const std::size_t at = down ? NF_CRASH_LINE - atomic_bytes - i : i;
+    if (memcmp(line + at, known + at, atomic_bytes) == 0) continue;
+    memcpy(known + at, line + at, atomic_bytes);
+    append(NF_CRASH_STORE, offset, 0, &stack, known, NF_CRASH_LINE);
+    left -= 1;
+  }
+}
+
 int protect(void* begin, std::size_t bytes, int protection) {
   return static_cast<int>(syscall(SYS_mprotect, begin, bytes, protection));
 }
@@ -168,15 +192,27 @@ void let_go() {
                               __ATOMIC_RELAXED);
 }
 
-unsigned tell_news(const Mapping& mapping, char* begin, char* end, const Stack& stack) {
+unsigned tell_news(const Mapping& mapping, char* begin, char* end, const Stack& stack,
+                   bool is_whole) {
   unsigned news = 0;
+  // A line that was stored to at once is cut where it may tear only if few are: a large copy tears
+  // between its lines.
+  unsigned changed = 0;
+  for (char* line = begin; !is_whole && line < end; line += NF_CRASH_LINE) {
+    const char* const known = shadow + mapping.offset + (line - mapping.begin);
+    changed += memcmp(line, known, NF_CRASH_LINE) != 0 ? 1 : 0;
+  }
+  const bool cuts = !is_whole && changed <= most_cut;
   for (char* line = begin; line < end; line += NF_CRASH_LINE) {
     const std::uint64_t offset = mapping.offset + static_cast<std::uint64_t>(line - mapping.begin);
     char* const known = shadow + offset;
     if (memcmp(line, known, NF_CRASH_LINE) == 0) continue;
     look_for_pointers(known, line, offset, stack);
-    memcpy(known, line, NF_CRASH_LINE);
-    append(NF_CRASH_STORE, offset, 0, &stack, known, NF_CRASH_LINE);
+    if (cuts) tell_words(known, line, offset, stack);
+    if (memcmp(line, known, NF_CRASH_LINE) != 0) {
+      memcpy(known, line, NF_CRASH_LINE);
+      append(NF_CRASH_STORE, offset, 0, &stack, known, NF_CRASH_LINE);
+    }
     news += 1;
   }
   return news;

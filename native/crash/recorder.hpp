@@ -60,7 +60,9 @@ std::uint32_t this_thread();
 
 const Mapping* mapping_of(const void* address);
 // Tells what differs from the shadow in [begin, end) of a mapping; returns the lines that did.
-unsigned tell_news(const Mapping& mapping, char* begin, char* end, const Stack& stack);
+// `is_whole`: by an instruction whose store cannot tear.
+unsigned tell_news(const Mapping& mapping, char* begin, char* end, const Stack& stack,
+                   bool is_whole = false);
 // Tells of words that changed, in a line at `offset` of the pool, to addresses outside the pool.
 void look_for_pointers(const char* before, const char* line, std::uint64_t offset,
                        const Stack& stack);

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "crash/recorder.hpp"
+
 namespace nearfar::crash {
 
 namespace {
@@ -26,6 +28,22 @@ Kept* find(int number) {
     if (one.number == number && one.taken) return &one;
   }
   return nullptr;
+}
+
+// A store to the pool by a thread that blocks the fault's signal would end the program.
+void keep_ours(sigset_t& blocked) {
+  for (const Kept& one : kept) sigdelset(&blocked, one.number);
+}
+
+using SetMask = int(int, const sigset_t*, sigset_t*);
+
+int set_mask(SetMask* real, int how, const sigset_t* wanted, sigset_t* before) {
+  if (wanted == nullptr || how == SIG_UNBLOCK || header() == nullptr) {
+    return real(how, wanted, before);
+  }
+  sigset_t blocked = *wanted;
+  keep_ours(blocked);
+  return real(how, &blocked, before);
 }
 
 }  // namespace
@@ -53,6 +71,10 @@ void pass_on(int number, siginfo_t* info, void* context) {
     one->theirs.sa_handler(number);
     return;
   }
+  {
+    Lock const lock;
+    if (recording()) sweep();
+  }
   // The instruction runs again and does what it would have done without us.
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
@@ -68,7 +90,12 @@ extern "C" {
 
 int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
   Kept* const one = find(number);
-  if (one == nullptr) return set_action(number, action, before);
+  if (one == nullptr) {
+    if (action == nullptr || header() == nullptr) return set_action(number, action, before);
+    struct sigaction wanted = *action;
+    keep_ours(wanted.sa_mask);
+    return set_action(number, &wanted, before);
+  }
   if (before != nullptr) *before = one->theirs;
   if (action != nullptr) one->theirs = *action;
   return 0;
@@ -81,6 +108,16 @@ sighandler_t signal(int number, sighandler_t handler) noexcept {
   action.sa_flags = SA_RESTART;
   if (sigaction(number, &action, &before) != 0) return SIG_ERR;
   return before.sa_handler;
+}
+
+int pthread_sigmask(int how, const sigset_t* wanted, sigset_t* before) noexcept {
+  static auto* const real = reinterpret_cast<SetMask*>(dlsym(RTLD_NEXT, "pthread_sigmask"));
+  return set_mask(real, how, wanted, before);
+}
+
+int sigprocmask(int how, const sigset_t* wanted, sigset_t* before) noexcept {
+  static auto* const real = reinterpret_cast<SetMask*>(dlsym(RTLD_NEXT, "sigprocmask"));
+  return set_mask(real, how, wanted, before);
 }
 }
 #pragma GCC visibility pop

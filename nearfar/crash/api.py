@@ -15,6 +15,7 @@ from nearfar.crash.adapters.pool_check import pool_checks
 from nearfar.crash.bugs import Bugs, Found
 from nearfar.crash.causes import merged
 from nearfar.crash.checker import Check, parse
+from nearfar.crash.code import code_of
 from nearfar.crash.coverage import places_of
 from nearfar.crash.engine import Engine, Oracle, Plan
 from nearfar.crash.explore import Exploration, Progress, ServedDiffersError
@@ -223,6 +224,7 @@ class _Test:
             self._explore_with(dataclasses.replace(plan, served=False), recorded, oracle, progress)
         if not self.summary.places:
             self.summary.places = places_of(recorded.trace, sites)
+            self.summary.code = code_of(list(recorded.trace.stacks()), sites)
             check = request.checks[0].command
             images = Images(
                 self._folder / "image",
@@ -231,7 +233,15 @@ class _Test:
                 environment(),
                 before=request.pool,
             )
-            self.summary.lints = lints_of(recorded.trace, sites, images, eadr=request.eadr)
+            self.summary.lints, missed = lints_of(
+                recorded.trace,
+                sites,
+                images,
+                eadr=request.eadr,
+                ended=not recorded.failed,
+                pool=self._pool,
+            )
+            self.summary.warn([missed] if missed else [])
 
     def _explore_with(
         self, plan: Plan, recorded: Recorded, oracle: Oracle | None, progress: Progress

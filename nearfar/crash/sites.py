@@ -33,6 +33,13 @@ class Sites:
         own = [frame for frame in found if frame.module != "libnearfar_crash.so"]
         return own or found
 
+    def frames_at(self, places: Sequence[Place]) -> dict[Place, list[Frame]]:
+        """Return the frames of single places."""
+        new = [place for place in places if place not in self._known]
+        if new:
+            self._known.update(symbolise(new))
+        return {place: self._known[place] for place in places}
+
     def place(self, address: int) -> Place:
         """Return where a return address is, without naming it."""
         return self._trace.place(address)
@@ -40,6 +47,11 @@ class Sites:
     def site(self, stack: tuple[int, ...]) -> str:
         """Return the user's line: ``append log.c:12``."""
         return name_of(self.frames(stack))
+
+
+def is_library(name: str) -> bool:
+    """Return whether a file is one whose lines are not the user's."""
+    return name.startswith(_LIBRARIES)
 
 
 def users(frames: Sequence[Frame]) -> Frame | None:

@@ -10,7 +10,7 @@ from nearfar.crash.bugs import Found
 from nearfar.crash.explore import Progress
 from nearfar.crash.layout import Kind
 from nearfar.crash.record import Recorded
-from nearfar.documents.crash_report import CrashLint, CrashPlace, CrashReport
+from nearfar.documents.crash_report import CrashCode, CrashLint, CrashPlace, CrashReport
 from nearfar.documents.header import producer
 
 
@@ -27,6 +27,7 @@ class Summary:
     exit_status: str = ""
     lints: list[CrashLint] = field(default_factory=list)
     places: list[CrashPlace] = field(default_factory=list)
+    code: CrashCode | None = None
     warnings: list[str] = field(default_factory=list)
     interrupted: bool = False
 
@@ -88,5 +89,6 @@ def report_of(
         bugs=[found.bug for found in bugs],
         lints=summary.lints,
         places=summary.places,
+        code=summary.code,
         warnings=summary.warnings,
     )

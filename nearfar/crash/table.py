@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nearfar.crash.report.words import lint_text
+from nearfar.crash.report.words import code_text, lint_text
 from nearfar.crash.sites import name_of
 from nearfar.documents.crash_report import CrashBug, CrashLine, CrashReport
 
@@ -46,6 +46,8 @@ def print_report(report: CrashReport, console: Console) -> None:
         f"{report.fences} fences at {report.fence_sites} places, {report.operations} operations; "
         f"recorded in {report.record_s:.2f} s"
     )
+    if report.code is not None:
+        line(code_text(report.code))
     if not report.complete:
         line("note: the budget ended first; give more --seconds or --states", "yellow")
     for warning in report.warnings:

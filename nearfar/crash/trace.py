@@ -98,6 +98,10 @@ class Trace:
                 return Place(module.path, address - module.begin)
         return Place("", address)
 
+    def stacks(self) -> set[tuple[int, ...]]:
+        """Return the different stacks of all events."""
+        return {event.stack for event in self.events}
+
     def stack_at(self, at: int) -> tuple[int, ...]:
         """Return the stack of the record that begins `at` bytes into the trace."""
         assert self.data is not None

@@ -68,6 +68,7 @@ LintKind = Literal[
     "volatile pointer",
     "layout changed",
     "root overwritten",
+    "leaked",
     "leaked by a crash",
     "read but never persisted",
 ]
@@ -113,6 +114,28 @@ class CrashPlace(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     fences: int
 
 
+class CrashMissed(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A line of the program that may store to the pool or make it durable, and did not."""
+
+    function: str
+    file: str
+    line: int
+    what: str
+    """Function that it calls, such as ``pmem_persist``, or ``a store``."""
+
+
+class CrashCode(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Lines of the program, by its debug information and machine code."""
+
+    lines: int
+    """That call what makes data durable, allocates or snapshots, or store through a pointer in a
+    function that did something to the pool."""
+    reached: int
+    """Of these, that the run came to."""
+    missed: list[CrashMissed]
+    """The others, by file and line; the first 50."""
+
+
 class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     """One exploration."""
 
@@ -153,6 +176,8 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     lints: list[CrashLint]
     places: list[CrashPlace] = []
     """Lines of the program that stored into the pool, flushed or fenced, by file and line."""
+    code: CrashCode | None = None
+    """None: the program has no debug information, or it cannot be disassembled."""
     warnings: list[str] = []
 
 

@@ -88,6 +88,10 @@ class Images:
         """Return the objects of the image as it is; none if it is no pool of libpmemobj."""
         return self._objects(self._path)
 
+    def content(self) -> bytes:
+        """Return the image as it is."""
+        return self._path.read_bytes()
+
     def before(self) -> list[PoolObject]:
         """Return the objects of the pool as the run found it."""
         if self._before is None or not self.fits(self._before.stat().st_size):

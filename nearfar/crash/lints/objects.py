@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nearfar.crash.layout import Kind
@@ -10,7 +11,7 @@ from nearfar.crash.trace import Event
 from nearfar.documents.crash_report import CrashObject
 
 ALLOCATIONS = frozenset({Kind.ALLOC, Kind.TX_ALLOC, Kind.RESERVE})
-_FREES = frozenset({Kind.FREE, Kind.TX_FREE})
+FREES = frozenset({Kind.FREE, Kind.TX_FREE})
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Objects:
             self.add(Allocation(event.a, event.b, type_number, event.stack))
         elif event.kind is Kind.ROOT and event.b:
             self.add(Allocation(event.a, event.b, 0, event.stack, is_root=True))
-        elif event.kind in _FREES:
+        elif event.kind in FREES:
             self.remove(event.a)
 
     def add(self, one: Allocation) -> None:
@@ -69,6 +70,10 @@ class Objects:
     def that_begins(self, offset: int) -> Allocation | None:
         """Return the object that begins there."""
         return self._by_begin.get(offset)
+
+    def living(self) -> Iterable[Allocation]:
+        """Return all of them."""
+        return self._by_begin.values()
 
     def describe(self, offset: int) -> CrashObject | None:
         """Return what a report says of the byte's object; its stack is named later."""

@@ -45,12 +45,15 @@ class Needless:
     """Flushes of bytes that nothing stored to since they were last flushed.
 
     Of the bytes that were asked for, not of their lines: two neighbours in a line that are flushed
-    one after the other are where chance put them.
+    one after the other are where chance put them. A thread cannot know that another has flushed
+    what it reads, so it does that again for good reason.
     """
 
     def __init__(self, world: World) -> None:
         self._dirty: dict[int, int] = {}
         self._stored: dict[int, int] = {}
+        self._flusher: dict[int, int] = {}
+        """Thread that flushed a line last."""
 
     def feed(self, event: Event, world: World) -> Iterator[Finding]:
         """Take one event."""
@@ -77,14 +80,16 @@ class Needless:
         if event.b == 1:  # an instruction, which is of a line
             begin -= begin % LINE_BYTES
             end = begin + LINE_BYTES
-        useful = stored = False
+        useful = stored = others = False
         for line in range(begin - begin % LINE_BYTES, end, LINE_BYTES):
             mask = _mask(max(begin - line, 0), min(end - line, LINE_BYTES))
             useful |= bool(self._dirty.get(line, 0) & mask)
             stored |= bool(self._stored.get(line, 0) & mask)
+            others |= self._flusher.get(line, event.thread) != event.thread
+            self._flusher[line] = event.thread
             if line in self._dirty:
                 self._dirty[line] &= ~mask
-        if useful or (not stored and world.is_zero(begin, end - begin)):
+        if useful or others or (not stored and world.is_zero(begin, end - begin)):
             return  # zeros onto zeros may have been stored unseen
         yield Finding(
             "flushed twice" if stored else "flushed unmodified",

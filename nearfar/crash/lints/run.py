@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
 
 from nearfar.crash.lints.finding import Finding
 from nearfar.crash.lints.images import Images
 from nearfar.crash.lints.layout import LayoutChanged
-from nearfar.crash.lints.leaks import leaks
+from nearfar.crash.lints.leaks import Leaks
 from nearfar.crash.lints.persist import Needless, NeverDurable
 from nearfar.crash.lints.pointers import VolatilePointers
 from nearfar.crash.lints.root import RootOverwritten
@@ -18,6 +19,7 @@ from nearfar.crash.lints.whose import Whose, is_copy, is_users
 from nearfar.crash.lints.world import World
 from nearfar.crash.sites import Sites, users
 from nearfar.crash.trace import Event, Trace
+from nearfar.crash.unseen import unseen
 from nearfar.documents.crash_report import CrashLint
 
 _FLUSHES = ("flushed twice", "flushed unmodified")
@@ -29,21 +31,29 @@ class _Watcher(Protocol):
 
 
 def lints_of(
-    trace: Trace, sites: Sites, images: Images | None = None, *, eadr: bool = False
-) -> list[CrashLint]:
-    """Return each kind once per place of the program, most frequent first.
+    trace: Trace,
+    sites: Sites,
+    images: Images | None = None,
+    *,
+    eadr: bool = False,
+    ended: bool = True,
+    pool: Path | None = None,
+) -> tuple[list[CrashLint], str]:
+    """Return each kind once per place of the program, most frequent first, and a warning or "".
 
     `images`: what can write an image of the pool and look at it; without it only what the trace
-    tells is told. With caches that survive (`eadr`) flushes are nobody's concern.
+    tells is told. With caches that survive (`eadr`) flushes are nobody's concern. `ended`: the
+    program came to its end, so that what it still holds by no handle is lost. `pool`: as the run
+    left it, to be compared with what was seen of it, which is what the warning is about.
     """
-    world = World(trace)
+    world, whose = World(trace), Whose(sites)
     if images is not None:
         world.held(images.before())
     durable = NeverDurable(world)
     flushes: list[_Watcher] = [] if eadr else [durable, Needless(world)]
     watchers: list[_Watcher] = [
         *flushes,
-        Transactions(world, Whose(sites)),
+        Transactions(world, whose),
         VolatilePointers(world),
         LayoutChanged(world),
         RootOverwritten(world, images),
@@ -56,9 +66,11 @@ def lints_of(
     for watcher in watchers:
         met += watcher.finish(world)
     if images is not None and not eadr:
-        met += leaks(trace, images)
+        told = any(one.kind == "root overwritten" for one in met)
+        met += Leaks(trace, images, world, whose).find(ended=ended and not told)
         met += unpersisted(trace, images, durable.memory)
-    return _grouped(met, sites)
+    missed = unseen(world, pool) if pool is not None and not trace.full else ""
+    return _grouped(met, sites), missed
 
 
 def _grouped(met: list[Finding], sites: Sites) -> list[CrashLint]:

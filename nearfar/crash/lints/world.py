@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from nearfar.crash.layout import LINE_BYTES, PAGE_BYTES, Kind
 from nearfar.crash.lints.images import PoolObject
-from nearfar.crash.lints.objects import Allocation, Objects
+from nearfar.crash.lints.objects import ALLOCATIONS, FREES, Allocation, Objects
 from nearfar.crash.trace import Event, Trace
 
 _WORD_BYTES = 8
 _UUID_AT = 24
 """struct pool_hdr of libpmemobj: signature 8, major 4, features 12 bytes, then the pool's id, whose
 first 8 bytes stand in every PMEMoid."""
+_LEAST_HANDLE = 4096
+"""A smaller word is a number; no object lies in a pool's first page."""
 _ZEROS = bytes(LINE_BYTES)
 
 
@@ -40,6 +42,10 @@ class World:
         """Offset, value before and after, of the words it changed."""
         self.sizes_before: dict[int, set[int]] = {}
         """Type number to the bytes that its objects had room for before the run."""
+        self.led_to: set[int] = set()
+        """Objects that live and that a word of another pointed to at some time."""
+        self._values: set[int] = set()
+        """Words that were stored into objects, and may be handles of what is not allocated yet."""
         self._lines: dict[int, bytes] = {}
 
     def feed(self, event: Event) -> None:
@@ -51,6 +57,7 @@ class World:
                 self._lines[event.a + at] = event.payload[at : at + LINE_BYTES]
         else:
             self.objects.feed(event)
+            self._note_handles(event)
             if event.kind is Kind.ROOT:
                 self.root = self.objects.that_begins(event.a) or self.root
         if self.uuid == 0 and event.kind in (Kind.STORE, Kind.BASE) and event.a == 0:
@@ -71,6 +78,12 @@ class World:
         """Return what a line holds."""
         return self._lines.get(offset, _ZEROS)
 
+    def content(self, begin: int, size: int) -> bytes:
+        """Return what a range holds."""
+        first = begin // LINE_BYTES * LINE_BYTES
+        lines = b"".join(self.line(at) for at in range(first, begin + size, LINE_BYTES))
+        return lines[begin - first : begin - first + size]
+
     def is_zero(self, begin: int, size: int) -> bool:
         """Return whether a range holds zeros only."""
         first = begin // LINE_BYTES * LINE_BYTES
@@ -86,8 +99,25 @@ class World:
                 continue
             values = int.from_bytes(before, "little"), int.from_bytes(after, "little")
             self.words.append((event.a + at, *values))
+            self._note_word(event.a + at, values[1])
             self._differ(event.a + at, before, after)
         self._lines[event.a] = new
+
+    def _note_word(self, offset: int, value: int) -> None:
+        if not _LEAST_HANDLE <= value < self.trace.pool_bytes or self.objects.at(offset) is None:
+            return  # of the heap or a log of libpmemobj
+        self._values.add(value)
+        to = self.objects.at(value)
+        if to is not None:
+            self.led_to.add(to.begin)
+
+    def _note_handles(self, event: Event) -> None:
+        """A handle may be stored by the allocation itself, which is told when it is over."""
+        if event.kind in ALLOCATIONS and event.a in self._values:
+            self.led_to.add(event.a)
+        elif event.kind in FREES:
+            self._values.discard(event.a)
+            self.led_to.discard(event.a)
 
     def _differ(self, offset: int, before: bytes, after: bytes) -> None:
         for i in range(_WORD_BYTES):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.crash.sites import name_of, users
-from nearfar.documents.crash_report import CrashBug, CrashLint, CrashObject, LintKind
+from nearfar.documents.crash_report import CrashBug, CrashCode, CrashLint, CrashObject, LintKind
 from nearfar.documents.workload import Frame
 
 MEANINGS: dict[LintKind, str] = {
@@ -20,6 +20,7 @@ MEANINGS: dict[LintKind, str] = {
     "volatile pointer": "An address of the heap, a stack or a library, stored in the pool.",
     "layout changed": "The pool was made for another layout: name, root or size of a type.",
     "root overwritten": "Nothing leads from the root to what was stored.",
+    "leaked": "An allocation that nothing leads to any more, without any crash.",
     "leaked by a crash": "An allocation that nothing leads to after recovery.",
     "read but never persisted": "Recovery reads a store that nothing made durable.",
 }
@@ -27,6 +28,8 @@ SLOW: frozenset[LintKind] = frozenset(
     {"flushed twice", "flushed unmodified", "snapshot never used"}
 )
 """What costs time and no data."""
+_MOST_MISSED = 5
+"""Lines named in a terminal; the report has more."""
 
 
 def bug_text(bug: CrashBug) -> str:
@@ -43,6 +46,15 @@ def lint_text(lint: CrashLint) -> str:
     parts += [lint.note] if lint.note else []
     parts += ["once" if lint.times == 1 else f"{lint.times} times"]
     return ", ".join(parts)
+
+
+def code_text(code: CrashCode) -> str:
+    """Return what the run came to of the program's lines, and the first that it did not."""
+    reached = f"{code.reached} of {code.lines} lines that may store to the pool or persist it ran"
+    missed = [f"{one.function} {one.file.rsplit('/', 1)[-1]}:{one.line}" for one in code.missed]
+    more = len(missed) - _MOST_MISSED
+    others = f" and {more} more" if more > 0 else ""
+    return f"{reached}; not {', '.join(missed[:_MOST_MISSED])}{others}" if missed else reached
 
 
 def object_text(one: CrashObject) -> str:

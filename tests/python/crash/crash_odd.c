@@ -3,9 +3,11 @@
  * All of them set word 8 and make it durable, then word 0, which says that word 8 is there. The
  * pool has a word a line. */
 #define _GNU_SOURCE
+#include <emmintrin.h>
 #include <fcntl.h>
 #include <libpmem.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,12 +118,58 @@ static void fences_for_another(void) {
   pthread_join(thread, NULL);
 }
 
+static void reads_by_stdio(void) {
+  FILE* source = fopen("/dev/zero", "rb");
+  both();
+  words[16] = 7;
+  /* Larger than its buffer, so that the kernel stores straight into the pool. */
+  if (source == NULL || fread((void*)&words[16], 1, 16384, source) != 16384 || words[16] != 0)
+    exit(7);
+  pmem_persist((void*)&words[16], 16384);
+}
+static void* blocks_all(void* unused) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, NULL);
+  both();
+  return unused;
+}
+static void blocks_signals(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, blocks_all, NULL) != 0) exit(7);
+  pthread_join(thread, NULL);
+}
+static void writes_after_unmapping(void) {
+  const uint64_t one = 1;
+  both();
+  munmap((void*)words, size);
+  if (pwrite(file, &one, 8, 128) != 8) exit(7);
+}
+/* 16 bytes by one instruction: words 10 and 11, which must be the same. */
+static void stores_wide(void) {
+  _mm_store_si128((__m128i*)&words[10], _mm_set1_epi64x(1));
+  pmem_persist((void*)&words[10], 16);
+}
+static void swaps_wide(void) {
+  char worked;
+  __asm__ volatile("lock cmpxchg16b %0; sete %1"
+                   : "+m"(*(__int128*)&words[10]), "=q"(worked)
+                   : "a"(0L), "d"(0L), "b"(1L), "c"(1L)
+                   : "cc", "memory");
+  if (!worked) exit(7);
+  pmem_persist((void*)&words[10], 16);
+}
+
 static int check(void) {
   FILE* pool = fopen(path, "rb");
   uint64_t lines[16];
   if (pool == NULL || fread(lines, sizeof lines, 1, pool) != 1) return 2;
-  if (lines[0] <= lines[8]) return 0;
-  printf("word 8 is not there\n");
+  if (lines[0] > lines[8]) {
+    printf("word 8 is not there\n");
+    return 1;
+  }
+  if (lines[10] == lines[11]) return 0;
+  printf("words 10 and 11 differ\n");
   return 1;
 }
 
@@ -142,6 +190,11 @@ int main(int count, char** arguments) {
               {"forks", forks},
               {"forks-without-flush", forks_without_flush},
               {"reads-into", reads_into},
+              {"reads-by-stdio", reads_by_stdio},
+              {"blocks-signals", blocks_signals},
+              {"writes-after-unmapping", writes_after_unmapping},
+              {"stores-wide", stores_wide},
+              {"swaps-wide", swaps_wide},
               {"fences-for-another", fences_for_another}};
   if (count != 3) return 2;
   path = arguments[1];

@@ -42,6 +42,11 @@ def built() -> Path:
         ("forks", 0, "its children's stores count"),
         ("forks-without-flush", 1, "its children's stores count"),
         ("reads-into", 0, ""),
+        ("reads-by-stdio", 0, ""),
+        ("blocks-signals", 0, ""),
+        ("writes-after-unmapping", 0, "no store was seen to put"),
+        ("stores-wide", 1, ""),
+        ("swaps-wide", 0, ""),
         ("fences-for-another", 1, "waited for another"),
     ],
 )

@@ -1,0 +1,15 @@
+/* Wrong: the element is freed once the transaction that takes it is over. A power cut between
+ * leaves it allocated, and the ring's slot, which still holds its handle, is not looked at again.
+ */
+#include "queue.h"
+
+void take(PMEMobjpool* pool, TOID(struct queue) queue) {
+  const uint64_t slot = D_RO(queue)->taken % QUEUE_SLOTS;
+  TOID(struct element) element = D_RO(queue)->slots[slot];
+  TX_BEGIN(pool) {
+    TX_ADD_FIELD(queue, taken);
+    D_RW(queue)->taken += 1;
+  }
+  TX_END
+  POBJ_FREE(&element);
+}
