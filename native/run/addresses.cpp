@@ -24,7 +24,8 @@ void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file,
   return got == -1 ? nullptr : reinterpret_cast<void*>(got);
 }
 
-void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided) {
+void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided,
+            bool counted) {
   const std::uint64_t unit = alignment > huge_page ? alignment : huge_page;
   constexpr std::uint64_t half = 1ull << (slot_bits - 1);
   const std::uint64_t first = slot_begin(target) + (divided ? half : 0);
@@ -40,8 +41,9 @@ void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool 
                                      __ATOMIC_RELAXED)) {
       continue;
     }
-    void* memory = map_at(begin, bytes,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void* memory = map_at(
+        begin, bytes,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | (counted ? 0 : MAP_NORESERVE), -1, 0);
     if (memory != nullptr) return memory;
     if (errno != EEXIST) return nullptr;  // of another's mapping: the next addresses may be free
   }

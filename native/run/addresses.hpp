@@ -17,7 +17,9 @@ inline std::uint64_t up(std::uint64_t value, std::uint64_t unit) {
 void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file, std::uint64_t offset);
 
 // Addresses that nobody has used, with nothing behind them yet but anonymous memory; `divided`: for
-// a block that is divided among memories. Null: they are used up.
-void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided);
+// a block that is divided among memories. `counted`: the kernel refuses more than it could ever
+// have, as it does to malloc's own mmap. Null: refused, or addresses are used up.
+void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided,
+            bool counted);
 
 }  // namespace nearfar::run

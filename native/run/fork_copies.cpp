@@ -19,7 +19,7 @@ int copied[2] = {-1, -1};  // closed at its end by the child once it has its cop
 
 // What the kernel shares between parent and child is copied into memory of the child's own.
 void own_copy(nf_run_extent& extent) {
-  void* other = claim(extent.target, extent.bytes, huge_page, false);
+  void* other = claim(extent.target, extent.bytes, huge_page, false, false);
   if (other == nullptr) _exit(127);  // out of memory: the parent's data would be overwritten
   if (!put(reinterpret_cast<std::uint64_t>(other), extent.bytes, extent.memory)) {
     extent.memory = table->targets[0].memory[0];

@@ -59,25 +59,39 @@ bool stands_in(std::uint32_t number, unsigned target) {
          (kind == NF_RUN_NODE || (kind == NF_RUN_FILE && any_file(target)));
 }
 
+// Whether the kernel would map so much anonymous memory: it refuses what it could never have, and
+// programs that ask for the impossible expect that.
+bool would_map(std::uint64_t bytes) {
+  constexpr std::uint64_t doubtful = 1u << 30;
+  if (bytes < doubtful) return true;
+  const long got = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+  if (got == -1) return false;
+  syscall(SYS_munmap, got, bytes);
+  return true;
+}
+
 // What the target's memory has no room for is in another far memory that has, else near. `whole`:
-// never in several memories.
-void put_or_elsewhere(std::uint64_t begin, std::uint64_t bytes, unsigned target,
+// never in several memories. False: there is no room anywhere.
+bool put_or_elsewhere(std::uint64_t begin, std::uint64_t bytes, unsigned target,
                       std::uint32_t memory, bool whole) {
   std::uint64_t done = put_what_fits(begin, bytes, target, memory, whole);
-  if (done == bytes) return;
+  if (done == bytes) return true;
+  if (!would_map(bytes - done)) return false;
   add(state.fallback_bytes[target], bytes - done);
   for (std::uint32_t other = 0; other < table->memory_count && done < bytes; ++other) {
     if (other == memory || !stands_in(other, target)) continue;
     done += put_what_fits(begin + done, bytes - done, target, other, whole);
   }
-  if (done == bytes) return;
+  if (done == bytes) return true;
   const std::uint32_t near = table->targets[0].memory[0];
   put(begin + done, bytes - done, near);
   remember(begin + done, bytes - done, target, near);
+  return true;
 }
 
 // Chunks dealt out to the memories in turn, so that each has its weight of any long stretch.
-void put_interleaved(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
+bool put_interleaved(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
   const nf_run_target& wanted = table->targets[target];
   std::uint64_t chunk = up(bytes / most_chunks, page_bytes);
   if (chunk < least_chunk) chunk = least_chunk;
@@ -93,11 +107,12 @@ void put_interleaved(std::uint64_t begin, std::uint64_t bytes, unsigned target) 
     }
     credit[best] -= total;
     const std::uint64_t length = bytes - done < chunk ? bytes - done : chunk;
-    put_or_elsewhere(begin + done, length, target, wanted.memory[best], false);
+    if (!put_or_elsewhere(begin + done, length, target, wanted.memory[best], false)) return false;
   }
+  return true;
 }
 
-void put_in_parts(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
+bool put_in_parts(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
   const nf_run_target& wanted = table->targets[target];
   const std::uint64_t unit = any_device(wanted) ? huge_page : page_bytes;
   std::uint64_t total = 0;
@@ -112,22 +127,21 @@ void put_in_parts(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
                             : (static_cast<std::uint64_t>(share) + unit / 2) / unit * unit;
     if (end > bytes) end = bytes;
     if (end <= done) continue;
-    put_or_elsewhere(begin + done, end - done, target, wanted.memory[i], false);
+    if (!put_or_elsewhere(begin + done, end - done, target, wanted.memory[i], false)) return false;
     done = end;
   }
+  return true;
 }
 
-void put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole) {
+bool put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole) {
   const nf_run_target& wanted = table->targets[target];
   switch (wanted.style) {
     case NF_RUN_INTERLEAVE:
-      put_interleaved(begin, bytes, target);
-      break;
+      return put_interleaved(begin, bytes, target);
     case NF_RUN_IN_PARTS:
-      put_in_parts(begin, bytes, target);
-      break;
+      return put_in_parts(begin, bytes, target);
     default:
-      put_or_elsewhere(begin, bytes, target, wanted.memory[0], whole);
+      return put_or_elsewhere(begin, bytes, target, wanted.memory[0], whole);
   }
 }
 
@@ -137,13 +151,19 @@ void ask_for_huge_pages(void* begin, std::size_t bytes) {
   }
 }
 
+// Memory of files and devices is mapped over what is claimed, and is not the kernel's to count.
+bool is_counted(unsigned target) { return table == nullptr || !any_file(target); }
+
 void* placed(unsigned target, void* memory, std::size_t bytes) {
   add(state.heap_bytes, static_cast<std::uint64_t>(bytes));
   if (table == nullptr) {
     remember(reinterpret_cast<std::uint64_t>(memory), bytes, target, 0);
     return memory;
   }
-  put_target(reinterpret_cast<std::uint64_t>(memory), bytes, target, false);
+  if (!put_target(reinterpret_cast<std::uint64_t>(memory), bytes, target, false)) {
+    release_extent(memory, bytes);
+    return nullptr;
+  }
   ask_for_huge_pages(memory, bytes);
   return memory;
 }
@@ -151,12 +171,12 @@ void* placed(unsigned target, void* memory, std::size_t bytes) {
 }  // namespace
 
 void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment) {
-  void* memory = claim(target, bytes, alignment, false);
+  void* memory = claim(target, bytes, alignment, false, is_counted(target));
   return memory == nullptr ? nullptr : placed(target, memory, bytes);
 }
 
 void* place_divided(unsigned target, std::size_t bytes) {
-  void* memory = claim(target, bytes, huge_page, true);
+  void* memory = claim(target, bytes, huge_page, true, is_counted(target));
   return memory == nullptr ? nullptr : placed(target, memory, bytes);
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 MOST_PAGES = 1 << 18
 """Sampled pages that one picture asks after: of larger heaps evenly spread ones."""
+
+WINDOW_BYTES = 4 << 30
+"""Of a heap, looked at together: with its pages' numbers, tens of MiB for us."""
 
 NOWHERE = -1
 """Of a page that was never touched: it is not there."""
@@ -87,6 +90,12 @@ def read_state(pid: int, address: int) -> layout.State:
     return state
 
 
+def _windows(begin: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield pieces (address, bytes) of a long stretch: its table is read one piece at a time."""
+    for done in range(0, size, WINDOW_BYTES):
+        yield begin + done, min(WINDOW_BYTES, size - done)
+
+
 def sampled_pages(begin: int, size: int) -> NDArray[np.uint64]:
     """Return the numbers of the sampled pages between two addresses."""
     import numpy as np
@@ -112,31 +121,33 @@ def take_picture(pid: int, address: int, places: Sequence[Place]) -> Picture:
         inside = layout.FIRST_ADDRESS <= extent.begin < layout.END_ADDRESS
         if not extent.bytes or not inside:
             continue
-        first = (extent.begin - layout.FIRST_ADDRESS) // layout.PAGE
-        words = np.frombuffer(
-            kernel.read_memory(pid, state.shadow + 4 * first, 4 * (extent.bytes // layout.PAGE)),
-            np.uint32,
-        )
-        begin_page = np.uint64(extent.begin // layout.PAGE)
-        counts = (words & np.uint32(layout.CHOSEN)) != 0
-        counts[sampled_pages(extent.begin, extent.bytes) - begin_page] = True
-        # A word without object only marks where a long block begins.
-        counts &= (words & np.uint32(0xFFFF)) != 0
-        some = np.flatnonzero(counts).astype(np.uint64)
-        pages.append(some + begin_page)
-        objects.append(words[counts] & np.uint32(0xFFFF))
-        memories.append(np.full(len(some), extent.memory, np.uint32))
-        chosen = (words[counts] & np.uint32(layout.CHOSEN)) != 0
-        sizes.append(np.where(chosen, layout.CHOSEN_BYTES, of_page))
+        for begin, size in _windows(extent.begin, extent.bytes):
+            first = (begin - layout.FIRST_ADDRESS) // layout.PAGE
+            words = np.frombuffer(
+                kernel.read_memory(pid, state.shadow + 4 * first, 4 * (size // layout.PAGE)),
+                np.uint32,
+            )
+            begin_page = np.uint64(begin // layout.PAGE)
+            counts = (words & np.uint32(layout.CHOSEN)) != 0
+            counts[sampled_pages(begin, size) - begin_page] = True
+            # A word without object only marks where a long block begins.
+            counts &= (words & np.uint32(0xFFFF)) != 0
+            some = np.flatnonzero(counts).astype(np.uint64)
+            pages.append(some + begin_page)
+            objects.append(words[counts] & np.uint32(0xFFFF))
+            memories.append(np.full(len(some), extent.memory, np.uint32))
+            chosen = (words[counts] & np.uint32(layout.CHOSEN)) != 0
+            sizes.append(np.where(chosen, layout.CHOSEN_BYTES, of_page))
     for mapped in state.mapped if state.mapped_count else ():
-        if mapped.begin:
-            some = sampled_pages(mapped.begin, mapped.bytes)
+        for begin, size in _windows(mapped.begin, mapped.bytes if mapped.begin else 0):
+            some = sampled_pages(begin, size)
             pages.append(some)
             objects.append(np.full(len(some), mapped.object, np.uint32))
             where = np.zeros(len(some), np.uint32)
             for extent in extents:
-                begin, end = extent.begin // layout.PAGE, (extent.begin + extent.bytes)
-                where[(some >= begin) & (some < end // layout.PAGE)] = extent.memory
+                first = extent.begin // layout.PAGE
+                end = (extent.begin + extent.bytes) // layout.PAGE
+                where[(some >= first) & (some < end)] = extent.memory
             memories.append(where)
             sizes.append(np.full(len(some), of_page))
     if not pages:
@@ -144,7 +155,7 @@ def take_picture(pid: int, address: int, places: Sequence[Place]) -> Picture:
     page, thing, memory = np.concatenate(pages), np.concatenate(objects), np.concatenate(memories)
     step = -(-len(page) // MOST_PAGES) or 1
     page, thing, memory = page[::step], thing[::step], memory[::step]
-    size = np.concatenate(sizes)[::step] * step
+    stands_for = np.concatenate(sizes)[::step] * step
     addresses = page * np.uint64(layout.PAGE)
     refused = ""
     try:
@@ -160,18 +171,18 @@ def take_picture(pid: int, address: int, places: Sequence[Place]) -> Picture:
     names = [place.name for place in places]
     known = [range(one.begin, one.begin + one.bytes) for one in state.mapped if one.begin]
     outside = kernel.anonymous_bytes(pid, known)
-    picture = Picture(pid, {}, int(size.sum()), outside, refused)
+    picture = Picture(pid, {}, int(stands_for.sum()), outside, refused)
     for number in np.unique(thing).tolist():
         mine = thing == number
-        counted = picture.objects[number] = Counted(recognised=int(size[mine].sum()))
+        counted = picture.objects[number] = Counted(recognised=int(stands_for[mine].sum()))
         for where in np.unique(landed[mine]).tolist():
             if where == NOWHERE:
                 continue
             name = names[where] if where < len(names) else f"node:{where - len(names)}"
-            counted.by_memory[name] = int(size[mine & (landed == where)].sum())
+            counted.by_memory[name] = int(stands_for[mine & (landed == where)].sum())
         there = mine & (landed != NOWHERE)
-        counted.elsewhere = int(size[there & bound & (landed != memory)].sum())
-        counted.fallback = int(size[there & (memory == 0)].sum())
+        counted.elsewhere = int(stands_for[there & bound & (landed != memory)].sum())
+        counted.fallback = int(stands_for[there & (memory == 0)].sum())
     return picture
 
 

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <spawn.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <new>
@@ -62,6 +64,16 @@ void in_thread(unsigned number) {
   }
 }
 
+// More than this machine could ever have, where the kernel says so to who asks for it; else 0.
+std::size_t impossible() {
+  char mode = '1';
+  std::ifstream("/proc/sys/vm/overcommit_memory") >> mode;
+  struct sysinfo machine {};
+  sysinfo(&machine);
+  const std::size_t all = (machine.totalram + machine.totalswap) * machine.mem_unit;
+  return mode == '0' && all < std::size_t{1} << 38 ? 2 * all : 0;
+}
+
 }  // namespace
 
 __attribute__((noinline)) Wide* make_wide() {
@@ -90,6 +102,9 @@ __attribute__((noinline)) char* make_huge() {
   }
   block = static_cast<char*>(std::realloc(block, mebibytes << 20));
   if (block[(mebibytes << 20) - 1] != 4) wrong("shrinking");
+  const std::size_t beyond = impossible();
+  if (beyond != 0 && std::realloc(block, beyond) != nullptr) wrong("the impossible, far");
+  if (block[(mebibytes << 20) - 1] != 4) wrong("what could not grow");
   return block;
 }
 
@@ -100,6 +115,8 @@ int main(int, char** argv) {
   auto strings = make_strings();
   char* huge = make_huge();
 
+  const std::size_t beyond = impossible();
+  if (void* block = std::malloc(beyond); beyond != 0 && block != nullptr) wrong("the impossible");
   auto* quiet = new (std::nothrow) char[3000];
   ::operator delete(::operator new(2000), std::size_t{2000});
   ::operator delete(::operator new(64, std::align_val_t{64}), std::align_val_t{64});
