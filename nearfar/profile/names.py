@@ -7,12 +7,14 @@ import re
 _ANONYMOUS = "(anonymous namespace)::"
 # clang marks copies of a function that it specialised: .llvm.123, .cold, .part.0.
 _SUFFIX = re.compile(r"\.(?:llvm|cold|part|isra|constprop)\b[.0-9]*$")
+# A template's return type that is an expression: its parentheses are not those of arguments.
+_DECLTYPE = re.compile(r"^decltype ?\(")
 _OPERATOR = re.compile(r"\boperator\s*(?:new|delete|<=>|<<=?|>>=?|<=?|>=?|->\*?|\(\))")
 
 
 def bare_name(function: str) -> str:
     """Return ``ns::Class::method`` for ``int ns::Class<int>::method<2>(std::string) const``."""
-    name = _SUFFIX.sub("", function).replace(_ANONYMOUS, "")
+    name = _without_decltype(_SUFFIX.sub("", function).replace(_ANONYMOUS, ""))
     operator = _OPERATOR.search(name)
     if operator is not None and "<" not in name[: operator.start()].rpartition(" ")[2]:
         # Its own angles, parentheses and spaces are part of the name.
@@ -30,3 +32,15 @@ def bare_name(function: str) -> str:
                 break
             kept.append(letter)
     return "".join(kept).strip().rpartition(" ")[2] or function
+
+
+def _without_decltype(name: str) -> str:
+    """Return ``f(int)`` for ``decltype(g(1)) f(int)``."""
+    if (start := _DECLTYPE.match(name)) is None:
+        return name
+    depth = 1
+    for at in range(start.end(), len(name)):
+        depth += {"(": 1, ")": -1}.get(name[at], 0)
+        if depth == 0:
+            return name[at + 1 :].lstrip()
+    return name

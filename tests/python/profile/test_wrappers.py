@@ -131,6 +131,8 @@ def test_in_a_small_program_one_function_may_make_everything() -> None:
         ("Pool::operator new[](unsigned long)", "Pool::operator new"),
         ("main::$_0::operator()(int) const", "main::$_0::operator()"),
         ("walk.part.0", "walk"),
+        ("decltype(::new((void*)(0)) X<int>(f())) ns::make<X<int>>(X<int>*)", "ns::make"),
+        ("decltype(auto) ns::Q<int>::go()", "ns::Q::go"),
         ("libx.so+0x12", "libx.so+0x12"),
     ],
 )
