@@ -6,13 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, cast
 
 from nearfar.base.registry import Registry
 from nearfar.compare.figure import Figure
+from nearfar.compare.files import D, load_all
 from nearfar.documents.header import Document
-
-D = TypeVar("D", bound=Document)
 
 Pair = tuple[Figure | None, Figure | None]
 
@@ -40,8 +39,6 @@ class Kind(ABC, Generic[D]):
 
     def load(self, path: Path) -> list[D]:
         """Read a file, or every document of a folder."""
-        from nearfar.compare.read import load_all
-
         return load_all(path, cast(type[D], self.document))
 
     @abstractmethod

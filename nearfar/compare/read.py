@@ -1,4 +1,4 @@
-"""Reading what is compared: a document, a folder of documents of one kind, a sweep's folder."""
+"""Which kind is compared: of a document, a folder of documents of one kind, a sweep's folder."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
-from nearfar.compare.kind import KINDS, D, Kind
-from nearfar.documents.header import Document, load
+from nearfar.compare.files import documents_in
+from nearfar.compare.kind import KINDS, Kind
+from nearfar.documents.header import Document
 
 BENCHMARKS = "benchmarks"
 """What `make benchmarks` writes has no kind of its own."""
@@ -38,16 +39,6 @@ def kind_of(path: Path) -> str:
     if isinstance(head, dict) and {"producer", "rows"} <= set(head):
         return BENCHMARKS
     raise NearfarError(f"{path} is not a nearfar document: it has no key 'kind'")
-
-
-def documents_in(folder: Path) -> list[Path]:
-    """Return the JSON files of a folder, by name."""
-    return sorted(path for path in folder.glob("*.json") if path.is_file())
-
-
-def load_all(path: Path, document: type[D]) -> list[D]:
-    """Read the document at `path`, or all of a folder."""
-    return [load(file, document) for file in (documents_in(path) if path.is_dir() else [path])]
 
 
 def kind_for(a: Path, b: Path) -> Kind[Any]:

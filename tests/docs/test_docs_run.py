@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from .commands import REPOSITORY, commands
+from .reader import shell
 
 pytestmark = pytest.mark.long
 
@@ -29,18 +27,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("page", ["docs/tutorial.md", "docs/questions.md"])
 def test_every_command_does_what_it_says(folder: Path, page: str) -> None:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     for command in commands(REPOSITORY / page):
         if command.not_run:
             continue
-        done = subprocess.run(
-            ["bash", "-c", command.text],
-            cwd=folder,
-            env={**os.environ, "PATH": path, "COLUMNS": "100"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=600,
-        )
+        done = shell(folder, command.text)
         allowed = {0, 1} if any(f"nearfar {one}" in command.text for one in MAY_FIND) else {0}
         assert done.returncode in allowed, f"{page}:{command.line}: {command.text}\n{done.stderr}"
