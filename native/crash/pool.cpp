@@ -1,6 +1,8 @@
 // Mappings of the pool, and what changed in them.
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -89,21 +91,35 @@ void tell_base(int file, std::uint64_t begin, std::uint64_t end) {
   if (before >= 0) lseek(file, before, SEEK_SET);
 }
 
+// One for all processes that have the pool mapped, those started by exec as well.
+bool share_shadow() {
+  char path[PATH_MAX];
+  const int length = snprintf(path, sizeof path, "%s" NF_CRASH_SHADOW, getenv(NF_CRASH_VARIABLE));
+  if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) return false;
+  const long file = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return false;
+  const long sized = syscall(SYS_ftruncate, file, header()->most_pool);
+  const long got = syscall(SYS_mmap, nullptr, header()->most_pool, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_NORESERVE, file, 0L);
+  syscall(SYS_close, file);
+  if (sized != 0 || got == -1) return false;
+  shadow = reinterpret_cast<char*>(got);
+  return true;
+}
+
 bool claim() {
   if (mine) return true;
+  if (shadow == nullptr && !share_shadow()) return false;
   const auto self = static_cast<std::uint32_t>(getpid());
-  std::uint32_t nobody = 0;
-  if (!__atomic_compare_exchange_n(&header()->owner, &nobody, self, false, __ATOMIC_ACQ_REL,
-                                   __ATOMIC_ACQUIRE)) {
-    __atomic_fetch_add(&header()->others, 1u, __ATOMIC_RELAXED);
-    return false;
-  }
-  if (shadow == nullptr) {
-    // Shared, so that children of a fork know what each other told.
-    const long got = syscall(SYS_mmap, nullptr, header()->most_pool, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-    if (got == -1) return false;
-    shadow = reinterpret_cast<char*>(got);
+  std::uint32_t owner = 0;
+  const bool first = __atomic_compare_exchange_n(&header()->owner, &owner, self, false,
+                                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  if (!first && owner != self) {
+    if (syscall(SYS_kill, owner, 0) == 0) {
+      __atomic_fetch_add(&header()->others, 1u, __ATOMIC_RELAXED);
+    } else {
+      __atomic_store_n(&header()->owner, self, __ATOMIC_RELEASE);
+    }
   }
   watch_faults();
   mine = true;

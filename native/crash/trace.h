@@ -12,6 +12,7 @@
 #define NF_CRASH_MAGIC "nfcrash2"
 #define NF_CRASH_VARIABLE "NEARFAR_CRASH_TRACE" /* path of the trace */
 #define NF_CRASH_POOL "NEARFAR_CRASH_POOL"      /* path of the pool */
+#define NF_CRASH_SHADOW ".shadow"               /* behind its path: the pool as it was last told */
 #define NF_CRASH_HEADER_BYTES 4096
 #define NF_CRASH_LINE 64
 #define NF_CRASH_PAGE 4096
@@ -23,10 +24,10 @@ struct nf_crash_header {
   uint64_t most_steps; /* stores that are single-stepped; written by nearfar */
   uint64_t used;       /* bytes of the file, header included */
   uint64_t steps;      /* stores single-stepped */
-  uint32_t owner;      /* process that has the pool mapped, or 0 */
+  uint32_t owner;      /* process that mapped the pool first and still has it, or 0 */
   uint32_t full;       /* 1: a record did not fit; nothing is recorded since */
   uint32_t forked;     /* unused */
-  uint32_t others;     /* mappings by other processes while it was mapped */
+  uint32_t others;     /* processes, children of fork left out, that mapped it meanwhile */
   uint32_t outside;    /* mappings beyond most_pool */
   uint32_t threads;    /* 1: two threads stored into the pool */
   uint32_t copied;     /* private mappings of the pool */
@@ -49,7 +50,7 @@ enum nf_crash_kind {
   NF_CRASH_FENCE = 7,  /* flushes before it are done */
   NF_CRASH_BEGIN = 8,  /* a: number of the operation, as the program counts */
   NF_CRASH_END = 9,
-  NF_CRASH_SIZE = 10,  /* a: bytes of the pool's file */
+  NF_CRASH_SIZE = 10,   /* a: bytes of the pool's file */
   NF_CRASH_STREAM = 11, /* a: offset, b: bytes stored past the caches, on their way */
   /* libpmemobj, as the program calls it (hooks_tx*). Offsets are in the pool. */
   NF_CRASH_TX_BEGIN = 12, /* a: depth, the outermost 1; c: 1 if it is of another pool */
@@ -66,13 +67,14 @@ enum nf_crash_kind {
   NF_CRASH_POOL_CREATE = 21, /* b: bytes of the pool; c: 1 it failed */
   NF_CRASH_POOL_OPEN = 22,   /* c: 1 it failed */
   NF_CRASH_POOL_CLOSE = 23,
-  NF_CRASH_ROOT = 24, /* a: offset of the root object, b: bytes; payload: 8 bytes, its size before */
+  NF_CRASH_ROOT =
+      24, /* a: offset of the root object, b: bytes; payload: 8 bytes, its size before */
   NF_CRASH_RESERVE = 25,   /* as ALLOC, not yet published */
   NF_CRASH_OPERATION = 26, /* begins (a: its number); payload: kind, key, value, a 0 behind each */
   NF_CRASH_OUTCOME = 27,   /* of the thread's operation, which ends with it; payload: its text */
-  NF_CRASH_POINTER = 28,   /* a: offset of a word, b: its value, payload: the memory it points into */
-  NF_CRASH_WALK = 29,      /* the program looks at all objects, whether reachable or not */
-  NF_CRASH_TOUCH = 30      /* a: offset, a store there changed nothing */
+  NF_CRASH_POINTER = 28, /* a: offset of a word, b: its value, payload: the memory it points into */
+  NF_CRASH_WALK = 29,    /* the program looks at all objects, whether reachable or not */
+  NF_CRASH_TOUCH = 30    /* a: offset, a store there changed nothing */
 };
 
 struct nf_crash_record {

@@ -39,7 +39,7 @@ _DURABLE = re.compile(
 _TARGET = re.compile(r"(?:^|[\s,:*])(?:-?0x[0-9a-f]+)?\((%\w+)?(?:,[^)]*)?\)(?:\{[^}]*\})*$")
 """A memory operand that comes last, in AT&T order: it is stored to."""
 _READERS = re.compile(
-    r"(cmp|test|lea|call|jmp|push|prefetch|nop|data16|mul|imul|div|idiv|fld|fild|ldmxcsr|clflush"
+    r"(cmp(?!xchg)|test|lea|call|jmp|push|prefetch|nop|data16|mul|imul|div|idiv|fld|fild|ldmxcsr|clflush"
     r"|clwb|cldemote|xrstor|fxrstor|frstor|bt[wlq]?\b|scas|lods|ret|f(i?)(add|sub|mul|div|com))"
 )
 _NOT_POOL = ("%rsp", "%rbp", "%rip", "%esp", "%ebp")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 MAGIC = b"nfcrash2"
 TRACE_VARIABLE = "NEARFAR_CRASH_TRACE"
+SHADOW = ".shadow"
+"""Behind a trace's path: the pool as it was last told, shared by all processes that map it."""
 POOL_VARIABLE = "NEARFAR_CRASH_POOL"
 HEADER_BYTES = 4096
 LINE_BYTES = 64

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
-from nearfar.crash.layout import POOL_VARIABLE, TRACE_VARIABLE, make_trace
+from nearfar.crash.layout import POOL_VARIABLE, SHADOW, TRACE_VARIABLE, make_trace
 from nearfar.crash.trace import Trace, read_trace
 from nearfar.profile.program import preload, preloadable
 
@@ -70,7 +70,10 @@ def record(
         POOL_VARIABLE: str(pool),
     }
     begun = time.monotonic()
-    code = _run([executable, *command[1:]], variables, json=json)
+    try:
+        code = _run([executable, *command[1:]], variables, json=json)
+    finally:
+        trace.with_name(trace.name + SHADOW).unlink(missing_ok=True)
     seconds = time.monotonic() - begun
     status = f"exited {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
     recorded = Recorded(read_trace(trace), status, code != 0, seconds)

@@ -10,6 +10,8 @@ from nearfar.profile.symbols import Place, symbolise
 
 _LIBRARIES = ("libpmem", "libc.so", "libc-", "ld-linux", "libnearfar_", "libpthread")
 """Not the user's code: what they do, they were told to."""
+_HEADERS = ("/usr/include/", "/usr/lib/gcc/", "/usr/lib/llvm", "/usr/lib/clang/")
+"""Their functions are inlined into the user's, who called them."""
 
 
 class Sites:
@@ -56,9 +58,9 @@ def is_library(name: str) -> bool:
 
 def users(frames: Sequence[Frame]) -> Frame | None:
     """Return the innermost frame that is not a library's."""
+    own = [frame for frame in frames if not frame.module.startswith(_LIBRARIES)] or frames[:1]
     return next(
-        (frame for frame in frames if not frame.module.startswith(_LIBRARIES)),
-        frames[0] if frames else None,
+        (frame for frame in own if not frame.file.startswith(_HEADERS)), own[0] if own else None
     )
 
 

@@ -26,8 +26,10 @@ def unseen(world: World, pool: Path) -> str:
                 if line != world.line(offset)[: len(line)]:
                     first = offset if first < 0 else first
                     count += 1
+    except FileNotFoundError:
+        return "the program removed its pool: what it held until then was explored"
     except OSError:
-        return ""  # removed
+        return ""
     if count == 0:
         return ""
     return (

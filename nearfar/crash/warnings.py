@@ -35,7 +35,14 @@ def warnings_of(recorded: Recorded, *, eadr: bool) -> list[str]:
             "fsync, msync or a flush makes durable"
         )
     if trace.others:
-        found.append("another process mapped the pool meanwhile: its stores were not seen")
+        found.append(
+            "several processes had the pool at once: their stores and flushes are in the order in "
+            "which they came; another run may order them otherwise"
+        )
+    if trace.copied and trace.pool_bytes:
+        found.append(
+            "the program mapped the pool privately as well: what it stores there cannot reach it"
+        )
     if trace.stolen:
         found.append(
             f"a thread waited for another in a way that is not scheduled ({trace.stolen} times): "

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const char* own;
 static const char* path;
 static volatile uint64_t* words;
 static int file;
@@ -91,6 +92,14 @@ static void forks_without_flush(void) {
   }
   wait(NULL);
   set(&words[0], 1);
+}
+static void execs(void) {
+  if (fork() == 0) {
+    execl(own, own, path, "plain", (char*)NULL);
+    _exit(9);
+  }
+  wait(NULL);
+  set(&words[16], 1);
 }
 static void reads_into(void) {
   const int source = open("/dev/zero", O_RDONLY);
@@ -189,6 +198,7 @@ int main(int count, char** arguments) {
               {"writes-without-fsync", writes_without_fsync},
               {"forks", forks},
               {"forks-without-flush", forks_without_flush},
+              {"execs", execs},
               {"reads-into", reads_into},
               {"reads-by-stdio", reads_by_stdio},
               {"blocks-signals", blocks_signals},
@@ -197,6 +207,7 @@ int main(int count, char** arguments) {
               {"swaps-wide", swaps_wide},
               {"fences-for-another", fences_for_another}};
   if (count != 3) return 2;
+  own = arguments[0];
   path = arguments[1];
   if (strcmp(arguments[2], "check") == 0) return check();
   if (strcmp(arguments[2], "large") == 0) size = (size_t)3 << 30;

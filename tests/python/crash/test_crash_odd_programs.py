@@ -41,6 +41,7 @@ def built() -> Path:
         ("writes-without-fsync", 1, "by system calls"),
         ("forks", 0, "its children's stores count"),
         ("forks-without-flush", 1, "its children's stores count"),
+        ("execs", 0, "several processes had the pool at once"),
         ("reads-into", 0, ""),
         ("reads-by-stdio", 0, ""),
         ("blocks-signals", 0, ""),
