@@ -1,0 +1,1 @@
+../../../../examples/applications/transactions_tree.hpp
