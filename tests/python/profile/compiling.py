@@ -8,6 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.profile.compiler.twin import extract_plain, is_instrumented, plain_environment
+
 ROOT = Path(__file__).parents[3]
 PROGRAMS = Path(__file__).parent / "programs"
 KERNELS = ROOT / "benchmarks" / "kernels"
@@ -62,3 +64,27 @@ def run(program: Path, *arguments: str, env: dict[str, str] | None = None) -> tu
 def driver_of(source: Path) -> str:
     """Return the driver for a source file."""
     return "c++" if source.suffix == ".cpp" else "cc"
+
+
+MAIN = '#include <stdio.h>\nint f(int);\nint main(void) { printf("%d\\n", f(20)); return 0; }\n'
+F = "int f(int n) { static int t[100]; for (int i = 0; i < 100; i++) t[i] += i; return t[n]; }\n"
+
+
+def two_sources(folder: Path) -> Path:
+    """Write main.c and f.c, which make a program that prints 20; return the folder."""
+    (folder / "main.c").write_text(MAIN)
+    (folder / "f.c").write_text(F)
+    return folder
+
+
+def both_run(program: Path, output: str = "20\n") -> Path:
+    """Run the program and its plain twin; both print `output`. Return the twin."""
+    folder = program.parent / f"plain-{program.name}"
+    folder.mkdir()
+    plain = extract_plain(program, folder)
+    assert plain is not None
+    assert is_instrumented(program)
+    assert not is_instrumented(plain)
+    assert run(program) == (0, output)
+    assert run(plain, env=plain_environment(folder)) == (0, output)
+    return plain

@@ -29,6 +29,11 @@ KERNEL_FILES = sorted(path for path in KERNELS.iterdir() if path.suffix in (".c"
 PROGRAM_FILES = sorted(PROGRAMS.iterdir())
 
 
+def some_long(quick: set[object], of: list[object]) -> list[object]:
+    """Return parameters of which those not in `quick` are long, only because they are many."""
+    return [pytest.param(one, marks=[] if one in quick else pytest.mark.long) for one in of]
+
+
 def both_outputs(
     source: Path, folder: Path, *options: str, arguments: tuple[str, ...] = ()
 ) -> None:
@@ -50,13 +55,14 @@ def test_every_kernel_has_a_size() -> None:
     assert {path.stem for path in KERNEL_FILES} == set(SIZES)
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3"])
+# At -O2 are the rates below, and programs.
+@pytest.mark.parametrize("level", some_long({"-O0", "-O3"}, ["-O0", "-O1", "-O2", "-O3"]))
 @pytest.mark.parametrize("kernel", KERNEL_FILES, ids=lambda path: path.stem)
 def test_kernel_gives_the_plain_answer(kernel: Path, level: str, tmp_path: Path) -> None:
     both_outputs(kernel, tmp_path, level, arguments=(SIZES[kernel.stem], "2"))
 
 
-@pytest.mark.parametrize("rate", [1, 4, 64, 4096])
+@pytest.mark.parametrize("rate", some_long({1, 64}, [1, 4, 64, 4096]))
 @pytest.mark.parametrize("kernel", ["btree.c", "matmul.c", "spmv.c", "join.cpp"])
 def test_kernel_gives_the_plain_answer_at_every_rate(
     kernel: str, rate: int, tmp_path: Path
@@ -67,7 +73,7 @@ def test_kernel_gives_the_plain_answer_at_every_rate(
     )
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O2", "-O3"])
+@pytest.mark.parametrize("level", some_long({"-O0", "-O2"}, ["-O0", "-O2", "-O3"]))
 @pytest.mark.parametrize("program", PROGRAM_FILES, ids=lambda path: path.stem)
 def test_program_does_what_the_plain_one_does(program: Path, level: str, tmp_path: Path) -> None:
     both_outputs(program, tmp_path, level)

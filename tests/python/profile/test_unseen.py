@@ -12,7 +12,8 @@ import samples
 
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Frame, MissCurve
-from nearfar.profile.unseen import unseen_warnings
+from nearfar.profile.resident import resident_objects
+from nearfar.profile.unseen import reserved_warnings, unseen_warnings
 
 PROGRAM = Path("/opt/program")
 
@@ -68,9 +69,15 @@ def test_address_space_without_pages_is_told_from_memory() -> None:
         for row in rows:
             share = lines / len(rows)
             row.curve = MissCurve(read=[*rest, share / 2], write=[*rest, share / 2])
-        return unseen_warnings(made, [], PROGRAM)
+        return reserved_warnings(made)
 
     lines = big.size_bytes / made.cache.line_bytes
     (warning,) = touches(lines / 16)
     assert "4.00 MiB were seen touched" in warning
     assert not touches(lines / 3)
+    kept = resident_objects(made.objects, made.phases, made.cache.line_bytes, 8 << 20)
+    sizes = {thing.id: thing.size_bytes for thing in kept}
+    assert sizes[big.id] == big.size_bytes / 3  # touched: no peak can be less
+    touches(lines / 16)
+    kept = resident_objects(made.objects, made.phases, made.cache.line_bytes, 8 << 20)
+    assert {thing.id: thing.size_bytes for thing in kept}[big.id] in (8 << 20, big.size_bytes)
