@@ -68,6 +68,7 @@ LintKind = Literal[
     "volatile pointer",
     "layout changed",
     "root overwritten",
+    "freed handle kept",
     "leaked",
     "leaked by a crash",
     "read but never persisted",
@@ -152,7 +153,8 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     operations: int
     """That ended, as the program marks them."""
     stores: int
-    """Lines changed, each with each instruction that changed it."""
+    """Changes of lines, one for each instruction that made it; of a store of more than 8 bytes,
+    which may tear, one for each word."""
     flushes: int
     fences: int
     points: int

@@ -54,6 +54,9 @@ class _Transaction:
     gone: dict[int, set[int]] = field(default_factory=dict)
     """Words that were overwritten: value to the objects that held it."""
     come: dict[int, set[int]] = field(default_factory=dict)
+    handles: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    """Words that were stored: value to where it was last, and by whom."""
+    freed: list[int] = field(default_factory=list)
     is_committing: bool = False
 
 
@@ -79,6 +82,8 @@ class Transactions:
             yield from self._snapshot(event, now)
         elif event.kind in ALLOCATIONS:
             now.fresh.append((event.a, event.a + event.b))
+        elif event.kind is Kind.TX_FREE:
+            now.freed.append(event.a)
         elif event.kind is Kind.STORE and not now.is_committing:
             self._store(event, now, world)
         elif event.kind is Kind.TOUCH:
@@ -126,6 +131,7 @@ class Transactions:
             words = tuple(word for word in world.words if word[0] <= end < word[0] + _WORD_BYTES)
             now.bare.append(_Store(end, event.stack, owner, words))
         for offset, before, after in world.words:
+            now.handles[after] = (offset, event.stack)
             if any(begin <= offset < end for begin, end in now.fresh):
                 continue
             owner = world.objects.at(offset)
@@ -142,6 +148,12 @@ class Transactions:
             )
         if undone:
             return
+        for begin in now.freed:
+            offset, stack = now.handles.get(begin, (0, ()))
+            owner = world.objects.describe(offset)
+            if owner is not None and world.word(offset) == begin:
+                note = f"{begin:#x} was freed by the same transaction"
+                yield Finding("freed handle kept", offset, stack, note, owner)
         for snapshot in now.snapshots:
             if snapshot.used or not snapshot.undoes:
                 self._used.add(snapshot.stack)

@@ -84,6 +84,10 @@ class World:
         lines = b"".join(self.line(at) for at in range(first, begin + size, LINE_BYTES))
         return lines[begin - first : begin - first + size]
 
+    def word(self, offset: int) -> int:
+        """Return the word of 8 bytes at an offset that is a multiple of 8."""
+        return int.from_bytes(self.content(offset, _WORD_BYTES), "little")
+
     def is_zero(self, begin: int, size: int) -> bool:
         """Return whether a range holds zeros only."""
         first = begin // LINE_BYTES * LINE_BYTES

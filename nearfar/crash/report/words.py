@@ -20,6 +20,7 @@ MEANINGS: dict[LintKind, str] = {
     "volatile pointer": "An address of the heap, a stack or a library, stored in the pool.",
     "layout changed": "The pool was made for another layout: name, root or size of a type.",
     "root overwritten": "Nothing leads from the root to what was stored.",
+    "freed handle kept": "A transaction stores the handle of an object that it frees.",
     "leaked": "An allocation that nothing leads to any more, without any crash.",
     "leaked by a crash": "An allocation that nothing leads to after recovery.",
     "read but never persisted": "Recovery reads a store that nothing made durable.",

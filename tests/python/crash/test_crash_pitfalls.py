@@ -31,6 +31,7 @@ _QUICK = {
     "log_never_fenced",
     "log_flush_unmodified",
     "table_not_durable",
+    "pair_one_store",
     "threads_fence_of_another",
     "list_leak",
     "list_volatile_pointer",
