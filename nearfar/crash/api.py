@@ -291,9 +291,10 @@ def _accepts_uncrashed(recorded: Recorded, engine: Engine) -> bool:
     if symptom:
         lines = text.strip().splitlines()
         said = f": {lines[-1]}" if lines else ""
+        ended = f"; the program itself {recorded.exit_status}" if recorded.failed else ""
         raise NearfarError(
             f"the checker refuses the pool as the program left it, without any crash "
-            f"({symptom}{said}); mend the checker or the program first",
+            f"({symptom}{said}{ended}); mend the checker or the program first",
             ExitCode.PROGRAM_FAILED if recorded.failed else ExitCode.WRONG_USE,
         )
     return not served[0]

@@ -21,6 +21,9 @@ from nearfar.crash.trace import Event, Trace
 _PART_OF_CALL = frozenset({Kind.STORE, Kind.TOUCH, Kind.FLUSH, Kind.STREAM, Kind.FENCE})
 """What libpmemobj does within one call of the program."""
 
+_MOST_OBJECTS = 2000
+"""That live, in a moment that is kept: each is copied."""
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -89,6 +92,8 @@ class Moments:
         return event.kind not in _PART_OF_CALL or self._whose.users(event.stack)
 
     def _keep(self, event: Event, *, was_freed: bool) -> None:
+        if self._world.objects.count() > _MOST_OBJECTS:
+            return
         contents = {
             one.begin: self._world.content(one.begin, one.size)
             for one in self._world.objects.living()

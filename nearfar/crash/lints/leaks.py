@@ -71,28 +71,30 @@ class Leaks:
     def _by_crash(self) -> Iterator[Finding]:
         """Walk the trace once more, with images of some fences."""
         memory = Memory(self._trace.pool_bytes)
-        met: Counter[tuple[int, ...]] = Counter()
-        near = _near(self._trace)
-        moments = self._moments(near)
+        chosen = _chosen(self._trace)
+        moments = self._moments(chosen)
         fence = -1
         for event in self._trace.events:
             fence += event.kind is Kind.FENCE
-            if event.kind is Kind.FENCE and fence in near and met[event.stack] < _PER_STACK:
-                met[event.stack] += 1
+            if event.kind is Kind.FENCE and fence in chosen:
                 if self._images.exhausted():
                     return
-                yield from self._look(memory, [one for one in moments if _is_near(one, fence)])
+                yield from self._look(
+                    memory, [one for one in moments if one.fence in _around(fence)]
+                )
             memory.feed(event)
             self._objects.feed(event)
 
-    def _moments(self, near: set[int]) -> list[Moment]:
+    def _moments(self, chosen: set[int]) -> list[Moment]:
+        """Return the pool beside the allocations and frees that are near a chosen fence."""
         if self._walks:
             return []
         moments = Moments(self._trace, self._whose, self._images.before())
+        wanted = {at for fence in chosen for at in _around(fence)}
         fence = 0
         for event in self._trace.events:
             fence += event.kind is Kind.FENCE
-            moments.feed(event, wanted=fence in near)
+            moments.feed(event, wanted=fence in wanted and not self._images.exhausted())
         moments.finish()
         return moments.found
 
@@ -137,9 +139,25 @@ class Leaks:
         )
 
 
-def _is_near(moment: Moment, fence: int) -> bool:
-    """Return whether a power cut before a fence may leave the pool as it was at a moment."""
-    return fence - _FENCES_AFTER <= moment.fence <= fence + 2 * _FENCES_BEFORE
+def _around(fence: int) -> range:
+    """Return the fences before which the pool may have been what a power cut at this one leaves."""
+    return range(fence - _FENCES_AFTER, fence + 2 * _FENCES_BEFORE + 1)
+
+
+def _chosen(trace: Trace) -> set[int]:
+    """Return the numbers of the fences whose images are looked at."""
+    near = _near(trace)
+    met: Counter[tuple[int, ...]] = Counter()
+    chosen = set()
+    fence = -1
+    for event in trace.events:
+        if event.kind is not Kind.FENCE:
+            continue
+        fence += 1
+        if fence in near and met[event.stack] < _PER_STACK:
+            met[event.stack] += 1
+            chosen.add(fence)
+    return chosen
 
 
 def _near(trace: Trace) -> set[int]:

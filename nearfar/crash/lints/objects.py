@@ -71,6 +71,10 @@ class Objects:
         """Return the object that begins there."""
         return self._by_begin.get(offset)
 
+    def count(self) -> int:
+        """Return how many live."""
+        return len(self._begins)
+
     def living(self) -> Iterable[Allocation]:
         """Return all of them."""
         return self._by_begin.values()
