@@ -21,8 +21,9 @@ using profile::Call;
 using profile::walk_stack;
 
 // A large program has some thousands of paths to its allocations; beyond half of this, new
-// ones go near.
-constexpr std::uint64_t edges_size = 1u << 17;
+// ones go near. A small one has hundreds: its table is small, since it would be touched all over.
+constexpr std::uint32_t most_edges = 1u << 17;
+constexpr std::uint32_t first_edges = 1u << 8;
 constexpr unsigned most_probes = 16;
 
 constexpr std::uint32_t leaf = 1u << 31;
@@ -35,7 +36,9 @@ struct Edge {
   std::uint32_t next;  // a node, or with `leaf` what was found
   std::uint32_t step;  // bytes from this frame's end to the next one's
 };
-Edge edges[edges_size];
+// Tables of doubling sizes behind each other: that of so many edges begins at their number.
+Edge edges[2 * most_edges];
+std::uint32_t edges_size = first_edges;  // of the one in use
 std::uint32_t nodes = 1;
 std::uint64_t edges_used;
 std::uint32_t edges_lock;
@@ -55,9 +58,14 @@ std::uint64_t key_of(std::uint32_t node, std::uint64_t return_address) {
   return mixed | 1;
 }
 
+Edge& slot_of(std::uint64_t key, unsigned probe, std::uint32_t size) {
+  return edges[size + (((key >> 40) + probe) & (size - 1))];
+}
+
 Edge* find(std::uint64_t key) {
+  const std::uint32_t size = __atomic_load_n(&edges_size, __ATOMIC_ACQUIRE);
   for (unsigned i = 0; i < most_probes; ++i) {
-    Edge& edge = edges[((key >> 40) + i) % edges_size];
+    Edge& edge = slot_of(key, i, size);
     const std::uint64_t seen = __atomic_load_n(&edge.key, __ATOMIC_ACQUIRE);
     if (seen == key) return &edge;
     if (seen == 0) return nullptr;
@@ -65,18 +73,34 @@ Edge* find(std::uint64_t key) {
   return nullptr;
 }
 
-Edge* claim(std::uint64_t key, std::uint32_t next, std::uint32_t step) {
-  if (edges_used > edges_size / 2) return nullptr;
+Edge* insert(std::uint64_t key, std::uint32_t next, std::uint32_t step, std::uint32_t size) {
   for (unsigned i = 0; i < most_probes; ++i) {
-    Edge& edge = edges[((key >> 40) + i) % edges_size];
+    Edge& edge = slot_of(key, i, size);
     if (edge.key != 0) continue;
     edge.next = next;
     edge.step = step;
-    ++edges_used;
     __atomic_store_n(&edge.key, key, __ATOMIC_RELEASE);
     return &edge;
   }
   return nullptr;
+}
+
+// Who still looks into the smaller table finds what was there, and asks after the rest.
+void grow() {
+  const std::uint32_t size = edges_size;
+  for (std::uint32_t i = size; i < 2 * size; ++i) {
+    const Edge& edge = edges[i];
+    if (edge.key != 0) insert(edge.key, edge.next, edge.step, 2 * size);
+  }
+  __atomic_store_n(&edges_size, 2 * size, __ATOMIC_RELEASE);
+}
+
+Edge* claim(std::uint64_t key, std::uint32_t next, std::uint32_t step) {
+  if (edges_used > edges_size / 2 && edges_size < most_edges) grow();
+  if (edges_used > edges_size / 2) return nullptr;
+  Edge* edge = insert(key, next, step, edges_size);
+  if (edge != nullptr) ++edges_used;
+  return edge;
 }
 
 std::uint32_t as_leaf(Found found) {
@@ -197,7 +221,9 @@ void forget_stacks() {
   Lock const lock(edges_lock);
   profile::forget_steps();
   // Nodes keep counting: who is on its way along an old path finds nothing there.
-  for (Edge& edge : edges) __atomic_store_n(&edge.key, std::uint64_t{0}, __ATOMIC_RELEASE);
+  for (std::uint32_t i = first_edges; i < 2 * edges_size; ++i) {
+    __atomic_store_n(&edges[i].key, std::uint64_t{0}, __ATOMIC_RELEASE);
+  }
   edges_used = 0;
 }
 
