@@ -11,7 +11,7 @@ import resource
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import Row, alternate, make_row, paired_ratio
@@ -147,15 +147,15 @@ def build_heavy() -> Path:
     return program
 
 
-def heavy_plan(memory: str) -> Plan:
-    """Return the plan of its two objects, by hand: it is no program of others'."""
+def heavy_plan(memory: str, functions: Sequence[str] = ("build", "strings")) -> Plan:
+    """Return the plan of what these of its functions allocate, by hand: no program of others'."""
     from nearfar.base.statistics import Estimate
 
     nothing = Estimate(0.0, 0.0, 0.0)
     placements = [
         Placement(object=number, name=name, size_bytes=8 << 20, memory=memory,
                   added_ns_if_far=nothing, kind="heap", frames=[Frame(function=name)])
-        for number, name in enumerate(("build", "strings"))
+        for number, name in enumerate(functions)
     ]  # fmt: skip
     return Plan(
         producer=producer(), profile="", near="dram", far="dram", phase="total",

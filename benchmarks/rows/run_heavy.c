@@ -1,7 +1,8 @@
 /* Allocation-heavy work as programs do it: trees of small nodes that are built, walked and given
  * back (the binary-trees benchmark), and a table of strings of 8 to 135 bytes that are replaced at
- * random. Checks its sums; prints CPU seconds. Sizes and counts are arguments of the time, not of
- * the pattern. */
+ * random. With "wide", it goes through 512 MiB at random instead: more pages than it costs nothing
+ * to look at. Checks its sums; prints CPU seconds. Sizes and counts are arguments of the time, not
+ * of the pattern. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,8 +64,22 @@ static long strings(size_t count, size_t rounds) {
   return total;
 }
 
+static long wide(size_t bytes, size_t touches) {
+  unsigned char* table = malloc(bytes);
+  if (!table) abort();
+  memset(table, 1, bytes);
+  long total = 0;
+  for (size_t i = 0; i < touches; ++i) total += table[roll() % bytes];
+  free(table);
+  return total;
+}
+
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? atoi(argv[1]) : 10;
+  if (argc > 2 && strcmp(argv[2], "wide") == 0) {
+    const size_t touches = (size_t)rounds * 1000000;
+    return wide((size_t)512 << 20, touches) != (long)touches;
+  }
   const int phases = argc > 2;
   long nodes = 0;
   if (phases) NEARFAR_BEGIN("trees");
