@@ -99,7 +99,7 @@ def test_sizes_and_operations(case: Case) -> None:
             assert phase(made, one.name).operations == pytest.approx(one.operations, rel=0.01)
 
 
-@pytest.mark.parametrize("name", ["hash", "btree"])
+@pytest.mark.parametrize("name", ["hash", pytest.param("btree", marks=pytest.mark.long)])
 def test_curves_have_the_largest_sizes_shape(program: Path, name: str) -> None:
     """Matrix and sort fall at one capacity: curves of steps, right to half an octave only.
 
