@@ -1,7 +1,7 @@
 """What it may cost a program to be looked at: a small share of its own CPU time, never more.
 
 Where the accessed bits of pages are cleared, the processor has to set them again at the next walk
-to each page, which takes 30 ns or, in virtual machines, ten times that. That is the program's
+to each page, and not for nothing, least in virtual machines. That is the program's
 time, though nothing of it shows in ours. So it is measured once, and every look is charged with
 it for each page that is there, beside our own time; the next look waits until the program has
 worked long enough for the sum to be nothing.
@@ -28,7 +28,7 @@ SHARE = 0.01
 MADV_COLD = 20
 """asm-generic/mman-common.h: clears the accessed bits of a range of one's own, Linux 5.4."""
 UNKNOWN_MARK_NS = 1000.0
-"""Where it cannot be measured: more than was seen on any machine."""
+"""Where it cannot be measured: several times what was seen."""
 _PAGES = 1 << 14
 """64 MiB: beyond what second-level TLBs hold, so that every touch is a walk."""
 
