@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "bench/json.hpp"
+#include "bench/unsynced.hpp"
 
 namespace nearfar::bench {
 namespace {
@@ -42,8 +43,10 @@ class Prepared {
     if (const std::vector<std::string> unread = arguments_.unread(); !unread.empty()) {
       throw std::logic_error(kind.name + " declares " + unread.front() + " and does not read it");
     }
+    Unsynced pool(arguments_.text("pool"));
     workload_->set_up();
     workload_->warm_up();
+    pool.sync();
   }
 
   [[nodiscard]] Workload& workload() const { return *workload_; }

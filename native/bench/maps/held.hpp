@@ -14,7 +14,7 @@ namespace nearfar::bench {
 
 // With this, a pool of another version of the maps is refused: count it up when a Header, a node or
 // Elements changes.
-inline constexpr const char* maps_version = "nearfar-map-1";
+inline constexpr const char* maps_version = "nearfar-map-2";
 
 template <typename Algorithm, typename Memory>
 class MapOf final : public Map {

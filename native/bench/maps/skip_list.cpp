@@ -5,6 +5,6 @@
 namespace nearfar::bench {
 namespace {
 
-const RegisteredMap skip_list{both<SkipList, Published>("skip-list", "skip list of 16 levels")};
+const RegisteredMap skip_list{both<SkipList, Published>("skip-list", "skip list of 24 levels")};
 }  // namespace
 }  // namespace nearfar::bench

@@ -1,10 +1,15 @@
-// Skip list, a quarter of the nodes of a level in the next. With 16 levels the topmost has one of
-// 4^15 nodes: a search stays logarithmic up to 10^9 keys, where four levels walk n/64 of them.
+// Skip list, half of the nodes of a level in the next. With 24 levels the topmost has one of 2^23
+// nodes: a search stays logarithmic up to 10^7 keys, where four levels walk n/8 of them.
+//
+// A link knows the key that it leads to, so a search touches only nodes that it goes on from: with
+// a share p of each level in the next those are (1 - p) / (p ln 1/p) ln n, 20 of a million for a
+// half, 30 for a quarter.
 //
 // A node's height comes from its key's hash: as good as random, the same in every memory and run.
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -16,16 +21,15 @@ namespace nearfar::bench {
 
 template <typename Memory>
 class SkipList {
-  static constexpr unsigned levels = 16;
+  static constexpr unsigned levels = 24;
   struct Node;
   struct Link {
     Ref<Node> to;
-    std::uint64_t key;  // of `to`: a node is only gone to if the search goes on from it
+    std::uint64_t key;  // of `to`
     friend bool operator==(Link, Link) = default;
   };
   struct Node {
-    std::uint64_t word;
-    Link next[levels];  // as many as it is high; the rest is not there
+    Link next[levels];  // as many as it is high; then its word, so that no link lies on two lines
   };
 
  public:
@@ -40,15 +44,15 @@ class SkipList {
   std::optional<std::uint64_t> put(std::uint64_t key, std::uint64_t word) {
     Link* links[levels];
     if (Node* found = find(key, links)) {
-      const std::uint64_t old = found->word;
-      memory_.change([&] { memory_.set(found->word, word); });
+      const std::uint64_t old = word_of(found, key);
+      memory_.change([&] { memory_.set(word_of(found, key), word); });
       return old;
     }
     memory_.change([&] {
       const unsigned high = height(key);
       const Ref<Node> made = memory_.template make<Node>(bytes(high));
       Node* fresh = memory_.at(made);
-      fresh->word = word;
+      word_of(fresh, key) = word;
       for (unsigned i = 0; i < high; ++i) fresh->next[i] = *links[i];
       memory_.wrote(fresh, bytes(high));
       for (unsigned i = 0; i < high; ++i) memory_.set(*links[i], Link{made, key});
@@ -60,8 +64,8 @@ class SkipList {
     const Link* next = header_.first;
     for (unsigned level = levels; level-- > 0;) {
       while (next[level].to && next[level].key <= key) {
-        const Node* node = memory_.at(next[level].to);
-        if (next[level].key == key) return node->word;
+        Node* node = memory_.at(next[level].to);
+        if (next[level].key == key) return word_of(node, key);
         next = node->next;
       }
     }
@@ -72,7 +76,7 @@ class SkipList {
     Link* links[levels];
     Node* found = find(key, links);
     if (found == nullptr) return std::nullopt;
-    const std::uint64_t old = found->word;
+    const std::uint64_t old = word_of(found, key);
     const Ref<Node> gone = links[0]->to;
     const unsigned high = height(key);
     memory_.change([&] {
@@ -85,7 +89,7 @@ class SkipList {
   template <typename F>
   void foreach (F&& f) const {
     for (Link each = header_.first[0]; each.to; each = memory_.at(each.to)->next[0]) {
-      f(each.key, memory_.at(each.to)->word);
+      f(each.key, word_of(memory_.at(each.to), each.key));
     }
   }
 
@@ -119,9 +123,13 @@ class SkipList {
 
   static unsigned height(std::uint64_t key) {
     const auto zeros = static_cast<unsigned>(std::countr_zero(mixed(key)));
-    return zeros / 2 + 1 < levels ? zeros / 2 + 1 : levels;
+    return zeros + 1 < levels ? zeros + 1 : levels;
   }
-  static std::size_t bytes(unsigned high) { return sizeof(Node) - (levels - high) * sizeof(Link); }
+  static std::size_t bytes(unsigned high) { return high * sizeof(Link) + sizeof(std::uint64_t); }
+  static std::uint64_t& word_of(Node* node, std::uint64_t key) {
+    auto* beyond = reinterpret_cast<std::byte*>(node) + height(key) * sizeof(Link);
+    return *reinterpret_cast<std::uint64_t*>(beyond);
+  }
 
   // The node of `key` or null; and on each level the link that points to it or beyond it.
   Node* find(std::uint64_t key, Link* links[levels]) const {

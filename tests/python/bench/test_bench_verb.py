@@ -98,7 +98,7 @@ def test_pools_that_are_wrong_are_said_in_a_sentence(executable: Path, tmp_path:
         assert act(executable, "drive", "map-b-tree", pool, 50, 2) == (0, "")
 
         code, said = act(executable, "check", "map-hash-tx", pool)
-        assert (code, "has the layout 'nearfar-map-1 b-tree'" in said) == (2, True)
+        assert (code, "has the layout 'nearfar-map-2 b-tree'" in said) == (2, True)
         content = bytearray(pool.read_bytes())
         for place, wrong, sentence in (
             (4096, b"nearfar-map-0 b-tree", "another version of nearfar"),
