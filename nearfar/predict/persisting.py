@@ -10,7 +10,10 @@ here is in near time. Nothing of that makes far memory the faster one.
 
 Of a file on a disk each range that a program flushes is synced by itself (libpmem calls msync for
 each), fence or not: as many waits as there were syncs, where the profiled program synced; else
-between one for each fence and one for each line, and the middle is taken.
+between one for each fence and one for each line, and the middle is taken. A sync waits for one
+write of the drive. A specification gives that for one write at a time; a drive whose cache survives
+a power cut can answer sooner, not before its turn at the rate that it sustains. A file system that
+keeps a journal may add two writes in sequence, of a record and of its commit.
 """
 
 from __future__ import annotations
@@ -37,6 +40,11 @@ SYNCED_LINES = 0.5
 libpmemobj's transactions 8 syncs come of 10 fences and 9.5 lines (counted by `nearfar bench`)."""
 
 
+JOURNAL_WRITES = 2
+"""Of a sync that commits a journal: its record, and the block that makes it valid (ext4's jbd2,
+xfs' log)."""
+
+
 class Persisting:
     """The difference of fences' waits between the near and the far memory of a model."""
 
@@ -50,6 +58,7 @@ class Persisting:
         self._line_ns = self._fence_ns = 0.0
         self._scale = 1.0
         self._by_sync = False
+        self._sync_ends_ns = (0.0, 0.0)
         self._said: list[str] = []
         if persists(model.phase) and not model.far.is_near:
             self._compare(model.near, model.far)
@@ -59,18 +68,22 @@ class Persisting:
         return self._added_ns(moved, SYNCED_LINES if self._by_sync else 0.0)
 
     def ends_ns(self, moved: Array) -> list[float]:
-        """Return the same at least and at most, where it hangs on how many syncs there are, ns."""
-        return [float(self._added_ns(moved, share)) for share in (0.0, 1.0) if self._by_sync]
+        """Return the same at least and at most, where there are syncs: of their number, of what
+        each waits for; ns.
+        """
+        if not self._by_sync:
+            return []
+        ends = zip((0.0, 1.0), self._sync_ends_ns, strict=True)
+        return [float(self._added_ns(moved, share, end_ns)) for share, end_ns in ends]
 
     def remarks(self) -> list[str]:
         """Say what the waits were taken from."""
         return self._said
 
-    def _added_ns(self, moved: Array, synced_lines: float) -> Array:
+    def _added_ns(self, moved: Array, synced_lines: float, fence_ns: float | None = None) -> Array:
         lines = moved * self._model.doubt.lines
-        return np.asarray(
-            self._scale * _wait_ns(lines, self._fence_ns, self._line_ns, synced_lines)
-        )
+        fence_ns = self._fence_ns if fence_ns is None else fence_ns
+        return np.asarray(self._scale * _wait_ns(lines, fence_ns, self._line_ns, synced_lines))
 
     def _compare(self, near: Memory, far: Memory) -> None:
         host = host_dram(far.device) if near.device.technology in LOCAL else None
@@ -100,6 +113,8 @@ class Persisting:
             )
         self._said = [said]
         self._fence_ns = max(far_ns * doubt.far_latency - near_ns, least_ns)
+        if self._by_sync:
+            self._sync_ends_ns = sync_ends_ns(far.device, self._fence_ns)
         beyond_ns = flushed_beyond_ns(beside)
         self._line_ns = max(
             flushed_beyond_ns(far.device) / doubt.far_bandwidth - beyond_ns, least_ns
@@ -142,6 +157,17 @@ def flushed_beyond_ns(device: DeviceProfile) -> float:
         for operation in ("clwb", "nt-store")
     )
     return max(0.0, flushed - written)
+
+
+def sync_ends_ns(drive: DeviceProfile, write_ns: float) -> tuple[float, float]:
+    """Return what a sync waits at least and at most where a write takes `write_ns`, ns: the same
+    where it was measured, which was with cache and journal.
+    """
+    alone = curves.idle_latency_ns(drive, "write", "sequential")
+    if alone is None or alone.how == "measured":
+        return write_ns, write_ns
+    turn_ns = drive.granularity_bytes / curves.bandwidth(drive, "clwb", "random").value_gb_per_s
+    return min(turn_ns, write_ns), write_ns + JOURNAL_WRITES * alone.value_ns
 
 
 def _latency_ns(device: DeviceProfile, operation: Operation) -> float | None:
