@@ -43,14 +43,14 @@ def synced(counts: dict[str, float]) -> Traffic:
 
 
 def predicted(runs: Runs, case: Case, device: str) -> Estimate:
-    """Return ns per operation of a safe set with everything in the library's `device`."""
+    """Return ns per operation of a set in DRAM, were everything in the library's `device`."""
     from nearfar.devices.library import host_dram, load_device
     from nearfar.predict.api import predict
 
     far = load_device(device)
     on_disk = far.technology == "file"
-    counts = runs.counts[Case(case.structure, runs.plan.sizes[0], DRAM)]
-    here = Case(case.structure, case.size, SYNCED if on_disk else DRAM)
+    counts = runs.counts[Case(case.structure, runs.plan.sizes[0], DRAM, case.safety)]
+    here = Case(case.structure, case.size, SYNCED if on_disk else DRAM, case.safety)
     traffic = synced(counts) if on_disk else flushed(counts)
     # Of mean throughput, as slowdowns are.
     ns = slowdown([1e9, 1e9], runs.throughput[here])
