@@ -33,7 +33,8 @@ constexpr unsigned most_loose = 64;
 Loose loose[most_loose];
 unsigned loose_count = 0;
 
-// Only 8 aligned bytes reach persistent memory together or not at all (Intel, libpmem(7)): a vector
+// Only 8 aligned bytes are sure to reach persistent memory together or not at all (Scargall,
+// Programming Persistent Memory, doi:10.1007/978-1-4842-4932-1, chapter 2): a vector
 // store, or two that a compiler made one of, may tear between them.
 constexpr std::size_t atomic_bytes = 8;
 constexpr unsigned most_cut = NF_CRASH_PAGE / NF_CRASH_LINE;
