@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import wait_until_it_runs
 
 from nearfar.documents import WorkloadProfile, load
 from nearfar.native_files import include_folder, native_folder
@@ -223,7 +224,7 @@ def test_interrupted_it_leaves_nothing_half_written_and_no_process(
         text=True,
         start_new_session=True,
     )
-    time.sleep(1.5)
+    wait_until_it_runs(process, "serve")
     mine = set(shared.glob("nearfar-*")) - before
     os.killpg(process.pid, number)
     _, errors = process.communicate(timeout=30)
