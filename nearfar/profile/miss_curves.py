@@ -24,6 +24,10 @@ CURVE_BYTES = [float(CURVE_EDGES_BYTES[place]) for place in PLACES]
 FEWEST_TOUCHES = 30
 """Touches looked at below which a curve is noise."""
 
+AGREEING = 6
+"""Sizes below the near stack's reach, three octaves, at which the stacks are compared: one that is
+a sweep's distance moves their median little."""
+
 Counts = NDArray[np.float64]
 
 
@@ -54,7 +58,8 @@ def miss_curves(
 def misses_by_size(row: Any, rate: int) -> Counts:
     """Return misses at each of `CURVE_BYTES`, of one record of reuse distances.
 
-    Up to its reach the near stack counts; of touches beyond, the far stack says how far.
+    Up to its reach the near stack counts, beyond it the far stack, times what it sees too little
+    of what both know.
     """
     near, far, beyond = row["near"].astype(float), row["far"].astype(float), float(row["beyond"])
     reach_bytes = NEAR_LINES * rate * 64
@@ -62,13 +67,20 @@ def misses_by_size(row: Any, rate: int) -> Counts:
     further_near = np.cumsum(near[::-1])[::-1]
     further_far = np.cumsum(far[::-1])[::-1]
     at_reach = int(np.searchsorted(ends, reach_bytes, side="right")) - 1
-    all_far = further_far[at_reach + 1]
+    most = further_near[at_reach + 1] + beyond
+    # Both say how many touches lie beyond sizes that both know. They differ where a distance is
+    # about that size, as that of a sweep may be: one sees it before the end and one after it.
+    known = slice(max(1, at_reach + 1 - AGREEING), at_reach + 2)
+    by_far = further_far[known]
+    agree = by_far > 0
+    scale = (
+        float(np.median((further_near[known] + beyond)[agree] / by_far[agree])) if any(agree) else 0
+    )
     found = np.empty(len(PLACES))
     for i, place in enumerate(PLACES):
         if place <= at_reach:
             found[i] = further_near[place + 1] + beyond
         else:
-            # Without a far line seen beyond, all that is known is that they are beyond.
-            share = further_far[place + 1] / all_far if all_far else 1.0
-            found[i] = beyond * share
+            # Without a far line that was touched again, all that is known is that they are beyond.
+            found[i] = min(most, further_far[place + 1] * scale) if scale else most
     return np.minimum.accumulate(found * rate)
