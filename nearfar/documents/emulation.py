@@ -21,7 +21,9 @@ class Probe(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What the far memory's profile says a line takes on this machine."""
     emulated_ns: float
     error: float
-    """emulated / target - 1."""
+    """emulated / target - 1; the middle of several runs of the probe, as are the figures above."""
+    error_range: tuple[float, float] | None = None
+    """Least and greatest of those runs."""
 
 
 class EmulatedPhase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

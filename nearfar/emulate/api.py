@@ -59,7 +59,8 @@ def emulate(
     )
     executable = program.find_executable(request.job.command[0])
     chosen, judged, said = _choose(request, wanted, executable, way, say)
-    wanted = replace(wanted, slow_motion=judged.slow_motion)
+    near_now = judged.now.memory(near_side)
+    wanted = replace(wanted, near=near_now, slow_motion=judged.slow_motion)
     probes = judged.probes
     times = WAYS.get(chosen)().run(request, wanted, say)
     check_ended(times, request.job.command)
@@ -87,7 +88,7 @@ def emulate(
         probes=probes,
         faithful=faithful,
         tolerance=TOLERANCE,
-        caveats=[*said, *times.caveats, *far_side.caveats],
+        caveats=[*said, *judged.now.caveats(), *times.caveats, *far_side.caveats],
     )
 
 

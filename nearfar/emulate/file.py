@@ -24,7 +24,7 @@ from nearfar.predict.traffic import HITS, Array
 
 FILE_NAME = "emulation"
 MAGIC = b"NFEMUL"
-VERSION = 2
+VERSION = 3
 FACTORS = 65
 """Degrees of overlap, from all serial to as much as a core can: 10 % apart, less than a batch's
 clock knows."""
@@ -47,6 +47,7 @@ _HEADER = np.dtype(
         ("delayed_ns", "u8"),
         ("unpaid_ns", "u8"),
         ("share", "f8", PHASES),
+        ("waited_ns", "u8", PHASES),
     ]
 )
 
@@ -60,6 +61,8 @@ class Paid:
     """CPU time waited."""
     unpaid_ns: int
     """CPU time that tracing took beyond what far memory would have: it could not be taken off."""
+    waited_ns: tuple[int, ...] = (0,) * PHASES
+    """CPU time waited, by number of phase."""
 
 
 def costs(memory: Memory, near: Memory) -> Array:
@@ -104,4 +107,9 @@ def write(
 def paid(path: Path) -> Paid:
     """Read what the run time did."""
     header = np.frombuffer(path.read_bytes(), _HEADER, 1)[0]
-    return Paid(int(header["batches"]), int(header["delayed_ns"]), int(header["unpaid_ns"]))
+    return Paid(
+        int(header["batches"]),
+        int(header["delayed_ns"]),
+        int(header["unpaid_ns"]),
+        tuple(header["waited_ns"].tolist()),
+    )

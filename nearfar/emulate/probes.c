@@ -1,23 +1,33 @@
-/* Probes of an emulated memory: a chase, chains of it, a stream. Run by nearfar/emulate/probes.py as
- * `probes BYTES LINES`: a region of so many bytes, so many lines touched by each kernel.
+/* Probes of an emulated memory: a chase, chains of it, a stream. Run by nearfar/emulate/probes.py
+ * as `probes BYTES LINES`: a region of so many bytes, so many lines touched by each kernel.
  *
- * Marks one phase per kernel; its operations are the lines touched. */
+ * Marks phases KERNEL.PART; their operations are the lines touched. */
+#include <nearfar/mark.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include <nearfar/mark.h>
-
 enum { line_bytes = 64, most_chains = 16 };
+/* Each kernel's lines in so many parts, in turn, each a phase: what else goes on for a while then
+ * meets few parts of every kernel, and not the middle one. */
+enum { rounds = 7 };
 
 struct line {
   struct line* next;
   uint64_t value[7];
 };
 
+/* What comes before the probes is not slowed: it would take ten times as long as they do. */
+#ifdef __clang__
+#define AS_IT_IS __attribute__((noinline, disable_sanitizer_instrumentation))
+#else
+#define AS_IT_IS __attribute__((noinline))
+#endif
+
 static volatile uint64_t result; /* Written, so that no kernel is left out as without use. */
 static uint64_t state = 0x9E3779B97F4A7C15ull;
-static uint64_t random_below(uint64_t bound) { /* xorshift64*: order is all that matters */
+AS_IT_IS static uint64_t random_below(uint64_t bound) { /* xorshift64*: order is all that matters */
   state ^= state >> 12;
   state ^= state << 25;
   state ^= state >> 27;
@@ -25,7 +35,7 @@ static uint64_t random_below(uint64_t bound) { /* xorshift64*: order is all that
 }
 
 /* Sattolo's shuffle: one cycle through all lines. */
-static void link_lines(struct line* lines, uint64_t count) {
+AS_IT_IS static void link_lines(struct line* lines, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) lines[i].next = &lines[i];
   for (uint64_t i = count - 1; i > 0; --i) {
     const uint64_t j = random_below(i);
@@ -35,7 +45,24 @@ static void link_lines(struct line* lines, uint64_t count) {
   }
 }
 
-static void follow(struct line** at, unsigned chains, uint64_t lines, const char* name) {
+/* Places on the cycle, evenly apart. */
+AS_IT_IS static void choose_starts(struct line** at, struct line* place, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i, place = place->next) {
+    if (i % (count / most_chains) == 0 && i / (count / most_chains) < most_chains) {
+      at[i / (count / most_chains)] = place;
+    }
+  }
+}
+
+static unsigned part;
+static char name_of_part[32];
+static const char* named(const char* kernel) {
+  snprintf(name_of_part, sizeof name_of_part, "%s.%u", kernel, part);
+  return name_of_part;
+}
+
+static void follow(struct line** at, unsigned chains, uint64_t lines, const char* kernel) {
+  const char* const name = named(kernel);
   NEARFAR_BEGIN(name);
   for (uint64_t step = 0; step < lines / chains; ++step) {
     for (unsigned k = 0; k < chains; ++k) at[k] = at[k]->next;
@@ -56,12 +83,13 @@ __attribute__((noinline)) static void chains_16(struct line** at, uint64_t lines
 __attribute__((noinline)) static uint64_t stream(const uint64_t* words, uint64_t count,
                                                  uint64_t lines) {
   uint64_t sum = 0;
-  NEARFAR_BEGIN("stream");
+  const char* const name = named("stream");
+  NEARFAR_BEGIN(name);
   uint64_t touched = 0;
   for (; touched + count <= lines || touched == 0; touched += count) {
     for (uint64_t i = 0; i < count * 8; ++i) sum += words[i];
   }
-  NEARFAR_END("stream", touched);
+  NEARFAR_END(name, touched);
   return sum;
 }
 
@@ -74,17 +102,15 @@ int main(int argc, char** argv) {
   madvise(region, count * line_bytes, MADV_HUGEPAGE); /* or not: then pages are small */
   link_lines(region, count);
   struct line* at[most_chains];
-  struct line* place = region;
-  for (uint64_t i = 0; i < count; ++i, place = place->next) {
-    if (i % (count / most_chains) == 0 && i / (count / most_chains) < most_chains) {
-      at[i / (count / most_chains)] = place;
-    }
-  }
+  choose_starts(at, region, count);
   struct line* four[4] = {at[1], at[5], at[9], at[13]};
-  chase(at, lines);
-  chains_4(four, 2 * lines);
-  chains_16(at, 4 * lines);
-  const uint64_t sum = stream((const uint64_t*)region, count, 8 * lines);
+  uint64_t sum = 0;
+  for (part = 0; part < rounds; ++part) {
+    chase(at, lines / rounds);
+    chains_4(four, 2 * lines / rounds);
+    chains_16(at, 4 * lines / rounds);
+    sum += stream((const uint64_t*)region, count, 8 * lines / rounds);
+  }
   result = sum + (uintptr_t)at[0] + (uintptr_t)four[0];
   return 0;
 }

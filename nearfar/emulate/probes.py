@@ -5,15 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.emulation import Probe
-from nearfar.emulate.way import Say, Wanted, Way, check_ended
+from nearfar.emulate.now import UNKNOWN, Now, now
+from nearfar.emulate.way import Say, Times, Wanted, Way, check_ended
 from nearfar.native_files import include_folder
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.memory import Memory
+from nearfar.profile.phases import PhaseTime
 from nearfar.profile.session import Request
 
 TOLERANCE = 0.10
@@ -29,6 +33,8 @@ LEAST_REGION_BYTES = 256 << 20
 region of small pages walks are cheap, and a chase takes half of what the curve says."""
 HUGE_BYTES = 2 << 20
 
+ROUNDS = 3
+"""Runs of all probes whose middle counts; some two seconds each."""
 SPARE = 1.1
 """Slow motion beyond what tracing took longer: batches differ."""
 
@@ -56,62 +62,93 @@ def in_huge_pages(wanted: Wanted) -> Wanted:
 
 @dataclass(frozen=True)
 class Judged:
-    """Probes of a way, and the slow motion that they were run in."""
+    """Probes of a way, the slow motion that they were run in, and near memory meanwhile."""
 
     probes: list[Probe]
     slow_motion: float = 1.0
+    now: Now = UNKNOWN
 
 
 def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
     """Run the probes as the program is run, everything far; in huge pages where there are.
 
-    Where a probe takes too long, they are run once more in as slow a motion as that takes.
+    Where a probe takes too long, they are run in as slow a motion as that takes. The middle of
+    `ROUNDS` runs counts: memory of a shared machine differs by several percent from run to run.
     """
-    wanted = in_huge_pages(replace(wanted, placements=()))
-    found = _probed(way, request, wanted, say)
-    slow = min(SPARE * max(1.0 + one.error for one in found.probes), wanted.most_slow_motion)
-    if (
-        worst(found.probes) <= TOLERANCE
-        or not way.slows_down
-        or slow <= max(1.1, found.slow_motion)
-    ):
-        return found
-    say(f"probes once more, {slow:.1f} times as slowly: tracing takes longer than far memory")
-    again = _probed(way, request, replace(wanted, slow_motion=slow), say)
-    return again if worst(again.probes) < worst(found.probes) else found
-
-
-def _probed(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
+    wanted = in_huge_pages(replace(wanted, placements=(), one_of=kernel_of))
+    near = wanted.near
+    if way.slows_down:
+        wanted = replace(wanted, near_now=lambda plain: now(near, [_per_line(plain)]).memory(near))
     with tempfile.TemporaryDirectory(prefix="nearfar-probes-") as folder:
-        program = _compiled(Path(folder))
-        region_bytes = max(CACHES * request.cache_bytes, LEAST_REGION_BYTES)
-        command = [str(program), str(region_bytes), str(LINES)]
-        job = replace(
-            request.job,
-            command=command,
-            driver=None,
-            duration_s=None,
-            after_s=0.0,
-            stdout_to_stderr=True,
-        )
-        mine = replace(request, job=job, plain=None, split_sizes=False)
-        times = way.run(mine, wanted, lambda text: say(f"probes, {text}"))
-        check_ended(times, command)
+        mine = _request(request, _compiled(Path(folder)))
+
+        def rounds(count: int, slow_motion: float) -> list[Times]:
+            found = []
+            for number in range(count):
+                say(f"probes, round {number + 1} of {count}")
+                times = way.run(mine, replace(wanted, slow_motion=slow_motion), lambda _: None)
+                check_ended(times, mine.job.command)
+                found.append(times)
+            return found
+
+        times = rounds(1, wanted.slow_motion)
+        probes = _probes(wanted.far, times)
+        slow = min(SPARE * max(1.0 + one.error for one in probes), wanted.most_slow_motion)
+        if way.slows_down and worst(probes) > TOLERANCE and slow > max(1.1, times[0].slow_motion):
+            say(f"probes {slow:.1f} times as slowly: tracing takes longer than far memory")
+            slowly = rounds(1, slow)
+            if worst(_probes(wanted.far, slowly)) < worst(probes):
+                times = slowly
+        times += rounds(ROUNDS - 1, times[0].slow_motion)
+    known = now(near, [_per_line(run.near) for run in times]) if way.slows_down else UNKNOWN
+    return Judged(_probes(wanted.far, times), times[0].slow_motion, known)
+
+
+def _request(request: Request, probes: Path) -> Request:
+    region_bytes = max(CACHES * request.cache_bytes, LEAST_REGION_BYTES)
+    job = replace(
+        request.job,
+        command=[str(probes), str(region_bytes), str(LINES)],
+        driver=None,
+        duration_s=None,
+        after_s=0.0,
+        stdout_to_stderr=True,
+    )
+    return replace(request, job=job, plain=None, split_sizes=False)
+
+
+def _per_line(phases: Mapping[str, PhaseTime]) -> dict[str, float]:
+    """Return ns per line of each probe: of its middle part."""
+    found: dict[str, list[float]] = {name: [] for name in NAMES}
+    for name, phase in phases.items():
+        if (kernel := kernel_of(name)) in found and phase.operations:
+            found[kernel].append(phase.cpu_ns / phase.operations)
+    return {name: median(parts) for name, parts in found.items()}
+
+
+def kernel_of(phase: str) -> str:
+    """Return the probe that a phase is a part of."""
+    return phase.partition(".")[0]
+
+
+def _probes(far: Memory, runs: Sequence[Times]) -> list[Probe]:
+    near = [_per_line(times.near) for times in runs]
+    emulated = [_per_line(times.emulated) for times in runs]
     found = []
     for name in NAMES:
-        near, emulated = times.near[name], times.emulated[name]
-        target = target_ns(wanted.far, name)
-        emulated_ns = emulated.cpu_ns / emulated.operations
+        target = target_ns(far, name)
+        taken = [run[name] for run in emulated]
         found.append(
             Probe(
                 name=name,  # type: ignore[arg-type]
-                near_ns=near.cpu_ns / near.operations,
+                near_ns=median(run[name] for run in near),
                 target_ns=target,
-                emulated_ns=emulated_ns,
-                error=emulated_ns / target - 1.0,
+                emulated_ns=median(taken),
+                error=median(taken) / target - 1.0,
+                error_range=(min(taken) / target - 1.0, max(taken) / target - 1.0),
             )
         )
-    return Judged(found, times.slow_motion)
+    return found
 
 
 def worst(probes: list[Probe]) -> float:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from nearfar.emulate.way import Times
 from nearfar.profile import program
+from nearfar.profile.compiler import twin
 from nearfar.profile.launch import run
 from nearfar.profile.phases import phase_times
 from nearfar.profile.session import Request, Run, run_folder
@@ -29,3 +32,11 @@ def times_of(near: Run, emulated: Run, caveats: list[str]) -> Times:
     failed = near.ended.failed or emulated.ended.failed
     worse = near if near.ended.failed else emulated
     return Times(near.phases, emulated.phases, worse.ended.status, failed, caveats=caveats)
+
+
+def plain_of(request: Request, folder: Path) -> program.Build:
+    """Return the plain build: the twin, the one named, or the program as it is."""
+    executable = program.find_executable(request.job.command[0])
+    if request.plain is not None or twin.is_instrumented(executable):
+        return program.plain_build(executable, request.plain, folder)
+    return program.Build(executable, dict(os.environ))

@@ -22,11 +22,12 @@ def show(made: Emulation, console: Console) -> None:
         table.add_row(phase.name, *times, f"{phase.slowdown:.2f}")
     console.print(table)
     probes = Table(title="probes, ns per line of 64 B", title_justify="left")
-    for column in ("probe", "near", "target", "emulated", "error"):
+    for column in ("probe", "near", "target", "emulated", "error", "of its runs"):
         probes.add_column(column, justify="left" if column == "probe" else "right")
     for one in made.probes:
         numbers = (f"{ns:.1f}" for ns in (one.near_ns, one.target_ns, one.emulated_ns))
-        probes.add_row(one.name, *numbers, f"{one.error:+.1%}")
+        low, high = one.error_range or (one.error, one.error)
+        probes.add_row(one.name, *numbers, f"{one.error:+.1%}", f"{low:+.1%} to {high:+.1%}")
     console.print(probes)
     off = worst(made.probes)
     if made.faithful:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -35,6 +35,10 @@ class Wanted:
     """How many times as long as in the far memory all is to take, where a way can do that."""
     most_slow_motion: float = MOST_SLOW_MOTION
     """A way may take more than `slow_motion` where tracing needs it, up to here."""
+    near_now: Callable[[Mapping[str, PhaseTime]], Memory] | None = None
+    """Near memory as phases that took so long in it, plain, find it; None: `near` as it is."""
+    one_of: Callable[[str], str] = str
+    """Phase to what it is a part of: parts do the same work, and the middle one counts."""
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,7 @@ void settle() {
     // A wait is a little too long or, never, too short: the rest is taken off the next.
     batch.debt_ns -= static_cast<double>(end - now);
     add(file.delayed_ns, end - now);
+    add(file.waited_ns[batch.phase % most_phases], end - now);
   }
   add(file.batches, std::uint64_t{1});
   batch.began_ns = end;

@@ -7,9 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
-from nearfar.emulate.runs import plain_run, times_of
+from nearfar.emulate.runs import plain_of, plain_run, times_of
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
-from nearfar.emulate.ways.node import plain_of
 from nearfar.profile.session import Request
 
 REGION_BYTES = 256 << 20

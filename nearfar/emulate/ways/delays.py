@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import ClassVar
 
 from nearfar.documents.plan import Placement
@@ -27,6 +28,10 @@ _ADDR_NO_RANDOMIZE = 0x0040000
 
 SPARE = 1.1
 """Slow motion beyond what tracing takes: batches differ."""
+APART = 0.03
+"""How much tracing's share may change by waiting before the program is run once more."""
+MINDED = 0.01
+"""Of all waits: phases that waited less are not worth a run."""
 UNPAID = 0.02
 """Of near time: what tracing may take too long before the program is run in slow motion."""
 
@@ -76,8 +81,10 @@ class Delays:
         plain, traced = gathered.plain_runs[0], gathered.instrumented
         if plain.ended.failed:
             return Times(plain.phases, traced.phases, plain.ended.status, True)
+        if wanted.near_now is not None:
+            wanted = replace(wanted, near=wanted.near_now(plain.phases))
         kept = _kept(gathered, wanted.placements)
-        shares = _shares(plain, traced, gathered.phase_numbers)
+        shares = _shares(plain, traced, gathered, wanted)
         say("run 3 of 3: with delays")
         delayed = _delayed(request, wanted, gathered, shares, kept)
         needed = min(wanted.most_slow_motion, SPARE / min(shares.values()))
@@ -86,6 +93,11 @@ class Delays:
             say(f"once more, {needed:.1f} times as slowly: tracing takes longer than far memory")
             wanted = replace(wanted, slow_motion=needed)
             delayed = _delayed(request, wanted, gathered, shares, kept)
+        # Waits let others into the caches: tracing takes longer beside them than without.
+        beside = _shares(plain, _without_waits(delayed, gathered.phase_numbers), gathered, wanted)
+        if not delayed.ended.failed and _apart(shares, beside, delayed) > APART:
+            say("once more: tracing takes longer beside delays than it took without")
+            delayed = _delayed(request, wanted, gathered, beside, kept)
         return Times(
             near=plain.phases,
             emulated=delayed.phases,
@@ -133,14 +145,47 @@ def _delayed(
         return _Delayed(ended, phases, file.paid(path), slow)
 
 
-def _shares(plain: Run, traced: Run, numbers: Mapping[int, str]) -> dict[int, float]:
+def _shares(plain: Run, traced: Run, gathered: Gathered, wanted: Wanted) -> dict[int, float]:
     """Return plain over traced CPU time by number of phase; -1: of the whole run."""
     shares = {-1: min(1.0, plain.ended.cpu_ns / max(1, traced.ended.cpu_ns))}
-    for number, name in numbers.items():
-        before, with_tests = plain.phases.get(name), traced.phases.get(name)
-        if before is not None and with_tests is not None and with_tests.cpu_ns > 0:
-            shares[number] = min(1.0, before.cpu_ns / with_tests.cpu_ns)
+    before, with_tests = (_middle(run.phases, wanted.one_of) for run in (plain, traced))
+    for number, name in gathered.phase_numbers.items():
+        part = wanted.one_of(name)
+        if part in before and with_tests.get(part, 0.0) > 0.0:
+            shares[number] = min(1.0, before[part] / with_tests[part])
     return shares
+
+
+def _without_waits(delayed: _Delayed, numbers: Mapping[int, str]) -> Run:
+    """Return a run with delays as if it had not waited: what tracing took beside delays."""
+    slow, waited = delayed.slow_motion, delayed.paid.waited_ns
+    of_phase = {name: waited[number] for number, name in numbers.items() if number < file.PHASES}
+    phases = {
+        name: replace(time, cpu_ns=max(1, round(time.cpu_ns * slow) - of_phase.get(name, 0)))
+        for name, time in delayed.phases.items()
+    }
+    cpu_ns = max(1, delayed.ended.cpu_ns - delayed.paid.delayed_ns)
+    return Run(replace(delayed.ended, cpu_ns=cpu_ns), phases)
+
+
+def _apart(one: Mapping[int, float], other: Mapping[int, float], delayed: _Delayed) -> float:
+    """Return the greatest change of a share, of phases that waited for most of all waits."""
+    waited = delayed.paid.waited_ns
+    enough = delayed.paid.delayed_ns * MINDED
+    changes = [
+        abs(other[number] / one[number] - 1.0)
+        for number in one
+        if number in other and 0 <= number < file.PHASES and waited[number] > enough
+    ]
+    return max(changes, default=0.0)
+
+
+def _middle(phases: Mapping[str, PhaseTime], one_of: Callable[[str], str]) -> dict[str, float]:
+    """Return CPU time by what phases are parts of: of the middle one."""
+    parts: dict[str, list[float]] = {}
+    for name, phase in phases.items():
+        parts.setdefault(one_of(name), []).append(phase.cpu_ns)
+    return {name: median(times) for name, times in parts.items()}
 
 
 def _kept(gathered: Gathered, placements: Sequence[Placement]) -> _Kept:

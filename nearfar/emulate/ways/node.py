@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import ClassVar
 
-from nearfar.emulate.runs import plain_run, times_of
+from nearfar.emulate.runs import plain_of, plain_run, times_of
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
 from nearfar.measure import topology
-from nearfar.profile import program
-from nearfar.profile.compiler import twin
 from nearfar.profile.session import Request
 from nearfar.run.kernel import set_mempolicy
 from nearfar.run.policies import BIND
@@ -50,11 +47,3 @@ def far_node(wanted: Wanted) -> int | None:
     others = [node for node in wanted.machine.nodes if node != wanted.machine.node]
     with_memory = [node for node in others if topology.node_memory_bytes(node)[0]]
     return min(with_memory, key=lambda node: len(topology.node_cpus(node)), default=None)
-
-
-def plain_of(request: Request, folder: Path) -> program.Build:
-    """Return the plain build: the twin, the one named, or the program as it is."""
-    executable = program.find_executable(request.job.command[0])
-    if request.plain is not None or twin.is_instrumented(executable):
-        return program.plain_build(executable, request.plain, folder)
-    return program.Build(executable, dict(os.environ))

@@ -30,6 +30,9 @@ extern "C" double far_time(double near_ns, const double* lines, const double* mo
                      reinterpret_cast<const LineCost*>(far), factors);
 }
 extern "C" unsigned long file_size() { return sizeof(EmulationFile); }
+extern "C" void wait_in(EmulationFile* file, unsigned phase, unsigned long ns) {
+  file->waited_ns[phase] = ns;
+}
 extern "C" double slow_motion_of(const EmulationFile* file) {
   return file->version == emulation_version ? file->slow_motion : 0.0;
 }
@@ -107,3 +110,8 @@ def test_the_file_is_laid_out_as_the_run_time_reads_it(shim: ctypes.CDLL, tmp_pa
     costs = 2 * file.FACTORS * 7 * file.TERMS * 8
     assert len(content) == shim.file_size() + costs + 2 * 8
     assert file.paid(path) == file.Paid(0, 0, 0)
+    written = ctypes.create_string_buffer(content, len(content))
+    shim.wait_in.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_ulong]
+    shim.wait_in(written, 2, 7)
+    path.write_bytes(written.raw)
+    assert file.paid(path).waited_ns[:4] == (0, 0, 7, 0)

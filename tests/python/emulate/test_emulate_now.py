@@ -1,0 +1,38 @@
+"""Near memory as the probes find it: the profile's curve moved to what they take."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import device
+
+from nearfar.emulate.now import CHAINS, UNKNOWN, now
+from nearfar.predict.derive import near_memory
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0.5, 3.0), st.floats(0.9, 1.1))
+def test_it_costs_what_the_probes_took(factor: float, unlike: float) -> None:
+    near = near_memory(device("near"))
+    taken = {name: near.cost_ns(count) * factor for name, count in CHAINS.items()}
+    taken["chains-4"] *= unlike
+    run = {**taken, "stream": near.core_stream_ns * 2.0}
+    here = now(near, [run]).memory(near)
+    assert here.latency_ns == pytest.approx(near.latency_ns * factor)
+    assert here.core_stream_ns == pytest.approx(near.core_stream_ns * 2.0)
+    for name, count in CHAINS.items():
+        # No cost may rise with the number of chains, so that one moved up may be held down.
+        assert here.cost_ns(count) == pytest.approx(taken[name], rel=0.12)
+    assert (here.chain_costs_ns[1:] <= here.chain_costs_ns[:-1]).all()
+
+
+def test_the_middle_run_counts_and_what_is_unknown_changes_nothing() -> None:
+    near = near_memory(device("near"))
+    runs = [
+        {**{name: near.cost_ns(count) * factor for name, count in CHAINS.items()}, "stream": 1.0}
+        for factor in (1.0, 1.1, 9.0)
+    ]
+    assert now(near, runs).at[1.0] == pytest.approx(1.1)
+    assert UNKNOWN.memory(near) is near and UNKNOWN.caveats() == []
+    assert "2.00 times as long" in now(near, [{n: 2 * t for n, t in runs[0].items()}]).caveats()[0]
