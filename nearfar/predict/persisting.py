@@ -24,7 +24,7 @@ import numpy as np
 
 from nearfar.devices import curves
 from nearfar.devices.library import host_dram
-from nearfar.documents.device import DeviceProfile, Operation
+from nearfar.documents.device import DeviceProfile, Operation, Pattern
 from nearfar.predict.host import LOCAL
 from nearfar.predict.model import Model, ModelLacksError
 from nearfar.predict.traffic import FENCE, FLUSH, LINE_BYTES, NT_LINE, Array, PhaseTraffic
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 OPERATIONS: tuple[Operation, ...] = ("clwb", "nt-store", "write")
 """What tells how long persisting takes, best first."""
+
+PATTERNS: tuple[Pattern, ...] = ("random", "sequential")
 
 SYNCED_LINES = 0.5
 """Of the lines beyond one a fence, what is synced apart in a file: the middle of none and all. Of
@@ -166,12 +168,16 @@ def sync_ends_ns(drive: DeviceProfile, write_ns: float) -> tuple[float, float]:
     alone = curves.idle_latency_ns(drive, "write", "sequential")
     if alone is None or alone.how == "measured":
         return write_ns, write_ns
-    turn_ns = drive.granularity_bytes / curves.bandwidth(drive, "clwb", "random").value_gb_per_s
+    # A log's pages are written again and again, neither at random nor on: the sooner turn counts.
+    turn_ns = min(
+        drive.granularity_bytes / curves.bandwidth(drive, "clwb", pattern).value_gb_per_s
+        for pattern in PATTERNS
+    )
     return min(turn_ns, write_ns), write_ns + JOURNAL_WRITES * alone.value_ns
 
 
 def _latency_ns(device: DeviceProfile, operation: Operation) -> float | None:
-    for pattern in ("random", "sequential"):
+    for pattern in PATTERNS:
         figure = curves.idle_latency_ns(device, operation, pattern)
         if figure is not None:
             return figure.value_ns

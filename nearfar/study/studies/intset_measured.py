@@ -374,20 +374,19 @@ def _verdict(
     )
     return [
         f"on Optane {of_pmem:.2f} is predicted for the published steps where {PMEM_MEAN} was "
-        f"published, by structure {error(on_pmem, 'ours')} off; the same sets in DRAM here, measured, "
-        f"{error(on_pmem, 'in DRAM here')}",
+        f"published, by structure {error(on_pmem, 'ours')} off; the safe sets in DRAM here, "
+        f"measured, {error(on_pmem, 'in DRAM here')}",
         f"on an SSD {of_ssd:.0f} is predicted where {SSD_MEAN} was published, by structure "
         f"{error(on_ssd, 'ours')} off; this machine's disk with safe sets, measured, "
         f"{error(on_ssd, 'this disk')}",
         "both slowdowns are over a volatile set whose time the paper does not give. Where it "
-        f"cancels, the SSD is predicted to take {both_ours:.0f} times as long as Optane, published "
-        f"are {both_published:.1f}: the prediction of the SSD, {over_ssd:.1f} times too high, is "
-        f"so by {over_ssd * both_published / both_ours:.1f} because of the volatile set (and of "
-        f"whatever makes Optane's too high), by {both_ours / both_published:.1f} because of the "
-        "drive",
+        f"cancels, the SSD is predicted to take {both_ours:.1f} times as long as Optane, and "
+        f"{both_published:.1f} were published. So of the SSD's {over_ssd:.1f} times the published "
+        f"slowdown {both_ours / both_published:.1f} come from the drive, and "
+        f"{over_ssd * both_published / both_ours:.1f} from the volatile set and from Optane's",
         "a sync is predicted to wait for the drive's typical write of 4 KiB, given for one at a "
-        "time. Published must have been less: a drive whose cache survives may answer as soon as "
-        "its turn comes. The interval's ends are that turn and a journal's two writes beside",
+        "time. A drive whose cache survives may answer as soon as its turn comes, a journal adds "
+        "two writes: these are the interval's ends",
         f"from the least slowdown to the greatest: {', '.join(ours)}; published: "
         + ("the same" if ours == published else ", ".join(published)),
         f"with the published steps, which a crash breaks, the hash set loses "
