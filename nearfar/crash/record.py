@@ -64,6 +64,9 @@ def record(
         schedule=schedule,
     )
     variables = {
+        # Threads of OpenMP that wait for each other sleep rather than spin, which is seen sooner.
+        "OMP_WAIT_POLICY": "passive",
+        "KMP_BLOCKTIME": "0",
         **environment(),
         "LD_PRELOAD": preload(LIBRARY),
         TRACE_VARIABLE: str(trace),
