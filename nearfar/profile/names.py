@@ -8,12 +8,16 @@ _ANONYMOUS = "(anonymous namespace)::"
 # clang marks copies of a function that it specialised: .llvm.123, .cold, .part.0.
 _SUFFIX = re.compile(r"\.(?:llvm|cold|part|isra|constprop)\b[.0-9]*$")
 # A template's return type that is an expression: its parentheses are not those of arguments.
+# Rust's older mangling: a hash at the end, punctuation as $LT$ and dots.
+_RUST_HASH = re.compile(r"::h[0-9a-f]{16}(?= |\(|$)")
+_RUST_MARKS = {"$LT$": "<", "$GT$": ">", "$C$": ",", "$u20$": " ", "$RF$": "&", "..": "::"}
 _DECLTYPE = re.compile(r"^decltype ?\(")
 _OPERATOR = re.compile(r"\boperator\s*(?:new|delete|<=>|<<=?|>>=?|<=?|>=?|->\*?|\(\))")
 
 
 def bare_name(function: str) -> str:
     """Return ``ns::Class::method`` for ``int ns::Class<int>::method<2>(std::string) const``."""
+    function = _rust(function)
     name = _without_decltype(_SUFFIX.sub("", function).replace(_ANONYMOUS, ""))
     operator = _OPERATOR.search(name)
     if operator is not None and "<" not in name[: operator.start()].rpartition(" ")[2]:
@@ -43,4 +47,21 @@ def _without_decltype(name: str) -> str:
         depth += {"(": 1, ")": -1}.get(name[at], 0)
         if depth == 0:
             return name[at + 1 :].lstrip()
+    return name
+
+
+def _rust(name: str) -> str:
+    """Return ``alloc::Global::allocate`` for ``<alloc::Global as core::Allocator>::allocate``."""
+    if _RUST_HASH.search(name):
+        name = _RUST_HASH.sub("", name)
+        for mark, meant in _RUST_MARKS.items():
+            name = name.replace(mark, meant)
+        name = name.removeprefix("_") if name.startswith("_<") else name
+    if not name.startswith("<"):
+        return name
+    depth = 0
+    for at, letter in enumerate(name):
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+        if depth == 0:
+            return name[1:at].partition(" as ")[0] + name[at + 1 :]
     return name

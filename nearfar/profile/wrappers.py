@@ -46,6 +46,12 @@ _CONTAINERS = re.compile(
 )
 """A library of containers and smart pointers: the caller says whose they are."""
 
+_RUST = re.compile(
+    r"(?:alloc|core|std|hashbrown)::(?!thread|rt)|__r(?:ust|dl|g)_|__rustc::|"
+    r"(?:[iu](?:8|16|32|64|128|size)|f32|f64|bool|char|str|T)::"
+)
+"""The same of Rust, in its own sources: other programs have such namespaces too."""
+
 _CONTAINER_LIBRARIES = ("libstdc++.so", "libc++.so", "libc++abi.so")
 """The same, where these have no symbols."""
 
@@ -69,6 +75,8 @@ def is_wrapper(frame: Frame) -> bool:
     if frame.module.startswith(_CONTAINER_LIBRARIES):
         return True
     name = bare_name(frame.function)
+    if frame.file.endswith(".rs") and _RUST.match(name):
+        return True
     return bool(_NAMES.match(name) or _CONTAINERS.match(name))
 
 

@@ -119,6 +119,18 @@ def test_in_a_small_program_one_function_may_make_everything() -> None:
     assert common_wrappers(many) == set()  # one caller: its lines are what tells objects apart
 
 
+def test_rusts_library_is_no_owner() -> None:
+    stack = [
+        Frame(function="<alloc::alloc::Global>::alloc_impl", file="/r/alloc/src/alloc.rs"),
+        Frame(function="hashbrown::raw::RawTable::resize::h0123456789abcdef", file="/r/mod.rs"),
+        Frame(function="<u8 as alloc::vec::SpecFromElem>::from_elem", file="/r/vec.rs"),
+        Frame(function="app::Index::add", file="/a/index.rs"),
+        Frame(function="app::main", file="/a/main.rs"),
+    ]
+    assert meaningful([stack])[0][0].function == "app::Index::add"
+    assert not is_wrapper(Frame(function="core::Store::grow()", file="/a/store.cpp"))
+
+
 @pytest.mark.parametrize(
     ("function", "bare"),
     [
@@ -132,6 +144,14 @@ def test_in_a_small_program_one_function_may_make_everything() -> None:
         ("main::$_0::operator()(int) const", "main::$_0::operator()"),
         ("walk.part.0", "walk"),
         ("decltype(::new((void*)(0)) X<int>(f())) ns::make<X<int>>(X<int>*)", "ns::make"),
+        (
+            "<alloc::alloc::Global as core::alloc::Allocator>::allocate",
+            "alloc::alloc::Global::allocate",
+        ),
+        (
+            "_$LT$app..Tree$LT$T$GT$$u20$as$u20$app..Grow$GT$::grow::h0123456789abcdef",
+            "app::Tree::grow",
+        ),
         ("decltype(auto) ns::Q<int>::go()", "ns::Q::go"),
         ("libx.so+0x12", "libx.so+0x12"),
     ],
