@@ -13,7 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from kernel import Kernel, NotHereError
@@ -30,7 +30,6 @@ TOOLS = [
     "umount",
     "modprobe",
     "depmod",
-    "setpriv",
 ]
 OPTIONAL = ("addr2line", "llvm-symbolizer-16", "nm", "readelf", "mkfs.xfs", "strace")
 """One llvm-symbolizer answers all of a run; without it addr2line is started for every stack, which
@@ -76,6 +75,7 @@ MODULES = [
     "dax_cxl",
     "hmem",
     "dax_hmem",
+    "nd_e820",
 ]
 SPARE_BYTES = 256 << 20
 """Room for what the checks write: it is gone when the guest ends."""
@@ -119,9 +119,20 @@ def get_disk(cache: Path, kernel: Kernel) -> Path:
         with tempfile.TemporaryDirectory(dir=cache) as work:
             root = Path(work) / "root"
             _fill(root, [Path(p) for p in tools.values() if p], site, standard, kernel)
-            _pack(root, Path(work) / "image")
+            pack(root, Path(work) / "image", spare_bytes=SPARE_BYTES)
+            names = [str(path.relative_to(root)) for path in root.rglob("*.so*")]
+            _list_of(image).write_text("\n".join(names))
             (Path(work) / "image").rename(image)
     return image
+
+
+def libraries_on(disk: Path) -> set[str]:
+    """Return the paths of the libraries on an image, without the first slash."""
+    return set(_list_of(disk).read_text().splitlines())
+
+
+def _list_of(image: Path) -> Path:
+    return image.with_suffix(".libraries")
 
 
 def _key(paths: Iterable[Path]) -> str:
@@ -143,9 +154,10 @@ def _fill(root: Path, tools: list[Path], site: Path, standard: Path, kernel: Ker
         "tmp",
         "run",
         "mnt",
-        "etc/default",
+        "etc/default/grub.d",
+        "boot",
         "root",
-        "var/lib",
+        "var/lib/nearfar",
         "payload",
         "opt/site",
     ]:
@@ -177,8 +189,8 @@ def _fill(root: Path, tools: list[Path], site: Path, standard: Path, kernel: Ker
     copy_libraries(root, root)
 
 
-def copy_libraries(where: Path, root: Path) -> None:
-    """Copy to `root` what every program and library below `where` is linked with."""
+def copy_libraries(where: Path, root: Path, known: Collection[str] = ()) -> None:
+    """Copy to `root` what is linked with programs and libraries below `where`, but for `known`."""
     files = [
         path
         for path in where.rglob("*")
@@ -187,7 +199,8 @@ def copy_libraries(where: Path, root: Path) -> None:
     shown = subprocess.run(["ldd", *files], check=False, capture_output=True, text=True).stdout
     for library in sorted(set(re.findall(r"(/\S+) \(0x", shown))):
         target = root / library[1:]
-        if not library.startswith(str(where)) and not target.exists():
+        here = library.startswith(str(where)) or library[1:] in known
+        if not here and not target.exists():
             _copy(Path(library), target)
 
 
@@ -212,16 +225,17 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
-def _pack(root: Path, image: Path) -> None:
+def pack(root: Path, image: Path, *, spare_bytes: int) -> None:
+    """Make an image of a folder."""
     used = sum(
         (path.lstat().st_size + 4095) // 4096 * 4096 + 512
         for path in root.rglob("*")
         if not path.is_dir()
     )
     with image.open("wb") as file:
-        file.truncate((used * 11 // 10 + SPARE_BYTES) >> 20 << 20)
+        file.truncate((used * 11 // 10 + spare_bytes) >> 20 << 20)
     done = subprocess.run(
-        ["/usr/sbin/mkfs.ext4", "-q", "-F", "-d", root, image],
+        ["/usr/sbin/mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-d", root, image],
         check=False, capture_output=True, text=True,
     )  # fmt: skip
     if done.returncode:

@@ -31,6 +31,11 @@ class Kernel:
         return self.folder / "boot" / f"vmlinuz-{self.release}"
 
     @property
+    def config(self) -> Path:
+        """What it was built with."""
+        return self.folder / "boot" / f"config-{self.release}"
+
+    @property
     def version(self) -> tuple[int, int]:
         """Its first two numbers."""
         first, second = (int(word) for word in re.findall(r"\d+", self.release)[:2])

@@ -11,6 +11,12 @@ MIB = 1 << 20
 LABEL_KIB = 128
 """Label area beyond the NVDIMM's memory: inside it, the region would be no multiple of 16 MiB."""
 
+PROCESSOR = "max,la57=off,erms=off,smap=off,smep=off,umip=off,pku=off"
+"""Everything that an emulated processor does, but for what takes it long and tests nothing here: a
+fifth level of page tables, stores of strings byte by byte, protection that ends blocks of code."""
+QUICK = "mitigations=off nokaslr init_on_alloc=0 rcupdate.rcu_expedited=1 nowatchdog"
+"""Of the kernel's options, those that spare an emulated processor work."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -25,12 +31,13 @@ class Sizes:
 def arguments(
     kernel: Path,
     initrd: Path,
-    disk: Path,
+    disks: tuple[Path, Path],
     logs: Path,
     *,
     volatile_cxl: bool,
     sizes: Sizes,
     hide_hypervisor: bool = False,
+    options: str = "",
 ) -> list[str]:
     """Return QEMU's arguments; console, results and end come as files of `logs`.
 
@@ -44,7 +51,7 @@ def arguments(
     return [
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-accel", "tcg,thread=multi", "-smp", "2",
-        "-cpu", "max,hypervisor=off" if volatile_cxl or hide_hypervisor else "max",
+        "-cpu", PROCESSOR + (",hypervisor=off" if volatile_cxl or hide_hypervisor else ""),
         "-machine",
         "q35,nvdimm=on,nvdimm-persistence=mem-ctrl,hmat=on,hpet=off,cxl=on,"
         "cxl-fmw.0.targets.0=cxl.0,cxl-fmw.0.size=4G",
@@ -68,14 +75,18 @@ def arguments(
         "-device",
         "cxl-type3,bus=rp0,id=cxl-mem0,"
         + ("volatile-memdev=cx" if volatile_cxl else "memdev=cx,lsa=lsa"),
-        "-drive", f"file={disk},format=raw,if=none,id=disk,snapshot=on",
+        # The first may be another guest's, too; the second keeps what is written over a reboot.
+        "-drive", f"file={disks[0]},format=raw,if=none,id=disk,snapshot=on",
         "-device", "virtio-blk-pci,bus=pcie.0,drive=disk",
+        "-drive", f"file={disks[1]},format=raw,if=none,id=payload,cache=unsafe",
+        "-device", "virtio-blk-pci,bus=pcie.0,drive=payload",
         "-serial", f"file:{logs / 'console.log'}",
         "-serial", f"file:{logs / 'results.tap'}",
         "-kernel", str(kernel), "-initrd", str(initrd),
         "-append",
-        "console=ttyS0 loglevel=4 panic=-1 mitigations=off nokaslr tsc=reliable"
-        + (f" tsc_early_khz={khz}" if (khz := counter_khz()) else ""),
+        f"console=ttyS0 loglevel=4 panic=-1 {QUICK} tsc=reliable"
+        + (f" tsc_early_khz={khz}" if (khz := counter_khz()) else "")
+        + f" {options}",
     ]  # fmt: skip
 
 

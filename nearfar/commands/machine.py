@@ -169,7 +169,12 @@ def convert(
             ExitCode.MACHINE_LACKS,
         )
     if to is None:
+        if device is not None:
+            raise CommandError(
+                f"--resume goes on with what was begun, and takes no device: leave {device} out"
+            )
         wanted = conversion.resume(tree, note)
+        wanted.destroy = sorted({*wanted.destroy, *(destroy or [])})
     else:
         begun = conversion.read_note(note) if tree.live else None
         if yes and begun is not None and (begun.to, begun.device) != (to, device):

@@ -26,12 +26,12 @@ def check() -> None:
     assert sh("cat /sys/devices/system/node/node2/access0/initiators/read_latency").strip() == "350"
     sh(f"echo offline > {POLICY}")
     # The node is taken back although a process has pages there: the kernel moves them.
-    code = "import time; held = bytearray(b'x') * (32 << 20); print('ready', flush=True); "
-    code += "time.sleep(8); assert held.count(b'x') == 32 << 20; print('whole')"
-    with subprocess.Popen(
-        ["numactl", "--preferred=2", "python3", "-c", code], stdout=subprocess.PIPE, text=True
-    ) as user:
-        assert user.stdout
+    code = "held = bytearray(b'x') * (32 << 20); print('ready', flush=True); "
+    code += "input(); assert held.count(b'x') == 32 << 20; print('whole')"
+    command = ["numactl", "--preferred=2", "python3", "-ISc", code]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as user:
+        assert user.stdin and user.stdout
         assert user.stdout.readline() == "ready\n"
         used = sh(f"grep -c N2= /proc/{user.pid}/numa_maps")
         assert int(used) > 0
@@ -39,6 +39,8 @@ def check() -> None:
         nearfar("machine", "convert", name, "--to", "devdax", "--yes")
         print(f"taken back after {time.monotonic() - began:.0f} s")
         assert nodes() == [0, 1]
+        user.stdin.write("\n")
+        user.stdin.flush()
         assert user.stdout.readline() == "whole\n"
     assert modes() == {name: "devdax"}
     nearfar(*go, "--to", "fsdax")

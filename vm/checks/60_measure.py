@@ -20,7 +20,7 @@ QUICK = [
 
 def measure(spec: str, largest: str = "1MiB") -> None:
     """Measure one memory; function only, for an emulated processor's times mean nothing."""
-    path = Path("/tmp/device.json")
+    path = Path("device.json")
     nearfar("measure", spec, *QUICK, "--largest", largest, "-o", str(path))
     found = json.loads(path.read_text())
     assert found["kind"] == "device-profile"
@@ -33,7 +33,7 @@ def check() -> None:
     """Far node, file, device; a file system without DAX is refused; a CXL device as a node."""
     measure("node:1")
     measure("file:/mnt/pmem0,dax=require")
-    refusal = nearfar("measure", "file:/tmp,dax=require", *QUICK, "-o", "/tmp/x.json", status=3)
+    refusal = nearfar("measure", "file:/tmp,dax=require", *QUICK, "-o", "x.json", status=3)
     assert "page cache" in refusal
     cxl = [name for name, mode in modes().items() if mode == "devdax"]
     measure(f"devdax:{spare_device()}", "2MiB")

@@ -14,7 +14,7 @@ SEEN: dict[str, int] = {}
 
 def watch(stop: threading.Event) -> None:
     """Look at the program's pages as it runs, without nearfar."""
-    while not stop.wait(0.05):
+    while not stop.wait(0.2):
         pids = subprocess.run(["pidof", "objects"], capture_output=True, text=True, check=False)
         for pid in pids.stdout.split():
             counts: dict[str, int] = {}

@@ -26,7 +26,7 @@ def check() -> None:
             held = sum(int(count) for count in pages)
             if held >= 2 * (4 << 20) // 4096:
                 break
-            time.sleep(0.05)
+            time.sleep(0.2)
         sh("daxctl offline-memory dax0.1")
 
     taker = threading.Thread(target=take)

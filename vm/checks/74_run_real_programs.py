@@ -12,6 +12,7 @@ from guest import SkipCheckError, nearfar
 from pages import FAR_SLOTS, NEAR_SLOTS, resident_by_node
 
 REAL = Path("/payload/real")
+BESIDE = True
 ON_PLAN = 0.99
 RECOGNISED = 0.95
 """Issue 6: of an object's bytes where the plan says; of the profile's bytes recognised."""
@@ -55,7 +56,7 @@ def check() -> None:
 
 def one(folder: Path) -> None:
     """Run one program under its plan."""
-    record = Path("/tmp/record.json")
+    record = Path("record.json")
     watch = Watch(folder / "program")
     watch.start()
     began = time.monotonic()

@@ -10,6 +10,7 @@ from guest import SkipCheckError, nearfar, nearfar_json
 
 from nearfar.machine.sysfs import Tree
 
+ALONE = True
 WEIGHTS = Path("/sys/kernel/mm/mempolicy/weighted_interleave")
 DEMOTION = Path("/sys/kernel/mm/numa/demotion_enabled")
 BALANCING = Path("/proc/sys/kernel/numa_balancing")
@@ -65,7 +66,7 @@ def damon() -> None:
 
 def run(policy: str, mib: int, seconds: int) -> Any:
     """Run a program that holds so much memory for so long; return its record."""
-    path = Path("/tmp/record.json")
+    path = Path("record.json")
     code = HOLD.format(mib=mib, s=seconds)
     words = ["--policy", policy, "-o", str(path), "--", "/usr/bin/python3", "-c", code]
     nearfar("run", *words)

@@ -74,7 +74,7 @@ def plan(where: dict[str, str], *, moves: dict[str, str] | None = None) -> Path:
         if moves
         else [],
     )
-    path = Path("/tmp/plan.json")
+    path = Path("plan.json")
     save(made, path)
     return path
 
@@ -83,7 +83,7 @@ def run(path: Path, *words: str, maps: dict[str, str], options: tuple[str, ...] 
     """Run the program under the plan and return the record."""
     if not PROGRAM.exists():
         raise SkipCheckError("no C compiler where the guest was made: no program to run")
-    record = Path("/tmp/record.json")
+    record = Path("record.json")
     mapped = [word for name, spec in maps.items() for word in ("--map", f"{name}={spec}")]
     nearfar("run", str(path), *mapped, *options, "-o", str(record), "--", str(PROGRAM), *words)
     found = json.loads(record.read_text())

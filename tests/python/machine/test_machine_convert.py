@@ -16,6 +16,7 @@ from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents import producer
 from nearfar.documents.conversion import Conversion
+from nearfar.documents.header import save
 from nearfar.machine.convert.contents import contents
 from nearfar.machine.convert.convert import draft
 from nearfar.machine.convert.request import FORMS, parse_request
@@ -152,6 +153,7 @@ def test_soft_reserved_memory_can_be_memory_but_no_file_system(tmp_path: Path) -
         (["--to", "fsdax"], ExitCode.WRONG_USE, "name the one to convert"),
         (["--to", "fsdax", "--resume"], ExitCode.WRONG_USE, "say what to convert to"),
         ([], ExitCode.WRONG_USE, "say what to convert to"),
+        (["pmem1", "--resume"], ExitCode.WRONG_USE, "takes no device"),
         (["--to", "devdax", "pmem1", "--yes"], ExitCode.WRONG_USE, "a captured one"),
     ],
 )
@@ -232,6 +234,29 @@ def test_emulated_memory_is_set_aside_by_the_boot_loader_and_given_back(tmp_path
     ]
     with pytest.raises(AssertionError, match="set aside already"):
         _commands(root, "emulated-pmem:16GiB")
+
+
+def test_beside_other_regions_no_number_is_guessed(tmp_path: Path) -> None:
+    root = _emulating_machine(tmp_path, 32)
+    namespace = root / "sys/bus/nd/devices/namespace0.0"
+    namespace.mkdir(parents=True)
+    (namespace / "size").write_text(str(GIB))
+    (root / "sys/bus/nd/devices/region0").mkdir()
+    commands = _commands(root, "emulated-pmem:8GiB")
+    assert commands[2:] == ["sudo reboot", "sudo nearfar machine convert --resume --yes"]
+
+
+def test_a_resumed_conversion_takes_names_to_destroy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without, one that finds data after its reboot could not go on."""
+    root = _emulating_machine(tmp_path / "machine", 32)
+    note = tmp_path / "note.json"
+    begun = Conversion(producer=producer(["tests"]), to="emulated-pmem:8GiB", destroy=["pmem9"])
+    save(begun, note)
+    arguments = ["--resume", "--destroy", "namespace0.0", "--note", str(note), "--json"]
+    main(["machine", "convert", *arguments, "--root", str(root)])
+    assert json.loads(capsys.readouterr().out)["destroy"] == ["namespace0.0", "pmem9"]
 
 
 def test_a_container_and_a_kernel_without_driver_stop_emulation(tmp_path: Path) -> None:

@@ -64,7 +64,12 @@ def convert(tree: Tree, request: Request, draft: Draft) -> None:
     option = f"memmap={request.size_bytes >> 20}M!{start >> 20}M"
     _boot_with(tree, option, draft)
     draft.steps.append(reboot("the kernel sets the memory aside while it starts"))
-    for argv, why in (
+    draft.steps += _after_reboot(request, alone=not all_far(tree))
+
+
+def _after_reboot(request: Request, *, alone: bool) -> list[Step]:
+    """Return what follows; beside other regions nobody knows the new one's number before."""
+    steps: list[tuple[tuple[str, ...], str]] = [
         (
             ("ndctl", "create-namespace", "--force", "--reconfig=namespace0.0", "--mode=fsdax"),
             "the region's namespace, with DAX",
@@ -72,10 +77,19 @@ def convert(tree: Tree, request: Request, draft: Draft) -> None:
         ((f"mkfs.{request.file_system}", "/dev/pmem0"), "a file system on it"),
         (("mkdir", "-p", "/mnt/pmem0"), "where it is mounted"),
         (("mount", "-o", "dax", "/dev/pmem0", "/mnt/pmem0"), "with DAX"),
-    ):
-        draft.steps.append(
-            Step(why=why, told="", holds=lambda tree: False, argv=argv, after_reboot=True)
-        )
+    ]
+    if not alone:
+        steps = [
+            (
+                ("nearfar", "machine", "convert", "--resume", "--yes"),
+                "its namespace and file system: under what number is known then, for there are "
+                "other regions",
+            )
+        ]
+    return [
+        Step(why=why, told="", holds=lambda tree: False, argv=argv, after_reboot=True)
+        for argv, why in steps
+    ]
 
 
 def reserved(tree: Tree) -> list[tuple[int, int]]:
