@@ -28,14 +28,12 @@ def rows() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="nearfar-emulate-") as name:
         folder = Path(name)
         near, program = folder / "near.json", folder / "lookup"
-        _nearfar(["measure", "dram", "--quick", "--quiet", "-o", str(near)])
-        _nearfar(["c++", "-O2", "-DWIDE", str(SOURCE), "-o", str(program)])
+        _nearfar("measure", "dram", "--quick", "--quiet", "-o", near)
+        _nearfar("c++", "-O2", "-DWIDE", SOURCE, "-o", program)
         for target in TARGETS:
             found = folder / f"{target}.json"
-            _nearfar(
-                ["emulate", "--far", target, "--near", str(near), "--by", "delays", "--quiet"]
-                + ["-o", str(found), "--", str(program)]
-            )
+            how = ("--far", target, "--near", near, "--by", "delays", "--quiet")
+            _nearfar("emulate", *how, "-o", found, "--", program)
             probes = json.loads(found.read_text())["probes"]
             errors = ", ".join(f"{one['name']} {one['error']:+.1%}" for one in probes)
             made.append(
@@ -51,7 +49,7 @@ def rows() -> list[Row]:
     return made
 
 
-def _nearfar(arguments: list[str]) -> None:
+def _nearfar(*arguments: str | Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "nearfar", *arguments], check=False, stdout=subprocess.DEVNULL
     )
