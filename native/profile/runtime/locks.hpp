@@ -1,8 +1,12 @@
 // A lock that survives signal handlers, longjmp and killed threads.
 #pragma once
 
+#include <errno.h>
 #include <sched.h>
 #include <sys/single_threaded.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cstdint>
 
@@ -10,8 +14,8 @@ namespace nearfar::profile {
 
 // A word that names its holder. A holder that comes again was interrupted inside the lock by a
 // signal, whose handler runs to its end or jumps away: it may go on. A holder that is gone
-// (killed, or this is a fork's child) is waited for only so long, then overridden: the tables
-// hold integers, so the worst is one count too few.
+// (killed, or this is a fork's child) is overridden: the tables hold integers, so the worst is one
+// count too few. One that lives is waited for: a hypervisor may take its processor away for long.
 enum class Shared { by_threads, by_processes };
 
 class Lock {
@@ -21,15 +25,19 @@ class Lock {
       word_ = self;
       return;
     }
-    for (unsigned turn = 0; turn < most_turns; ++turn) {
-      std::uint32_t holder = 0;
-      if (__atomic_compare_exchange_n(&word_, &holder, self, false, __ATOMIC_ACQUIRE,
-                                      __ATOMIC_RELAXED) ||
-          holder == self) {
-        return;
+    std::uint32_t holder = 0;
+    for (unsigned wait = 0; wait < most_waits; ++wait) {
+      for (unsigned turn = 0; turn < most_turns; ++turn) {
+        holder = 0;
+        if (__atomic_compare_exchange_n(&word_, &holder, self, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED) ||
+            holder == self) {
+          return;
+        }
+        // A descheduled holder on a busy machine comes back within a time slice.
+        if (turn % turns_per_yield == turns_per_yield - 1) sched_yield();
       }
-      // A descheduled holder on a busy machine comes back within a time slice.
-      if (turn % turns_per_yield == turns_per_yield - 1) sched_yield();
+      if (!rests_while_alive(holder, shared)) break;
     }
     __atomic_exchange_n(&word_, self, __ATOMIC_ACQUIRE);
   }
@@ -38,9 +46,23 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 
  private:
-  // About 100 time slices given away: no live holder keeps the lock that long.
+  // False if that thread is gone; else after a millisecond. Among threads, a fork's parent's are.
+  static bool rests_while_alive(std::uint32_t thread, Shared shared) {
+    const int error = errno;
+    const long asked = shared == Shared::by_threads ? syscall(SYS_tgkill, getpid(), thread, 0)
+                                                    : syscall(SYS_tkill, thread, 0);
+    const bool gone = asked != 0 && errno == ESRCH;
+    constexpr timespec millisecond{0, 1'000'000};
+    if (!gone) nanosleep(&millisecond, nullptr);
+    errno = error;
+    return !gone;
+  }
+
+  // Where processors are free, less than a millisecond.
   static constexpr unsigned most_turns = 1u << 14;
   static constexpr unsigned turns_per_yield = 1u << 7;
+  // Ten seconds: then its number is another thread's by now.
+  static constexpr unsigned most_waits = 10'000;
   std::uint32_t& word_;
 };
 
