@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import sys
 import sysconfig
@@ -40,8 +42,10 @@ class WholePath:
 
 @pytest.fixture(scope="session")
 def whole_path(tmp_path_factory: pytest.TempPathFactory) -> WholePath:
-    """Build, measure, profile, predict, place, report; every step must exit with 0."""
-    folder = tmp_path_factory.mktemp("whole")
+    """Make the documents once for all workers: the first that asks does it, others wait for it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "whole"
+    folder.mkdir(exist_ok=True)
     made = WholePath(
         program=folder / "inverted_index",
         run=folder / "run.json",
@@ -50,6 +54,15 @@ def whole_path(tmp_path_factory: pytest.TempPathFactory) -> WholePath:
         plan=folder / "plan.json",
         report=folder / "report.html",
     )
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.report.exists():  # the last step's
+            _make(made)
+    return made
+
+
+def _make(made: WholePath) -> None:
+    """Build, measure, profile, predict, place, report; every step must exit with 0."""
     texts = Path(sysconfig.get_path("stdlib")) / "asyncio"
     devices = ("--near", made.near, "--far", "optane-100-6dimm")
     source = ROOT / "examples/inverted_index/inverted_index.cpp"
@@ -64,4 +77,3 @@ def whole_path(tmp_path_factory: pytest.TempPathFactory) -> WholePath:
     for step in steps:
         done = nearfar(*step)
         assert done.returncode == 0, f"nearfar {step[0]}: {done.stdout}\n{done.stderr}"
-    return made

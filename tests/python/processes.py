@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 PATIENCE_S = 120.0
 """A busy machine is no failure."""
 
 
-def wait_until_it_runs(process: subprocess.Popen[str], last_word: str) -> None:
+def wait_until_it_runs(process: subprocess.Popen[Any], last_word: str) -> None:
     """Wait until a descendant of `process`, its group's leader, has that last word."""
     end = time.monotonic() + PATIENCE_S
     while not _runs(process.pid, last_word):
