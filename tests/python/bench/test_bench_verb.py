@@ -10,9 +10,21 @@ import pytest
 
 from nearfar.__main__ import main
 from nearfar.base.errors import NearfarError
+from nearfar.base.owned_folders import owned_folder
+from nearfar.bench.memories import find_memory
 from nearfar.bench.native import kinds
 from nearfar.native_files import native_file
 
+MAPS = (
+    "hash-tx",
+    "hash-atomic",
+    "hash-robin-hood",
+    "b-tree",
+    "crit-bit",
+    "radix",
+    "red-black",
+    "skip-list",
+)
 TINY = ["--set", "n=300", "--set", "map=hash-tx,b-tree", "--set", "operation=insert"]
 
 
@@ -126,6 +138,44 @@ def test_pools_that_are_wrong_are_said_in_a_sentence(executable: Path, tmp_path:
         assert not Path(f"{pool}2").exists()
     finally:
         pool.unlink(missing_ok=True)
+
+
+def mixed(key: int) -> int:
+    """Return what native/bench/maps/hash.hpp makes of a key."""
+    bits = 2**64 - 1
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        key = (key ^ key >> 33) * factor & bits
+    return key ^ key >> 33
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_map_whose_content_is_changed_behind_it_fails(executable: Path, name: str) -> None:
+    with owned_folder("nearfar-bench-test-", "/dev/shm") as folder:
+        pool = folder / "pool"
+        command = [executable, "turns", "map", f"map={name}", "n=300", "memory=pool"]
+        with subprocess.Popen(
+            [*command, f"pool={pool}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=find_memory("tmpfs").environment(),
+        ) as run:
+            assert run.stdin is not None
+            assert run.stdout is not None
+            run.stdin.write(b"insert 300\n")
+            run.stdin.flush()
+            assert json.loads(run.stdout.readline())["operations"] == 300
+            value = mixed(mixed((1 << 40) + 5) + 0x5BD1E995)  # of the fifth key
+            content, word = pool.read_bytes(), value.to_bytes(8, "little")
+            assert word in content
+            at = -1
+            with pool.open("r+b") as file:
+                while (at := content.find(word, at + 1)) >= 0:  # in tables that were left, too
+                    file.seek(at)
+                    file.write((value ^ 1).to_bytes(8, "little"))
+            said = run.communicate()[1]
+    assert run.returncode == 1
+    assert b"another value than was inserted" in said
 
 
 def test_wrong_use_of_the_verb_is_said(capsys: pytest.CaptureFixture[str]) -> None:
