@@ -93,6 +93,12 @@ def _convert(tree: Tree, request: Request, draft: Draft, percent: int) -> None:
 
 
 def _resources(tree: Tree) -> Resources:
+    if tree.live and not tree.entries(MODULES, r"nmem[0-9]+"):
+        raise NearfarError(
+            "the kernel sees no Optane module to divide (no nmem in /sys/bus/nd/devices; if there "
+            "are modules: sudo modprobe nfit); without any: --to emulated-pmem:4GiB",
+            ExitCode.MACHINE_LACKS,
+        )
     if tree.live and find_tool("ipmctl") is None:
         raise NearfarError(
             "ipmctl is not installed, and nothing else divides Optane modules; install it with: "
