@@ -15,7 +15,7 @@ def emulated(whole_path: WholePath, tmp_path: Path, *words: object) -> tuple[int
     out = tmp_path / "emulation.json"
     done = nearfar(
         *("emulate", "--far", "xmem-far-600ns-5gb", "--near", whole_path.near, "-o", out),
-        *("--by", "delays", *words, "--", whole_path.program, ROOT / "docs"),
+        *("--by", "delays", *words, "--", whole_path.program, ROOT / "docs", "--queries", "20000"),
     )
     assert done.returncode in (0, 1), done.stderr
     return done.returncode, load(out, Emulation)
