@@ -17,6 +17,9 @@ LEAST_FOUND = 20
 MOST_S = 60.0
 """each within so many seconds."""
 
+MEND_S = 15.0
+"""Of a right program, so that all of it takes less than four minutes; the long tests take one."""
+
 
 def rows() -> Iterator[Row]:
     """Yield found bugs, the slowest of them, and reports on the mends."""
@@ -41,7 +44,7 @@ def rows() -> Iterator[Row]:
                 missed.append(one.name)
             if one.mend not in mends:
                 mends.add(one.mend)
-                if pitfalls.explore(one, folder, mended=True).found():
+                if pitfalls.explore(one, folder, mended=True, seconds=MEND_S).found():
                     reports.add(one.mend)
     if missed:
         print(f"seeded_bugs: not found: {', '.join(missed)}")
