@@ -5,6 +5,6 @@
 namespace nearfar::bench {
 namespace {
 
-const RegisteredMap radix{both<Radix, Transactional>("radix", "radix tree over 4-bit digits")};
+const RegisteredMap radix{both<Radix, Published>("radix", "radix tree over 4-bit digits")};
 }  // namespace
 }  // namespace nearfar::bench

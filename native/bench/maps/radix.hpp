@@ -47,17 +47,14 @@ class Radix {
     std::uint64_t other = 0;  // a key below `place`, as far as digits that matter go
     for (;;) {
       if (!*place) {
-        memory_.change([&] { change(*place, new_leaf(key, word)); });
+        memory_.change([&] { memory_.set(*place, new_leaf(key, word)); });
         return std::nullopt;
       }
       if (is_leaf(*place)) {
         Leaf& found = leaf(*place);
         if (found.key == key) {
           const std::uint64_t old = found.word;
-          memory_.change([&] {
-            memory_.touch(&found.word);
-            found.word = word;
-          });
+          memory_.change([&] { memory_.set(found.word, word); });
           return old;
         }
         other = found.key;
@@ -101,10 +98,10 @@ class Radix {
       const Child last = parent == nullptr ? Child{} : only_other(node(*parent), place);
       if (last) {  // a node with one child would not branch
         const Child dropped = *parent;
-        change(*parent, last);
+        memory_.set(*parent, last);
         memory_.drop(Ref<Node>{dropped.tagged});
       } else {
-        change(*place, Child{});
+        memory_.set(*place, Child{});
       }
       memory_.drop(Ref<Leaf>{gone.tagged & ~1ULL});
     });
@@ -128,11 +125,6 @@ class Radix {
   static std::uint64_t above(std::uint64_t key, std::uint64_t shift) {
     return key >> shift >> digit_bits;
   }
-  void change(Child& child, Child to) {
-    memory_.touch(&child);
-    child = to;
-  }
-
   Child new_leaf(std::uint64_t key, std::uint64_t word) {
     const Ref<Leaf> made = memory_.template make<Leaf>();
     *memory_.at(made) = {key, word};
@@ -153,7 +145,7 @@ class Radix {
     fresh.child[digit(key, shift)] = new_leaf(key, word);
     fresh.child[digit(other, shift)] = place;
     memory_.wrote(&fresh, sizeof fresh);
-    change(place, {made.where});
+    memory_.set(place, {made.where});
   }
 
   // The one child beside `place`; none if there are more, or none.
