@@ -144,7 +144,7 @@ class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     live_bytes_at_peak: int
     """Bytes alive when the program's total was greatest: these add up to its memory."""
     size_bytes: int
-    """What a plan must find room for (peak of what was alive)."""
+    """What a plan must find room for: peak of what was alive, but no more than ever had pages."""
     told_by: int = 1
     """How many of `frames` tell it from other objects: these identify it in another run."""
     via: str = ""

@@ -22,6 +22,7 @@ from nearfar.profile.live import live_samples
 from nearfar.profile.miss_curves import CURVE_BYTES, miss_curves
 from nearfar.profile.objects import make_objects
 from nearfar.profile.phases import PhaseTime
+from nearfar.profile.resident import resident_objects, resident_samples
 from nearfar.profile.session import Gathered, Request
 from nearfar.profile.sources.counted import scale_to_counts
 from nearfar.profile.sources.instructions import name_instructions
@@ -44,6 +45,7 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
     names = {n: name for n, name in gathered.phase_numbers.items() if n != PHASE_BEFORE}
     kept = most_missing(traffic, set(names))
     phases = _phases(gathered, traffic, curves, names, kept)
+    objects = resident_objects(objects, phases, 64, gathered.instrumented.ended.peak_bytes)
     header = files[0].header
     simulated = int(header["cache_sets"]) * int(header["cache_ways"]) * 64 * files[0].rate
     profile = WorkloadProfile(
@@ -74,7 +76,9 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
         objects=objects,
         instructions=_readable([traffic.instructions[number] for number in kept]),
         phases=phases,
-        live=live_samples(files, object_of, names, gathered.instrumented.ended.wall_ns),
+        live=resident_samples(
+            live_samples(files, object_of, names, gathered.instrumented.ended.wall_ns), objects
+        ),
     )
     profile.warnings = collect_warnings(request, gathered, profile)
     return profile

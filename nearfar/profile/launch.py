@@ -53,6 +53,8 @@ class Ended:
     wall_ns: int
     finished: bool = True
     """It ended by itself."""
+    peak_bytes: int = 0
+    """Most memory that its largest process had at once (ru_maxrss); 0: not known."""
 
 
 def run(
@@ -99,14 +101,17 @@ def run(
         wall_ns = time.monotonic_ns() - begun
         _, code, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)
-        cpu_ns = _cpu_ns(used) + _reap_leftovers(others, driver)
+        left_ns, left_peak = _reap_leftovers(others, driver)
+        cpu_ns = _cpu_ns(used) + left_ns
+        peak_bytes = max(_peak_bytes(used), left_peak)
     except BaseException:
         _end_all(process, driver, others)
         raise
     finally:
         control.close()
     failed = process.returncode != 0 and not (reason and process.returncode == -signal.SIGTERM)
-    return Ended(_status(process.returncode, reason), failed, cpu_ns, wall_ns, not reason)
+    status = _status(process.returncode, reason)
+    return Ended(status, failed, cpu_ns, wall_ns, not reason, peak_bytes)
 
 
 def _start(
@@ -201,20 +206,23 @@ def _children() -> Iterator[int]:
         yield from (int(word) for word in text.read_text().split())
 
 
-def _reap_leftovers(others: Set[int], driver: subprocess.Popen[bytes] | None = None) -> int:
-    """End what the program left running; return the CPU time of all that was adopted, ns."""
+def _reap_leftovers(
+    others: Set[int], driver: subprocess.Popen[bytes] | None = None
+) -> tuple[int, int]:
+    """End what the program left running; return all that was adopted: CPU time, ns, peak bytes."""
     kept = others if driver is None else others | {driver.pid}
-    cpu_ns = 0
+    cpu_ns = peak_bytes = 0
     begun = time.monotonic()
     asked: set[int] = set()
     while True:
         left = [pid for pid in _children() if pid not in kept]
         if not left:
-            return cpu_ns
+            return cpu_ns, peak_bytes
         for pid in left:
             done, _, used = os.wait4(pid, os.WNOHANG)
             if done:
                 cpu_ns += _cpu_ns(used)
+                peak_bytes = max(peak_bytes, _peak_bytes(used))
             elif time.monotonic() - begun > _LEFTOVER_GRACE_S:
                 os.kill(pid, signal.SIGKILL if pid in asked else signal.SIGTERM)
                 asked.add(pid)
@@ -234,6 +242,10 @@ def _end_all(
 
 def _cpu_ns(used: resource.struct_rusage) -> int:
     return round((used.ru_utime + used.ru_stime) * 1e9)
+
+
+def _peak_bytes(used: resource.struct_rusage) -> int:
+    return used.ru_maxrss * 1024  # KiB on Linux, getrusage(2)
 
 
 def _since(begun_ns: int) -> float:

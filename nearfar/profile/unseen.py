@@ -8,6 +8,7 @@ from pathlib import Path
 from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import MemoryObject
+from nearfar.profile.resident import touched_bytes
 
 NOTABLE_SHARE = 0.05
 """Of the memory the program had; below, a plan would gain nothing from it."""
@@ -18,6 +19,8 @@ HARDLY = 0.01
 RESERVED = 4
 """Sizes over the lines seen touched from which an object is more reserved than used. Lines are
 fewer than pages: records of a quarter of a page, each touched on one line, are used in full."""
+RESERVED_BLOCK_BYTES = 1 << 20
+"""Smaller blocks are not reserved ahead, and lie where others lay that touched the lines first."""
 MOST_NAMED = 3
 
 
@@ -30,7 +33,6 @@ def unseen_warnings(
     return [
         *_allocating(profile, foreign, executable, least),
         *_untouched(profile, foreign, least),
-        *_reserved(profile, least),
     ]
 
 
@@ -57,28 +59,27 @@ def _allocating(
     return found
 
 
-def _reserved(profile: WorkloadProfile, least: float) -> list[str]:
+def reserved_warnings(profile: WorkloadProfile) -> list[str]:
     """Say which objects are mostly address space: a plan would keep room for what has no pages."""
-    touched: dict[int, float] = {}
-    for phase in profile.phases:
-        for row in phase.objects:
-            if row.curve is not None and row.curve.read:
-                # What even the largest cache misses is each line's first touch.
-                lines = row.curve.read[-1] + row.curve.write[-1]
-                touched[row.object] = (
-                    touched.get(row.object, 0.0) + lines * profile.cache.line_bytes
-                )
+    everything = sum(thing.size_bytes for thing in profile.objects)
+    least = max(NOTABLE_BYTES, NOTABLE_SHARE * everything)
+    touched = touched_bytes(profile.phases, profile.cache.line_bytes)
+    memory = [thing for thing in profile.objects if thing.kind in ("heap", "mmap")]
+    # Blocks that follow each other at one address share its lines: all together must be little.
+    alive = sum(thing.live_bytes_at_peak for thing in memory)
+    if RESERVED * sum(touched.get(thing.id, 0) for thing in memory) > 2 * alive:
+        return []
     found = [
         thing
-        for thing in profile.objects
-        if thing.kind in ("heap", "mmap")
-        and thing.size_bytes >= least
-        and 0 < RESERVED * touched.get(thing.id, 0.0) < thing.size_bytes
+        for thing in memory
+        if thing.size_bytes >= least
+        and thing.allocated_bytes >= RESERVED_BLOCK_BYTES * thing.allocations
+        and 0 < RESERVED * touched.get(thing.id, 0) < thing.size_bytes
     ]
     found.sort(key=_size, reverse=True)
     return [
         f"of {thing.name} ({format_bytes(thing.size_bytes)}) about "
-        f"{format_bytes(int(touched[thing.id]))} were seen touched: if the rest is only reserved, "
+        f"{format_bytes(touched[thing.id])} were seen touched: if the rest is only reserved, "
         "plans and shares of the budget, which count all of it, are too large; ask the program to "
         "reserve less"
         for thing in found[:MOST_NAMED]

@@ -8,7 +8,7 @@ from nearfar.profile.allocators import allocator_warning
 from nearfar.profile.compiler import twin
 from nearfar.profile.modules import foreign_libraries
 from nearfar.profile.session import Gathered, Request
-from nearfar.profile.unseen import unseen_warnings
+from nearfar.profile.unseen import reserved_warnings, unseen_warnings
 
 _TABLES = {
     "sites": "allocation sites (their memory is under 'other allocations')",
@@ -61,6 +61,7 @@ def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProf
         *_allocator(gathered, profile),
         *_precision(request, profile),
         *(_unseen(request, gathered, profile) if request.source.name == "compiled" else []),
+        *reserved_warnings(profile),
         *gathered.seen.caveats,
         *_notes(gathered),
     ]

@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import samples
 
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Frame, MissCurve
-from nearfar.profile.resident import resident_objects
+from nearfar.profile import resident
 from nearfar.profile.unseen import reserved_warnings, unseen_warnings
 
 PROGRAM = Path("/opt/program")
@@ -62,7 +63,11 @@ def test_large_memory_that_nobody_touches_is_owned_up_to() -> None:
 def test_address_space_without_pages_is_told_from_memory() -> None:
     made = profile_with("program", 1e9)
     big = max(made.objects, key=lambda thing: thing.size_bytes)
+    size = big.size_bytes
+    big.allocations, big.allocated_bytes, big.live_bytes_at_peak = 2, size, size
     rows = [row for phase in made.phases for row in phase.objects if row.object == big.id]
+    for row in (row for phase in made.phases for row in phase.objects if row.object != big.id):
+        row.curve = None
 
     def touches(lines: float) -> list[str]:
         rest = [0.0] * (len(made.curve_bytes) - 1)
@@ -75,9 +80,22 @@ def test_address_space_without_pages_is_told_from_memory() -> None:
     (warning,) = touches(lines / 16)
     assert "4.00 MiB were seen touched" in warning
     assert not touches(lines / 3)
-    kept = resident_objects(made.objects, made.phases, made.cache.line_bytes, 8 << 20)
-    sizes = {thing.id: thing.size_bytes for thing in kept}
-    assert sizes[big.id] == big.size_bytes / 3  # touched: no peak can be less
-    touches(lines / 16)
-    kept = resident_objects(made.objects, made.phases, made.cache.line_bytes, 8 << 20)
-    assert {thing.id: thing.size_bytes for thing in kept}[big.id] in (8 << 20, big.size_bytes)
+    big.allocations = 10_000
+    assert not touches(lines / 16)  # small blocks may lie where others lay
+
+
+def test_no_object_is_larger_than_the_program_ever_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = profile_with("program", 1e9)
+    big = max(made.objects, key=lambda thing: thing.size_bytes)
+
+    def size(touched_lines: float, huge_pages: bool) -> int:
+        monkeypatch.setattr(resident, "_huge_page_pool", lambda: huge_pages)
+        rows = [row for phase in made.phases for row in phase.objects if row.object == big.id]
+        for row in rows:
+            row.curve = MissCurve(read=[touched_lines / len(rows)], write=[0.0])
+        kept = resident.resident_objects(made.objects, made.phases, 64, 8 << 20)
+        return kept[big.id].size_bytes
+
+    assert size(16, huge_pages=False) == 8 << 20
+    assert size((16 << 20) / 64, huge_pages=False) == pytest.approx(16 << 20, abs=64)
+    assert size(16, huge_pages=True) == big.size_bytes
