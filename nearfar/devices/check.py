@@ -7,7 +7,13 @@ import re
 from collections.abc import Iterator
 
 from nearfar.base.errors import nearest
-from nearfar.documents.device import DeviceProfile, Figure, LoadedLatencyCurve
+from nearfar.documents.device import (
+    BandwidthFigure,
+    DeviceProfile,
+    Figure,
+    LatencyFigure,
+    LoadedLatencyCurve,
+)
 
 ARRAYS = (
     "latency",
@@ -20,6 +26,10 @@ ARRAYS = (
     "interleaves",
 )
 """Keys of a DeviceProfile that hold figures."""
+
+LEAST_NS, MOST_GB_PER_S = 5.0, 10_000.0
+"""No memory answers sooner, caches do; none of one machine moves more. Beyond them, a figure was
+typed in another unit: us, MB/s."""
 
 Problem = tuple[tuple[str | int, ...], str]
 """Where (keys and indices) and what is wrong, as one clause."""
@@ -62,6 +72,8 @@ def _problems(device: DeviceProfile) -> Iterator[Problem]:
             if isinstance(figure, LoadedLatencyCurve):
                 yield from _points(where, figure)
                 yield from _tails(where, figure)
+            if figure.how != "measured":  # typed by somebody
+                yield from _units(where, figure)
 
 
 def _host_dram(device: DeviceProfile, name: str) -> Iterator[Problem]:
@@ -84,6 +96,22 @@ def _quantity(where: tuple[str | int, ...], value: object) -> Iterator[Problem]:
             yield where, f"key {key!r} must be between 0 and 1, not {value:g}"
     elif not (math.isfinite(value) and value > 0):
         yield where, f"key {key!r} must be a positive number, not {value:g}"
+
+
+def _units(where: tuple[str | int, ...], figure: Figure) -> Iterator[Problem]:
+    """Yield figures that can only have been meant in another unit."""
+    latencies: list[float] = []
+    bandwidths: list[float] = []
+    if isinstance(figure, LatencyFigure) and figure.pattern == "random":
+        latencies = [figure.value_ns] if figure.region_bytes is None else []
+    elif isinstance(figure, BandwidthFigure):
+        bandwidths = [figure.value_gb_per_s]
+    elif isinstance(figure, LoadedLatencyCurve):
+        bandwidths, latencies = [x for x, _ in figure.points], [y for _, y in figure.points]
+    if latencies and min(latencies) < LEAST_NS:
+        yield where, f"no memory answers in {min(latencies):g} ns: latencies are in ns, not us"
+    if bandwidths and max(bandwidths) > MOST_GB_PER_S:
+        yield where, f"no memory moves {max(bandwidths):g} GB/s: bandwidths are in GB/s, not MB/s"
 
 
 def _intervals(where: tuple[str | int, ...], figure: Figure) -> Iterator[Problem]:

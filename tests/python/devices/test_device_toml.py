@@ -90,6 +90,8 @@ def test_defaults_fill_what_a_figure_does_not_say(tmp_path: Path) -> None:
         ("value_ns = 250.0\n", "", 14, "[[latency]] lacks the key 'value_ns'"),
         ("value_ns = 250.0", 'value_ns = "250"', 15, "Expected `float`, got `str`"),
         ("value_ns = 250.0", "value_ns = -1.0", 15, "must be a positive number, not -1"),
+        ("value_ns = 250.0", "value_ns = 0.25", 14, "latencies are in ns, not us"),
+        ("value_gb_per_s = 17.8", "value_gb_per_s = 17800.0", 17, "in GB/s, not MB/s"),
         ("value_ns = 250.0", "value_ns = nan", 15, "must be a positive number, not nan"),
         ("read_share = 0.5", "read_share = 50.0", 33, "between 0 and 1, not 50"),
         ("[17.0, 400.0]", "[17.0]", 25, "Expected `array` of length 2"),
