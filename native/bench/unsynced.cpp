@@ -1,9 +1,9 @@
 #include "bench/unsynced.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -39,9 +39,12 @@ void Unsynced::sync() {
 
 }  // namespace nearfar::bench
 
-// libpmem calls msync by its name, and the executable's comes before the C library's.
+// libpmem calls msync by its name, and the executable's comes before all others: a preloaded
+// library's, such as that of `nearfar crash`, which is asked next, and the C library's.
 extern "C" __attribute__((visibility("default"))) int msync(void* from, std::size_t bytes,
-                                                            int flags) noexcept {
+                                                            int flags) {
+  using Msync = int(void*, std::size_t, int);
+  static Msync* const next = reinterpret_cast<Msync*>(dlsym(RTLD_NEXT, "msync"));
   if (nearfar::bench::unsynced.load(std::memory_order_relaxed)) return 0;
-  return static_cast<int>(syscall(SYS_msync, from, bytes, flags));
+  return next(from, bytes, flags);
 }
