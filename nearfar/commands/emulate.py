@@ -33,7 +33,7 @@ def emulate(
     program built by `nearfar cc`, whose own cost of tracing is measured and taken off; a contending
     core. Probes (a chase, chains, a stream) run the same way first and are compared with the far
     memory's profile: what is off by more than 10 % is not called faithful, and the exit code is 1.
-    The program runs two or three times.
+    The program runs two or three times, where delays are long up to six times.
 
     Parameters
     ----------
