@@ -121,7 +121,7 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None
     command += ["--far", "dram,pages=4k,load=store", "--rounds", "2"]
     command += ["-o", str(output), "--learn", "--store", str(store)]
     process = subprocess.Popen(
-        [*command, "--only", "gather,gups,triad,merge,spmv,stencil"],
+        [*command, "--only", "gather,gups,triad"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -136,7 +136,7 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None
     assert b"Interrupted" in out
     report = load(output, ValidationReport)
     assert report.ended == "interrupted"
-    assert 1 <= len(report.results) < 6
+    assert 1 <= len(report.results) < 3
     assert not _leftovers(tmp_path)
 
 
