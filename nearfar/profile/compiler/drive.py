@@ -42,13 +42,30 @@ def drive(command: Command, toolchain: Toolchain) -> int:
         if command.reads_stdin:
             _keep_stdin(command, folder)
         if command.compile_only:
-            return _compile(command, toolchain, folder)
+            code = _compile(command, toolchain, folder)
+            _say_openmp(command, toolchain, code)
+            return code
         if command.relocatable:
             # The twins of the inputs stay in the output, one after the other.
             return Process([toolchain.clang, *command.arguments]).wait()
         if command.static:
             return _link_plainly(command, toolchain, folder)
-        return _link(command, toolchain, folder)
+        code = _link(command, toolchain, folder)
+        _say_openmp(command, toolchain, code)
+        return code
+
+
+def _say_openmp(command: Command, toolchain: Toolchain, code: int) -> None:
+    """Say what lacks where clang's OpenMP does: it has omp.h and a library of its own."""
+    if not code or "-fopenmp" not in command.arguments:
+        return
+    root = os.path.dirname(os.path.dirname(os.path.realpath(toolchain.clang)))
+    if not os.path.exists(os.path.join(root, "lib", "clang", toolchain.major, "include", "omp.h")):
+        print(
+            f"nearfar {toolchain.driver}: clang's OpenMP may be what lacks: "
+            f"apt-get install libomp-{toolchain.major}-dev",
+            file=sys.stderr,
+        )
 
 
 def _keep_stdin(command: Command, folder: TemporaryFolder) -> None:

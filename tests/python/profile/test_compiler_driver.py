@@ -129,6 +129,14 @@ def test_assembly_is_passed_through_and_named(tree: Path) -> None:
     assert notes(tree / "p") == [f"{tree}/f.s is assembly and was not instrumented"]
 
 
+def test_clangs_openmp_is_named_where_it_lacks(tree: Path) -> None:
+    (tree / "g.c").write_text("#include <omp.h>\n#error stop here\n")
+    done = nearfar("cc", "-fopenmp", "-c", "g.c", "-o", "g.o", cwd=tree, code=1)
+    assert ("install libomp-" in done.stderr) == ("'omp.h' file not found" in done.stderr)
+    done = nearfar("cc", "-c", "g.c", "-o", "g.o", cwd=tree, code=1)
+    assert "libomp" not in done.stderr
+
+
 def test_object_of_another_compiler_is_named(tree: Path) -> None:
     subprocess.run(["cc", "-c", "f.c"], cwd=tree, check=True)
     subprocess.run(["ar", "rcs", "libf.a", "f.o"], cwd=tree, check=True)
