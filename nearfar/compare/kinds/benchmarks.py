@@ -11,8 +11,8 @@ import msgspec
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
 from nearfar.compare.figure import Figure
-from nearfar.compare.kind import KINDS, Kind
 from nearfar.compare.files import documents_in
+from nearfar.compare.kind import KINDS, Kind
 from nearfar.documents.header import Document, Producer
 
 
