@@ -43,6 +43,10 @@ class Looking:
         self._mark_ns = marking_ns() if mark_ns is None else mark_ns
         self._own_ns = self._mark_ns
         """Ours for a page, as the last look had it."""
+        self._small = 0
+        """Small pages that were there before the look under way."""
+        self._bits = 1.0
+        """Of a small page, at the last look: a huge one has one for all of its 512."""
         self._cpu_ns = cpu_ns or process_cpu_ns
         self._used: dict[int, int] = {}
 
@@ -53,8 +57,8 @@ class Looking:
         for pid in processes:
             # A process that ended has had its time; a number that is given anew begins again.
             self._used[pid] = max(self._used.get(pid, 0), self._cpu_ns(pid))
-        pages = sum(resident_pages(pid) for pid in processes)
-        price = pages * (self._mark_ns + self._own_ns)
+        self._small = sum(resident_pages(pid) for pid in processes)
+        price = self._small * self._bits * (self._mark_ns + self._own_ns)
         return self.spent_ns + price <= SHARE * sum(self._used.values())
 
     def charge(self, pages: int, own_ns: int) -> None:
@@ -62,6 +66,8 @@ class Looking:
         self.spent_ns += pages * self._mark_ns + own_ns
         if pages:
             self._own_ns = own_ns / pages
+        if pages and self._small:
+            self._bits = min(1.0, pages / self._small)
 
 
 def process_cpu_ns(pid: int) -> int:
