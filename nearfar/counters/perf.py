@@ -62,7 +62,7 @@ def read(path: Path, text: str) -> CounterProfile:
             )
         clock_ns = max(clock_ns, _number(fields[3]) or 0.0)
         gathering.add(end_s or 0.0, name, event, count * factor)
-        if share is not None and share < 100:
+        if share is not None and share < 100 and gathering.takes(name, event):
             gathering.took_turns(name, share / 100)
     if list(gathering.counts) == [0.0]:
         # Without -I there is one interval, as long as the counters were on.

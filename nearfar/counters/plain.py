@@ -23,7 +23,7 @@ def read(path: Path, text: str, cumulative: bool = False) -> CounterProfile:
     separator = max(",;\t", key=head.count)
     lines = csv.reader(text.splitlines(), delimiter=separator)
     rows = [row for row in lines if any(word.strip() for word in row)]
-    if separator != ",":  # decimals may have commas then
+    if separator != "," and rows:  # decimals may have commas then
         rows = [rows[0], *([word.replace(",", ".") for word in row] for row in rows[1:])]
     columns = [word.strip() for word in rows[0]] if rows else []
     lower = [column.lower() for column in columns]
