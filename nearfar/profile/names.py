@@ -7,10 +7,10 @@ import re
 _ANONYMOUS = "(anonymous namespace)::"
 # clang marks copies of a function that it specialised: .llvm.123, .cold, .part.0.
 _SUFFIX = re.compile(r"\.(?:llvm|cold|part|isra|constprop)\b[.0-9]*$")
-# A template's return type that is an expression: its parentheses are not those of arguments.
 # Rust's older mangling: a hash at the end, punctuation as $LT$ and dots.
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}(?= |\(|$)")
 _RUST_MARKS = {"$LT$": "<", "$GT$": ">", "$C$": ",", "$u20$": " ", "$RF$": "&", "..": "::"}
+# A template's return type that is an expression: its parentheses are not those of arguments.
 _DECLTYPE = re.compile(r"^decltype ?\(")
 _OPERATOR = re.compile(r"\boperator\s*(?:new|delete|<=>|<<=?|>>=?|<=?|>=?|->\*?|\(\))")
 
