@@ -10,7 +10,8 @@ which take less where its data are less: chases over some smaller regions say ho
 
 Kernels and programs are built as Debian builds its packages, so bandwidths are of the instructions
 that all processors of the architecture have: beside a contending core, one that loads 64 bytes at a
-time gets less than one that loads 16.
+time gets less than one that loads 16. Non-temporal stores are as wide as there are: they stand for
+write-backs, which are of whole lines, and a line stored in parts may leave in parts.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from nearfar.measure.opened import Opened
 from nearfar.measure.sampler import Sampler
 from nearfar.measure.settings import Settings
 from nearfar.measure.spec import MemorySpec
-from nearfar.measure.subject import Point, Sample
+from nearfar.measure.subject import Point, Sample, Subject
 from nearfar.measure.surfaces import SURFACES, Parts, Plan
 from nearfar.measure.surfaces._surface import SOURCE
 from nearfar.validate.companion import Companion, at_work
@@ -53,6 +54,9 @@ WALK_REGIONS = (4, 2)
 
 BASE_ISA = "sse2"
 """Of x86-64, what compilers use unless told otherwise."""
+
+WHOLE_LINES = ("nt-store", "nt-store-random")
+"""Kernels that stand for write-backs."""
 
 BANDWIDTH_KERNELS = ("read", "read-random", "write", "nt-store", "nt-store-random")
 LINE_BYTES = 64
@@ -99,7 +103,6 @@ class Curves:
             largest_bytes=region_bytes,
         )
         opened = open_memory(settings)
-        _use_base_isa(opened)
         plan = Plan(opened.subject.facts(), quick=True)
         points = {
             name: [point for point in SURFACES.get(name).points(plan) if _wanted(point)]
@@ -179,6 +182,7 @@ class Curves:
 
     def _sample(self, point: Point) -> int | None:
         def take() -> Sample:
+            _use_isa(self.opened.subject, "" if point.kernel in WHOLE_LINES else BASE_ISA)
             with at_work(self.beside):
                 return self.opened.subject.sample(point)
 
@@ -252,11 +256,11 @@ class Curves:
         return parts
 
 
-def _use_base_isa(opened: Opened) -> None:
+def _use_isa(subject: Subject, isa: str) -> None:
     from nearfar import _measure
 
-    if isinstance(opened.subject, Sampler) and BASE_ISA in _measure.isas():
-        opened.subject.use_isa(BASE_ISA)
+    if isinstance(subject, Sampler) and isa != subject.isa and isa in ("", *_measure.isas()):
+        subject.use_isa(isa)
 
 
 def _telling(points: list[Point], opened: Opened) -> list[Point]:
