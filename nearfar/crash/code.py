@@ -83,8 +83,10 @@ def code_of(stacks: Sequence[tuple[int, ...]], sites: Sites) -> CrashCode | None
 
 
 def _sort(module: str, offsets: set[int], sites: Sites, lines: _Lines) -> None:
-    spots = _spots(module)
-    begins = sorted({spot.function for spot in spots})
+    listing = _listing(module)
+    spots = list(_read(listing))
+    # Of all functions: one that only calls is not the one before it.
+    begins = sorted(int(head[1], 16) for row in listing if (head := _HEAD.match(row)))
     touched = {
         begins[at] for offset in offsets if (at := bisect_right(begins, offset - 1) - 1) >= 0
     }
@@ -104,8 +106,8 @@ def _sort(module: str, offsets: set[int], sites: Sites, lines: _Lines) -> None:
         lines.reached.update((frame.file, frame.line) for frame in frames_of[Place(module, offset)])
 
 
-def _spots(module: str) -> list[_Spot]:
-    """Return the calls and stores of a program by its disassembly; none if that cannot be had."""
+def _listing(module: str) -> list[str]:
+    """Return the rows of a program's disassembly; none if that cannot be had."""
     tool = shutil.which("objdump")
     path = Path(module)
     if tool is None or not path.is_file() or path.stat().st_size > _MOST_BYTES:
@@ -121,7 +123,7 @@ def _spots(module: str) -> list[_Spot]:
         )
     except subprocess.TimeoutExpired:
         return []
-    return list(_read(answer.stdout.splitlines()))
+    return answer.stdout.splitlines()
 
 
 def _read(listing: Iterable[str]) -> Iterator[_Spot]:
