@@ -14,6 +14,7 @@ import os
 import statistics
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import msgspec
 
@@ -60,7 +61,8 @@ Times = dict[str, list[list[float]]]
 
 def rows() -> Iterator[Row]:
     """Yield counts, which nothing disturbs; then times."""
-    kept = Kept("maps_million", [native_file("nearfar-bench"), SOURCE])
+    counter = native_file("libnearfar_bench_count.so")
+    kept = Kept("maps_million", [native_file("nearfar-bench"), counter, SOURCE, Path(__file__)])
     try:
         peer()
     except NearfarError as error:
