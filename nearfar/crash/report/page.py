@@ -7,7 +7,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from nearfar.crash.report.words import MEANINGS, SLOW, bug_text, code_text, lint_text
+from nearfar.crash.report.words import MEANINGS, SLOW, bug_text, lint_text
 from nearfar.crash.sites import name_of
 from nearfar.crash.table import details, where
 from nearfar.documents.crash_report import CrashReport
@@ -31,7 +31,6 @@ def page(report: CrashReport) -> str:
         "where": where,
         "bug_text": bug_text,
         "lint_text": lint_text,
-        "code_text": code_text,
         "meaning": MEANINGS.__getitem__,
         "stack": _stack,
     }
