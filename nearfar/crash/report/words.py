@@ -51,7 +51,7 @@ def lint_text(lint: CrashLint) -> str:
 
 def code_text(code: CrashCode) -> str:
     """Return what the run came to of the program's lines, and the first that it did not."""
-    reached = f"{code.reached} of {code.lines} lines that may store to the pool or persist it ran"
+    reached = f"{code.reached} of {code.lines} lines that may store to the pool or persist it did"
     missed = [f"{one.function} {one.file.rsplit('/', 1)[-1]}:{one.line}" for one in code.missed]
     more = len(missed) - _MOST_MISSED
     others = f" and {more} more" if more > 0 else ""
