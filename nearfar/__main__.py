@@ -7,6 +7,9 @@ import sys
 
 from nearfar.base.errors import ExitCode, NearfarError
 
+TAKE_PROGRAMS = ("crash", "emulate", "profile", "run", "validate")
+"""Verbs after whose options a program and its own words may follow."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return its exit code."""
@@ -77,6 +80,8 @@ def _with_negatives(arguments: list[str]) -> list[str]:
     So the verb refuses it in its own words; taken for an option, it would be said to be missing.
     """
     joined: list[str] = []
+    if arguments[:1] and arguments[0] in TAKE_PROGRAMS and "--" not in arguments:
+        return arguments  # nobody can tell where the program's own words begin
     for at, word in enumerate(arguments):
         if word == "--":
             return joined + arguments[at:]

@@ -68,7 +68,7 @@ def rows() -> Iterator[Row]:
         command=COMMAND,
     )
     yield make_row(
-        f"crash: reported of {len(mends)} right programs",
+        f"crash: reported of {len(mends)} right programs, {MEND_S:g} s each",
         float(len(reports)),
         "programs",
         bar=0.0,

@@ -49,7 +49,8 @@ void tell_words(char* known, const char* line, std::uint64_t offset, const Stack
   }
   if (left < 2) return;
   const bool down = wide_stores++ % 2 != 0;
-  for (std::size_t i = 0; left > 1; i += atomic_bytes) {
+  // The line is live: what another process stores meanwhile may be a word less to tell.
+  for (std::size_t i = 0; left > 1 && i < NF_CRASH_LINE; i += atomic_bytes) {
     const std::size_t at = down ? NF_CRASH_LINE - atomic_bytes - i : i;
     if (memcmp(line + at, known + at, atomic_bytes) == 0) continue;
     memcpy(known + at, line + at, atomic_bytes);

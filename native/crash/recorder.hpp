@@ -46,6 +46,9 @@ class Lock {
   ~Lock();
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
+
+  // Whether the calling thread holds it already: a signal handler may have come in between.
+  static bool held_here();
 };
 
 // True between the first mapping of the pool and its last unmapping, in the process that has it.

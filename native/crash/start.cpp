@@ -14,13 +14,22 @@ void tell_modules();
 
 namespace {
 
+// What a page left open holds must be told before another process maps the pool and takes it for
+// what was there.
+void before_fork() {
+  if (Lock::held_here()) return;
+  Lock const lock;
+  if (recording()) sweep();
+}
+
 __attribute__((constructor(101))) void wake() {
-  if (open_trace()) pthread_atfork(nullptr, nullptr, in_child);
+  if (open_trace()) pthread_atfork(before_fork, nullptr, in_child);
 }
 
 // Tells what is not told yet: pages that were left open.
 __attribute__((destructor(101))) void end() {
-  if (header() == nullptr) return;
+  // A signal handler may call _exit while its thread tells: what is not told yet stays untold.
+  if (header() == nullptr || Lock::held_here()) return;
   Lock const lock;
   if (!recording()) return;
   sweep();

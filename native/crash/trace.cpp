@@ -24,6 +24,7 @@ std::uint32_t self = 0;
 // A lock so long held may be of a process that was killed with it.
 constexpr unsigned look_every = 1000;
 __attribute__((tls_model("initial-exec"))) thread_local std::uint32_t thread_number = 0;
+__attribute__((tls_model("initial-exec"))) thread_local bool holding = false;
 
 void tell_module(const dl_phdr_info& info) {
   char own[4096];
@@ -37,6 +38,7 @@ void tell_module(const dl_phdr_info& info) {
 nf_crash_header* header() { return reinterpret_cast<nf_crash_header*>(trace); }
 
 Lock::Lock() {
+  holding = true;  // before it is, so that a handler in between never waits for its own thread
   if (self == 0) self = static_cast<std::uint32_t>(syscall(SYS_getpid));
   std::uint32_t* const word = trace == nullptr ? &no_lock : &header()->locked;
   for (unsigned tries = 1;; ++tries) {
@@ -51,8 +53,11 @@ Lock::Lock() {
   }
 }
 
+bool Lock::held_here() { return holding; }
+
 Lock::~Lock() {
   __atomic_store_n(trace == nullptr ? &no_lock : &header()->locked, 0u, __ATOMIC_RELEASE);
+  holding = false;
 }
 
 void name_child() {

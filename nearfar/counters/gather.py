@@ -34,6 +34,8 @@ class Gathering:
     """By the interval's end in s: what was counted."""
     lacking: set[tuple[float, str]] = field(default_factory=set)
     """Ends of intervals and quantities of which a part was not counted: the rest is no sum."""
+    never_yet: list[tuple[float, str, str]] = field(default_factory=list)
+    """Ends of intervals, quantities and events that were not on before anything else counted it."""
     unsupported: set[str] = field(default_factory=set)
     sources: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     """By quantity: the events that are added up, boxes of an uncore left aside."""
@@ -80,9 +82,13 @@ class Gathering:
 
     def lacks(self, end_s: float, name: str, event: str) -> None:
         """Note that a counter that should be there was not on in that interval."""
+        self.counts.setdefault(end_s, {})
+        if name not in self.sources:
+            # Another event may have counted the same: it is not to lose against nothing.
+            self.never_yet.append((end_s, name, event))
+            return
         if not self.takes(name, event):
             return
-        self.counts.setdefault(end_s, {})
         # Of a hybrid processor's kinds of cores a program may well use one.
         if not _HYBRID.match(event):
             self.lacking.add((end_s, name))
@@ -102,6 +108,9 @@ class Gathering:
                 f"{self.path} has no counter that nearfar uses: instructions, cycles, last-level "
                 "misses, bytes read or written, stalls"
             )
+        for end_s, name, event in self.never_yet:
+            if base(event) in self.sources.get(name, ()) and not _HYBRID.match(event):
+                self.lacking.add((end_s, name))
         for end_s, name in self.lacking:
             self.counts[end_s].pop(name, None)
         intervals: list[CounterInterval] = []

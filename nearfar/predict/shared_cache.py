@@ -27,7 +27,7 @@ def lines_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
     lines = float(misses(phase.total))
     if phase.curve is None or lines <= 0.0 or far.is_near or not contended(far.device):
         return 1.0
-    here, there = _latencies(near.device), _latencies(far.device)
+    here, there = _latencies(near), _latencies(far)
     regions = sorted(here.keys() & there.keys())
     if len(regions) < FEWEST_REGIONS:
         return 1.0
@@ -43,7 +43,7 @@ def farther_hits_ns(phase: PhaseTraffic, near: Memory) -> float:
     Of hits beside streams nothing: a prefetcher brings these.
     """
     total = phase.total
-    lines, latencies = float(misses(total)), _latencies(near.device)
+    lines, latencies = float(misses(total)), _latencies(near)
     if phase.curve is None or lines <= 0.0 or len(latencies) < FEWEST_REGIONS:
         return 0.0
     regions = np.array(sorted(latencies), dtype=float)
@@ -66,13 +66,20 @@ def contended(device: DeviceProfile) -> bool:
     return device.measured is not None and "load=" in device.measured.memory_spec
 
 
-def _latencies(device: DeviceProfile) -> dict[int, float]:
-    return {
-        figure.region_bytes: figure.value_ns
-        for figure in device.latency
+def _latencies(memory: Memory) -> dict[int, float]:
+    """Return latencies by region, with the memory's own pages where those were measured."""
+    found = [
+        figure
+        for figure in memory.device.latency
         if figure.operation == "read"
         and figure.pattern == "random"
         and figure.region_bytes is not None
+    ]
+    own = [figure for figure in found if figure.page_bytes == memory.page_bytes]
+    return {
+        figure.region_bytes: figure.value_ns
+        for figure in own or found
+        if figure.region_bytes is not None
     }
 
 
