@@ -37,6 +37,22 @@ def lines_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
     return 1.0 + _lines(phase.curve, np.log2(np.array(regions, dtype=float)), more) / lines
 
 
+def waits_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
+    """Return lines far over those near, counted in waits of such as miss near, at least 1.
+
+    Hits that would take longer than near time, one after the other and beside the misses, did not
+    come one after the other: where they miss, they overlap as much more than the misses do.
+    """
+    lines, more = float(misses(phase.total)), lines_far(phase, near, far) - 1.0
+    if more <= 0.0:
+        return 1.0
+    time_ns = max(phase.near_time_ns.value, 1.0)
+    missing_ns = lines * near.latency_ns
+    of_misses = max(missing_ns / time_ns, 1.0)
+    of_all = (missing_ns + farther_hits_ns(phase, near)) / time_ns
+    return 1.0 + more * min(far.cost_ns(of_all) / far.cost_ns(of_misses), 1.0)
+
+
 def farther_hits_ns(phase: PhaseTraffic, near: Memory) -> float:
     """Return what hits beyond the first-level cache take longer than hits in it, ns in all.
 

@@ -14,7 +14,8 @@ curve at that k gives what a miss will cost. Beside it:
 - Bandwidth is counted by the line, write-backs included. Memory time comes near the bandwidth
   bound gradually, and never goes below it.
 - Near time that memory does not explain stays as it is.
-- Beside a contending core the shared cache holds less, so that more lines miss far than near.
+- Beside a contending core the shared cache holds less, so that more lines miss far than near; they
+  overlap at least as much as near time says that they did as hits.
 - Where a loaded-latency curve knows more than the chains curve (other threads, derived chains),
   latency is that at the bandwidth drawn in the predicted time: a fixed point.
 """
@@ -33,7 +34,7 @@ from nearfar.predict.fixed_point import all_settled, settled
 from nearfar.predict.memory import LoadedFactor, Memory
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
 from nearfar.predict.overlap import part, streams_of
-from nearfar.predict.shared_cache import lines_far
+from nearfar.predict.shared_cache import waits_far
 from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array, PhaseTraffic
 
 ENOUGH_CHAINS = 16.0
@@ -65,7 +66,7 @@ class Inversion(Model):
             streams_share=doubt.streams_share,
         )
         self._far_load = load_curve(phase, self.far)
-        self._lines_far = lines_far(phase, self.near, self.far)
+        self._waits_far = waits_far(phase, self.near, self.far)
 
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
@@ -140,7 +141,7 @@ class Inversion(Model):
         if moved is self.total:
             return [NOTHING, self._all_far]
         stays = self._all_near.without(self._part(moved, self.near))
-        return [stays, self._part(moved * self._lines_far, self.far)]
+        return [stays, self._part(moved * self._waits_far, self.far)]
 
     @cached_property
     def _parts_all_far(self) -> list[Part]:
@@ -152,7 +153,7 @@ class Inversion(Model):
 
     @cached_property
     def _all_far(self) -> Part:
-        return self._part(self.total * self._lines_far, self.far)
+        return self._part(self.total * self._waits_far, self.far)
 
     def _part(self, lines: Array, memory: Memory) -> Part:
         return part(lines, memory, self._why.overlap, self._streams, self.phase.concurrency)

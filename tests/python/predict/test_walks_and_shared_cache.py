@@ -16,7 +16,7 @@ from nearfar.documents import DeviceProfile
 from nearfar.documents.device import ChainsFigure, LatencyFigure, MeasuredContext
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
-from nearfar.predict.shared_cache import lines_far
+from nearfar.predict.shared_cache import lines_far, waits_far
 from nearfar.predict.traffic import CHASE, COLUMNS, Curve, PhaseTraffic
 from nearfar.predict.walks import MOST_SHARE
 
@@ -156,6 +156,18 @@ def test_beside_a_contending_core_hits_of_the_shared_cache_become_misses() -> No
     # near time, and between measured regions latency is taken to grow evenly.
     assert 1.8 < lines_far(phase, near, there) < 2.2
     assert slowdown(phase, far(third_ns=350.0)) > 1.5 * slowdown(phase, far())
+
+
+def test_hits_that_overlapped_near_overlap_where_they_miss() -> None:
+    near = near_memory(NEAR, HUGE)
+    there = far_memory(far(third_ns=350.0), near, page_bytes=SMALL)
+    # Of hits of 15 ns, four to each miss fit into near time one after the other, and 80 do not.
+    few, many = chase(curve=in_cache(2.0 * MISSES)), chase(curve=in_cache(80.0 * MISSES))
+    quick = replace(many, near_time_ns=Estimate(MISSES * 300.0, MISSES * 300.0, MISSES * 300.0))
+    serial = replace(quick, near_time_ns=Estimate(*[MISSES * 2000.0] * 3))
+    assert waits_far(few, near, there) > 0.8 * lines_far(few, near, there)
+    assert waits_far(quick, near, there) < 0.4 * lines_far(quick, near, there)
+    assert waits_far(serial, near, there) == pytest.approx(lines_far(serial, near, there))
 
 
 def test_without_a_load_or_a_difference_the_cache_is_the_same() -> None:
