@@ -94,9 +94,19 @@ def explain(
             return Explanation(BY_CLASSES, factor, time_ns / memory_ns, 0.0)
         return Explanation(BY_CLASSES, factor, 1.0, rest(BY_CLASSES))
     # A hit is taken to lie on the path from one miss to the next, as it does in a search.
-    hit_ns = float(total[HITS]) * near.hit_ns + farther_hits_ns(phase, near) * lines
-    between = min(hit_ns * hits, MOST_HIT_SHARE * time_ns)
-    found = overlap(_solve(lambda x: spent(overlap(x), between), time_ns))
+    farther_ns = farther_hits_ns(phase, near) * lines * hits
+    hit_ns = float(total[HITS]) * near.hit_ns * hits + farther_ns
+    between = min(hit_ns, MOST_HIT_SHARE * time_ns)
+    times = _solve(lambda x: spent(overlap(x), between), time_ns)
+    if farther_ns > between:
+        # Such hits did not come one after the other, and misses among them overlapped as they did.
+        serial_ns = spent(overlap(LEAST_FACTOR), 0.0)
+
+        def together(x: float) -> float:
+            return spent(overlap(x), farther_ns * spent(overlap(x), 0.0) / serial_ns)
+
+        times = max(times, _solve(together, time_ns))
+    found = overlap(times)
     if spent(found, 0.0) < time_ns:
         return Explanation(found, factor, 1.0, rest(found))
     scale = 1.0 if near_curves_hold else time_ns / spent(found, 0.0)

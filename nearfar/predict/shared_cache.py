@@ -3,8 +3,9 @@
 Beside a core that stores without end, a chase over 3 MiB took 15 ns near and 130 ns far: what one
 core gets of the last-level cache is not what it gets alone, and a program that lives in that cache
 (a skip list, trees) slows down more than its misses near explain. A chase over R bytes reuses each
-line after R bytes, so its latency says what an access waits that finds its line at that distance;
-the profile's curve says how many accesses do. Both curves over both memories give the waits.
+line after R bytes, so its latency says what an access waits that finds its line at that distance
+and after that time; the profile's curve says how many accesses do (see `taken_cache`). Both curves
+over both memories give the waits.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import numpy as np
 
 from nearfar.documents.device import DeviceProfile
 from nearfar.predict.memory import Memory
+from nearfar.predict.taken_cache import CACHED, Chases, TakenCache
 from nearfar.predict.traffic import STORE_STREAM, STREAM, Array, Curve, PhaseTraffic, misses
 
-CACHED = 0.25
-"""Of memory's latency, below which a near chase is one of hits: last levels take 10 to 25 ns."""
+MOST_STEPS, ENOUGH = 50, 1e-4
+"""Of the search for a slowdown and the lines that it leaves; the latter as a share of misses."""
 
 FEWEST_REGIONS = 3
 """A latency within caches, one of the last level, one of memory: fewer tell nothing apart."""
@@ -24,17 +26,7 @@ FEWEST_REGIONS = 3
 
 def lines_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
     """Return misses with everything far over those near, at least 1; 1 where caches are alike."""
-    lines = float(misses(phase.total))
-    if phase.curve is None or lines <= 0.0 or far.is_near or not contended(far.device):
-        return 1.0
-    here, there = _latencies(near), _latencies(far)
-    regions = sorted(here.keys() & there.keys())
-    if len(regions) < FEWEST_REGIONS:
-        return 1.0
-    more = _waits(
-        np.array([here[size] for size in regions]), np.array([there[size] for size in regions])
-    )
-    return 1.0 + _lines(phase.curve, np.log2(np.array(regions, dtype=float)), more) / lines
+    return _lines_and_waits(phase, near, far)[0]
 
 
 def waits_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
@@ -43,14 +35,38 @@ def waits_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
     Hits that would take longer than near time, one after the other and beside the misses, did not
     come one after the other: where they miss, they overlap as much more than the misses do.
     """
-    lines, more = float(misses(phase.total)), lines_far(phase, near, far) - 1.0
-    if more <= 0.0:
-        return 1.0
+    return _lines_and_waits(phase, near, far)[1]
+
+
+def _lines_and_waits(phase: PhaseTraffic, near: Memory, far: Memory) -> tuple[float, float]:
+    lines = float(misses(phase.total))
+    if phase.curve is None or lines <= 0.0 or far.is_near or not contended(far.device):
+        return 1.0, 1.0
+    here, there = _latencies(near), _latencies(far)
+    regions = sorted(here.keys() & there.keys())
+    if len(regions) < FEWEST_REGIONS:
+        return 1.0, 1.0
+    chases = Chases(
+        np.array(regions, dtype=float),
+        np.array([here[size] for size in regions]),
+        np.array([there[size] for size in regions]),
+        far.unwalked_ns,
+    )
     time_ns = max(phase.near_time_ns.value, 1.0)
+    taken = TakenCache(phase.curve, chases, time_ns / phase.concurrency)
     missing_ns = lines * near.latency_ns
     of_misses = max(missing_ns / time_ns, 1.0)
-    of_all = (missing_ns + farther_hits_ns(phase, near)) / time_ns
-    return 1.0 + more * min(far.cost_ns(of_all) / far.cost_ns(of_misses), 1.0)
+    of_all = max((missing_ns + farther_hits_ns(phase, near)) / time_ns, 1.0)
+    longer_ns = lines * max(far.cost_ns(of_all) - near.cost_ns(of_all), 0.0)
+    # From above: a program begins with nothing in the cache, as slow as if all of it were taken.
+    more = taken.most()
+    for _ in range(MOST_STEPS):
+        before = more
+        more = taken.lines(1.0 + (longer_ns + more * far.cost_ns(of_all)) / time_ns)
+        if abs(more - before) <= ENOUGH * lines:
+            break
+    more /= lines
+    return 1.0 + more, 1.0 + more * min(far.cost_ns(of_all) / far.cost_ns(of_misses), 1.0)
 
 
 def farther_hits_ns(phase: PhaseTraffic, near: Memory) -> float:
@@ -97,15 +113,6 @@ def _latencies(memory: Memory) -> dict[int, float]:
         for figure in own or found
         if figure.region_bytes is not None
     }
-
-
-def _waits(near_ns: Array, far_ns: Array) -> Array:
-    """Return by region which share of a miss is waited for far and not near, 0..1."""
-    hits_ns = near_ns[near_ns < CACHED * near_ns[-1]]
-    hit_ns = hits_ns[-1] if len(hits_ns) else near_ns[0]
-    near, far = (np.clip((ns - hit_ns) / (ns[-1] - hit_ns), 0.0, 1.0) for ns in (near_ns, far_ns))
-    # A hit's own time is in near time, and stays there.
-    return np.asarray(np.maximum(far - near, 0.0) * (1.0 - hit_ns / far_ns[-1]))
 
 
 def _lines(curve: Curve, distances: Array, shares: Array) -> float:

@@ -49,8 +49,9 @@ SURFACES_TAKEN = ("idle", "chains", "bandwidth")
 CHAINS = (1, 2, 4, 8, 16, 32)
 """Between them costs are straight on logarithmic scales within 3 %, and each takes its time."""
 
-WALK_REGIONS = (4, 2)
-"""Parts of the region, beside the whole, over which walks are told apart."""
+PARTS = (4, 2)
+"""Parts of the region, beside the whole: over less data walks take less, and what one core gets of
+a last-level cache may end there."""
 
 BASE_ISA = "sse2"
 """Of x86-64, what compilers use unless told otherwise."""
@@ -111,6 +112,7 @@ class Curves:
         if "idle" in points:
             points["idle"] = _telling(points["idle"], opened)
             points["idle"] += _first_beyond(opened.inner_bytes, points["idle"])
+            points["idle"] += _parts_of_largest(points["idle"])
         return Curves(opened, plan, spec, points, placement)
 
     @staticmethod
@@ -122,7 +124,6 @@ class Curves:
         if spec.pages == "4k" and near.pages not in (None, "4k"):
             more = replace(spec, pages=near.pages)
             far.large = Curves.open(more, region_bytes, placement, ["idle", "chains"])
-            far.points["idle"] += _parts_of_largest(far.points["idle"])
             whole = max(far.large.points["idle"], key=lambda one: one.region_bytes)
             far.large.points["idle"] = [whole, *_parts_of_largest([whole])]
         return far
@@ -292,9 +293,16 @@ def _first_beyond(inner_bytes: int, points: list[Point]) -> list[Point]:
 
 
 def _parts_of_largest(points: list[Point]) -> list[Point]:
-    """Return chases over parts of the largest region."""
+    """Return chases over parts of the largest region that are not there yet."""
+    if not points:
+        return []
     whole = max(points, key=lambda one: one.region_bytes)
-    return [replace(whole, region_bytes=whole.region_bytes // part) for part in WALK_REGIONS]
+    had = {one.region_bytes for one in points}
+    return [
+        replace(whole, region_bytes=whole.region_bytes // part)
+        for part in PARTS
+        if whole.region_bytes // part not in had
+    ]
 
 
 def _wanted(point: Point) -> bool:

@@ -32,11 +32,15 @@ FRESH_S = 0.004
 """A look so old still holds: the end of one sample is the beginning of the next."""
 
 SLOW_S = 0.03
-"""A look takes 3 ms where both cores are free; longer, other work keeps them from meeting."""
+"""A look takes 3 ms where both cores are free; longer, other work keeps them from meeting, and what
+is seen is not their distance."""
 
-MOST_SLOW = 3
-"""Looks so slow one after the other, after which there are no more: under load each takes up to
-seconds. One alone is a hypervisor's own pause."""
+PATIENCE_S = 3.0
+"""Of slow looks one after the other, after which there are no more: under load each takes up to
+seconds. Shorter, somebody listed files, or a hypervisor paused."""
+
+MORE_LOOKS = 4
+"""Where a sample takes seconds, and one slow look is no reason to take it again."""
 
 LINES_BYTES = 2 << 20
 """Of the memory that holds the line: one huge page, so that no page walk is in its time."""
@@ -51,8 +55,9 @@ class Placement:
         """`hand_off` None: there is one core, which has no neighbour to be apart from."""
         self._hand_off, self._clock = hand_off, clock
         self._seen: list[list[float]] = []
-        self._now, self._at = 0, -math.inf
-        self._slow = 0
+        self._now: int | None = 0
+        self._at = -math.inf
+        self._slow_s = 0.0
         self.hindered = False
         """Whether other work on the machine ended the looking."""
 
@@ -66,23 +71,34 @@ class Placement:
         memory = _measure.Memory.anonymous(LINES_BYTES, "thp", None)
         return Placement(lambda: float(_measure.core_to_core(cpus[0], cpus[-1], memory).line_ns))
 
-    def now(self) -> int:
-        """Look, and return the number of what is seen; both cores must be free."""
+    def now(self) -> int | None:
+        """Look, and return the number of what is seen; None: other work kept the cores busy."""
         if self._hand_off is None:
             return 0
         began = self._clock()
         ns = self._hand_off()
         self._at = self._clock()
-        if self._at - began > SLOW_S:
-            self._slow += 1
-            if self._slow >= MOST_SLOW:
-                self.hindered = True
-                self.look_no_more()
-                return 0
-        else:
-            self._slow = 0
+        took_s = self._at - began
+        if took_s > SLOW_S:
+            self._slow_s += took_s
+            self._now = None
+            if self._slow_s < PATIENCE_S:
+                return None
+            self.hindered = True
+            self.look_no_more()
+            return 0
+        self._slow_s = 0.0
         self._now = self._number(ns)
         return self._now
+
+    def patiently(self) -> int | None:
+        """Look a few times, until other work lets it see."""
+        seen = self.now()
+        for _ in range(MORE_LOOKS):
+            if seen is not None:
+                break
+            seen = self.now()
+        return seen
 
     def look_no_more(self) -> None:
         """Take all that comes for one placement: there is no telling them apart here."""
@@ -94,7 +110,8 @@ class Placement:
         """Return what `take` returns and the placement it was taken in; None: it changed."""
         before = self._now if self._clock() - self._at < FRESH_S else self.now()
         found = take()
-        return found, before if self.now() == before else None
+        after = self.now()
+        return found, before if after == before else None
 
     def hand_off_ns(self, number: int) -> float | None:
         """Return the median time of a line in a placement; None where there is one core."""

@@ -81,13 +81,15 @@ def run(
     *,
     companion: Companion | None,
     placement: Placement,
-) -> tuple[ProgramRun | None, int]:
+) -> tuple[ProgramRun | None, int | None]:
     """Run it to its end in `place` on `cpu`; what it prints is thrown away.
 
     `launcher` is any kernel, plain: it places itself and becomes the program. Returns None where
     the cores were moved meanwhile, as soon as that is seen; and the placement it began in.
     """
-    before = placement.now()
+    before = placement.patiently()
+    if before is None:
+        return None, None
     started = _start(program, place, cpu, launcher)
     huge_share = 0.0
     most_kib = 0
@@ -106,7 +108,7 @@ def run(
                     time.sleep(POLL_S)
                 if not pid:
                     os.killpg(started.pid, signal.SIGSTOP)
-            if placement.now() != before and not pid:
+            if placement.patiently() != before and not pid:
                 os.killpg(started.pid, signal.SIGKILL)
                 started.wait()
                 return None, before

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from nearfar.validate.interleave import Halves, Timed
-from nearfar.validate.placement import ALIKE, MOST_SLOW, SLOW_S, Placement
+from nearfar.validate.placement import ALIKE, PATIENCE_S, SLOW_S, Placement
 
 
 class Hypervisor:
@@ -73,29 +73,32 @@ def test_where_cores_never_stay_they_are_no_longer_told_apart() -> None:
     assert placement.during(hypervisor.sample) == ("sample", 0)
 
 
-def test_looks_that_take_long_end_the_looking() -> None:
+def test_looks_that_take_long_for_long_end_the_looking() -> None:
     hypervisor = Hypervisor([33.0, 34.0, 170.0, 33.0])
 
     def slowly() -> float:
-        hypervisor.now_s += 2 * SLOW_S
+        hypervisor.now_s += 0.4 * PATIENCE_S
         return hypervisor.hand_off()
 
     placement = Placement(slowly, hypervisor.clock)
-    assert [placement.now() for _ in range(MOST_SLOW + 2)] == [0] * (MOST_SLOW + 2)
+    assert [placement.now() for _ in range(5)] == [None, None, 0, 0, 0]
     assert placement.hindered
-    assert len(hypervisor.times_ns) == 4 - MOST_SLOW
+    assert len(hypervisor.times_ns) == 1
 
 
-def test_looks_that_take_long_now_and_then_end_nothing() -> None:
-    hypervisor = Hypervisor([33.0] * 12)
+def test_what_is_sampled_beside_a_slow_look_is_of_no_placement() -> None:
+    hypervisor = Hypervisor([33.0] * 48)
 
     def pausing() -> float:
-        hypervisor.now_s += 2 * SLOW_S if len(hypervisor.times_ns) % MOST_SLOW else 0.001
+        hypervisor.now_s += 2 * SLOW_S if len(hypervisor.times_ns) % 4 else 0.001
         return hypervisor.hand_off()
 
     placement = Placement(pausing, hypervisor.clock)
-    assert [placement.now() for _ in range(12)] == [0] * 12
+    seen = [placement.now() for _ in range(40)]
+    assert seen == [0, None, None, None] * 10
     assert not placement.hindered
+    assert placement.during(hypervisor.sample) == ("sample", None)
+    assert placement.patiently() == 0
 
 
 def _halves(rounds: Sequence[Sequence[tuple[float, int | None]]]) -> Halves:
