@@ -109,9 +109,10 @@ class TakenCache:
 
 def fill_ns(curve: Curve, wall_ns: float) -> Array:
     """Return by step of a miss curve how long a program takes to touch so many bytes, ns."""
-    ns_per_line = wall_ns / np.maximum(curve.misses, TINY)
-    steps_ns = np.diff(curve.sizes_bytes) / LINE_BYTES * (ns_per_line[:-1] + ns_per_line[1:]) / 2.0
-    first_ns = curve.sizes_bytes[0] / LINE_BYTES * ns_per_line[0]
+    # By a step's mean misses: at its end a loop's whole data may fit, and nothing comes in.
+    between = np.maximum((curve.misses[:-1] + curve.misses[1:]) / 2.0, TINY)
+    steps_ns = np.diff(curve.sizes_bytes) / LINE_BYTES * wall_ns / between
+    first_ns = curve.sizes_bytes[0] / LINE_BYTES * wall_ns / max(float(curve.misses[0]), TINY)
     ends_ns = first_ns + np.concatenate([[0.0], np.cumsum(steps_ns)])
     return np.asarray((ends_ns[:-1] + ends_ns[1:]) / 2.0)
 
