@@ -24,7 +24,7 @@ from benchmarks import Row, make_row, real_programs
 from nearfar.documents.validation import ValidationReport
 
 SESSIONS = 5
-ROUNDS = 12
+ROUNDS = 9
 """With three, as `--quick` has, the same kernel differs by a fifth between sessions."""
 
 FOLDER = Path("build/validate/sessions")
