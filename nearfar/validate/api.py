@@ -146,7 +146,7 @@ def wanted_of(
     check_region(region)
     effort = QUICK if quick else FULL
     if rounds:
-        effort = dataclasses.replace(effort, rounds=rounds, program_rounds=min(rounds, 5))
+        effort = effort.with_rounds(rounds)
     return Wanted(
         near=near_place,
         far=far_place,

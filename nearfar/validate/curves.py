@@ -43,9 +43,10 @@ of them where cores stay."""
 FEWEST = 2
 """Samples of each point that a profile of a placement is made of."""
 
-SETTLED, MOST_SETTLING = 1.05, 8
-"""A buffer is touched until a sample is no more than 5 % quicker than the one before; each touches
-tens of MB."""
+STALLED = 3.0
+"""Times slower than the quickest sample of the same bandwidth, in whatever placement: placements
+are a factor of two apart. In the first minute of some sessions a core read 2 to 6 GB/s from memory
+that it read 30 from before and after, and wrote 25 to; why is not known."""
 
 SURFACES_TAKEN = ("idle", "chains", "bandwidth")
 """What the models read."""
@@ -138,20 +139,6 @@ class Curves:
         if self.large is not None:
             self.large.beside = beside
 
-    def settle(self) -> None:
-        """Touch what bandwidths are measured on until it is as quick as before.
-
-        A guest's memory may have none behind it until it is touched, however it was mapped: the
-        first samples of a buffer then read 2 GB/s where all later ones read 30.
-        """
-        for point in self.points.get("bandwidth", []):
-            before = 0.0
-            for _ in range(MOST_SETTLING):
-                value = self._take(point).value
-                if value <= before * SETTLED:
-                    break
-                before = value
-
     def sample_round(self) -> None:
         """Sample every point once; about a second of them."""
         self.sample_share(1, 1)
@@ -220,7 +207,16 @@ class Curves:
     def samples(self, placement: int) -> dict[Point, list[Sample]]:
         """Return the samples of a placement that are kept, of all points that have any."""
         had = self._of(placement)
-        return {p: list(had[p]) for one in self.points.values() for p in one if had[p]}
+        found = {p: list(had[p]) for one in self.points.values() for p in one if had[p]}
+        for point in self.points.get("bandwidth", []):
+            if point in found:
+                found[point] = self._going(point, found[point])
+        return found
+
+    def _going(self, point: Point, samples: list[Sample]) -> list[Sample]:
+        """Return the samples of a bandwidth during which memory did not stall; all if all did."""
+        every = [one.value for had in self._kept.values() for one in had.get(point, ())]
+        return [one for one in samples if one.value * STALLED > max(every)] or samples
 
     def llc_bytes(self, placement: int) -> int | None:
         """Return what one core gets of the last-level cache; None: the curves do not show it."""

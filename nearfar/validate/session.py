@@ -117,8 +117,6 @@ def _do_all(works: Sequence[tuple[str, Work]], found: Found, keep: Keep, clock: 
 
 def _first_curves(near: Curves, far: Curves, clock: _Clock, warnings: list[str]) -> int:
     """Sample curves until some placement is known; return it."""
-    near.settle()
-    far.settle()
     for number in range(MOST_FIRST_CURVES):
         near.sample_round()
         far.sample_round()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nearfar.documents.validation import KernelResult, Session
 from nearfar.validate.companion import Companion
@@ -22,6 +22,15 @@ class Effort:
     profile_runs: int
     """Runs that a kernel's profile counts: sampled misses, so more are surer."""
     program_rounds: int
+
+    def with_rounds(self, rounds: int) -> Effort:
+        """Return as many rounds; more of them want more of curves and of programs, as `FULL` has."""
+        return replace(
+            self,
+            rounds=rounds,
+            curve_rounds=max(1, rounds * FULL.curve_rounds // FULL.rounds),
+            program_rounds=max(1, rounds * FULL.program_rounds // FULL.rounds),
+        )
 
 
 QUICK = Effort(rounds=3, curve_rounds=1, profile_runs=2, program_rounds=1)
