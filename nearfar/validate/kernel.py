@@ -83,28 +83,30 @@ def profiles(
 
     def one(kernel: Kernel) -> tuple[str, WorkloadProfile]:
         command = [str(kernel.instrumented), str(region_bytes), "once", str(runs)]
-        made = profile(command, folder / f"{kernel.name}.json", llc_bytes, bursts=True)
-        return kernel.name, with_few_bursts(made)
+        return kernel.name, profile(command, folder / f"{kernel.name}.json", llc_bytes)
 
     return dict(_in_parallel(one, kernels, tell))
 
 
-def profile(
-    command: Sequence[str], output: Path, llc_bytes: int, *, bursts: bool = False
-) -> WorkloadProfile:
+def profile(command: Sequence[str], output: Path, llc_bytes: int) -> WorkloadProfile:
     """Profile a program once; raises NearfarError with the sentence of `nearfar profile`.
 
-    `bursts` are of a second run, emulated, which takes ten times as long or `BURSTS_S`; left out
+    Bursts are of a second run, emulated, which takes ten times as long or `BURSTS_S`; left out
     where there is no emulator.
     """
     options = ["--quiet", "-o", str(output), "--llc", f"{llc_bytes}B", "--repetitions", "1"]
-    if bursts and emulator.installed():
+    if emulator.installed():
         options += ["--bursts", "--sample", f"{BURSTS_S}s"]
     _run([sys.executable, "-m", "nearfar", "profile", *options, "--", *command])
-    return load(output, WorkloadProfile)
+    return profiled(output)
 
 
-def with_few_bursts(workload: WorkloadProfile) -> WorkloadProfile:
+def profiled(output: Path) -> WorkloadProfile:
+    """Return what `profile` wrote, with as many bursts as a result keeps."""
+    return _with_few_bursts(load(output, WorkloadProfile))
+
+
+def _with_few_bursts(workload: WorkloadProfile) -> WorkloadProfile:
     """Return a profile with a bounded number of bursts, evenly of those it has."""
     if workload.bursts is None:
         return workload

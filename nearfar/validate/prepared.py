@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from nearfar.base.files import write_atomically
-from nearfar.documents import WorkloadProfile, load
+from nearfar.documents import WorkloadProfile
 from nearfar.native_files import native_folder
 from nearfar.validate import whole_program
 from nearfar.validate.kernel import FOLDER as KERNELS
-from nearfar.validate.kernel import Kernel, build, profile, profiles, with_few_bursts
+from nearfar.validate.kernel import Kernel, build, profile, profiled, profiles
 from nearfar.validate.wanted import Wanted
 
 CACHES_ALIKE = 2.0
@@ -60,8 +60,7 @@ class Prepared:
         for number, program in enumerate(self.programs):
             tell(f"profiling {program.name}", 0.0)
             output = self.folder / f"program-{number}.json"
-            made = profile(program.command, output, llc_bytes, bursts=True)
-            found[program.name] = with_few_bursts(made)
+            found[program.name] = profile(program.command, output, llc_bytes)
         found.update(
             profiles(
                 list(self.kernels.values()),
@@ -115,11 +114,9 @@ def kept(folder: Path, wanted: Wanted) -> Prepared | None:
     }
     found.programs = [whole_program.prepare(one, folder) for one in wanted.programs]
     for name in wanted.kernels:
-        profiled = load(folder / f"{name}.json", WorkloadProfile)
-        found.profiles[name] = with_few_bursts(profiled)
+        found.profiles[name] = profiled(folder / f"{name}.json")
     for number, program in enumerate(found.programs):
-        profiled = load(folder / f"program-{number}.json", WorkloadProfile)
-        found.profiles[program.name] = with_few_bursts(profiled)
+        found.profiles[program.name] = profiled(folder / f"program-{number}.json")
     return found
 
 

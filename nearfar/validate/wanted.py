@@ -24,7 +24,7 @@ class Effort:
     program_rounds: int
 
     def with_rounds(self, rounds: int) -> Effort:
-        """Return as many rounds; more of them want more of curves and of programs, as `FULL` has."""
+        """Return as many rounds, with as many of curves and of programs to each as `FULL` has."""
         return replace(
             self,
             rounds=rounds,
