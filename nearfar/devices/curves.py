@@ -36,11 +36,7 @@ are the last resort, for devices of which only a read curve is known."""
 
 def idle_read_latency_ns(device: DeviceProfile) -> LatencyFigure:
     """Return the idle latency of a dependent random read of a region no buffer holds, ns."""
-    found = [
-        figure
-        for figure in device.latency
-        if figure.operation == "read" and figure.pattern == "random"
-    ]
+    found = random_reads(device)
     if not found and (curve := loaded_curve(device, 1.0)) is not None and curve.points:
         return _lowest_load(curve)
     if not found:
@@ -49,15 +45,27 @@ def idle_read_latency_ns(device: DeviceProfile) -> LatencyFigure:
     return max(found, key=lambda figure: _or_infinite(figure.region_bytes))
 
 
-def idle_latency_ns(
+def random_reads(device: DeviceProfile) -> list[LatencyFigure]:
+    """Return the idle latencies of dependent random reads, of all regions and pages, as listed."""
+    return idle_latencies(device, "read")
+
+
+def idle_latencies(
     device: DeviceProfile, operation: Operation, pattern: Pattern = "random"
-) -> LatencyFigure | None:
-    """Return the idle latency of `operation` at its largest region, ns; None where not given."""
-    found = [
+) -> list[LatencyFigure]:
+    """Return the idle latencies of `operation`, of all regions and pages, as listed."""
+    return [
         figure
         for figure in device.latency
         if figure.operation == operation and figure.pattern == pattern
     ]
+
+
+def idle_latency_ns(
+    device: DeviceProfile, operation: Operation, pattern: Pattern = "random"
+) -> LatencyFigure | None:
+    """Return the idle latency of `operation` at its largest region, ns; None where not given."""
+    found = idle_latencies(device, operation, pattern)
     return max(found, key=lambda figure: _or_infinite(figure.region_bytes), default=None)
 
 

@@ -316,8 +316,8 @@ def _unwalked(device: DeviceProfile, figures: list[ChainsFigure], costs: Array) 
 def _walks_by_region(device: DeviceProfile, page_bytes: int | None) -> WalksByRegion | None:
     """Return what small pages add over each region that was measured with large ones too."""
     taken: dict[int, dict[bool, float]] = {}
-    for figure in device.latency:
-        if figure.operation == "read" and figure.pattern == "random" and figure.region_bytes:
+    for figure in curves.random_reads(device):
+        if figure.region_bytes:
             by_pages = taken.setdefault(figure.region_bytes, {})
             by_pages.setdefault(figure.page_bytes == page_bytes, figure.value_ns)
     both = {size: one[True] - one[False] for size, one in taken.items() if len(one) > 1}

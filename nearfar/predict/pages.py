@@ -58,10 +58,7 @@ def hit_ns(device: DeviceProfile) -> float | None:
     """Return the latency of the first-level cache, ns; None where it was not measured."""
     found = [
         figure.value_ns
-        for figure in device.latency
-        if figure.operation == "read"
-        and figure.pattern == "random"
-        and figure.region_bytes is not None
-        and figure.region_bytes <= LARGEST_HIT_REGION_BYTES
+        for figure in curves.random_reads(device)
+        if figure.region_bytes is not None and figure.region_bytes <= LARGEST_HIT_REGION_BYTES
     ]
     return min(found, default=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.devices.curves import loaded_curve
+from nearfar.devices import curves
 from nearfar.documents import DeviceProfile, Prediction
 from nearfar.documents.device import Figure, LoadedLatencyCurve
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
@@ -56,15 +56,8 @@ def far_facts(devices: list[DeviceProfile], prediction: Prediction) -> list[Memo
 
 def idle_latency_ns(device: DeviceProfile) -> float | None:
     """Return the read latency of a dependent chase over the largest region, ns."""
-    chases = [
-        figure
-        for figure in device.latency
-        if figure.operation == "read" and figure.pattern == "random"
-    ]
-    if not chases:
-        return None
-    # None is "so large that no buffer helps": beyond every number of bytes.
-    return max(chases, key=lambda f: (f.region_bytes is None, f.region_bytes or 0)).value_ns
+    chase = curves.idle_latency_ns(device, "read")
+    return None if chase is None else chase.value_ns
 
 
 def _best_gb_per_s(device: DeviceProfile, operations: tuple[str, ...]) -> float | None:
@@ -130,7 +123,7 @@ def _point(device: DeviceProfile, phase: str, read: float, written: float) -> Wo
     traffic = read + written
     share = read / traffic if traffic > 0 else 1.0
     latency, beyond = None, False
-    curve = loaded_curve(device, share)
+    curve = curves.loaded_curve(device, share)
     if curve is not None:
         latency, beyond = latency_at(curve, traffic)
     return WorkingPoint(

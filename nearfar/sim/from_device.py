@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nearfar.base.errors import NearfarError
-from nearfar.devices.curves import idle_read_latency_ns
+from nearfar.devices.curves import idle_latencies, idle_read_latency_ns, random_reads
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure, BufferFigure, LatencyFigure
 from nearfar.sim.memory import make_memory
@@ -61,12 +61,8 @@ class Plateau:
 
 def from_device(device: DeviceProfile) -> DeviceModel:
     """Return the model of `device`; raises NearfarError where its figures do not make one."""
-    reads = _plateaus(device.latency, "read")
-    idle = [
-        figure.value_ns
-        for figure in device.latency
-        if figure.operation == "read" and figure.pattern == "random"
-    ]
+    reads = _plateaus(random_reads(device))
+    idle = [figure.value_ns for figure in random_reads(device)]
     if not idle:
         raise NearfarError(
             f"device {device.name!r} has no random read latency, which a simulation starts from"
@@ -168,7 +164,7 @@ def _least_squares(shares: np.ndarray, plateaus: Sequence[Plateau]) -> np.ndarra
 
 def _with_writes(model: DeviceModel, device: DeviceProfile) -> DeviceModel:
     """Fit what queued lines take, and what a fence costs beyond."""
-    by_region = _plateaus(device.latency, "nt-store")
+    by_region = _plateaus(idle_latencies(device, "nt-store"))
     fence_ns = _latency(device, "nt-store")
     flush_ns = _latency(device, "clwb")
     queue = None
@@ -202,15 +198,10 @@ def _with_writes(model: DeviceModel, device: DeviceProfile) -> DeviceModel:
     )
 
 
-def _plateaus(figures: Sequence[LatencyFigure], operation: str) -> list[Plateau]:
+def _plateaus(figures: Sequence[LatencyFigure]) -> list[Plateau]:
     """Return one plateau a region, on the largest pages: the simulator takes those as free."""
     fitting = [
-        figure
-        for figure in figures
-        if figure.operation == operation
-        and figure.pattern == "random"
-        and figure.region_bytes is not None
-        and not figure.stride_bytes
+        figure for figure in figures if figure.region_bytes is not None and not figure.stride_bytes
     ]
     pages = max((figure.page_bytes or 0 for figure in fitting), default=0)
     of_region: dict[int, float] = {}
