@@ -1,4 +1,4 @@
-"""SIGTERM as Ctrl-C: what a run leaves on the machine is removed before it ends."""
+"""SIGTERM ends a run as Ctrl-C does: what it leaves on the machine is removed before."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ def terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def exit_when_terminated() -> None:
+    """Raise SystemExit (143) at each SIGTERM from now on, so that blocks that are left clear up."""
+    signal.signal(signal.SIGTERM, _exit)
+
+
+def _exit(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -98,11 +97,12 @@ def validate(
     if pool is not None:
         report = api.pool(pool, again=again)
     else:
+        from nearfar.base.terminate import exit_when_terminated
         from nearfar.base.units import parse_size_bytes
         from nearfar.measure.show import progress
 
         # Told to end, it ends its processes and removes its folder, as for Ctrl-C.
-        signal.signal(signal.SIGTERM, _terminated)
+        exit_when_terminated()
         with progress(quiet, "validate") as tell:
             report, others = api.validate(
                 near,
@@ -140,10 +140,6 @@ def validate(
             if path is not None:
                 print(f"wrote {path}")
     return ExitCode.INTERRUPTED if report.ended == "interrupted" else ExitCode.DONE
-
-
-def _terminated(number: int, _frame: object) -> None:
-    raise SystemExit(128 + number)
 
 
 def _split(words: tuple[str, ...]) -> list[list[str]]:

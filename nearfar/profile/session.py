@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.folders import memory_folder, temporary_folder
+from nearfar.base.terminate import exit_when_terminated
 from nearfar.base.units import format_ns
 from nearfar.profile import program
 from nearfar.profile.control import Control
@@ -74,7 +74,7 @@ class Gathered:
 def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
     """Run plain, instrumented, plain, plain ...; what drifts on the machine drifts for both."""
     # Told to end, it ends the program and removes its folders, as for Ctrl-C.
-    signal.signal(signal.SIGTERM, _interrupt)
+    exit_when_terminated()
     name = request.job.command[0]
     executable = program.find_executable(name)
     with temporary_folder("nearfar-plain-", None) as twin_folder:
@@ -118,10 +118,6 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
             runs.append(_plain(request, plain))
             _check_same_end(runs[-1].ended, ended, name)
     return gathered
-
-
-def _interrupt(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
 
 
 def _plain(request: Request, build: program.Build) -> Run:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError
 from nearfar.base.folders import memory_folder, temporary_folder
+from nearfar.base.terminate import exit_when_terminated
 from nearfar.documents.plan import Plan
 from nearfar.profile.control import Control
 from nearfar.profile.launch import Ended, Job
@@ -82,7 +83,7 @@ def run_planned(
     adapter: Adapter | None = None,
 ) -> Outcome:
     """Run `job` with its objects in their targets."""
-    signal.signal(signal.SIGTERM, _interrupted)
+    exit_when_terminated()
     server = serving.server
     if adapter is not None:
         server.each_poll = adapter.poll
@@ -104,7 +105,3 @@ def check_not_nested() -> None:
             "this already runs under nearfar run (two preloads at once): give the inner program "
             "to the outer nearfar run, or unset LD_PRELOAD and " + layout.VARIABLE
         )
-
-
-def _interrupted(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
