@@ -20,7 +20,7 @@ from benchmarks.turns import Turns, end_verified
 from nearfar.base.errors import NearfarError
 from nearfar.base.owned_folders import owned_folder
 from nearfar.bench.memories import find_memory
-from nearfar.bench.native import Line, Mode, run
+from nearfar.bench.native import Line, Mode, counted, run
 from nearfar.native_files import native_file
 
 EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
@@ -86,16 +86,13 @@ def our_turns(name: str, n: int, memory: str, mode: Mode = "time") -> Iterator[T
     place = find_memory(memory)
     environment = place.environment()
     if mode == "count":
-        environment["LD_PRELOAD"] = str(native_file("libnearfar_bench_count.so"))
+        environment = counted(environment)
     words = [f"map={name}", f"n={n}", f"seed={SEED}", f"mode={mode}"]
     with place.pool() as where:
         command = [str(native_file("nearfar-bench")), "turns", "map", *words, *where]
-        turns = Turns(command, environment)
-        try:
+        with Turns(command, environment) as turns:
             yield turns
             end_verified(turns)
-        finally:
-            turns.kill()
 
 
 @contextmanager
@@ -103,13 +100,11 @@ def peer_turns(name: str, n: int, *, count: bool = False) -> Iterator[Turns]:
     """Start the example map `name` on tmpfs."""
     environment = {**os.environ, "PMEM_IS_PMEM_FORCE": "1"}
     if count:
-        environment["LD_PRELOAD"] = str(native_file("libnearfar_bench_count.so"))
+        environment = counted(environment)
     with owned_folder("nearfar-maps-", "/dev/shm") as folder:
-        turns = Turns([str(peer()), name, str(n), str(SEED), f"{folder}/pool"], environment)
-        try:
+        command = [str(peer()), name, str(n), str(SEED), f"{folder}/pool"]
+        with Turns(command, environment) as turns:
             yield turns
-        finally:
-            turns.kill()
 
 
 def run_peer(name: str, n: int, *, count: bool = False) -> dict[str, PeerLine]:

@@ -7,7 +7,8 @@ running, and each of their turns lies beside one of the other's.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Self
 
 import msgspec
 
@@ -21,12 +22,19 @@ class Sound(msgspec.Struct):
 
 
 class Turns:
-    """A process that holds a map and runs what it is told: ours, or the peer."""
+    """A process that holds a map and runs what it is told: ours, or the peer. Killed on leaving."""
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
 
     def turn(self, operation: str, count: int) -> bytes:
         """Run `count` operations; the line that it answered."""
@@ -45,11 +53,6 @@ class Turns:
         if self._process.returncode != 0:
             raise NearfarError(f"{self._process.args!r} ended with {self._process.returncode}")
         return answer
-
-    def kill(self) -> None:
-        """End it, whatever it does."""
-        self._process.kill()
-        self._process.wait()
 
 
 def end_verified(turns: Turns) -> None:

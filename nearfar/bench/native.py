@@ -6,6 +6,7 @@ import functools
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -82,8 +83,7 @@ def run(kind: str, arguments: dict[str, str], memory: Memory, mode: Mode) -> Lin
     """Run `kind` once and return its line."""
     environment = memory.environment()
     if mode == "count":
-        before = [environment[PRELOAD]] if environment.get(PRELOAD) else []
-        environment[PRELOAD] = ":".join([str(native_file("libnearfar_bench_count.so")), *before])
+        environment = counted(environment)
     words = [f"{key}={value}" for key, value in arguments.items()]
     with memory.pool() as places:
         command = [str(_executable()), "run", kind, *words, f"mode={mode}", *places]
@@ -100,6 +100,13 @@ def run(kind: str, arguments: dict[str, str], memory: Memory, mode: Mode) -> Lin
     if answer.returncode != 0:
         raise _failure(kind, arguments, answer)
     return msgspec.json.decode(answer.stdout, type=Line)
+
+
+def counted(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return `environment` with the library that counts flushes preloaded, before all others."""
+    before = [environment[PRELOAD]] if environment.get(PRELOAD) else []
+    counter = str(native_file("libnearfar_bench_count.so"))
+    return {**environment, PRELOAD: ":".join([counter, *before])}
 
 
 def _failure(
