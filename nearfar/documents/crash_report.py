@@ -132,7 +132,7 @@ class CrashCode(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """That call what makes data durable, allocates or snapshots, or store through a pointer in a
     function that did something to the pool."""
     reached: int
-    """Of these, that the run came to."""
+    """Of these, that did so to the pool in this run."""
     missed: list[CrashMissed]
     """The others, by file and line; the first 50."""
 
