@@ -89,7 +89,10 @@ class World:
         return int.from_bytes(self.content(offset, _WORD_BYTES), "little")
 
     def is_zero(self, begin: int, size: int) -> bool:
-        """Return whether a range holds zeros only."""
+        """Return whether the lines of a range hold zeros only, what lies beside it included.
+
+        A flush of a field that is still zero, in a line that was stored to, is one too many.
+        """
         first = begin // LINE_BYTES * LINE_BYTES
         return all(not any(self.line(at)) for at in range(first, begin + size, LINE_BYTES))
 
