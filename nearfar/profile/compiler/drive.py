@@ -42,23 +42,19 @@ def drive(command: Command, toolchain: Toolchain) -> int:
         if command.reads_stdin:
             _keep_stdin(command, folder)
         if command.compile_only:
-            code = _compile(command, toolchain, folder)
-            _say_openmp(command, toolchain, code)
-            return code
+            return _say_openmp(command, toolchain, _compile(command, toolchain, folder))
         if command.relocatable:
             # The twins of the inputs stay in the output, one after the other.
             return Process([toolchain.clang, *command.arguments]).wait()
         if command.static:
             return _link_plainly(command, toolchain, folder)
-        code = _link(command, toolchain, folder)
-        _say_openmp(command, toolchain, code)
-        return code
+        return _say_openmp(command, toolchain, _link(command, toolchain, folder))
 
 
-def _say_openmp(command: Command, toolchain: Toolchain, code: int) -> None:
-    """Say what lacks where clang's OpenMP does: it has omp.h and a library of its own."""
+def _say_openmp(command: Command, toolchain: Toolchain, code: int) -> int:
+    """Return `code`; say what lacks where clang's OpenMP does: it has omp.h and its own library."""
     if not code or "-fopenmp" not in command.arguments:
-        return
+        return code
     root = os.path.dirname(os.path.dirname(os.path.realpath(toolchain.clang)))
     if not os.path.exists(os.path.join(root, "lib", "clang", toolchain.major, "include", "omp.h")):
         print(
@@ -66,6 +62,7 @@ def _say_openmp(command: Command, toolchain: Toolchain, code: int) -> None:
             f"apt-get install libomp-{toolchain.major}-dev",
             file=sys.stderr,
         )
+    return code
 
 
 def _keep_stdin(command: Command, folder: TemporaryFolder) -> None:
