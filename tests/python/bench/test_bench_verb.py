@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.append(str(Path(__file__).parents[3]))
+from benchmarks.map_runs import MAPS
 from nearfar.__main__ import main
 from nearfar.base.errors import NearfarError
 from nearfar.base.owned_folders import owned_folder
@@ -15,16 +18,6 @@ from nearfar.bench.memories import find_memory
 from nearfar.bench.native import kinds
 from nearfar.native_files import native_file
 
-MAPS = (
-    "hash-tx",
-    "hash-atomic",
-    "hash-robin-hood",
-    "b-tree",
-    "crit-bit",
-    "radix",
-    "red-black",
-    "skip-list",
-)
 TINY = ["--set", "n=300", "--set", "map=hash-tx,b-tree", "--set", "operation=insert"]
 
 
