@@ -23,7 +23,8 @@ from nearfar.profile.burst_code import FLAGS, Decoded, decode
 from nearfar.profile.burst_merge import kept_bursts
 from nearfar.profile.burst_objects import describe
 from nearfar.profile.burst_trace import LAST_LEVEL, NEAR, make_trace
-from nearfar.profile.bursts import same_objects, unseen_loads
+from nearfar.profile.bursts import unseen_loads
+from nearfar.profile.same_objects import same_objects
 
 SOURCE = Path(__file__).parent / "unmodified" / "waiting.c"
 RAX, RBX, RCX = (int(one) for one in (Register.RAX, Register.RBX, Register.RCX))
