@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.base.statistics import Estimate
 from nearfar.bench.slowdowns import Pair, geometric_mean_slowdown, slowdown
-from nearfar.documents.study import Comparison, ComparisonTable, StudyResult, TextTable
+from nearfar.documents.study import Comparison, ComparisonTable, StudyResult
 from nearfar.study.compare import column, mean_max, row, table
 from nearfar.study.intset_predicted import predicted
 from nearfar.study.intset_runs import (
@@ -21,7 +21,6 @@ from nearfar.study.intset_runs import (
     PUBLISHED,
     SAFE,
     STRUCTURES,
-    SYNCED,
     UNLOGGED,
     VOLATILE,
     Case,
@@ -29,12 +28,12 @@ from nearfar.study.intset_runs import (
     Runs,
     measure,
 )
+from nearfar.study.intset_texts import NAMES, hidden, left_out, mean, said, sync_rule
 from nearfar.study.study import STUDIES, Given, Study
 
 if TYPE_CHECKING:
     from matplotlib import figure as drawing
 
-NAMES = {"list": "sorted list", "hash": "hash set", "skip": "skip list"}
 ON_PMEM = {"list": 3.2, "hash": 11.2, "skip": 4.7}
 ON_SSD = {"list": 47.0, "hash": 274.8, "skip": 167.4}
 """Section 4.2: geometric means over its sizes, which only an axis of figure 5 shows."""
@@ -43,43 +42,6 @@ THEIR_STEPS = "their steps here"
 UNIT = "times the volatile set's time"
 PMEM, SSD = "optane-200", "ssd-dc-s4600"
 """Section 4.1: four Optane modules beside a Xeon 5317 (200 series), an Intel DC S4600."""
-
-LEFT_OUT = [
-    ["list", "nothing in its operations: it takes snapshots of what it changes", "-"],
-    [
-        "hash set, insert",
-        "a transaction makes the node; another, without TX_ADD, overwrites bucket and counter",
-        "the node leaks; bucket and counter are neither flushed nor restored: an insert that "
-        "returned is gone, or the bucket leads to a node and the counter does not know",
-    ],
-    [
-        "hash set, remove",
-        "one transaction without TX_ADD unlinks, a second frees",
-        "the free is durable and the unlinking is not: the bucket leads to freed memory",
-    ],
-    [
-        "skip list, insert",
-        "the level, the node and each of its links in transactions of their own; the neighbours' "
-        "links outside of any",
-        "the node leaks, or is on some levels only; links to it are not flushed",
-    ],
-    [
-        "skip list, remove",
-        "the neighbours' links outside of any transaction, then one that frees",
-        "the free is durable and links to the freed node remain",
-    ],
-    [
-        "hash set, creation",
-        "the root's handle is overwritten by a new object that no root leads to",
-        "after reopening nothing can be reached",
-    ],
-    [
-        "all, reopening",
-        "the set is made anew whenever the program starts",
-        "what was kept is dropped and leaks",
-    ],
-]
-"""Read in the published program (github.com/LucasBastelli/WSCAD2022_PersistentMemory, intset.c)."""
 
 
 @STUDIES.register("intset-measured")
@@ -156,7 +118,7 @@ def compare(study: Study, runs: Runs) -> StudyResult:
         f"{runs.plan.seconds:g} s; flushes and fences counted in libpmem; published figures of "
         f"{PMEM} and {SSD}",
         tables=[on_pmem, on_ssd, between],
-        texts=[_left_out(), _hidden(runs, with_disk), *_syncs(runs, with_disk)],
+        texts=[left_out(), hidden(runs, with_disk), *sync_rule(runs, with_disk)],
         verdict=_verdict(runs, on_pmem, on_ssd, between),
     )
 
@@ -267,89 +229,6 @@ def _pair(runs: Runs, structure: str, size: int, *how: str) -> Pair:
     )
 
 
-def _left_out() -> TextTable:
-    return TextTable(
-        title="what the published programs leave out, and what a power cut then leaves",
-        columns=["where", "what they do", "what can be left"],
-        rows=LEFT_OUT,
-    )
-
-
-def _hidden(runs: Runs, with_disk: bool) -> TextTable:
-    """Times without what safety needs, over the safe set's, and why."""
-    size = runs.plan.sizes[0]
-    memories = [DRAM, *([DISK] if with_disk else [])]
-    rows = []
-    for structure in STRUCTURES:
-        for safety in (SAFE, UNLOGGED, PUBLISHED):
-            counted = runs.counts.get(Case(structure, size, DRAM, safety))
-            changes = runs.changes.get(Case(structure, size, DRAM, safety), 0.0)
-            ratios = [
-                "1"
-                if safety == SAFE
-                else _said(
-                    slowdown(
-                        runs.throughput[Case(structure, size, memory)],
-                        runs.throughput[Case(structure, size, memory, safety)],
-                    )
-                )
-                for memory in memories
-            ]
-            counts = [
-                "-" if not counted or not changes else f"{counted[name] / changes:.1f}"
-                for name in ("transactions", "snapshots", "flush_calls", "fences")
-            ]
-            rows.append([NAMES[structure], safety, *ratios, *counts])
-    return TextTable(
-        title="what leaving it out hides: time over the safe set's, and counts per change "
-        "(unlogged: ours without snapshots; published: their steps; both lose data in a crash)",
-        columns=[
-            "set",
-            "safety",
-            *(f"time on {memory}" for memory in memories),
-            "transactions",
-            "snapshots",
-            "ranges flushed",
-            "fences",
-        ],
-        rows=rows,
-    )
-
-
-def _syncs(runs: Runs, with_disk: bool) -> list[TextTable]:
-    """Check the rule that the SSD is predicted by on this machine's own disk."""
-    if not with_disk:
-        return []
-    rows = []
-    for structure in STRUCTURES:
-        case = Case(structure, runs.plan.sizes[0], DRAM)
-        syncs = runs.counts[case]["flush_calls"]
-        here = _mean(runs.ns(Case(structure, case.size, SYNCED)))
-        ends = [
-            here + syncs * (on_disk - kernel)
-            for on_disk, kernel in zip(runs.sync_ns[DISK], runs.sync_ns[SYNCED], strict=True)
-        ]
-        found = _mean(runs.ns(Case(structure, case.size, DISK)))
-        rows.append(
-            [
-                NAMES[structure],
-                f"{syncs:.2f}",
-                " to ".join(f"{end / 1e3:.0f}" for end in sorted(ends)),
-                f"{found / 1e3:.0f}",
-                f"{found / geometric_mean(ends) - 1:+.0%}",
-            ]
-        )
-    again, elsewhere = (f"{ns / 1e3:.0f}" for ns in runs.sync_ns[DISK])
-    return [
-        TextTable(
-            title=f"this disk, from its {again} us for an msync of the page last synced and "
-            f"{elsewhere} of another: the rule by which the SSD is predicted",
-            columns=["set", "syncs an operation", "predicted, us", "measured, us", "over middle"],
-            rows=rows,
-        )
-    ]
-
-
 def _verdict(
     runs: Runs, on_pmem: ComparisonTable, on_ssd: ComparisonTable, between: ComparisonTable
 ) -> list[str]:
@@ -358,7 +237,7 @@ def _verdict(
 
     def time(structure: str, safety: str) -> str:
         first = runs.plan.sizes[0]
-        return _said(
+        return said(
             slowdown(
                 runs.throughput[Case(structure, first, DRAM)],
                 runs.throughput[Case(structure, first, DRAM, safety)],
@@ -398,14 +277,6 @@ def _verdict(
         f"leaves nothing out and takes larger snapshots, {time('list', PUBLISHED)}",
         "the paper gives no times of its volatile programs, and its sizes only on an axis: a "
         "slower volatile operation makes every slowdown smaller (a hash set's takes "
-        f"{_mean(runs.ns(Case('hash', runs.plan.sizes[0], VOLATILE))):.0f} ns here); libpmemobj "
+        f"{mean(runs.ns(Case('hash', runs.plan.sizes[0], VOLATILE))):.0f} ns here); libpmemobj "
         "1.8 had other costs than the one here; an SSD's figure holds no journal of a file system",
     ]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _said(estimate: Estimate) -> str:
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
