@@ -1,57 +1,25 @@
 #include "measure/harness.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
 
 #include "base/os.hpp"
+#include "measure/companions.hpp"
 #include "measure/lane.hpp"
 #include "measure/pinned.hpp"
 #include "measure/stretch.hpp"
-#include "measure/threads.hpp"
 #include "measure/ticks.hpp"
 
 namespace nearfar::measure {
 namespace {
 
-// A companion rests after so many lines (2 KiB), so that its traffic is even at the scale of the
-// 100 ns that a chased load takes.
-constexpr std::uint64_t companion_lines = 32;
-// Between two looks at the clock, which takes some 25 ns: it costs less than 1 in 2,000.
-constexpr Nanoseconds block_time{50e3};
 // A second stretch of time_alone is at most so many times the first.
 constexpr double most_growth = 10000;
 // Of wall time, CPU time is at least one part in so many, or its clock steps by scheduler ticks (as
 // in some virtual machines) and shows nothing of a short stretch: the next must not be endless.
 constexpr double most_waiting = 20;
-
-// Share of the time without its core from which a bandwidth is disturbed. One that works alone is
-// timed by CPU time, and what it lost is lost for nobody; of several by the clock all of it counts.
-constexpr double most_lost_alone = 0.75;
-constexpr double most_lost_together = 0.02;
-
-// What kernels return goes here, so that no work can be optimised away.
-std::atomic<std::uint64_t> sink;
-
-std::uint64_t companion_iterations(const Worker& worker) {
-  return std::max<std::uint64_t>(companion_lines / worker.shape.access_lines(), 1);
-}
-
-void rest(Nanoseconds pause) {
-  if (pause.count <= 0) return;
-  const Nanoseconds end = os::wall_time() + pause;
-  while (os::wall_time() < end) relax();
-}
-
-Drawn drawn(const Worker& worker, std::uint64_t iterations, Nanoseconds time) {
-  if (worker.kernel == nullptr || time.count <= 0) return {};
-  const auto payload = static_cast<double>(worker.kernel->traffic(worker.shape).payload().count);
-  const double rate = static_cast<double>(iterations) * payload / time.count;  // 1 B/ns is 1 GB/s
-  const double loads = worker.kernel->loads_over_payload(worker.shape);
-  return {.read_gb_per_s = rate * loads, .written_gb_per_s = rate * (1 - loads)};
-}
 
 // Whether the calling thread lost its core since this was made.
 class Watch {
@@ -61,105 +29,6 @@ class Watch {
  private:
   long switches_ = os::involuntary_switches();
 };
-
-// A counter that one thread writes and others read, on a line of its own.
-struct alignas(64) Count {
-  std::atomic<std::uint64_t> iterations{0};
-};
-
-// Threads that run beside what is timed until this is destroyed.
-class Companions {
- public:
-  explicit Companions(std::span<const Worker> wanted)
-      : wanted_(wanted), counts_(wanted.size()), lanes_(wanted.size()) {
-    for (const Worker& worker : wanted) make_ready(worker);
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (wanted[i].kernel != nullptr) lanes_[i] = lane_of(wanted[i]);
-      threads_.start([this, i] { work(i); });
-    }
-    threads_.sleep_until(static_cast<unsigned>(wanted.size()));
-  }
-  Companions(const Companions&) = delete;
-  Companions& operator=(const Companions&) = delete;
-  ~Companions() {
-    threads_.stop();
-    for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      if (wanted_[i].kernel != nullptr) note_position(wanted_[i], lanes_[i]);
-    }
-  }
-
-  void rethrow() {
-    if (threads_.stopping()) threads_.join();
-  }
-  // They stop at once, so that whoever goes on finds their cores free.
-  void finish() {
-    threads_.stop();
-    threads_.join();
-  }
-  [[nodiscard]] std::vector<std::uint64_t> done() const {
-    std::vector<std::uint64_t> counts;
-    counts.reserve(counts_.size());
-    for (const Count& count : counts_) {
-      counts.push_back(count.iterations.load(std::memory_order_relaxed));
-    }
-    return counts;
-  }
-  [[nodiscard]] std::vector<Drawn> drawn_since(const std::vector<std::uint64_t>& before,
-                                               Nanoseconds time) const {
-    const auto now = done();
-    std::vector<Drawn> all;
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      all.push_back(drawn(wanted_[i], now[i] - before[i], time));
-    }
-    return all;
-  }
-
- private:
-  void work(std::size_t i) {
-    const Worker& worker = wanted_[i];
-    os::pin_thread(worker.cpu);
-    threads_.arrive();
-    if (worker.kernel == nullptr) {
-      while (!threads_.stopping()) relax();
-      return;
-    }
-    const std::uint64_t block = companion_iterations(worker);
-    std::uint64_t sum = 0;
-    std::uint64_t done = 0;
-    while (!threads_.stopping()) {
-      sum += worker.kernel->run(lanes_[i], block);
-      done += block;
-      counts_[i].iterations.store(done, std::memory_order_relaxed);
-      rest(worker.pause);
-    }
-    sink.store(sum, std::memory_order_relaxed);
-  }
-
-  std::span<const Worker> wanted_;
-  std::vector<Count> counts_;
-  std::vector<Lane> lanes_;
-  Threads threads_;
-};
-
-Timer measure_timer(Nanoseconds (*now)()) {
-  constexpr std::size_t readings = 1001;
-  std::array<double, readings> steps{};
-  double smallest = 1e9;
-  for (double& step : steps) {
-    const Nanoseconds first = now();
-    const Nanoseconds second = now();
-    step = (second - first).count;
-    if (step > 0) smallest = std::min(smallest, step);
-  }
-  std::nth_element(steps.begin(), steps.begin() + readings / 2, steps.end());
-  return {.overhead = {steps[readings / 2]}, .resolution = {smallest}};
-}
-
-// Of one look at the system's clock.
-Nanoseconds look_cost() {
-  static const Timer measured = measure_timer([] { return os::wall_time(); });
-  return measured.overhead;
-}
 
 // Runs `body(lane)` on the worker's CPU beside `beside`, in the calling thread: to start another
 // and to wait for it takes longer than 1 % of a sample wherever cores are busy.
@@ -206,11 +75,6 @@ Nanoseconds warm(const Kernel& kernel, Lane& lane, std::uint64_t warm_up, std::u
 }
 
 }  // namespace
-
-const Timer& timer() {
-  static const Timer measured = measure_timer([] { return os::thread_cpu_time(); });
-  return measured;
-}
 
 Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& warm_up,
                   Nanoseconds least, std::span<const Worker> beside) {
@@ -289,84 +153,6 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
   const double middle = middle_mean(std::move(ticks)) * clock.per_tick.count - own_ns;
   result.timing.per_iteration = {std::max(middle, 0.0)};
   result.timing.iterations = accesses;
-  return result;
-}
-
-Together together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up,
-                  bool by_clock) {
-  const auto working = static_cast<unsigned>(std::ranges::count_if(
-      workers, [](const Worker& worker) { return worker.kernel != nullptr; }));
-  if (working == 0) throw std::invalid_argument("there is no kernel to time");
-  for (const Worker& worker : workers) make_ready(worker);
-  std::vector<Worker> timed;
-  std::vector<Worker> spinning;
-  for (const Worker& worker : workers) {
-    (worker.kernel == nullptr ? spinning : timed).push_back(worker);
-  }
-  std::vector<Lane> lanes;
-  lanes.reserve(timed.size());
-  for (const Worker& worker : timed) lanes.push_back(lane_of(worker));
-  std::vector<Drawn> moved(working);
-  std::vector<Nanoseconds> in_loops(working);
-  std::atomic<bool> disturbed{false};
-  {
-    Companions spins(spinning);
-    spins.rethrow();
-    Threads threads;
-    auto work = [&](unsigned i) {
-      const Worker& worker = timed[i];
-      std::uint64_t block = companion_iterations(worker);
-      std::uint64_t sum = 0;
-      std::uint64_t looks = 0;
-      auto run_for = [&](Nanoseconds time, bool grow) {
-        const Nanoseconds begin = os::wall_time();
-        std::uint64_t done = 0;
-        Nanoseconds now = begin;
-        do {
-          sum += worker.kernel->run(lanes[i], block);
-          done += block;
-          rest(worker.pause);
-          const Nanoseconds before = now;
-          now = os::wall_time();
-          ++looks;
-          if (grow && worker.pause.count <= 0 && now < before + block_time) block *= 2;
-        } while (now < begin + time && !threads.stopping());
-        return std::pair{done, now - begin};
-      };
-      const Nanoseconds warmed = run_for(warm_up, true).second;
-      threads.arrive();
-      threads.wait_for(working);
-      const Nanoseconds start = os::thread_cpu_time();
-      const auto [done, wall] = run_for(duration, false);
-      const Nanoseconds cpu = os::thread_cpu_time() - start - timer().overhead;
-      const bool by_cpu = working == 1 && !by_clock;
-      moved[i] = drawn(worker, done, by_cpu ? cpu : wall);
-      const double most_lost = by_cpu ? most_lost_alone : most_lost_together;
-      if (wall.count - cpu.count > most_lost * wall.count) {
-        disturbed.store(true, std::memory_order_relaxed);
-      }
-      const double looking = static_cast<double>(looks) * look_cost().count;
-      in_loops[i] = {warmed.count + wall.count - looking};
-      sink.store(sum, std::memory_order_relaxed);
-    };
-    for (unsigned i = 1; i < working; ++i) {
-      threads.start([&, i] {
-        os::pin_thread(timed[i].cpu);
-        work(i);
-      });
-    }
-    const Pinned pinned(timed[0].cpu);
-    work(0);
-    threads.join();
-    spins.finish();
-  }
-  Together result{
-      .each = {}, .in_loops = *std::ranges::min_element(in_loops), .disturbed = disturbed};
-  unsigned next = 0;
-  for (const Worker& worker : workers) {
-    result.each.push_back(worker.kernel == nullptr ? Drawn{} : moved[next++]);
-  }
-  for (unsigned i = 0; i < working; ++i) note_position(timed[i], lanes[i]);
   return result;
 }
 

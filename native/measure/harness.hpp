@@ -12,6 +12,7 @@
 #include "base/units.hpp"
 #include "measure/kernel.hpp"
 #include "measure/memory.hpp"
+#include "measure/timer.hpp"
 
 namespace nearfar::measure {
 
@@ -80,11 +81,5 @@ struct Together {
 // alone is timed by its CPU time unless `by_clock`, several by the clock.
 Together together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up,
                   bool by_clock = false);
-
-struct Timer {
-  Nanoseconds overhead{};    // median cost of reading thread CPU time; subtracted once a timing
-  Nanoseconds resolution{};  // smallest step seen between two different readings
-};
-const Timer& timer();
 
 }  // namespace nearfar::measure

@@ -1,0 +1,121 @@
+// Threads that work, or spin, beside what is timed; and what one thread's work comes to.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/os.hpp"
+#include "measure/harness.hpp"
+#include "measure/lane.hpp"
+#include "measure/threads.hpp"
+
+namespace nearfar::measure {
+
+// A companion rests after so many lines (2 KiB), so that its traffic is even at the scale of the
+// 100 ns that a chased load takes.
+inline constexpr std::uint64_t companion_lines = 32;
+
+// What kernels return goes here, so that no work can be optimised away.
+inline std::atomic<std::uint64_t> sink;
+
+inline std::uint64_t companion_iterations(const Worker& worker) {
+  return std::max<std::uint64_t>(companion_lines / worker.shape.access_lines(), 1);
+}
+
+inline void rest(Nanoseconds pause) {
+  if (pause.count <= 0) return;
+  const Nanoseconds end = os::wall_time() + pause;
+  while (os::wall_time() < end) relax();
+}
+
+inline Drawn drawn(const Worker& worker, std::uint64_t iterations, Nanoseconds time) {
+  if (worker.kernel == nullptr || time.count <= 0) return {};
+  const auto payload = static_cast<double>(worker.kernel->traffic(worker.shape).payload().count);
+  const double rate = static_cast<double>(iterations) * payload / time.count;  // 1 B/ns is 1 GB/s
+  const double loads = worker.kernel->loads_over_payload(worker.shape);
+  return {.read_gb_per_s = rate * loads, .written_gb_per_s = rate * (1 - loads)};
+}
+
+// A counter that one thread writes and others read, on a line of its own.
+struct alignas(64) Count {
+  std::atomic<std::uint64_t> iterations{0};
+};
+
+// Threads that run beside what is timed until this is destroyed.
+class Companions {
+ public:
+  explicit Companions(std::span<const Worker> wanted)
+      : wanted_(wanted), counts_(wanted.size()), lanes_(wanted.size()) {
+    for (const Worker& worker : wanted) make_ready(worker);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i].kernel != nullptr) lanes_[i] = lane_of(wanted[i]);
+      threads_.start([this, i] { work(i); });
+    }
+    threads_.sleep_until(static_cast<unsigned>(wanted.size()));
+  }
+  Companions(const Companions&) = delete;
+  Companions& operator=(const Companions&) = delete;
+  ~Companions() {
+    threads_.stop();
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      if (wanted_[i].kernel != nullptr) note_position(wanted_[i], lanes_[i]);
+    }
+  }
+
+  void rethrow() {
+    if (threads_.stopping()) threads_.join();
+  }
+  // They stop at once, so that whoever goes on finds their cores free.
+  void finish() {
+    threads_.stop();
+    threads_.join();
+  }
+  [[nodiscard]] std::vector<std::uint64_t> done() const {
+    std::vector<std::uint64_t> counts;
+    counts.reserve(counts_.size());
+    for (const Count& count : counts_) {
+      counts.push_back(count.iterations.load(std::memory_order_relaxed));
+    }
+    return counts;
+  }
+  [[nodiscard]] std::vector<Drawn> drawn_since(const std::vector<std::uint64_t>& before,
+                                               Nanoseconds time) const {
+    const auto now = done();
+    std::vector<Drawn> all;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      all.push_back(drawn(wanted_[i], now[i] - before[i], time));
+    }
+    return all;
+  }
+
+ private:
+  void work(std::size_t i) {
+    const Worker& worker = wanted_[i];
+    os::pin_thread(worker.cpu);
+    threads_.arrive();
+    if (worker.kernel == nullptr) {
+      while (!threads_.stopping()) relax();
+      return;
+    }
+    const std::uint64_t block = companion_iterations(worker);
+    std::uint64_t sum = 0;
+    std::uint64_t done = 0;
+    while (!threads_.stopping()) {
+      sum += worker.kernel->run(lanes_[i], block);
+      done += block;
+      counts_[i].iterations.store(done, std::memory_order_relaxed);
+      rest(worker.pause);
+    }
+    sink.store(sum, std::memory_order_relaxed);
+  }
+
+  std::span<const Worker> wanted_;
+  std::vector<Count> counts_;
+  std::vector<Lane> lanes_;
+  Threads threads_;
+};
+
+}  // namespace nearfar::measure

@@ -1,0 +1,108 @@
+// Several workers at once, for bandwidths.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "base/os.hpp"
+#include "measure/companions.hpp"
+#include "measure/harness.hpp"
+#include "measure/lane.hpp"
+#include "measure/pinned.hpp"
+#include "measure/threads.hpp"
+
+namespace nearfar::measure {
+namespace {
+
+// Between two looks at the clock, which takes some 25 ns: it costs less than 1 in 2,000.
+constexpr Nanoseconds block_time{50e3};
+
+// Share of the time without its core from which a bandwidth is disturbed. One that works alone is
+// timed by CPU time, and what it lost is lost for nobody; of several by the clock all of it counts.
+constexpr double most_lost_alone = 0.75;
+constexpr double most_lost_together = 0.02;
+
+}  // namespace
+
+Together together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up,
+                  bool by_clock) {
+  const auto working = static_cast<unsigned>(std::ranges::count_if(
+      workers, [](const Worker& worker) { return worker.kernel != nullptr; }));
+  if (working == 0) throw std::invalid_argument("there is no kernel to time");
+  for (const Worker& worker : workers) make_ready(worker);
+  std::vector<Worker> timed;
+  std::vector<Worker> spinning;
+  for (const Worker& worker : workers) {
+    (worker.kernel == nullptr ? spinning : timed).push_back(worker);
+  }
+  std::vector<Lane> lanes;
+  lanes.reserve(timed.size());
+  for (const Worker& worker : timed) lanes.push_back(lane_of(worker));
+  std::vector<Drawn> moved(working);
+  std::vector<Nanoseconds> in_loops(working);
+  std::atomic<bool> disturbed{false};
+  {
+    Companions spins(spinning);
+    spins.rethrow();
+    Threads threads;
+    auto work = [&](unsigned i) {
+      const Worker& worker = timed[i];
+      std::uint64_t block = companion_iterations(worker);
+      std::uint64_t sum = 0;
+      std::uint64_t looks = 0;
+      auto run_for = [&](Nanoseconds time, bool grow) {
+        const Nanoseconds begin = os::wall_time();
+        std::uint64_t done = 0;
+        Nanoseconds now = begin;
+        do {
+          sum += worker.kernel->run(lanes[i], block);
+          done += block;
+          rest(worker.pause);
+          const Nanoseconds before = now;
+          now = os::wall_time();
+          ++looks;
+          if (grow && worker.pause.count <= 0 && now < before + block_time) block *= 2;
+        } while (now < begin + time && !threads.stopping());
+        return std::pair{done, now - begin};
+      };
+      const Nanoseconds warmed = run_for(warm_up, true).second;
+      threads.arrive();
+      threads.wait_for(working);
+      const Nanoseconds start = os::thread_cpu_time();
+      const auto [done, wall] = run_for(duration, false);
+      const Nanoseconds cpu = os::thread_cpu_time() - start - timer().overhead;
+      const bool by_cpu = working == 1 && !by_clock;
+      moved[i] = drawn(worker, done, by_cpu ? cpu : wall);
+      const double most_lost = by_cpu ? most_lost_alone : most_lost_together;
+      if (wall.count - cpu.count > most_lost * wall.count) {
+        disturbed.store(true, std::memory_order_relaxed);
+      }
+      const double looking = static_cast<double>(looks) * wall_timer().overhead.count;
+      in_loops[i] = {warmed.count + wall.count - looking};
+      sink.store(sum, std::memory_order_relaxed);
+    };
+    for (unsigned i = 1; i < working; ++i) {
+      threads.start([&, i] {
+        os::pin_thread(timed[i].cpu);
+        work(i);
+      });
+    }
+    const Pinned pinned(timed[0].cpu);
+    work(0);
+    threads.join();
+    spins.finish();
+  }
+  Together result{
+      .each = {}, .in_loops = *std::ranges::min_element(in_loops), .disturbed = disturbed};
+  unsigned next = 0;
+  for (const Worker& worker : workers) {
+    result.each.push_back(worker.kernel == nullptr ? Drawn{} : moved[next++]);
+  }
+  for (unsigned i = 0; i < working; ++i) note_position(timed[i], lanes[i]);
+  return result;
+}
+
+}  // namespace nearfar::measure
