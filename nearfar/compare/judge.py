@@ -294,6 +294,8 @@ def _change(
         a=a.value,
         b=b.value,
         change=found.change,
+        part=a.whole is not None,
+        own_change=(b.value - a.value) / abs(a.value) if a.whole is not None and a.value else None,
         low=found.low,
         high=found.high,
         p=found.p,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from nearfar.compare.table import interval, number, percent
+from nearfar.compare.table import changed, interval, number
 from nearfar.documents.comparison import Change, Comparison
 
 
@@ -42,7 +42,7 @@ def to_junit(found: Comparison) -> bytes:
 
 def text_of(one: Change) -> str:
     """Return a change in one line."""
-    parts = [f"A {number(one.a, one.unit)}", f"B {number(one.b, one.unit)}", percent(one.change)]
+    parts = [f"A {number(one.a, one.unit)}", f"B {number(one.b, one.unit)}", changed(one)]
     if interval(one):
         parts.append(f"({interval(one)})")
     return " ".join([*parts, one.verdict])

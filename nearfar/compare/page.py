@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.compare.table import interval, judged, number, percent, verdict
+from nearfar.compare.table import changed, interval, judged, number, verdict
 from nearfar.documents.comparison import Change, Comparison, Side
 from nearfar.report.plain_page import page, table, text
 
@@ -29,7 +29,7 @@ def _answer(found: Comparison) -> str:
     warnings = "".join(f"<li>{text(one)}</li>" for one in found.warnings)
     over = "".join(
         f'<li><span class="worse">{text(one.family)}: {text(one.name)}</span> '
-        f"{text(percent(one.change))} ({text(interval(one))})</li>"
+        f"{text(changed(one))} ({text(interval(one))})</li>"
         for one in found.changes
         if one.over_limit
     )
@@ -39,9 +39,9 @@ def _answer(found: Comparison) -> str:
         + f'<div class="sides">{_side("A", found.a)}{_side("B", found.b)}</div>'
         f'<p class="small quiet">{judged(found)} figures were judged, corrected for being so many '
         f"({text(found.correction)}). “same” says that chance alone explains the difference; an "
-        "interval is of the change, 95 %, by bootstrap where there are repetitions. Changes of "
-        "objects and lines are shares of the whole of A.</p>"
-        + (f"<h3>To know</h3><ul>{warnings}</ul>" if warnings else "")
+        "interval is of the change, 95 %, by bootstrap where there are repetitions. Beside an "
+        "object’s or a line’s own change stands what it is of all of A; interval and limit are of "
+        "that.</p>" + (f"<h3>To know</h3><ul>{warnings}</ul>" if warnings else "")
     )
 
 
@@ -81,7 +81,7 @@ def _row(one: Change, longest: float) -> list[str]:
         text(number(one.a, one.unit)),
         text(number(one.b, one.unit)),
         f'<div class="bars" aria-hidden="true">{bars}</div>',
-        text(percent(one.change)),
+        text(changed(one)),
         text(interval(one)),
         f'<span class="{css}">{text(one.verdict)}</span>',
     ]

@@ -38,7 +38,11 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     """None: B alone has it."""
     b: float | None
     change: float | None = None
-    """(b - a) / a; of a part, such as an object: (b - a) over the whole of A. None: a is 0."""
+    """(b - a) / a; of a part, such as an object: (b - a) over the whole of A. None: that is 0."""
+    part: bool = False
+    """Whether `change` and its interval are shares of the whole of A."""
+    own_change: float | None = None
+    """Of a part: (b - a) / a. None: a is 0."""
     low: float | None = None
     high: float | None = None
     """95 % interval of `change`, by bootstrap where there are samples."""

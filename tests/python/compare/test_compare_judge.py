@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nearfar.compare.figure import Figure
 from nearfar.compare.judge import ALPHA, BLIND, corrected, difference, judge, p_value
+from nearfar.compare.junit import text_of
 
 PAIRS = 40
 
@@ -112,6 +113,16 @@ def test_a_bandwidth_that_falls_is_worse_and_a_part_counts_by_its_share() -> Non
     changes = judge([falls, part], limit=0.05, correction="holm", same_machine=True)
     assert [(one.verdict, one.over_limit) for one in changes] == [("worse", True), ("worse", False)]
     assert changes[1].change == pytest.approx(0.01)
+    assert changes[1].own_change == pytest.approx(1.0)
+    assert (changes[0].part, changes[0].own_change) == (False, None)
+
+
+def test_a_part_that_was_nothing_has_a_share_and_no_change_of_its_own() -> None:
+    before, now = (
+        Figure("objects", "new", "misses", count, sigma=0.0, whole=1000.0) for count in (0.0, 10.0)
+    )
+    (change,) = judge([(before, now)], limit=None, correction="holm", same_machine=True)
+    assert text_of(change) == "A 0 B 10 +1.0 % of all (exact) worse"
 
 
 def test_few_runs_widen_what_an_interval_says() -> None:

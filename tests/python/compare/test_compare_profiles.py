@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
 import msgspec
+from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "profile"))
 from made_profiles import made
 
 from nearfar.compare.api import compare
+from nearfar.compare.junit import text_of
+from nearfar.compare.page import render
+from nearfar.compare.table import print_comparison
 from nearfar.documents import Comparison, WorkloadProfile, save
 from nearfar.documents.comparison import Change
 
@@ -53,6 +58,20 @@ def test_what_only_one_has_is_there_and_said(tmp_path: Path) -> None:
     assert {change.name for change in of(found, "sizes")} == {"table prog.c:10", "late prog.c:99"}
     assert [change.name for change in of(found, "time")] == ["get"]
     assert found.warnings == [f"only {tmp_path}/other.json has the phase late: left out"]
+
+
+def test_a_part_is_shown_with_its_own_change_beside_its_share(tmp_path: Path) -> None:
+    found = compared(tmp_path, made(4e4, extra_bytes=5000), made(4e4, extra_bytes=4000))
+    (late,) = (change for change in of(found, "sizes") if change.name == "late prog.c:99")
+    # A fifth of its own, and 1000 of 2,565,000 bytes.
+    said = "-20.0 %, -0.0 % of all"
+    assert late.own_change == -0.2
+    assert said in text_of(late)
+    assert said in render(found)
+    lines = io.StringIO()
+    print_comparison(found, Console(file=lines, width=200))
+    (row,) = (line for line in lines.getvalue().splitlines() if "late prog.c:99" in line)
+    assert said in row
 
 
 def test_two_programs_are_said_to_be_two(tmp_path: Path) -> None:
