@@ -1,12 +1,12 @@
 """Finds the object of a plan that a call stack belongs to.
 
 The profile names each object by a chain of functions and lines. Another build shows the same chain
-with gaps: a tail call leaves no frame, and without debug information inlined calls do not show. So
-a stack is laid along every chain, in order; the object whose chain needs the fewest gaps is its,
-and among equals lines decide, the nearest first, so that a build of an edited source still
-matches. Functions that the plan never mentions are passed over at the beginning of a stack:
-wrappers that only the profile could tell (called from nearly everywhere) are left out of its
-chains.
+with gaps: a tail call leaves no frame, and without debug information inlined calls do not show;
+and line tables alone (clang -g1) call an inlined ns::Arena::Allocate just Allocate. So a stack is
+laid along every chain, in order; the object whose chain needs the fewest gaps is its, and among
+equals lines decide, the nearest first, so that a build of an edited source still matches.
+Functions that the plan never mentions are passed over at the beginning of a stack: wrappers that
+only the profile could tell (called from nearly everywhere) are left out of its chains.
 """
 
 from __future__ import annotations
@@ -71,12 +71,17 @@ class Matcher:
 
     def __init__(self, placements: Sequence[Placement]) -> None:
         self._chains: dict[str, list[_Chain]] = {}
+        self._spellings: dict[str, dict[str, set[str]]] = {}
+        """Of each function's last word the names in the plan that end with it, and their files."""
         for placement in placements:
             if placement.kind not in RECOGNISABLE or not placement.frames:
                 continue
             chain = _Chain(placement, tuple(_function(frame) for frame in placement.frames))
             for function in dict.fromkeys(chain.functions):
                 self._chains.setdefault(function, []).append(chain)
+            for function, frame in zip(chain.functions, placement.frames, strict=True):
+                names = self._spellings.setdefault(_last_word(function), {})
+                names.setdefault(function, set()).add(_file(frame))
 
     def match(self, stack: Stack, tag: str = "", size: int = 0) -> Matched:
         """Return the object of an allocation of `size` bytes with the program's own `tag`."""
@@ -89,16 +94,15 @@ class Matcher:
             [frame for _, frame in bare], [frame for _, frame in bare[start:]]
         )
         last = min(start + MOST_SKIPPED, len(bare)) - 1
-        first = next(
-            (i for i in range(start, last + 1) if _function(bare[i][1]) in self._chains), None
-        )
+        first = next((i for i in range(start, last + 1) if self._names(bare[i][1])), None)
         if first is None:
             return Matched(None, bare[last][0] + 1)
         kept = bare[first:]
         best: Placement | None = None
         best_score: tuple[object, ...] = ()
         looked = 1
-        for chain in self._chains[_function(kept[0][1])]:
+        chains = [chain for name in self._names(kept[0][1]) for chain in self._chains[name]]
+        for chain in {id(chain): chain for chain in chains}.values():
             if not _split_agrees(chain.placement, tag, size):
                 continue
             laid, used = self._lay([frame for _, frame in kept], chain)
@@ -118,6 +122,19 @@ class Matcher:
                 best, best_score = placement, score
         return Matched(best, kept[min(looked, len(kept)) - 1][0] + 1)
 
+    def _names(self, frame: Frame) -> list[str]:
+        """Return the plan's names of a frame's function: one may lack its class or namespace.
+
+        Then the source file must agree: many classes have an `add`.
+        """
+        function, file = _function(frame), _file(frame)
+        return [
+            name
+            for name, files in self._spellings.get(_last_word(function), {}).items()
+            if name == function
+            or (file and file in files and (_ends(name, function) or _ends(function, name)))
+        ]
+
     def _lay(self, stack: Sequence[Frame], chain: _Chain) -> tuple[_Laid | None, int]:
         """Lay a stack along a chain; None if it is another's. Also how far that was looked at."""
         inlined_show = any(frame.line for frame in stack[:1])
@@ -125,11 +142,12 @@ class Matcher:
         at = gaps = exact = off = 0
         used = 0
         for used, frame in enumerate(stack, start=1):
-            function = _function(frame)
-            try:
-                found = chain.functions.index(function, at)
-            except ValueError:
-                if inlined_show or function in self._chains:
+            names = self._names(frame)
+            found = next(
+                (i for i in range(at, len(chain.functions)) if chain.functions[i] in names), None
+            )
+            if found is None:
+                if inlined_show or names:
                     return None, used
                 gaps += 1
             else:
@@ -164,6 +182,14 @@ def _split_agrees(placement: Placement, tag: str, size: int) -> bool:
 
 def _file(frame: Frame) -> str:
     return Path(frame.file).name
+
+
+def _last_word(function: str) -> str:
+    return function.rpartition("::")[2]
+
+
+def _ends(function: str, name: str) -> bool:
+    return function.endswith(f"::{name}")
 
 
 def _function(frame: Frame) -> str:

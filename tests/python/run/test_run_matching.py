@@ -80,6 +80,32 @@ def test_without_debug_information_inlined_callers_are_gaps() -> None:
     assert found(matcher, stack("malloc", "make", "orders", "main", line=0)) == 1
 
 
+@pytest.mark.parametrize("in_plan", [True, False], ids=["plan", "program"])
+def test_an_inlined_call_without_its_class_is_the_same_function(in_plan: bool) -> None:
+    """As line tables name it in one of two builds: LevelDB's arena."""
+
+    def path(middle: str, file: str = "arena.h") -> list[Frame]:
+        return [
+            Frame(function="db::Arena::NewBlock(int)", file="util/arena.cc", line=59),
+            Frame(function=middle, file=f"util/{file}", line=66),
+            Frame(function="db::Table::Add(int)", file="db/table.cc", line=89),
+        ]
+
+    short, whole = "Allocate", "db::Arena::Allocate(int)"
+    if not in_plan:
+        short, whole = whole, short
+    matcher = Matcher(
+        [
+            placement(0, "all", "far", frames=path(short), told_by=3),
+            placement(1, "aligned", "far", frames=path("db::Arena::AllocateAligned"), told_by=3),
+        ]
+    )
+    assert found(matcher, list(enumerate(path(whole)))) == 0
+    # Another source's function of that name, and one whose name only ends so.
+    assert found(matcher, list(enumerate(path(whole, "cache.h")))) is None
+    assert found(matcher, list(enumerate(path("PreAllocate")))) is None
+
+
 def test_where_inlined_calls_show_another_path_is_another_object() -> None:
     matcher = Matcher([named(0, "make", "a", "b", "c", told_by=4)])
     assert found(matcher, stack("make", "unknown", "c")) is None
