@@ -38,6 +38,10 @@ _MOST_DOUBLED = 16
 _RANGE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) ", re.ASCII)
 
 
+Wish = tuple[int, int | None]
+"""The target that comes near, and the one that leaves for it."""
+
+
 @dataclass
 class Use:
     """What one target had in the last interval."""
@@ -91,7 +95,7 @@ class Hotness:
         self._clearing_ns = 0
         self._next_ns = 0
         self._rest_ns = 0
-        self._wish: tuple[int, int] | None = None
+        self._wish: Wish | None = None
         self._since_ns = 0
         self._moves: dict[int, int] = {}
         """How often each target has moved."""
@@ -143,31 +147,15 @@ class Hotness:
         self, total: dict[int, Use], now_ns: int, hysteresis_ns: int
     ) -> Iterator[tuple[int, int, str]]:
         """Yield what is to move, for what was used in the last interval."""
-        far = [t for t, memory in self._where.items() if memory != 0 and total.get(t, Use()).there]
-        near = [t for t, memory in self._where.items() if memory == 0]
-        if not far:
-            return
-        hottest = max(far, key=lambda t: total[t].heat)
-        heat = total[hottest].heat
-        used = sum(total.get(t, Use()).there for t in near)
-        room = self._budget - used
-        coldest = min(near, key=lambda t: total.get(t, Use()).heat, default=None)
-        leaves: int | None = None
-        if total[hottest].there > room:
-            if coldest is None or heat < total.get(coldest, Use()).heat + MARGIN:
-                self._wish = None
-                return
-            if total[hottest].there > room + total.get(coldest, Use()).there:
-                self._wish = None
-                return
-            leaves = coldest
-        elif heat < MARGIN:
+        heat = {t: total.get(t, Use()).heat for t in self._where}
+        wish = self._wanted(total, heat)
+        if wish is None:
             self._wish = None
             return
-        wish = (hottest, -1 if leaves is None else leaves)
         if wish != self._wish:
             self._wish, self._since_ns = wish, now_ns
-        changing = [hottest] if leaves is None else [leaves, hottest]
+        comes, leaves = wish
+        changing = [comes] if leaves is None else [leaves, comes]
         moved = max(self._moves.get(target, 0) for target in changing)
         if now_ns - self._since_ns < hysteresis_ns << min(moved, _MOST_DOUBLED):
             return
@@ -175,7 +163,35 @@ class Hotness:
         for target in changing:
             self._moves[target] = self._moves.get(target, 0) + 1
         if leaves is not None:
-            self._where[leaves] = self._where[hottest]
-            yield leaves, self._where[hottest], f"{total.get(leaves, Use()).heat:.0%} of it is used"
-        self._where[hottest] = 0
-        yield hottest, 0, f"{heat:.0%} of it is used"
+            self._where[leaves] = self._where[comes]
+            yield leaves, self._where[comes], f"{heat[leaves]:.0%} of it is used"
+        self._where[comes] = 0
+        yield comes, 0, f"{heat[comes]:.0%} of it is used"
+
+    def _wanted(self, total: dict[int, Use], heat: dict[int, float]) -> Wish | None:
+        """Return what should change places; None: nothing.
+
+        What was wished before stays the wish as long as it would do: of objects that are about as
+        hot, one is a little hotter in one interval and another in the next.
+        """
+        far = [t for t, memory in self._where.items() if memory != 0 and t in total]
+        near = [t for t, memory in self._where.items() if memory == 0]
+        room = self._budget - sum(total[t].there for t in near if t in total)
+
+        def does(wish: Wish) -> bool:
+            comes, leaves = wish
+            size = total[comes].there if comes in far else 0
+            if leaves is None:
+                return 0 < size <= room and heat[comes] >= MARGIN
+            left = total.get(leaves, Use()).there
+            fits = leaves in near and room < size <= room + left
+            return fits and heat[comes] >= heat[leaves] + MARGIN
+
+        if self._wish is not None and does(self._wish):
+            return self._wish
+        hottest = max(far, key=heat.__getitem__, default=None)
+        coldest = min(near, key=heat.__getitem__, default=None)
+        if hottest is None:
+            return None
+        wish = (hottest, None if total[hottest].there <= room else coldest)
+        return wish if does(wish) else None

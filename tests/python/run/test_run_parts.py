@@ -208,6 +208,34 @@ def test_what_goes_back_and_forth_waits_twice_as_long_each_time() -> None:
     assert waited == [1, 2, 4, 8, 16]
 
 
+def test_of_two_that_are_about_as_hot_one_moves_in_time() -> None:
+    """Which of them is the hotter one changes from look to look."""
+    made = plan([placement(n, str(n), "near" if n == 0 else "far", 4) for n in range(3)])
+    made.budget_bytes = 4 << 20
+    targets = make_targets(made, resolve(made, ["far=node:0"]), adapt=True)
+    cold, one, other = (targets.moving[number] for number in range(3))
+    watch = Hotness(made, targets, Looking(0.0))
+    hysteresis = 4 * INTERVAL_NS
+
+    def look(turn: int) -> dict[int, int]:
+        shares = {cold: 0.0, one: 0.9, other: 0.9 + (-1) ** turn * 0.05}
+        total = {t: Use(4 << 20, round(share * (4 << 20))) for t, share in shares.items()}
+        return moves(watch, total, turn * INTERVAL_NS, hysteresis)
+
+    assert [look(turn) for turn in range(4)] == [{}] * 4
+    assert look(4) == {cold: 1, other: 0}
+
+
+def test_what_is_gone_for_a_look_waits_anew() -> None:
+    watch, cold, hot = hot_and_cold()
+    there = {cold: Use(4 << 20, 0), hot: Use(4 << 20, 4 << 20)}
+    gone = {cold: Use(4 << 20, 0)}
+    hysteresis = 2 * INTERVAL_NS
+    for turn, total in enumerate((there, gone, there, there)):
+        assert moves(watch, total, turn * INTERVAL_NS, hysteresis) == {}, turn
+    assert moves(watch, there, 4 * INTERVAL_NS, hysteresis) == {cold: 1, hot: 0}
+
+
 def test_looks_are_paid_for_by_the_programs_time() -> None:
     """Whatever its size is, they take no more than their share of its CPU time."""
     pid = os.getpid()
