@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "run/shadow.hpp"
+
 namespace nearfar::run {
 
 namespace {
@@ -24,8 +26,17 @@ void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file,
   return got == -1 ? nullptr : reinterpret_cast<void*>(got);
 }
 
+bool back(std::uint64_t begin, std::uint64_t bytes) {
+  return mprotect(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+std::uint64_t near_end() {
+  const std::uint64_t end = __atomic_load_n(&next_address[false][0], __ATOMIC_SEQ_CST);
+  return end == 0 ? first_address : end;
+}
+
 void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided,
-            bool counted) {
+            Behind behind) {
   const std::uint64_t unit = alignment > huge_page ? alignment : huge_page;
   constexpr std::uint64_t half = 1ull << (slot_bits - 1);
   const std::uint64_t first = slot_begin(target) + (divided ? half : 0);
@@ -37,14 +48,20 @@ void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool 
     // To whole huge pages: those of a device can be mapped only so.
     const std::uint64_t after = begin + up(bytes, huge_page);
     if (after > end || after < begin) return nullptr;
-    if (!__atomic_compare_exchange_n(&next, &seen, after, false, __ATOMIC_RELAXED,
+    // Before the shadow is looked for: who maps it meanwhile sees what is claimed, or we see it.
+    if (!__atomic_compare_exchange_n(&next, &seen, after, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_RELAXED)) {
       continue;
     }
-    void* memory = map_at(
-        begin, bytes,
-        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | (counted ? 0 : MAP_NORESERVE), -1, 0);
-    if (memory != nullptr) return memory;
+    // Not MAP_NORESERVE: a kernel that never overcommits would count that memory all the same.
+    const long got = syscall(SYS_mmap, begin, bytes,
+                             behind == Behind::memory ? PROT_READ | PROT_WRITE : PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0L);
+    if (got != -1) {
+      if (shadow_of(begin, bytes)) return reinterpret_cast<void*>(got);
+      syscall(SYS_munmap, begin, bytes);
+      return nullptr;
+    }
     if (errno != EEXIST) return nullptr;  // of another's mapping: the next addresses may be free
   }
 }

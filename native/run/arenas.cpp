@@ -178,8 +178,11 @@ void* far_malloc(unsigned target, std::size_t size, int flags) {
   const int where = flags_of(target);
   if (where == -1) return je_mallocx(size == 0 ? 1 : size, flags);
   void* block = je_mallocx(size == 0 ? 1 : size, where | flags);
+  if (block != nullptr) return block;
   // Addresses or memory of the target are used up: near is better than none.
-  return block != nullptr ? block : je_mallocx(size == 0 ? 1 : size, flags);
+  block = je_mallocx(size == 0 ? 1 : size, flags);
+  if (block != nullptr) add(state.fallback_bytes[target], static_cast<std::uint64_t>(size));
+  return block;
 }
 
 void* far_realloc(unsigned target, void* block, std::size_t size, int flags) {

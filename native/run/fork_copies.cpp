@@ -19,9 +19,12 @@ int copied[2] = {-1, -1};  // closed at its end by the child once it has its cop
 
 // What the kernel shares between parent and child is copied into memory of the child's own.
 void own_copy(nf_run_extent& extent) {
-  void* other = claim(extent.target, extent.bytes, huge_page, false, false);
-  if (other == nullptr) _exit(127);  // out of memory: the parent's data would be overwritten
-  if (!put(reinterpret_cast<std::uint64_t>(other), extent.bytes, extent.memory)) {
+  constexpr int out_of_memory = 127;  // else the parent's data would be overwritten
+  void* other = claim(extent.target, extent.bytes, huge_page, false, Behind::nothing);
+  if (other == nullptr) _exit(out_of_memory);
+  const auto begin = reinterpret_cast<std::uint64_t>(other);
+  if (!put(begin, extent.bytes, extent.memory)) {
+    if (!back(begin, extent.bytes)) _exit(out_of_memory);
     extent.memory = table->targets[0].memory[0];
     add(state.fallback_bytes[extent.target], extent.bytes);
   }

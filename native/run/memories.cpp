@@ -161,6 +161,11 @@ bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
   }
 }
 
+void bind_again(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
+  const nf_run_memory& memory = table->memories[number];
+  if (memory.kind == NF_RUN_NODE) bind(begin, bytes, memory.node);
+}
+
 void give_back(nf_run_memory& memory, std::uint64_t bytes) {
   if (!gives_back(memory)) return;
   __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);

@@ -10,6 +10,9 @@ namespace nearfar::run {
 // Puts addresses into a memory: binds or maps them. False: it has no room, or cannot be opened.
 bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
 
+// Binds what was mapped anew over addresses that are in a memory already.
+void bind_again(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
+
 // Bytes that a memory holds at most.
 std::uint64_t limit_of(const nf_run_memory& memory);
 // Takes a row of the table: from now on it says what this process has.

@@ -33,9 +33,16 @@ bool any_device(const nf_run_target& wanted) {
   return false;
 }
 
+// Whether addresses of ours have nothing behind them until it is put there: files and devices are
+// mapped, and what they hold is not the kernel's to count.
+bool is_empty(std::uint64_t begin, unsigned target) {
+  return table != nullptr && any_file(target) && is_ours(reinterpret_cast<void*>(begin));
+}
+
 // Puts into a memory as much of the beginning as it has room for, or all or nothing; returns bytes.
 std::uint64_t put_what_fits(std::uint64_t begin, std::uint64_t bytes, unsigned target,
                             std::uint32_t number, bool whole) {
+  if (!is_file(number) && is_empty(begin, target) && !back(begin, bytes)) return 0;
   std::uint64_t fits = bytes;
   if (!put(begin, bytes, number)) {
     if (whole) return 0;
@@ -59,34 +66,23 @@ bool stands_in(std::uint32_t number, unsigned target) {
          (kind == NF_RUN_NODE || (kind == NF_RUN_FILE && any_file(target)));
 }
 
-// Whether the kernel would map so much anonymous memory: it refuses what it could never have, and
-// programs that ask for the impossible expect that.
-bool would_map(std::uint64_t bytes) {
-  constexpr std::uint64_t doubtful = 1u << 30;
-  if (bytes < doubtful) return true;
-  const long got = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
-  if (got == -1) return false;
-  syscall(SYS_munmap, got, bytes);
-  return true;
-}
-
 // What the target's memory has no room for is in another far memory that has, else near. `whole`:
 // never in several memories. False: there is no room anywhere.
 bool put_or_elsewhere(std::uint64_t begin, std::uint64_t bytes, unsigned target,
                       std::uint32_t memory, bool whole) {
   std::uint64_t done = put_what_fits(begin, bytes, target, memory, whole);
-  if (done == bytes) return true;
-  if (!would_map(bytes - done)) return false;
-  add(state.fallback_bytes[target], bytes - done);
+  const std::uint64_t elsewhere = bytes - done;
   for (std::uint32_t other = 0; other < table->memory_count && done < bytes; ++other) {
     if (other == memory || !stands_in(other, target)) continue;
     done += put_what_fits(begin + done, bytes - done, target, other, whole);
   }
-  if (done == bytes) return true;
-  const std::uint32_t near = table->targets[0].memory[0];
-  put(begin + done, bytes - done, near);
-  remember(begin + done, bytes - done, target, near);
+  if (done < bytes) {
+    if (is_empty(begin, target) && !back(begin + done, bytes - done)) return false;
+    const std::uint32_t near = table->targets[0].memory[0];
+    put(begin + done, bytes - done, near);
+    remember(begin + done, bytes - done, target, near);
+  }
+  if (elsewhere != 0) add(state.fallback_bytes[target], elsewhere);
   return true;
 }
 
@@ -151,8 +147,9 @@ void ask_for_huge_pages(void* begin, std::size_t bytes) {
   }
 }
 
-// Memory of files and devices is mapped over what is claimed, and is not the kernel's to count.
-bool is_counted(unsigned target) { return table == nullptr || !any_file(target); }
+Behind behind(unsigned target) {
+  return table != nullptr && any_file(target) ? Behind::nothing : Behind::memory;
+}
 
 void* placed(unsigned target, void* memory, std::size_t bytes) {
   add(state.heap_bytes, static_cast<std::uint64_t>(bytes));
@@ -171,13 +168,24 @@ void* placed(unsigned target, void* memory, std::size_t bytes) {
 }  // namespace
 
 void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment) {
-  void* memory = claim(target, bytes, alignment, false, is_counted(target));
+  void* memory = claim(target, bytes, alignment, false, behind(target));
   return memory == nullptr ? nullptr : placed(target, memory, bytes);
 }
 
 void* place_divided(unsigned target, std::size_t bytes) {
-  void* memory = claim(target, bytes, huge_page, true, is_counted(target));
+  void* memory = claim(target, bytes, huge_page, true, behind(target));
   return memory == nullptr ? nullptr : placed(target, memory, bytes);
+}
+
+void* place_addresses(std::size_t bytes) {
+  void* begin = claim(0, bytes, page_bytes, false, Behind::nothing);
+  return begin == nullptr ? nullptr : placed(0, begin, bytes);
+}
+
+void place_again(void* begin, std::size_t bytes) {
+  if (table == nullptr) return;
+  bind_again(reinterpret_cast<std::uint64_t>(begin), bytes, table->targets[0].memory[0]);
+  ask_for_huge_pages(begin, bytes);
 }
 
 void release_extent(void* begin, std::size_t bytes) {
@@ -209,16 +217,17 @@ extern "C" __attribute__((visibility("hidden"))) void* nf_os_mmap(void* wanted, 
                                                                   int protection, int flags,
                                                                   int file, off_t offset) {
   using namespace nearfar::run;
+  const bool written = (protection & PROT_WRITE) != 0;
   if (wanted == nullptr && file == -1) {
-    void* memory = place_extent(0, bytes, page_bytes);
-    if (memory == nullptr) {
-      errno = ENOMEM;
-      return MAP_FAILED;
-    }
-    if ((protection & PROT_WRITE) == 0) mprotect(memory, bytes, protection);
-    return memory;
+    void* memory = written ? place_extent(0, bytes, page_bytes) : place_addresses(bytes);
+    if (memory != nullptr) return memory;
+    errno = ENOMEM;
+    return MAP_FAILED;
   }
-  return reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
+  const long got = syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset);
+  // Where the kernel never overcommits, jemalloc maps its addresses anew as it begins to use them.
+  if (got != -1 && written && is_ours(wanted)) place_again(wanted, bytes);
+  return reinterpret_cast<void*>(got);
 }
 
 extern "C" __attribute__((visibility("hidden"))) int nf_os_munmap(void* begin, std::size_t bytes) {

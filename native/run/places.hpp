@@ -12,6 +12,9 @@ namespace nearfar::run {
 // used up. What does not fit into the target's memories goes near and is counted.
 void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment);
 void release_extent(void* begin, std::size_t bytes);
+// Addresses of near memory with nothing behind them; and near memory that was mapped over some.
+void* place_addresses(std::size_t bytes);
+void place_again(void* begin, std::size_t bytes);
 
 // Puts memory that the program mapped itself where `target` is; and what is no longer mapped.
 void place_mapping(unsigned target, void* begin, std::size_t bytes);

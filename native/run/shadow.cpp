@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "run/addresses.hpp"
+
 namespace nearfar::run {
 
 std::uint32_t* shadow = nullptr;
@@ -42,15 +44,28 @@ std::uint64_t forget_chosen(std::uint64_t first, std::uint32_t start) {
 bool map_shadow() {
   // One page more: the last page's entry is read together with the next.
   constexpr std::uint64_t pages = (end_address - first_address) / page_bytes;
+  constexpr std::uint64_t bytes = pages * sizeof *shadow + page_bytes;
+  // Not to be written, or a kernel that never overcommits (or RLIMIT_DATA) would count it all.
   const long got =
-      syscall(SYS_mmap, nullptr, pages * sizeof *shadow + page_bytes, PROT_READ | PROT_WRITE,
-              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+      syscall(SYS_mmap, nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
   if (got == -1) return false;
   // A huge page of it would stand for two gigabytes of blocks.
   madvise(reinterpret_cast<void*>(got), pages * sizeof *shadow, MADV_NOHUGEPAGE);
   madvise(reinterpret_cast<void*>(got), pages * sizeof *shadow, MADV_DONTDUMP);
-  shadow = reinterpret_cast<std::uint32_t*>(got);
-  return true;
+  __atomic_store_n(&shadow, reinterpret_cast<std::uint32_t*>(got), __ATOMIC_SEQ_CST);
+  // What was given out before.
+  if (shadow_of(first_address, near_end() - first_address)) return true;
+  shadow = nullptr;
+  syscall(SYS_munmap, got, bytes);
+  return false;
+}
+
+bool shadow_of(std::uint64_t begin, std::uint64_t bytes) {
+  if (__atomic_load_n(&shadow, __ATOMIC_SEQ_CST) == nullptr || bytes == 0) return true;
+  const auto first = reinterpret_cast<std::uint64_t>(entry_of(begin / page_bytes));
+  const auto last = reinterpret_cast<std::uint64_t>(entry_of((begin + bytes) / page_bytes));
+  const std::uint64_t from = first / page_bytes * page_bytes;
+  return back(from, up(last, page_bytes) - from);
 }
 
 void note_block(const void* block, std::size_t size, std::uint16_t object) {

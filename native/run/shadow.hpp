@@ -65,7 +65,11 @@ inline bool may_be_noted(const void* block) {
   return (begins | covers | goes_on) != 0;
 }
 
+// False: there are no addresses or no memory for it.
 bool map_shadow();
+// Makes the table's part of claimed addresses ready to be written, if there is a table; false: the
+// kernel refuses.
+bool shadow_of(std::uint64_t begin, std::uint64_t bytes);
 // `size` as asked for; at free what the allocator says of the block, which is as much or more.
 void note_block(const void* block, std::size_t size, std::uint16_t object);
 void note_sample(const void* block, std::uint16_t object);

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nearfar.documents import RunRecord, load, save
+from nearfar.documents.plan import Part
 from nearfar.native_files import include_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -74,6 +75,33 @@ def test_where_calls_are_refused_it_goes_on_and_says_so(tmp_path: Path) -> None:
     (array,) = record.objects
     assert array.recognised_bytes > 2 << 20
     assert array.bytes_by_memory == {}
+
+
+def test_what_files_hold_is_not_counted_as_anonymous_memory(tmp_path: Path) -> None:
+    """RLIMIT_DATA counts what a kernel that never overcommits counts.
+
+    The object is larger than the limit, its part in near memory is not; then that is, too.
+    """
+    (tmp_path / "large.c").write_text(
+        "#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
+        "__attribute__((noinline)) char* make_large(void) { return malloc(96 << 20); }\n"
+        "int main(void) {\n  char* volatile large = make_large();\n  if (!large) return 1;\n"
+        "  memset(large, 1, 96 << 20);\n  usleep(200000);\n  free(large);\n  return 0;\n}\n"
+    )
+    compiled("cc", "-O2", "-g", str(tmp_path / "large.c"), "-o", str(tmp_path / "large"))
+    limited = f"ulimit -d 65536; exec {tmp_path / 'large'}"
+    words = ("--map", "far=file:/dev/shm", "--force", "--", "/bin/sh", "-c", limited)
+    for near, elsewhere in ((0.25, 0), (0.75, 72 << 20)):
+        parts = [Part(memory="near", share=near), Part(memory="far", share=1 - near)]
+        large = placement(0, "make_large", "far", size_mib=96, parts=parts)
+        save(plan([large]), tmp_path / "plan.json")
+        record = run(tmp_path, *words)
+        (thing,) = record.objects
+        assert thing.recognised_bytes > 90 << 20, record
+        there = thing.bytes_by_memory
+        assert there.get("near", 0) == pytest.approx(0 if elsewhere else 24 << 20, abs=1 << 20)
+        assert record.fallback_bytes == pytest.approx(elsewhere, abs=1 << 20)
+        assert not any("of addresses" in warning for warning in record.warnings), record.warnings
 
 
 def test_of_a_static_program_the_bytes_out_of_sight_are_said(tmp_path: Path) -> None:
