@@ -86,10 +86,40 @@ bool put_or_elsewhere(std::uint64_t begin, std::uint64_t bytes, unsigned target,
   return true;
 }
 
+// Whether the kernel would map so much anonymous memory: it refuses what it could never have, and
+// programs that ask for the impossible expect that.
+bool would_map(std::uint64_t bytes) {
+  constexpr std::uint64_t doubtful = 1u << 30;
+  if (bytes < doubtful) return true;
+  const long got = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+  if (got == -1) return false;
+  syscall(SYS_munmap, got, bytes);
+  return true;
+}
+
+// What of a stretch goes to one memory.
+struct Piece {
+  std::uint64_t bytes;
+  std::uint32_t memory;
+};
+struct Pieces {
+  Piece piece[most_chunks];
+  unsigned count;
+};
+
+// Neighbours in one memory are one piece: each costs a call of the kernel, or two.
+void append(Pieces& pieces, Piece piece) {
+  if (pieces.count != 0 && pieces.piece[pieces.count - 1].memory == piece.memory) {
+    pieces.piece[pieces.count - 1].bytes += piece.bytes;
+  } else {
+    pieces.piece[pieces.count++] = piece;
+  }
+}
+
 // Chunks dealt out to the memories in turn, so that each has its weight of any long stretch.
-bool put_interleaved(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
-  const nf_run_target& wanted = table->targets[target];
-  std::uint64_t chunk = up(bytes / most_chunks, page_bytes);
+void interleave(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
+  std::uint64_t chunk = up(up(bytes, most_chunks) / most_chunks, page_bytes);
   if (chunk < least_chunk) chunk = least_chunk;
   if (any_device(wanted)) chunk = up(chunk, huge_page);
   std::int64_t credit[NF_RUN_PARTS] = {};
@@ -102,14 +132,12 @@ bool put_interleaved(std::uint64_t begin, std::uint64_t bytes, unsigned target) 
       if (credit[i] > credit[best]) best = i;
     }
     credit[best] -= total;
-    const std::uint64_t length = bytes - done < chunk ? bytes - done : chunk;
-    if (!put_or_elsewhere(begin + done, length, target, wanted.memory[best], false)) return false;
+    append(pieces, {bytes - done < chunk ? bytes - done : chunk, wanted.memory[best]});
   }
-  return true;
 }
 
-bool put_in_parts(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
-  const nf_run_target& wanted = table->targets[target];
+// One after the other, by weight.
+void divide(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
   const std::uint64_t unit = any_device(wanted) ? huge_page : page_bytes;
   std::uint64_t total = 0;
   for (unsigned i = 0; i < wanted.count; ++i) total += wanted.weight[i];
@@ -123,19 +151,39 @@ bool put_in_parts(std::uint64_t begin, std::uint64_t bytes, unsigned target) {
                             : (static_cast<std::uint64_t>(share) + unit / 2) / unit * unit;
     if (end > bytes) end = bytes;
     if (end <= done) continue;
-    if (!put_or_elsewhere(begin + done, end - done, target, wanted.memory[i], false)) return false;
+    append(pieces, {end - done, wanted.memory[i]});
     done = end;
+  }
+}
+
+bool put_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target) {
+  if (is_empty(begin, target)) {
+    // Together: each piece alone may be less than what the kernel refuses.
+    std::uint64_t anonymous = 0;
+    for (unsigned i = 0; i < pieces.count; ++i) {
+      if (!is_file(pieces.piece[i].memory)) anonymous += pieces.piece[i].bytes;
+    }
+    if (!would_map(anonymous)) return false;
+  }
+  for (unsigned i = 0; i < pieces.count; ++i) {
+    const Piece& piece = pieces.piece[i];
+    if (!put_or_elsewhere(begin, piece.bytes, target, piece.memory, false)) return false;
+    begin += piece.bytes;
   }
   return true;
 }
 
 bool put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole) {
   const nf_run_target& wanted = table->targets[target];
+  Pieces pieces;
+  pieces.count = 0;
   switch (wanted.style) {
     case NF_RUN_INTERLEAVE:
-      return put_interleaved(begin, bytes, target);
+      interleave(pieces, bytes, wanted);
+      return put_pieces(begin, pieces, target);
     case NF_RUN_IN_PARTS:
-      return put_in_parts(begin, bytes, target);
+      divide(pieces, bytes, wanted);
+      return put_pieces(begin, pieces, target);
     default:
       return put_or_elsewhere(begin, bytes, target, wanted.memory[0], whole);
   }

@@ -23,7 +23,7 @@ def compiled(*words: str) -> None:
     subprocess.run([*words, f"-I{include_folder()}"], check=True)
 
 
-def run(folder: Path, *words: str, before: tuple[str, ...] = ()) -> RunRecord:
+def run(folder: Path, *words: str, before: tuple[str, ...] = (), status: int = 0) -> RunRecord:
     done = subprocess.run(
         [*before, sys.executable, "-m", "nearfar", "run", str(folder / "plan.json"), "-o",
          str(folder / "record.json"), *words],
@@ -31,7 +31,7 @@ def run(folder: Path, *words: str, before: tuple[str, ...] = ()) -> RunRecord:
     )  # fmt: skip
     if "no seccomp here" in done.stderr:
         pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     return load(folder / "record.json", RunRecord)
 
 
@@ -77,24 +77,57 @@ def test_where_calls_are_refused_it_goes_on_and_says_so(tmp_path: Path) -> None:
     assert array.bytes_by_memory == {}
 
 
+LARGE = """#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+__attribute__((noinline)) char* make_large(size_t size) {
+  char* volatile large = malloc(size); /* no tail call, which would leave no frame */
+  if (large) memset(large, 1, size < 1 << 30 ? size : 1);
+  return large;
+}
+int main(int count, char** words) {
+  char* large = make_large(strtoul(words[count - 1], 0, 10));
+  if (!large) return 1;
+  usleep(200000);
+  free(large);
+  return 0;
+}
+"""
+
+
+def large_program(folder: Path) -> Path:
+    """Return a program that has one block of as many bytes as it is told; it ends with 1 if not."""
+    (folder / "large.c").write_text(LARGE)
+    compiled("cc", "-O2", "-g", str(folder / "large.c"), "-o", str(folder / "large"))
+    return folder / "large"
+
+
+def test_pieces_that_are_impossible_together_are_refused(tmp_path: Path) -> None:
+    """As the C library's malloc refuses the whole; each piece alone the kernel would map."""
+    if Path("/proc/sys/vm/overcommit_memory").read_text().strip() != "0":
+        pytest.skip("the kernel refuses nothing here, or by another rule")
+    words = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    kib = sum(int(words[name].split()[0]) for name in ("MemTotal", "SwapTotal"))
+    large = placement(0, "make_large", "far", interleave={"near": 3, "far": 1})
+    save(plan([large], far_capacity=64 << 20), tmp_path / "plan.json")
+    program = (str(large_program(tmp_path)), str(2 * kib << 10))
+    record = run(tmp_path, "--map", "far=file:/dev/shm", "--", *program, status=4)
+    assert record.exit_status == "exited 1"
+    assert record.fallback_bytes == 0
+
+
 def test_what_files_hold_is_not_counted_as_anonymous_memory(tmp_path: Path) -> None:
     """RLIMIT_DATA counts what a kernel that never overcommits counts.
 
     The object is larger than the limit, its part in near memory is not; then that is, too.
     """
-    (tmp_path / "large.c").write_text(
-        "#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
-        "__attribute__((noinline)) char* make_large(void) { return malloc(96 << 20); }\n"
-        "int main(void) {\n  char* volatile large = make_large();\n  if (!large) return 1;\n"
-        "  memset(large, 1, 96 << 20);\n  usleep(200000);\n  free(large);\n  return 0;\n}\n"
-    )
-    compiled("cc", "-O2", "-g", str(tmp_path / "large.c"), "-o", str(tmp_path / "large"))
-    limited = f"ulimit -d 65536; exec {tmp_path / 'large'}"
+    large = large_program(tmp_path)
+    limited = f"ulimit -d 65536; exec {large} {96 << 20}"
     words = ("--map", "far=file:/dev/shm", "--force", "--", "/bin/sh", "-c", limited)
     for near, elsewhere in ((0.25, 0), (0.75, 72 << 20)):
         parts = [Part(memory="near", share=near), Part(memory="far", share=1 - near)]
-        large = placement(0, "make_large", "far", size_mib=96, parts=parts)
-        save(plan([large]), tmp_path / "plan.json")
+        made = plan([placement(0, "make_large", "far", size_mib=96, parts=parts)])
+        save(made, tmp_path / "plan.json")
         record = run(tmp_path, *words)
         (thing,) = record.objects
         assert thing.recognised_bytes > 90 << 20, record
