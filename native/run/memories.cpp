@@ -136,7 +136,9 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
     memset(reinterpret_cast<void*>(begin), 0, bytes);
     return true;
   }
-  return map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) != nullptr;
+  if (map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) != nullptr) return true;
+  give_back(memory, bytes);
+  return false;
 }
 
 }  // namespace

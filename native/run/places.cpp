@@ -190,8 +190,13 @@ bool put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool 
 }
 
 void ask_for_huge_pages(void* begin, std::size_t bytes) {
-  if (table->huge_pages != 0) {
-    madvise(begin, bytes, table->huge_pages == 1 ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  if (table->huge_pages == 0) return;
+  const bool wanted = table->huge_pages == 1;
+  if (madvise(begin, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0) return;
+  // A kernel that has no huge pages refuses to have none.
+  if (!wanted && errno == EINVAL) return;
+  if (__atomic_fetch_add(&state.advice_failures, 1u, __ATOMIC_RELAXED) == 0) {
+    state.advice_errno = static_cast<std::uint32_t>(errno);
   }
 }
 
@@ -247,7 +252,9 @@ void mapping_gone(void* begin, std::size_t bytes) {
 }
 
 void place_mapping(unsigned target, void* begin, std::size_t bytes) {
-  // The program may mremap it, and the kernel does that to one mapping at a time only.
+  bytes = up(bytes, page_bytes);
+  // The program may mremap it, and the kernel does that to one mapping at a time only. Nothing
+  // refuses it a place: it is there, and what no memory takes is near and counted.
   put_target(reinterpret_cast<std::uint64_t>(begin), bytes, target, is_one_mapping(target));
   ask_for_huge_pages(begin, bytes);
 }

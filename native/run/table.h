@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define NF_RUN_MAGIC "NFRUN\0\0"
-#define NF_RUN_VERSION 2u
+#define NF_RUN_VERSION 3u
 /* The run folder, for the library; unset: it is inert. */
 #define NF_RUN_VARIABLE "NEARFAR_RUN_PLACES"
 
@@ -105,11 +105,14 @@ struct nf_run_state {
   uint64_t stacks_unanswered;
   uint64_t foreign_frees;
   uint64_t bind_failures;
-  uint32_t bind_errno;   /* of the first */
-  uint32_t extents_lost; /* beyond the table */
-  uint64_t fallback_bytes[NF_RUN_TARGETS];
+  uint64_t advice_failures; /* of madvise, for huge_pages */
+  uint32_t bind_errno;      /* of the first */
+  uint32_t advice_errno;    /* of the first */
+  uint32_t extents_lost;    /* beyond the table */
   uint32_t extent_count;
+  uint64_t fallback_bytes[NF_RUN_TARGETS];
   uint32_t mapped_count;
+  uint32_t unused;
   struct nf_run_mapped mapped[NF_RUN_MAPPED];
   struct nf_run_extent extents[NF_RUN_EXTENTS];
 };

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 MAGIC = b"NFRUN\0\0"
-VERSION = 2
+VERSION = 3
 VARIABLE = "NEARFAR_RUN_PLACES"
 """Names the run folder to the library; unset, it is inert."""
 MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES, USERS = 16, 48, 8, 16384, 1024, 8, 256
@@ -115,11 +115,14 @@ class State(ctypes.Structure):
         ("stacks_unanswered", ctypes.c_uint64),
         ("foreign_frees", ctypes.c_uint64),
         ("bind_failures", ctypes.c_uint64),
+        ("advice_failures", ctypes.c_uint64),
         ("bind_errno", ctypes.c_uint32),
+        ("advice_errno", ctypes.c_uint32),
         ("extents_lost", ctypes.c_uint32),
-        ("fallback_bytes", ctypes.c_uint64 * TARGETS),
         ("extent_count", ctypes.c_uint32),
+        ("fallback_bytes", ctypes.c_uint64 * TARGETS),
         ("mapped_count", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
         ("mapped", Mapped * MAPPED),
         ("extents", Extent * EXTENTS),
     )

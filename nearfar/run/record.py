@@ -152,6 +152,12 @@ def _warnings(outcome: Outcome, by_kernel: int) -> list[str]:
             "kernel chose. In a container, mbind needs CAP_SYS_NICE or a seccomp profile that "
             "allows it"
         )
+    if failures := sum(state.advice_failures for state in states):
+        number = next(state.advice_errno for state in states if state.advice_failures)
+        said.append(
+            f"madvise refused {failures} times what --pages asks for ({os.strerror(number)}): "
+            "those pages are as large as the kernel chose"
+        )
     if unanswered := sum(state.stacks_unanswered for state in states):
         said.append(f"{unanswered} call stacks could not be asked after: their blocks are near")
     if lost := sum(state.extents_lost for state in states):

@@ -1,6 +1,7 @@
 """Runs a command as in a container that allows neither mbind nor a look into other processes.
 
-python denied.py COMMAND...: a seccomp filter answers those calls with EPERM (x86-64).
+python denied.py COMMAND...: a seccomp filter answers those calls with EPERM (x86-64), and madvise
+where it asks for huge pages.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import struct
 import sys
 
 DENIED = {237: "mbind", 279: "move_pages", 310: "process_vm_readv"}
+MADVISE, HUGEPAGE = 28, 14
+ADVICE = 32
+"""Where seccomp_data has the low half of the third argument; the call's number is at 0."""
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06
 """linux/bpf_common.h: BPF_LD|BPF_W|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_RET|BPF_K."""
 ALLOW, EPERM = 0x7FFF0000, 0x00050001
@@ -27,10 +31,11 @@ class Program(ctypes.Structure):
 
 def main() -> None:
     """Deny, then become the command."""
-    rows = [(LOAD, 0, 0, 0)]
-    for left, number in enumerate(reversed(DENIED)):
-        rows.insert(1, (EQUAL, left + 1, 0, number))
-    rows += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, EPERM)]
+    # Jumps are counted from the next row; the last two rows allow and deny.
+    rows = [(EQUAL, 0, 2, MADVISE), (LOAD, 0, 0, ADVICE), (EQUAL, 1, 0, HUGEPAGE)]
+    for left, number in enumerate(reversed(DENIED), start=len(rows)):
+        rows.insert(0, (EQUAL, left + 1, 0, number))
+    rows = [(LOAD, 0, 0, 0), *rows, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, EPERM)]
     content = b"".join(struct.pack("=HBBI", *row) for row in rows)
     program = Program(len(rows), content)
     libc = ctypes.CDLL(None, use_errno=True)

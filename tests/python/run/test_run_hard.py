@@ -67,11 +67,11 @@ def test_where_calls_are_refused_it_goes_on_and_says_so(tmp_path: Path) -> None:
              str(tmp_path / "objects"))  # fmt: skip
     save(objects_plan({"make_array": "far"}), tmp_path / "plan.json")
     denied = (sys.executable, str(HERE / "denied.py"))
-    record = run(
-        tmp_path, "--map", "far=node:0", "--", str(tmp_path / "objects"), "4", before=denied
-    )
+    words = ("--map", "far=node:0", "--pages", "2MiB", "--", str(tmp_path / "objects"), "4")
+    record = run(tmp_path, *words, before=denied)
     assert any("would not say where pages are" in warning for warning in record.warnings)
     assert any("mbind failed" in warning for warning in record.warnings)
+    assert any("madvise refused" in warning for warning in record.warnings)
     (array,) = record.objects
     assert array.recognised_bytes > 2 << 20
     assert array.bytes_by_memory == {}
