@@ -27,6 +27,14 @@ nf_run_extent* free_row() {
   return nullptr;
 }
 
+// Whole at any moment, for a fork's child and the verb: without bytes a row tells nothing.
+void fill(nf_run_extent& row, const nf_run_extent& extent) {
+  row.begin = extent.begin;
+  row.target = extent.target;
+  row.memory = extent.memory;
+  __atomic_store_n(&row.bytes, extent.bytes, __ATOMIC_RELEASE);
+}
+
 }  // namespace
 
 void remember(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory) {
@@ -39,7 +47,7 @@ void remember(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::ui
       return;
     }
   }
-  if (nf_run_extent* row = free_row(); row != nullptr) *row = {begin, bytes, target, memory};
+  if (nf_run_extent* row = free_row(); row != nullptr) fill(*row, {begin, bytes, target, memory});
 }
 
 void forget(std::uint64_t begin, std::uint64_t bytes) {
@@ -58,12 +66,12 @@ void forget(std::uint64_t begin, std::uint64_t bytes) {
       if (is_file(memory)) madvise(reinterpret_cast<void*>(first), last - first, MADV_REMOVE);
       give_back(table->memories[memory], last - first);
     }
-    extent.bytes = first - extent.begin;
+    __atomic_store_n(&extent.bytes, first - extent.begin, __ATOMIC_RELEASE);
     if (last == extent_end) continue;
     if (extent.bytes == 0) {
-      extent = {last, extent_end - last, extent.target, memory};
+      fill(extent, {last, extent_end - last, extent.target, memory});
     } else if (nf_run_extent* row = free_row(); row != nullptr) {
-      *row = {last, extent_end - last, extent.target, memory};
+      fill(*row, {last, extent_end - last, extent.target, memory});
     }
   }
   // Programs map and unmap all the time: the rows at the end are used again.

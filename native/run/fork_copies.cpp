@@ -15,7 +15,8 @@ namespace nearfar::run {
 
 namespace {
 
-int copied[2] = {-1, -1};  // closed at its end by the child once it has its copies
+// Closed at its end by the child once it has its copies. Threads may fork at the same time.
+__thread int copied[2] __attribute__((tls_model("initial-exec"))) = {-1, -1};
 
 // What the kernel shares between parent and child is copied into memory of the child's own.
 void own_copy(nf_run_extent& extent) {

@@ -8,12 +8,15 @@
 
 namespace nearfar::run {
 
+inline void acquire(std::uint32_t& word) {
+  while (__atomic_exchange_n(&word, 1u, __ATOMIC_ACQUIRE) != 0) sched_yield();
+}
+inline void release(std::uint32_t& word) { __atomic_store_n(&word, 0u, __ATOMIC_RELEASE); }
+
 class Lock {
  public:
-  explicit Lock(std::uint32_t& word) : word_(word) {
-    while (__atomic_exchange_n(&word_, 1u, __ATOMIC_ACQUIRE) != 0) sched_yield();
-  }
-  ~Lock() { __atomic_store_n(&word_, 0u, __ATOMIC_RELEASE); }
+  explicit Lock(std::uint32_t& word) : word_(word) { acquire(word_); }
+  ~Lock() { release(word_); }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 

@@ -46,7 +46,8 @@ std::uint32_t edges_lock;
 struct Thread {
   const char* tag;
   std::uint32_t root;
-  bool inside;
+  bool inside;  // of what takes the lock: a signal's handler that comes here then must not wait
+  bool forks;   // holds the lock around its fork
 };
 __thread Thread thread __attribute__((tls_model("initial-exec")));
 
@@ -218,16 +219,37 @@ Found recognise(Call call, std::size_t size, bool mapped) {
 }
 
 void forget_stacks() {
-  Lock const lock(edges_lock);
+  thread.inside = true;
+  acquire(edges_lock);
   profile::forget_steps();
   // Nodes keep counting: who is on its way along an old path finds nothing there.
   for (std::uint32_t i = first_edges; i < 2 * edges_size; ++i) {
     __atomic_store_n(&edges[i].key, std::uint64_t{0}, __ATOMIC_RELEASE);
   }
   edges_used = 0;
+  release(edges_lock);
+  thread.inside = false;
 }
 
-void recognise_in_child() { edges_lock = 0; }
+void recognise_before_fork() {
+  // Who forks in a handler of a signal that came in the middle has what is there: some edges may
+  // be missing.
+  thread.forks = !thread.inside;
+  if (!thread.forks) return;
+  acquire(edges_lock);
+  thread.inside = true;  // others' handlers may allocate
+}
+
+void recognise_in_parent() {
+  if (!thread.forks) return;
+  thread.inside = false;
+  release(edges_lock);
+}
+
+void recognise_in_child() {
+  if (thread.forks) thread.inside = false;
+  release(edges_lock);
+}
 
 }  // namespace nearfar::run
 

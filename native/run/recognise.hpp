@@ -19,6 +19,9 @@ Found recognise(profile::Call call, std::size_t size, bool mapped);
 // A library was closed: its addresses may become another's.
 void forget_stacks();
 
+// Around fork: what another thread is in the middle of writing becomes whole first.
+void recognise_before_fork();
+void recognise_in_parent();
 void recognise_in_child();
 
 }  // namespace nearfar::run

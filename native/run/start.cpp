@@ -52,6 +52,19 @@ nf_run_table* map_table(const char* folder) {
   return found;
 }
 
+// A lock that is taken while jemalloc's are held (of extents, of files) must not be taken here:
+// jemalloc's own handler, which runs inside ours, would wait for who waits for it. That of the
+// stacks is none.
+void before_fork() {
+  recognise_before_fork();
+  places_before_fork();
+}
+
+void in_parent() {
+  recognise_in_parent();
+  places_in_parent();
+}
+
 void in_child() {
   arenas_in_child();
   mappings_in_child();
@@ -89,7 +102,7 @@ void wake() {
   memcpy(state.magic, NF_RUN_MAGIC, sizeof state.magic);
   table = found;
   become_user();
-  pthread_atfork(places_before_fork, places_in_parent, in_child);
+  pthread_atfork(before_fork, in_parent, in_child);
   tell(NF_RUN_HELLO);
   mode = found->look_at_every != 0 ? Mode::every : Mode::samples;
   look_at_next_allocation();
