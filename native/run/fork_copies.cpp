@@ -64,7 +64,8 @@ void places_in_parent() {
 void places_in_child() {
   extents_in_child();
   memories_in_child();
-  if (mode == Mode::inert || !any_shared()) return;
+  if (mode == Mode::inert) return;
+  // Also where nothing is shared any more: what either maps next would lie at the same offset.
   const Inherited inherited = leave_files();
   for (std::uint32_t i = 0; i < state.extent_count; ++i) {
     if (is_shared(state.extents[i])) own_copy(state.extents[i]);

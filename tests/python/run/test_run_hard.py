@@ -77,6 +77,18 @@ def test_where_calls_are_refused_it_goes_on_and_says_so(tmp_path: Path) -> None:
     assert array.bytes_by_memory == {}
 
 
+@pytest.mark.parametrize("what", ["fork"])
+def test_files_behind_memory_are_the_process_own(tmp_path: Path, what: str) -> None:
+    compiled("cc", "-O2", "-g", "-D_GNU_SOURCE", str(PROGRAMS / "files.c"), "-o",
+             str(tmp_path / "files"))  # fmt: skip
+    parts = [Part(memory="near", share=0.25), Part(memory="far", share=0.75)]
+    save(plan([placement(0, "make_large", "far", parts=parts)]), tmp_path / "plan.json")
+    record = run(tmp_path, "--map", "far=file:/dev/shm", "--", str(tmp_path / "files"), what)
+    (large,) = record.objects
+    assert large.bytes_by_memory["far"] > 2 << 20, record
+    assert record.fallback_bytes == 0
+
+
 LARGE = """#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
