@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,11 +19,7 @@ namespace {
 // linux/mempolicy.h
 constexpr int mpol_preferred = 1;
 
-// A memory's file in this process, and how much of it is used.
-struct File {
-  int descriptor_plus_one;
-  std::uint64_t next_offset;
-};
+// Each memory's file in this process.
 File files[NF_RUN_MEMORIES];
 std::uint32_t files_lock;
 
@@ -94,9 +91,21 @@ bool gives_back(const nf_run_memory& memory) {
   return memory.kind == NF_RUN_NODE || memory.kind == NF_RUN_FILE;
 }
 
-int open_file(const nf_run_memory& memory) {
-  return memory.kind == NF_RUN_DEVICE ? open(memory.path, O_RDWR | O_CLOEXEC)
-                                      : open(memory.path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+File open_file(const nf_run_memory& memory) {
+  const int file = memory.kind == NF_RUN_DEVICE
+                       ? open(memory.path, O_RDWR | O_CLOEXEC)
+                       : open(memory.path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  struct stat status {};
+  if (file < 0 || fstat(file, &status) != 0) return {};
+  return {file + 1, 0, status.st_dev, status.st_ino};
+}
+
+// Whether the descriptor is still the file's: a program may close any that it finds, as daemons do,
+// and have the number for a file of its own.
+bool is_open(const File& file) {
+  struct stat status {};
+  return file.descriptor_plus_one != 0 && fstat(file.descriptor_plus_one - 1, &status) == 0 &&
+         status.st_dev == file.device && status.st_ino == file.number;
 }
 
 // Maps the next bytes of a file or device; false: it is full or cannot be opened.
@@ -110,7 +119,7 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
   {
     Lock const lock(files_lock);
     File& kept = files[number];
-    if (kept.descriptor_plus_one == 0) kept.descriptor_plus_one = open_file(memory) + 1;
+    if (!is_open(kept)) kept = open_file(memory);
     file = kept.descriptor_plus_one - 1;
     if (file < 0) return false;
     if (!device) {
@@ -203,15 +212,15 @@ void leave_memories() {
 Inherited leave_files() {
   Inherited inherited;
   for (unsigned i = 0; i < NF_RUN_MEMORIES; ++i) {
-    inherited.descriptors[i] = files[i].descriptor_plus_one - 1;
+    inherited.files[i] = files[i];
     files[i] = {};
   }
   return inherited;
 }
 
 void close_inherited(const Inherited& inherited) {
-  for (const int file : inherited.descriptors) {
-    if (file >= 0) close(file);
+  for (const File& file : inherited.files) {
+    if (is_open(file)) close(file.descriptor_plus_one - 1);
   }
 }
 

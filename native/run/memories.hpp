@@ -1,6 +1,8 @@
 // The memories of the table: room in them, and what is behind addresses.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 
 #include "run/state.hpp"
@@ -27,8 +29,14 @@ inline bool is_file(std::uint32_t number) { return table->memories[number].kind 
 
 // In the child of a fork: forgets the files that it shares with its parent, but leaves them open
 // until `close_inherited`.
+struct File {
+  int descriptor_plus_one;
+  std::uint64_t next_offset;  // so much of it is used
+  dev_t device;
+  ino_t number;
+};
 struct Inherited {
-  int descriptors[NF_RUN_MEMORIES];
+  File files[NF_RUN_MEMORIES];
 };
 Inherited leave_files();
 void close_inherited(const Inherited& files);

@@ -77,7 +77,7 @@ def test_where_calls_are_refused_it_goes_on_and_says_so(tmp_path: Path) -> None:
     assert array.bytes_by_memory == {}
 
 
-@pytest.mark.parametrize("what", ["fork"])
+@pytest.mark.parametrize("what", ["fork", "close"])
 def test_files_behind_memory_are_the_process_own(tmp_path: Path, what: str) -> None:
     compiled("cc", "-O2", "-g", "-D_GNU_SOURCE", str(PROGRAMS / "files.c"), "-o",
              str(tmp_path / "files"))  # fmt: skip
