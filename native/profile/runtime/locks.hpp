@@ -16,11 +16,17 @@ namespace nearfar::profile {
 // signal, whose handler runs to its end or jumps away: it may go on. A holder that is gone
 // (killed, or this is a fork's child) is overridden: the tables hold integers, so the worst is one
 // count too few. One that lives is waited for: a hypervisor may take its processor away for long.
+//
+// Not for ever: its number may be another's by now, a debugger may have stopped it, or it jumped
+// out of the lock and never comes here again. Nothing tells those from one that is away, so each
+// such lock costs whoever comes first ten seconds, once, and is a lock again. Should its holder
+// come back after all, it leaves the lock to who has it then.
 enum class Shared { by_threads, by_processes };
 
 class Lock {
  public:
-  Lock(std::uint32_t& word, std::uint32_t self, Shared shared = Shared::by_threads) : word_(word) {
+  Lock(std::uint32_t& word, std::uint32_t self, Shared shared = Shared::by_threads)
+      : word_(word), self_(self) {
     if (shared == Shared::by_threads && __libc_single_threaded != 0) {
       word_ = self;
       return;
@@ -41,7 +47,11 @@ class Lock {
     }
     __atomic_exchange_n(&word_, self, __ATOMIC_ACQUIRE);
   }
-  ~Lock() { __atomic_store_n(&word_, 0, __ATOMIC_RELEASE); }
+  ~Lock() {
+    if (__atomic_load_n(&word_, __ATOMIC_RELAXED) == self_) {
+      __atomic_store_n(&word_, 0, __ATOMIC_RELEASE);
+    }
+  }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
@@ -61,9 +71,10 @@ class Lock {
   // Where processors are free, less than a millisecond.
   static constexpr unsigned most_turns = 1u << 14;
   static constexpr unsigned turns_per_yield = 1u << 7;
-  // Ten seconds: then its number is another thread's by now.
+  // Ten seconds and what trying takes.
   static constexpr unsigned most_waits = 10'000;
   std::uint32_t& word_;
+  std::uint32_t self_;
 };
 
 // Adds to a counter that other threads may be adding to; returns the sum.

@@ -51,3 +51,25 @@ TEST_CASE("a holder that is gone is overridden") {
   done = true;
   other.join();
 }
+
+TEST_CASE("a holder that was overridden leaves the lock to the other") {
+  std::uint32_t word = 0;
+  const std::uint32_t other = self() + 1;
+  {
+    Lock const lock(word, self());
+    word = other;
+  }
+  CHECK(word == other);
+}
+
+TEST_CASE("a thread that jumped out of a lock has it again, and gives it back") {
+  std::uint32_t word = self();
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) std::this_thread::yield();
+  });
+  { Lock const lock(word, self()); }
+  CHECK(word == 0);
+  done = true;
+  other.join();
+}
