@@ -24,7 +24,7 @@ from nearfar.predict.traffic import HITS, Array
 
 FILE_NAME = "emulation"
 MAGIC = b"NFEMUL"
-VERSION = 3
+VERSION = 4
 FACTORS = 65
 """Degrees of overlap, from all serial to as much as a core can: 10 % apart, less than a batch's
 clock knows."""
@@ -45,9 +45,9 @@ _HEADER = np.dtype(
         ("slow_motion", "f8"),
         ("batches", "u8"),
         ("delayed_ns", "u8"),
-        ("unpaid_ns", "u8"),
         ("share", "f8", PHASES),
         ("waited_ns", "u8", PHASES),
+        ("unpaid_ns", "u8", PHASES),
     ]
 )
 
@@ -59,10 +59,16 @@ class Paid:
     batches: int
     delayed_ns: int
     """CPU time waited."""
-    unpaid_ns: int
-    """CPU time that tracing took beyond what far memory would have: it could not be taken off."""
     waited_ns: tuple[int, ...] = (0,) * PHASES
     """CPU time waited, by number of phase."""
+    unpaid_of: tuple[int, ...] = (0,) * PHASES
+    """CPU time that tracing took beyond what far memory would have, by number of phase: it could
+    not be taken off."""
+
+    @property
+    def unpaid_ns(self) -> int:
+        """Of all phases."""
+        return sum(self.unpaid_of)
 
 
 def costs(memory: Memory, near: Memory) -> Array:
@@ -110,6 +116,6 @@ def paid(path: Path) -> Paid:
     return Paid(
         int(header["batches"]),
         int(header["delayed_ns"]),
-        int(header["unpaid_ns"]),
         tuple(header["waited_ns"].tolist()),
+        tuple(header["unpaid_ns"].tolist()),
     )

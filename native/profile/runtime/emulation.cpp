@@ -68,7 +68,8 @@ std::uint64_t wait_until(std::uint64_t due_ns) {
 
 void drop_credit() {
   if (batch.debt_ns < 0.0) {
-    add(emulation.file->unpaid_ns, static_cast<std::uint64_t>(-batch.debt_ns));
+    add(emulation.file->unpaid_ns[batch.phase % most_phases],
+        static_cast<std::uint64_t>(-batch.debt_ns));
   }
   batch.debt_ns = 0.0;
 }

@@ -47,13 +47,14 @@ struct EmulationFile {
   // Summed by every thread as it settles.
   std::uint64_t batches;
   std::uint64_t delayed_ns;   // waited
-  std::uint64_t unpaid_ns;    // tracing took longer than the far memory would have
   double share[most_phases];  // of a phase's traced time, what its plain time is; 0..1
   // Waited by phase: after a wait caches hold less, so tracing takes longer than without waits, and
   // only this tells by how much.
   std::uint64_t waited_ns[most_phases];
+  // By phase, what tracing took longer than the far memory would have.
+  std::uint64_t unpaid_ns[most_phases];
 };
-inline constexpr std::uint32_t emulation_version = 3;
+inline constexpr std::uint32_t emulation_version = 4;
 
 struct Emulation {
   EmulationFile* file;

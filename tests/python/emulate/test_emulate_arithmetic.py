@@ -30,8 +30,10 @@ extern "C" double far_time(double near_ns, const double* lines, const double* mo
                      reinterpret_cast<const LineCost*>(far), factors);
 }
 extern "C" unsigned long file_size() { return sizeof(EmulationFile); }
-extern "C" void wait_in(EmulationFile* file, unsigned phase, unsigned long ns) {
-  file->waited_ns[phase] = ns;
+extern "C" void settled(EmulationFile* file, unsigned phase, unsigned long waited_ns,
+                        unsigned long unpaid_ns) {
+  file->waited_ns[phase] = waited_ns;
+  file->unpaid_ns[phase] = unpaid_ns;
 }
 extern "C" double slow_motion_of(const EmulationFile* file) {
   return file->version == emulation_version ? file->slow_motion : 0.0;
@@ -109,9 +111,13 @@ def test_the_file_is_laid_out_as_the_run_time_reads_it(shim: ctypes.CDLL, tmp_pa
     assert shim.slow_motion_of(content) == 2.5
     costs = 2 * file.FACTORS * 7 * file.TERMS * 8
     assert len(content) == shim.file_size() + costs + 2 * 8
-    assert file.paid(path) == file.Paid(0, 0, 0)
+    assert file.paid(path) == file.Paid(0, 0)
     written = ctypes.create_string_buffer(content, len(content))
-    shim.wait_in.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_ulong]
-    shim.wait_in(written, 2, 7)
+    shim.settled.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_ulong, ctypes.c_ulong]
+    shim.settled(written, 2, 7, 9)
+    shim.settled(written, file.PHASES - 1, 0, 1)
     path.write_bytes(written.raw)
-    assert file.paid(path).waited_ns[:4] == (0, 0, 7, 0)
+    paid = file.paid(path)
+    assert paid.waited_ns[:4] == (0, 0, 7, 0)
+    assert paid.unpaid_of[:4] == (0, 0, 9, 0)
+    assert paid.unpaid_ns == 10
