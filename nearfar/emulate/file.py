@@ -70,6 +70,10 @@ class Paid:
         """Of all phases."""
         return sum(self.unpaid_of)
 
+    def settled_ns(self, number: int) -> int:
+        """Return what a phase waited or could not take off; nothing: no miss was settled in it."""
+        return self.waited_ns[number] + self.unpaid_of[number] if number < PHASES else 0
+
 
 def costs(memory: Memory, near: Memory) -> Array:
     """Return ns of a line by overlap, kind of line and term; shape (FACTORS, HITS, TERMS).

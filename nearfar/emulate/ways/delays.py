@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import ClassVar
 
 from nearfar.documents.plan import Placement
 from nearfar.emulate import file
+from nearfar.emulate.shares import APART, Delayed, Parts, Shares
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
 from nearfar.profile import program
 from nearfar.profile.compiler import twin
 from nearfar.profile.identity import Identity, identity_of
 from nearfar.profile.launch import Ended, Job, run
 from nearfar.profile.objects import make_objects
-from nearfar.profile.phases import PhaseTime, phase_times
+from nearfar.profile.phases import phase_times
 from nearfar.profile.session import Gathered, Request, Run, gather_runs, run_folder
 from nearfar.profile.sources.compiled import Compiled
 from nearfar.profile.sources.source import Seen
@@ -28,12 +28,8 @@ _ADDR_NO_RANDOMIZE = 0x0040000
 
 SPARE = 1.1
 """Slow motion beyond what tracing takes: batches differ."""
-APART = 0.03
-"""How much tracing's share may change by waiting before the program is run once more."""
 MOST_AGAIN = 2
 """Then what is left is noise."""
-MINDED = 0.01
-"""Of all waits: phases that waited less are not worth a run."""
 UNPAID = 0.02
 """Of near time: what tracing may take too long before the program is run in slow motion."""
 
@@ -86,7 +82,8 @@ class Delays:
         if wanted.near_now is not None:
             wanted = replace(wanted, near=wanted.near_now(plain.phases))
         kept = _kept(gathered, wanted.placements)
-        shares = _shares(plain, traced, gathered, wanted)
+        parts = Parts(gathered.phase_numbers, wanted.one_of)
+        shares = parts.shares(plain, traced)
         say("run 3 of 3: with delays")
         delayed = _delayed(request, wanted, gathered, shares, kept)
         needed = min(wanted.most_slow_motion, SPARE / min(shares.values()))
@@ -98,10 +95,9 @@ class Delays:
         # Waits let others into the caches: tracing takes longer beside them than without. With
         # what it takes beside them, waits are shorter, so once more may not be enough.
         for _ in range(MOST_AGAIN):
-            beside = _shares(
-                plain, _without_waits(delayed, gathered.phase_numbers), gathered, wanted
-            )
-            if delayed.ended.failed or _apart(shares, beside, delayed) <= APART:
+            beside = parts.shares(plain, parts.without_waits(delayed))
+            apart = parts.apart(shares, beside, parts.minded(delayed))
+            if delayed.ended.failed or apart <= APART:
                 break
             say("once more: tracing takes longer beside delays than it took without")
             delayed, shares = _delayed(request, wanted, gathered, beside, kept), beside
@@ -119,24 +115,13 @@ class Delays:
         )
 
 
-@dataclass(frozen=True)
-class _Delayed:
-    """The run with delays."""
-
-    ended: Ended
-    phases: dict[str, PhaseTime]
-    """Measured times over `slow_motion`."""
-    paid: file.Paid
-    slow_motion: float
-
-
 def _delayed(
     request: Request,
     wanted: Wanted,
     gathered: Gathered,
-    shares: Mapping[int, float],
+    shares: Shares,
     kept: _Kept,
-) -> _Delayed:
+) -> Delayed:
     build = program.instrumented_build(gathered.executable)
     slow = wanted.slow_motion
     with run_folder(request) as (folder, control):
@@ -149,50 +134,7 @@ def _delayed(
             )
             for name, time in phase_times(control, ended).items()
         }
-        return _Delayed(ended, phases, file.paid(path), slow)
-
-
-def _shares(plain: Run, traced: Run, gathered: Gathered, wanted: Wanted) -> dict[int, float]:
-    """Return plain over traced CPU time by number of phase; -1: of the whole run."""
-    shares = {-1: min(1.0, plain.ended.cpu_ns / max(1, traced.ended.cpu_ns))}
-    before, with_tests = (_middle(run.phases, wanted.one_of) for run in (plain, traced))
-    for number, name in gathered.phase_numbers.items():
-        part = wanted.one_of(name)
-        if part in before and with_tests.get(part, 0.0) > 0.0:
-            shares[number] = min(1.0, before[part] / with_tests[part])
-    return shares
-
-
-def _without_waits(delayed: _Delayed, numbers: Mapping[int, str]) -> Run:
-    """Return a run with delays as if it had not waited: what tracing took beside delays."""
-    slow, waited = delayed.slow_motion, delayed.paid.waited_ns
-    of_phase = {name: waited[number] for number, name in numbers.items() if number < file.PHASES}
-    phases = {
-        name: replace(time, cpu_ns=max(1, round(time.cpu_ns * slow) - of_phase.get(name, 0)))
-        for name, time in delayed.phases.items()
-    }
-    cpu_ns = max(1, delayed.ended.cpu_ns - delayed.paid.delayed_ns)
-    return Run(replace(delayed.ended, cpu_ns=cpu_ns), phases)
-
-
-def _apart(one: Mapping[int, float], other: Mapping[int, float], delayed: _Delayed) -> float:
-    """Return the greatest change of a share, of phases that waited for most of all waits."""
-    waited = delayed.paid.waited_ns
-    enough = delayed.paid.delayed_ns * MINDED
-    changes = [
-        abs(other[number] / one[number] - 1.0)
-        for number in one
-        if number in other and 0 <= number < file.PHASES and waited[number] > enough
-    ]
-    return max(changes, default=0.0)
-
-
-def _middle(phases: Mapping[str, PhaseTime], one_of: Callable[[str], str]) -> dict[str, float]:
-    """Return CPU time by what phases are parts of: of the middle one."""
-    parts: dict[str, list[float]] = {}
-    for name, phase in phases.items():
-        parts.setdefault(one_of(name), []).append(phase.cpu_ns)
-    return {name: median(times) for name, times in parts.items()}
+        return Delayed(ended, phases, file.paid(path), slow)
 
 
 def _kept(gathered: Gathered, placements: Sequence[Placement]) -> _Kept:
@@ -227,7 +169,7 @@ def _same(one: Identity, others: Mapping[int, Identity]) -> set[int]:
     return found
 
 
-def _caveats(delayed: _Delayed, kept: _Kept, plain: Run, traced: Run) -> list[str]:
+def _caveats(delayed: Delayed, kept: _Kept, plain: Run, traced: Run) -> list[str]:
     said = []
     paid, slow = delayed.paid, delayed.slow_motion
     if slow > 1.0:

@@ -1,0 +1,100 @@
+"""What a run with delays says of the cost of tracing that was taken off it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from nearfar.emulate.file import PHASES, Paid
+from nearfar.emulate.shares import APART, Delayed, Parts
+from nearfar.profile.launch import Ended
+from nearfar.profile.phases import PhaseTime
+from nearfar.profile.session import Run
+
+MS = 1_000_000
+NAMES = {1: "-"} | {
+    2 + 2 * part + i: f"{kernel}.{part}"
+    for part in range(7)
+    for i, kernel in enumerate(("chase", "stream"))
+}
+PARTS = Parts(NAMES, lambda name: name.partition(".")[0])
+
+
+def phases(chase_ms: float, stream_ms: float, rest_ms: float = 1000.0) -> dict[str, PhaseTime]:
+    """Every part of a kernel takes the same."""
+    of = {"-": rest_ms, "chase": chase_ms, "stream": stream_ms}
+    return {name: PhaseTime(cpu_ns=round(of[PARTS.one_of(name)] * MS)) for name in NAMES.values()}
+
+
+def run(of: dict[str, PhaseTime]) -> Run:
+    cpu_ns = sum(phase.cpu_ns for phase in of.values())
+    return Run(Ended("exited with 0", False, cpu_ns, cpu_ns), of)
+
+
+def by_phase(of: Mapping[str, float]) -> tuple[int, ...]:
+    """ns in every part of a kernel."""
+    parts = {number: of.get(PARTS.one_of(name), 0.0) for number, name in NAMES.items()}
+    return tuple(round(parts.get(number, 0.0) * MS) for number in range(PHASES))
+
+
+def delayed(
+    measured: dict[str, PhaseTime],
+    waited: Mapping[str, float],
+    unpaid: Mapping[str, float] | None = None,
+    slow_motion: float = 1.0,
+) -> Delayed:
+    ended = run(measured)
+    shown = {
+        name: PhaseTime(cpu_ns=round(phase.cpu_ns / slow_motion))
+        for name, phase in measured.items()
+    }
+    waited_ns = by_phase(waited)
+    paid = Paid(1, sum(waited_ns), waited_ns, by_phase(unpaid or {}))
+    return Delayed(ended.ended, shown, paid, slow_motion)
+
+
+def test_of_parts_the_middle_one_says_what_is_the_programs_own() -> None:
+    plain, traced = phases(20.0, 8.0), phases(25.0, 20.0)
+    plain["stream.3"].cpu_ns *= 9
+    shares = PARTS.shares(run(plain), run(traced))
+    assert shares[2] == pytest.approx(0.8)
+    assert shares[3] == shares[9] == pytest.approx(0.4)
+    assert 0.0 < shares[-1] <= 1.0
+
+
+def test_a_stream_that_waits_little_in_each_part_is_minded() -> None:
+    """Far memory a tenth slower: of 7 x 42 ms of waits, a stream's part has 2."""
+    plain, traced = phases(20.0, 8.0), phases(25.0, 20.0)
+    shares = PARTS.shares(run(plain), run(traced))
+    # Beside waits the stream's tracing takes a quarter longer: 25 ms of a part.
+    with_waits = delayed(phases(65.0, 27.0), {"chase": 40.0, "stream": 2.0})
+    beside = PARTS.shares(run(plain), PARTS.without_waits(with_waits))
+    assert beside[3] == pytest.approx(8.0 / 25.0)
+    minded = PARTS.minded(with_waits)
+    assert set(minded) == {"chase", "stream"}
+    assert PARTS.apart(shares, beside, minded) == pytest.approx(0.2)
+    assert APART < 0.2
+
+
+def test_what_is_not_settled_with_memory_is_not_minded() -> None:
+    """What comes before a kernel takes the longest, and drifts; nothing is reckoned from it."""
+    with_waits = delayed(phases(65.0, 27.0), {"chase": 40.0, "stream": 2.0})
+    shares = dict.fromkeys((-1, *NAMES), 0.5)
+    other = {**shares, 1: 0.9}
+    assert PARTS.apart(shares, other, PARTS.minded(with_waits)) == 0.0
+    short = delayed(phases(65.0, 0.5), {"chase": 40.0, "stream": 0.2})
+    assert PARTS.minded(short) == ["chase"]
+
+
+def test_what_cannot_be_taken_off_is_minded_though_nothing_waits() -> None:
+    behind = delayed(phases(65.0, 27.0), {"chase": 40.0}, {"stream": 5.0})
+    assert set(PARTS.minded(behind)) == {"chase", "stream"}
+
+
+def test_waits_are_taken_off_in_the_time_that_was_measured() -> None:
+    slowly = delayed(phases(60.0, 30.0), {"chase": 20.0, "stream": 5.0}, slow_motion=2.0)
+    beside = PARTS.without_waits(slowly)
+    assert beside.phases["chase.0"].cpu_ns == 40 * MS
+    assert beside.phases["stream.6"].cpu_ns == 25 * MS
+    assert beside.ended.cpu_ns == slowly.ended.cpu_ns - 7 * 25 * MS
