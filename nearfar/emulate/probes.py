@@ -35,8 +35,6 @@ HUGE_BYTES = 2 << 20
 
 ROUNDS = 3
 """Runs of all probes whose middle counts; some two seconds each."""
-SPARE = 1.1
-"""Slow motion beyond what tracing took longer: batches differ."""
 
 
 def target_ns(memory: Memory, name: str) -> float:
@@ -72,8 +70,9 @@ class Judged:
 def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
     """Run the probes as the program is run, everything far; in huge pages where there are.
 
-    Where a probe takes too long, they are run in as slow a motion as that takes. The middle of
-    `ROUNDS` runs counts: memory of a shared machine differs by several percent from run to run.
+    Where tracing takes too long for a probe, the way runs them in as slow a motion as that takes,
+    and so the rounds that follow. The middle of `ROUNDS` runs counts: memory of a shared machine
+    differs by several percent from run to run.
     """
     wanted = in_huge_pages(replace(wanted, placements=(), one_of=kernel_of))
     near = wanted.near
@@ -81,27 +80,14 @@ def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
         wanted = replace(wanted, near_now=lambda plain: now(near, [_per_line(plain)]).memory(near))
     with tempfile.TemporaryDirectory(prefix="nearfar-probes-") as folder:
         mine = _request(request, _compiled(Path(folder)))
-
-        def rounds(count: int, slow_motion: float) -> list[Times]:
-            found = []
-            for number in range(count):
-                say(f"probes, round {number + 1} of {count}")
-                times = way.run(mine, replace(wanted, slow_motion=slow_motion), lambda _: None)
-                check_ended(times, mine.job.command)
-                found.append(times)
-            return found
-
-        times = rounds(1, wanted.slow_motion)
-        probes = _probes(wanted.far, times)
-        slow = min(SPARE * max(1.0 + one.error for one in probes), wanted.most_slow_motion)
-        if way.slows_down and worst(probes) > TOLERANCE and slow > max(1.1, times[0].slow_motion):
-            say(f"probes {slow:.1f} times as slowly: tracing takes longer than far memory")
-            slowly = rounds(1, slow)
-            if worst(_probes(wanted.far, slowly)) < worst(probes):
-                times = slowly
-        times += rounds(ROUNDS - 1, times[0].slow_motion)
+        times: list[Times] = []
+        for number in range(ROUNDS):
+            say(f"probes, round {number + 1} of {ROUNDS}")
+            slow = times[-1].slow_motion if times else wanted.slow_motion
+            times.append(way.run(mine, replace(wanted, slow_motion=slow), lambda _: None))
+            check_ended(times[-1], mine.job.command)
     known = now(near, [_per_line(run.near) for run in times]) if way.slows_down else UNKNOWN
-    return Judged(_probes(wanted.far, times), times[0].slow_motion, known)
+    return Judged(_probes(wanted.far, times), times[-1].slow_motion, known)
 
 
 def _request(request: Request, probes: Path) -> Request:

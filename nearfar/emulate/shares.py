@@ -15,6 +15,13 @@ APART = 0.03
 """How much tracing's share may change by waiting before the program is run once more."""
 MINDED = 0.01
 """Of the time of all phases, and of a phase's own the waits: less is not worth a run."""
+SPARE = 1.1
+"""Slow motion beyond what tracing takes: batches differ."""
+UNPAID = 0.02
+"""Of near time: what tracing may take too long before the program is run in slow motion."""
+MORE_SLOWLY = 1.03
+"""What is needed over what there was before the program is run once more: of a tenth to spare,
+most is left."""
 
 Shares = Mapping[int, float]
 """Plain over traced CPU time, 0..1, by number of phase; -1: of the whole run."""
@@ -90,6 +97,32 @@ class Parts:
             if number in one and number in other
         ]
         return max(changes, default=0.0)
+
+    def slow_motion(
+        self, plain: Run, delayed: Delayed, beside: Shares, minded: list[str], most: float
+    ) -> float:
+        """Return how slowly to run the program, up to `most`; as it was run where that will do.
+
+        `beside` are the shares beside delays, where tracing takes longer than without.
+        """
+        had, numbers = delayed.slow_motion, self.numbers()
+        least = [beside[n] for whole in minded for n in numbers[whole] if n in beside]
+        needed = min(most, SPARE / min(least, default=beside[-1]))
+        if needed <= MORE_SLOWLY * had:
+            return had
+        return needed if had > 1.0 or self._behind(plain, delayed, minded) else had
+
+    def _behind(self, plain: Run, delayed: Delayed, minded: list[str]) -> bool:
+        """Whether tracing took longer than far memory, in all or in something that is minded."""
+        paid, numbers = delayed.paid, self.numbers()
+        near = self.times(plain.phases)
+        of = [
+            (sum(paid.unpaid_of[n] for n in numbers[whole] if n < file.PHASES), sum(near[whole]))
+            for whole in minded
+            if whole in near
+        ]
+        of.append((paid.unpaid_ns, plain.ended.cpu_ns))
+        return any(unpaid > UNPAID * ns * delayed.slow_motion for unpaid, ns in of)
 
     def without_waits(self, delayed: Delayed) -> Run:
         """Return a run with delays as if it had not waited: what tracing took beside delays."""

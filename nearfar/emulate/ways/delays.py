@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from nearfar.documents.plan import Placement
 from nearfar.emulate import file
-from nearfar.emulate.shares import APART, Delayed, Parts, Shares
+from nearfar.emulate.shares import APART, UNPAID, Delayed, Parts, Shares
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
 from nearfar.profile import program
 from nearfar.profile.compiler import twin
@@ -26,12 +26,8 @@ _ADDR_NO_RANDOMIZE = 0x0040000
 """Of linux/personality.h."""
 
 
-SPARE = 1.1
-"""Slow motion beyond what tracing takes: batches differ."""
-MOST_AGAIN = 2
-"""Then what is left is noise."""
-UNPAID = 0.02
-"""Of near time: what tracing may take too long before the program is run in slow motion."""
+MOST_AGAIN = 3
+"""Once to be in slow motion, twice for what waiting changes; then what is left is noise."""
 
 
 def fix_addresses() -> None:
@@ -86,20 +82,21 @@ class Delays:
         shares = parts.shares(plain, traced)
         say("run 3 of 3: with delays")
         delayed = _delayed(request, wanted, gathered, shares, kept)
-        needed = min(wanted.most_slow_motion, SPARE / min(shares.values()))
-        too_long = delayed.paid.unpaid_ns > UNPAID * plain.ended.cpu_ns * delayed.slow_motion
-        if too_long and needed > wanted.slow_motion and not delayed.ended.failed:
-            say(f"once more, {needed:.1f} times as slowly: tracing takes longer than far memory")
-            wanted = replace(wanted, slow_motion=needed)
-            delayed = _delayed(request, wanted, gathered, shares, kept)
         # Waits let others into the caches: tracing takes longer beside them than without. With
         # what it takes beside them, waits are shorter, so once more may not be enough.
         for _ in range(MOST_AGAIN):
-            beside = parts.shares(plain, parts.without_waits(delayed))
-            apart = parts.apart(shares, beside, parts.minded(delayed))
-            if delayed.ended.failed or apart <= APART:
+            if delayed.ended.failed:
                 break
-            say("once more: tracing takes longer beside delays than it took without")
+            beside = parts.shares(plain, parts.without_waits(delayed))
+            minded = parts.minded(delayed)
+            slow = parts.slow_motion(plain, delayed, beside, minded, wanted.most_slow_motion)
+            if slow > delayed.slow_motion:
+                say(f"once more, {slow:.1f} times as slowly: tracing takes longer than far memory")
+            elif parts.apart(shares, beside, minded) > APART:
+                say("once more: tracing takes longer beside delays than it took without")
+            else:
+                break
+            wanted = replace(wanted, slow_motion=slow)
             delayed, shares = _delayed(request, wanted, gathered, beside, kept), beside
         return Times(
             near=plain.phases,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from nearfar.emulate.file import PHASES, Paid
-from nearfar.emulate.shares import APART, Delayed, Parts
+from nearfar.emulate.shares import APART, MORE_SLOWLY, SPARE, Delayed, Parts
 from nearfar.profile.launch import Ended
 from nearfar.profile.phases import PhaseTime
 from nearfar.profile.session import Run
@@ -98,3 +98,34 @@ def test_waits_are_taken_off_in_the_time_that_was_measured() -> None:
     assert beside.phases["chase.0"].cpu_ns == 40 * MS
     assert beside.phases["stream.6"].cpu_ns == 25 * MS
     assert beside.ended.cpu_ns == slowly.ended.cpu_ns - 7 * 25 * MS
+
+
+def slow_motion(one: Delayed, most: float = 8.0) -> float:
+    plain = run(phases(20.0, 8.0))
+    beside = PARTS.shares(plain, PARTS.without_waits(one))
+    return PARTS.slow_motion(plain, one, beside, PARTS.minded(one), most)
+
+
+def test_a_stream_alone_that_is_behind_is_run_in_slow_motion() -> None:
+    """Of 1.2 s near 0.02 are unpaid, less than in all is minded: but a third of the stream's."""
+    assert slow_motion(delayed(phases(65.0, 20.0), {"chase": 40.0})) == 1.0
+    unpaid = {"stream": 3.0}
+    behind = delayed(phases(65.0, 20.0), {"chase": 40.0}, unpaid)
+    assert behind.paid.unpaid_ns < 0.02 * run(phases(20.0, 8.0)).ended.cpu_ns
+    assert slow_motion(behind) == pytest.approx(SPARE * 20.0 / 8.0)
+    assert slow_motion(behind, most=1.0) == 1.0
+    assert slow_motion(delayed(phases(65.0, 20.0), {"chase": 40.0}, {"stream": 0.1})) == 1.0
+
+
+def test_slow_motion_rises_where_tracing_proves_slower_beside_delays() -> None:
+    """What it was run in left a tenth to spare; tracing then took longer than that."""
+    had = SPARE * 20.0 / 8.0
+
+    def with_stream_traced_in(stream_ms: float) -> float:
+        measured = phases(60.0, stream_ms + 1.0)
+        return slow_motion(delayed(measured, {"chase": 35.0, "stream": 1.0}, slow_motion=had))
+
+    assert with_stream_traced_in(20.0 * 1.4) == pytest.approx(SPARE * 28.0 / 8.0)
+    assert with_stream_traced_in(20.0 * (MORE_SLOWLY + 0.001)) > had
+    assert with_stream_traced_in(20.0 * (MORE_SLOWLY - 0.001)) == had
+    assert with_stream_traced_in(10.0) == had
