@@ -24,13 +24,16 @@ from nearfar.predict.traffic import HITS, Array
 
 FILE_NAME = "emulation"
 MAGIC = b"NFEMUL"
-VERSION = 4
+VERSION = 5
 FACTORS = 65
 """Degrees of overlap, from all serial to as much as a core can: 10 % apart, less than a batch's
 clock knows."""
 BATCH = 256
-"""Sampled misses of one thread that are settled together: 16,384 lines at the usual rate, 0.3 to 2
-ms, so that reading the clock is below 0.1 % and sampling scatters a batch by 6 %."""
+"""Sampled misses of one thread that are settled together: 16,384 lines at the usual rate, so that
+reading the clock is below 1 % and sampling scatters a batch by 6 %."""
+LEAST_NS = 1_000_000
+"""Such batches go together until they have taken this long. A stream's would take 40 us; the
+arithmetic, 2 to 5 us, counts as tracing, and the prefetcher starts anew after each wait."""
 TERMS = 5
 """loads, stream, buffers, reads, all_lines: what of `Part` a line adds to."""
 PHASES = 256
@@ -43,6 +46,7 @@ _HEADER = np.dtype(
         ("batch", "u4"),
         ("near_sites", "u4"),
         ("slow_motion", "f8"),
+        ("least_ns", "u8"),
         ("batches", "u8"),
         ("delayed_ns", "u8"),
         ("share", "f8", PHASES),
@@ -104,7 +108,7 @@ def write(
     header = np.zeros(1, _HEADER)
     header["magic"], header["version"] = MAGIC, VERSION
     header["factors"], header["batch"], header["near_sites"] = FACTORS, BATCH, len(keys)
-    header["slow_motion"] = slow_motion
+    header["slow_motion"], header["least_ns"] = slow_motion, LEAST_NS
     whole = np.full(PHASES, shares.get(-1, 1.0))
     for number, share in shares.items():
         if number >= 0:

@@ -74,8 +74,7 @@ void drop_credit() {
   batch.debt_ns = 0.0;
 }
 
-void settle() {
-  const std::uint64_t now = cpu_ns();
+void settle(std::uint64_t now) {
   EmulationFile& file = *emulation.file;
   const auto rate = static_cast<double>(1ull << runtime.lines.rate_log2());
   double lines[charges];
@@ -140,7 +139,7 @@ void restart_emulation() { batch = {}; }
 
 void settle_before_mark() {
   if (!emulating() || batch.began_ns == 0) return;
-  settle();
+  settle(cpu_ns());
   drop_credit();
 }
 
@@ -160,13 +159,16 @@ void emulate_line(std::uint32_t phase, std::uint16_t owner, Charge charge) {
     batch.phase = phase;
   }
   if (phase != batch.phase) {
-    settle();
+    settle(cpu_ns());
     // A phase's credit is not the next one's: each is to take its own time.
     drop_credit();
     batch.phase = phase;
   }
   ++(is_far(owner) ? batch.far : batch.near)[static_cast<unsigned>(charge)];
-  if (++batch.lines_seen >= emulation.file->batch) settle();
+  const EmulationFile& file = *emulation.file;
+  if (++batch.lines_seen % file.batch != 0) return;
+  const std::uint64_t now = cpu_ns();
+  if (is_due(file, batch.lines_seen, now - batch.began_ns)) settle(now);
 }
 
 }  // namespace nearfar::profile

@@ -39,11 +39,12 @@ struct EmulationFile {
   char magic[8];
   std::uint32_t version;
   std::uint32_t factors;  // degrees of overlap, rising: costs fall
-  std::uint32_t batch;    // sampled misses of one thread that are settled together
+  std::uint32_t batch;    // sampled misses of one thread, before it is asked whether to settle
   std::uint32_t near_sites;
   // Everything takes so many times as long as it would in the far memory, computing too: where
   // tracing takes longer than the far memory adds, that leaves delays to be taken off. 1: nothing.
   double slow_motion;
+  std::uint64_t least_ns;  // what a batch takes at least, so that settling is little beside it
   // Summed by every thread as it settles.
   std::uint64_t batches;
   std::uint64_t delayed_ns;   // waited
@@ -54,7 +55,16 @@ struct EmulationFile {
   // By phase, what tracing took longer than the far memory would have.
   std::uint64_t unpaid_ns[most_phases];
 };
-inline constexpr std::uint32_t emulation_version = 4;
+inline constexpr std::uint32_t emulation_version = 5;
+
+// A batch that took less is left to grow up to here: lines that cost next to nothing.
+inline constexpr std::uint32_t most_together = 64;
+
+// Whether to settle a thread's `lines_seen` sampled misses, a multiple of `batch`, which took so
+// long.
+inline bool is_due(const EmulationFile& file, std::uint32_t lines_seen, std::uint64_t took_ns) {
+  return took_ns >= file.least_ns || lines_seen >= most_together * file.batch;
+}
 
 struct Emulation {
   EmulationFile* file;

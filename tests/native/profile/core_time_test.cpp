@@ -47,3 +47,13 @@ TEST_CASE("what is not moved costs what it did") {
   CHECK(far_time_ns(120e3, lines, none, near.costs, far.costs, 1) == doctest::Approx(120e3));
   CHECK(far_time_ns(120e3, lines, half, near.costs, far.costs, 1) == doctest::Approx(220e3));
 }
+
+TEST_CASE("a batch is settled when it took long enough, or is as large as batches get") {
+  EmulationFile file = {};
+  file.batch = 256;
+  file.least_ns = 1'000'000;
+  CHECK_FALSE(is_due(file, 256, 999'999));
+  CHECK(is_due(file, 256, 1'000'000));
+  CHECK_FALSE(is_due(file, 63 * 256, 500'000));
+  CHECK(is_due(file, 64 * 256, 500'000));
+}

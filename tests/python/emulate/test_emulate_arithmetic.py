@@ -35,6 +35,7 @@ extern "C" void settled(EmulationFile* file, unsigned phase, unsigned long waite
   file->waited_ns[phase] = waited_ns;
   file->unpaid_ns[phase] = unpaid_ns;
 }
+extern "C" unsigned long least_ns_of(const EmulationFile* file) { return file->least_ns; }
 extern "C" double slow_motion_of(const EmulationFile* file) {
   return file->version == emulation_version ? file->slow_motion : 0.0;
 }
@@ -108,7 +109,9 @@ def test_the_file_is_laid_out_as_the_run_time_reads_it(shim: ctypes.CDLL, tmp_pa
     content = path.read_bytes()
     shim.file_size.restype = ctypes.c_ulong
     shim.slow_motion_of.restype = ctypes.c_double
+    shim.least_ns_of.restype = ctypes.c_ulong
     assert shim.slow_motion_of(content) == 2.5
+    assert shim.least_ns_of(content) == file.LEAST_NS
     costs = 2 * file.FACTORS * 7 * file.TERMS * 8
     assert len(content) == shim.file_size() + costs + 2 * 8
     assert file.paid(path) == file.Paid(0, 0)
