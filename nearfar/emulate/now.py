@@ -39,6 +39,10 @@ class Now:
         # Between the probes' chains as the curve itself: straight over the logarithm of both.
         moved = np.exp2(np.interp(np.log2(near.chain_counts), counts, np.log2(factors)))
         costs = np.minimum.accumulate(near.chain_costs_ns * moved)
+        stream_ns = near.core_stream_ns * self.stream
+        # All cores together draw no less than one does now: a profile of a busy moment would have a
+        # stream's bandwidth take longer than the stream.
+        read_ns = (min(near.read_ns[0], float(costs[-1])), min(near.read_ns[1], stream_ns))
         return replace(
             near,
             latency_ns=near.latency_ns * float(moved[0]),
@@ -48,7 +52,8 @@ class Now:
             if near.unwalked_costs_ns is None
             else np.minimum(near.unwalked_costs_ns * moved, costs),
             waiting_ns=None,
-            core_stream_ns=near.core_stream_ns * self.stream,
+            core_stream_ns=stream_ns,
+            read_ns=read_ns,
         )
 
     def caveats(self) -> list[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import device
 
 from nearfar.emulate.now import CHAINS, UNKNOWN, now
+from nearfar.predict.core_time import core_time_ns
 from nearfar.predict.derive import near_memory
+from nearfar.predict.overlap import Streams, overlap, part
+from nearfar.predict.traffic import COLUMNS, STREAM
 
 
 @settings(max_examples=50, deadline=None)
@@ -36,3 +40,23 @@ def test_the_middle_run_counts_and_what_is_unknown_changes_nothing() -> None:
     assert now(near, runs).at[1.0] == pytest.approx(1.1)
     assert UNKNOWN.memory(near) is near and UNKNOWN.caveats() == []
     assert "2.00 times as long" in now(near, [{n: 2 * t for n, t in runs[0].items()}]).caveats()[0]
+
+
+def test_bandwidth_is_no_less_than_what_one_core_draws_now() -> None:
+    """A profile of a busy moment: a stream explains what it takes, neither more nor less."""
+    near = near_memory(device("near"))
+    run = {name: near.cost_ns(count) * 0.5 for name, count in CHAINS.items()}
+    here = now(near, [{**run, "stream": near.core_stream_ns * 0.8}]).memory(near)
+    assert here.read_ns[0] <= here.chain_costs_ns[-1]
+    assert here.read_ns[1] <= here.core_stream_ns
+    lines = np.zeros(COLUMNS)
+    lines[STREAM] = 1e6
+    ahead = part(lines, here, overlap(1.0), Streams(), 1.0)
+    assert core_time_ns(0.0, [ahead], [1.0]) == pytest.approx(0.8e6 * near.core_stream_ns)
+
+
+def test_bandwidth_of_all_cores_stays_where_one_core_is_slower_now() -> None:
+    near = near_memory(device("near"))
+    run = {name: near.cost_ns(count) * 1.5 for name, count in CHAINS.items()}
+    here = now(near, [{**run, "stream": near.core_stream_ns * 1.5}]).memory(near)
+    assert here.read_ns == near.read_ns
