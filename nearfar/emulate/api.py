@@ -22,6 +22,7 @@ from nearfar.emulate.way import (
 )
 from nearfar.measure import topology
 from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.overlap import prefetched
 from nearfar.profile import program
 from nearfar.profile.phases import PhaseTime
 from nearfar.profile.session import Request
@@ -54,7 +55,8 @@ def emulate(
         near_side,
         far_side,
         topology.detect(),
-        placements,
+        ahead=prefetched(near_side),
+        placements=placements,
         most_slow_motion=most_slow_motion,
     )
     executable = program.find_executable(request.job.command[0])

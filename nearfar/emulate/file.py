@@ -18,7 +18,6 @@ from nearfar.predict.overlap import (
     Streams,
     line_costs,
     overlap,
-    prefetched,
 )
 from nearfar.predict.traffic import HITS, Array
 
@@ -79,14 +78,14 @@ class Paid:
         return self.waited_ns[number] + self.unpaid_of[number] if number < PHASES else 0
 
 
-def costs(memory: Memory, near: Memory) -> Array:
+def costs(memory: Memory, ahead: bool) -> Array:
     """Return ns of a line by overlap, kind of line and term; shape (FACTORS, HITS, TERMS).
 
-    Streams are fetched as the core of `near` does. One thread's own: what threads take from each
-    other they do in this machine's memory.
+    `ahead`: this core fetches streams ahead of their use. One thread's own: what threads take from
+    each other they do in this machine's memory.
     """
     factors = np.geomspace(LEAST_FACTOR, MOST_FACTOR, FACTORS)
-    streams = Streams(prefetched(near))
+    streams = Streams(ahead)
     rows = [line_costs(memory, overlap(float(f)), streams, 1.0)[:HITS, :TERMS] for f in factors]
     return np.stack(rows)
 
@@ -98,11 +97,13 @@ def write(
     shares: Mapping[int, float],
     near_keys: Iterable[int],
     *,
+    ahead: bool,
     slow_motion: float = 1.0,
 ) -> None:
     """Write the file. `shares` are plain over traced time by number of phase, 0..1.
 
-    Everything is to take `slow_motion` times as long as it would in the far memory, 1 or more.
+    `ahead`: this core fetches streams ahead of their use. Everything is to take `slow_motion` times
+    as long as it would in the far memory, 1 or more.
     """
     keys = np.array(sorted(near_keys), dtype="u8")
     header = np.zeros(1, _HEADER)
@@ -114,7 +115,7 @@ def write(
         if number >= 0:
             whole[number] = share
     header["share"] = whole
-    data = [header.tobytes(), costs(near, near).tobytes(), costs(far, near).tobytes()]
+    data = [header.tobytes(), costs(near, ahead).tobytes(), costs(far, ahead).tobytes()]
     path.write_bytes(b"".join([*data, keys.tobytes()]))
 
 

@@ -29,6 +29,9 @@ class Wanted:
     near: Memory
     far: Memory
     machine: Topology
+    ahead: bool
+    """This core fetches streams ahead of their use, by near memory's profile: what probes take at
+    one moment may tell otherwise at the next."""
     placements: Sequence[Placement] = ()
     """Those that stay near; empty: everything is far."""
     slow_motion: float = 1.0

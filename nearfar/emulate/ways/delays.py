@@ -123,7 +123,8 @@ def _delayed(
     slow = wanted.slow_motion
     with run_folder(request) as (folder, control):
         path = folder / file.FILE_NAME
-        file.write(path, wanted.near, wanted.far, shares, kept.keys, slow_motion=slow)
+        memories = (wanted.near, wanted.far)
+        file.write(path, *memories, shares, kept.keys, ahead=wanted.ahead, slow_motion=slow)
         ended = run(request.job, build.executable, build.environment, folder, fix_addresses)
         phases = {
             name: replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from samples import device
 from nearfar.emulate import file
 from nearfar.predict.core_time import Part, core_time_ns
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.traffic import HITS
+from nearfar.predict.traffic import HITS, STREAM
 
 ROOT = Path(__file__).resolve().parents[3]
 SHIM = """
@@ -93,7 +94,7 @@ def test_far_time_is_the_models(
 ) -> None:
     near = near_memory(device("near"))
     far = far_memory(device("far", 300.0, 5.0, 2.0), near)
-    tables = [np.ascontiguousarray(file.costs(one, near)) for one in (near, far)]
+    tables = [np.ascontiguousarray(file.costs(one, True)) for one in (near, far)]
     lines = np.array(counts, dtype=float)
     moved = lines * share
     near_ns = ns_per_line * (float(lines.sum()) + 1.0)
@@ -105,7 +106,7 @@ def test_far_time_is_the_models(
 def test_the_file_is_laid_out_as_the_run_time_reads_it(shim: ctypes.CDLL, tmp_path: Path) -> None:
     near = near_memory(device("near"))
     path = tmp_path / file.FILE_NAME
-    file.write(path, near, near, {-1: 0.5}, [7, 3], slow_motion=2.5)
+    file.write(path, near, near, {-1: 0.5}, [7, 3], ahead=True, slow_motion=2.5)
     content = path.read_bytes()
     shim.file_size.restype = ctypes.c_ulong
     shim.slow_motion_of.restype = ctypes.c_double
@@ -124,3 +125,12 @@ def test_the_file_is_laid_out_as_the_run_time_reads_it(shim: ctypes.CDLL, tmp_pa
     assert paid.waited_ns[:4] == (0, 0, 7, 0)
     assert paid.unpaid_of[:4] == (0, 0, 9, 0)
     assert paid.unpaid_ns == 10
+
+
+def test_streams_are_fetched_as_the_profile_says_whatever_they_take_now() -> None:
+    near = near_memory(device("near"))
+    busy = replace(near, core_stream_ns=2.0 * near.cost_ns(32.0))
+    # By terms: loads, stream.
+    assert (file.costs(busy, True)[:, STREAM, :2] == [0.0, busy.core_stream_ns]).all()
+    on_demand = file.costs(near, False)[:, STREAM]
+    assert (on_demand[:, 0] > 0.0).all() and (on_demand[:, 1] == 0.0).all()

@@ -22,7 +22,7 @@ LINES = 1000.0
 
 def wanted() -> Wanted:
     near = near_memory(device("near"))
-    return Wanted(near, far_memory(device("far", 300.0, 5.0, 2.0), near), detect())
+    return Wanted(near, far_memory(device("far", 300.0, 5.0, 2.0), near), detect(), ahead=True)
 
 
 def request_of() -> Request:

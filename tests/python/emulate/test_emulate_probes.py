@@ -44,5 +44,5 @@ def test_probes_are_in_huge_pages_where_the_machine_gives_them(
     )
     near = msgspec.structs.replace(device("near"), measured=measured)
     side = near_memory(near)
-    wanted = Wanted(side, far_memory(device("far", 300.0, 5.0, 2.0), side), detect())
+    wanted = Wanted(side, far_memory(device("far", 300.0, 5.0, 2.0), side), detect(), ahead=True)
     assert probes.in_huge_pages(wanted).near.page_bytes == page_bytes
