@@ -90,7 +90,7 @@ def emulate(
         probes=probes,
         faithful=faithful,
         tolerance=TOLERANCE,
-        caveats=[*said, *judged.now.caveats(), *times.caveats, *far_side.caveats],
+        caveats=[*said, *judged.caveats(), *times.caveats, *far_side.caveats],
     )
 
 

@@ -7,12 +7,15 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from statistics import median
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.emulation import Probe
 from nearfar.emulate.now import UNKNOWN, Now, now
+from nearfar.emulate.rounds import DRIFT, MOST_ROUNDS, ROUNDS, Round, steadiest
+from nearfar.emulate.runs import plain_of, plain_run
 from nearfar.emulate.way import Say, Times, Wanted, Way, check_ended
 from nearfar.native_files import include_folder
 from nearfar.predict.derive import far_memory, near_memory
@@ -32,9 +35,6 @@ LEAST_REGION_BYTES = 256 << 20
 """Chains are measured over regions beyond what a TLB and the caches' page tables reach: in a small
 region of small pages walks are cheap, and a chase takes half of what the curve says."""
 HUGE_BYTES = 2 << 20
-
-ROUNDS = 3
-"""Runs of all probes whose middle counts; some two seconds each."""
 
 
 def target_ns(memory: Memory, name: str) -> float:
@@ -65,14 +65,27 @@ class Judged:
     probes: list[Probe]
     slow_motion: float = 1.0
     now: Now = UNKNOWN
+    drift: float = 0.0
+    """How much near memory changed within a round, at most."""
+
+    def caveats(self) -> list[str]:
+        """Say where near memory was not what its profile says, or did not stay as it was."""
+        if self.drift <= DRIFT:
+            return self.now.caveats()
+        return [
+            *self.now.caveats(),
+            f"near memory drifted by {self.drift:.0%} within a round of probes, and the steadiest "
+            f"of {MOST_ROUNDS} were taken: the errors printed are the machine's too",
+        ]
 
 
 def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
     """Run the probes as the program is run, everything far; in huge pages where there are.
 
     Where tracing takes too long for a probe, the way runs them in as slow a motion as that takes,
-    and so the rounds that follow. The middle of `ROUNDS` runs counts: memory of a shared machine
-    differs by several percent from run to run.
+    and so the rounds that follow. The middle of several rounds counts: memory of a shared machine
+    differs by several percent from run to run. A way that reckons from plain time has plain runs
+    before and after, and rounds in which those differ are run again.
     """
     wanted = in_huge_pages(replace(wanted, placements=(), one_of=kernel_of))
     near = wanted.near
@@ -80,14 +93,28 @@ def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
         wanted = replace(wanted, near_now=lambda plain: now(near, [_per_line(plain)]).memory(near))
     with tempfile.TemporaryDirectory(prefix="nearfar-probes-") as folder:
         mine = _request(request, _compiled(Path(folder)))
-        times: list[Times] = []
-        for number in range(ROUNDS):
-            say(f"probes, round {number + 1} of {ROUNDS}")
-            slow = times[-1].slow_motion if times else wanted.slow_motion
-            times.append(way.run(mine, replace(wanted, slow_motion=slow), lambda _: None))
-            check_ended(times[-1], mine.job.command)
-    known = now(near, [_per_line(run.near) for run in times]) if way.slows_down else UNKNOWN
-    return Judged(_probes(wanted.far, times), times[-1].slow_motion, known)
+        twin = Path(folder, "twin")
+        twin.mkdir()
+        plain = plain_of(mine, twin)
+        number = count(1)
+
+        def one_round(slow_motion: float) -> Round:
+            most = f"{ROUNDS}, up to {MOST_ROUNDS} where near memory drifts"
+            say(f"probes, round {next(number)} of {most}")
+            times = way.run(mine, replace(wanted, slow_motion=slow_motion), lambda _: None)
+            check_ended(times, mine.job.command)
+            before = after = _per_line(times.near)
+            if way.slows_down:
+                after = _per_line(plain_run(mine, plain).phases)
+            return Round(times, before, after)
+
+        rounds = steadiest(one_round, wanted.slow_motion)
+    known = UNKNOWN
+    if way.slows_down:
+        known = now(near, [run for one in rounds for run in (one.before, one.after)])
+    times = [one.times for one in rounds]
+    slow = max(one.slow_motion for one in times)
+    return Judged(_probes(wanted.far, times), slow, known, max(one.drift for one in rounds))
 
 
 def _request(request: Request, probes: Path) -> Request:

@@ -10,12 +10,13 @@ import pytest
 from samples import device
 
 from nearfar.emulate import probes
+from nearfar.emulate.rounds import DRIFT, MOST_ROUNDS, ROUNDS, Round, steadiest
 from nearfar.emulate.way import Say, Times, Wanted
 from nearfar.measure.topology import detect
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.profile.launch import Job
+from nearfar.profile.launch import Ended, Job
 from nearfar.profile.phases import PhaseTime
-from nearfar.profile.session import Request
+from nearfar.profile.session import Request, Run
 
 LINES = 1000.0
 
@@ -65,22 +66,59 @@ class Faithful:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Near memory after a round is what it was before."""
+    side = wanted().near
+    after = Run(
+        Ended("exited with 0", False, 1, 1), phases_of(lambda name: probes.target_ns(side, name))
+    )
     monkeypatch.setattr(probes, "_compiled", lambda folder: folder / "probes")
+    monkeypatch.setattr(probes, "plain_of", lambda *_: None)
+    monkeypatch.setattr(probes, "plain_run", lambda *_: after)
 
 
 def test_rounds_begin_in_the_slow_motion_that_the_last_one_needed() -> None:
     """Whether a round came out better in it or not: that is noise of two rounds."""
-    way = Faithful([0.0, 0.2, 0.0], [1.0, 2.5, 2.5])
+    way = Faithful([0.0, 0.2, 0.0, 0.0, 0.0], [1.0, 2.5, 2.5, 2.5, 2.5])
     judged = probes.judge(way, request_of(), wanted(), lambda _: None)
-    assert way.asked == [1.0, 1.0, 2.5]
+    assert way.asked == [1.0, 1.0, 2.5, 2.5, 2.5]
     assert judged.slow_motion == 2.5
+    assert judged.caveats() == []
 
 
 def test_the_middle_round_counts_and_the_worst_are_shown() -> None:
-    judged = probes.judge(
-        Faithful([0.02, -0.3, 0.4], [1.0] * 3), request_of(), wanted(), lambda _: None
-    )
+    way = Faithful([0.02, -0.3, 0.4, 0.03, 0.01], [1.0] * ROUNDS)
+    judged = probes.judge(way, request_of(), wanted(), lambda _: None)
     for one in judged.probes:
         assert one.error == pytest.approx(0.02, abs=1e-3)
         assert one.error_range == pytest.approx((-0.3, 0.4), abs=1e-3)
+
+
+def drifting(drifts: list[float]) -> tuple[list[Round], list[Round]]:
+    """Return all rounds that were run where near memory drifts so, and those that count."""
+    run: list[Round] = []
+
+    def one_round(slow_motion: float) -> Round:
+        times = Times({}, {}, "exited with 0", False, slow_motion=slow_motion)
+        drift = drifts[len(run) % len(drifts)]
+        run.append(Round(times, {"chase": 100.0, "stream": 2.0}, {"chase": 100.0, "stream": drift}))
+        return run[-1]
+
+    return run, steadiest(one_round, 1.0)
+
+
+def test_a_round_in_which_near_memory_drifted_is_run_again() -> None:
+    within, beyond = 2.0 * (1.0 - DRIFT) + 1e-6, 2.0 * (1.0 + DRIFT) + 1e-6
+    run, counted = drifting([within])
+    assert len(run) == len(counted) == ROUNDS
+    run, counted = drifting([beyond, within, within, within, within, within])
+    assert len(run) == ROUNDS + 1
+    assert run[0] not in counted
+
+
+def test_where_it_always_drifts_the_steadiest_count_and_it_is_said() -> None:
+    run, counted = drifting([2.4, 2.2, 2.6])
+    assert len(run) == MOST_ROUNDS
+    assert sorted(round(one.drift, 3) for one in counted) == [0.1] * 3 + [0.2] * 2
+    judged = probes.Judged([], drift=max(one.drift for one in counted))
+    assert any("drifted by 20%" in said for said in judged.caveats())
