@@ -25,8 +25,8 @@ FILE_NAME = "emulation"
 MAGIC = b"NFEMUL"
 VERSION = 5
 FACTORS = 65
-"""Degrees of overlap, from all serial to as much as a core can: 10 % apart, less than a batch's
-clock knows."""
+"""Degrees of overlap, from all serial to as much as a core can: 10 % apart, and near time that lies
+between two takes costs between theirs."""
 BATCH = 256
 """Sampled misses of one thread that are settled together: 16,384 lines at the usual rate, so that
 reading the clock is below 1 % and sampling scatters a batch by 6 %."""

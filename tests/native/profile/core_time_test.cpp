@@ -57,3 +57,31 @@ TEST_CASE("a batch is settled when it took long enough, or is as large as batche
   CHECK_FALSE(is_due(file, 63 * 256, 500'000));
   CHECK(is_due(file, 64 * 256, 500'000));
 }
+
+TEST_CASE("near time between two degrees of overlap lies between their far times") {
+  LineCost near[2 * charges] = {};
+  LineCost far[2 * charges] = {};
+  near[0] = {100, 0, 0, 0, 0};
+  near[charges] = {90, 0, 0, 0, 0};
+  far[0] = {300, 0, 0, 0, 0};
+  far[charges] = {200, 0, 0, 0, 0};
+  const double lines[charges] = {1000.0};
+  CHECK(far_time_ns(100e3, lines, lines, near, far, 2) == doctest::Approx(300e3));
+  CHECK(far_time_ns(95e3, lines, lines, near, far, 2) == doctest::Approx(250e3).epsilon(1e-3));
+  CHECK(far_time_ns(90e3, lines, lines, near, far, 2) == doctest::Approx(200e3));
+  // Beyond, the near costs are too high, and so are the far ones.
+  CHECK(far_time_ns(45e3, lines, lines, near, far, 2) == doctest::Approx(100e3));
+}
+
+TEST_CASE("far bandwidth is not beaten by near time between two degrees of overlap") {
+  LineCost near[2 * charges] = {};
+  LineCost far[2 * charges] = {};
+  near[0] = {100, 0, 0, 0, 0};
+  near[charges] = {90, 0, 0, 0, 0};
+  far[0] = {300, 0, 0, 500, 500};
+  far[charges] = {280, 0, 0, 500, 500};
+  const double lines[charges] = {1000.0};
+  for (const double near_ns : {100e3, 97e3, 91e3, 90e3}) {
+    CHECK(far_time_ns(near_ns, lines, lines, near, far, 2) == doctest::Approx(500e3));
+  }
+}

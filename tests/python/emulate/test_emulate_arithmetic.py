@@ -17,7 +17,7 @@ from samples import device
 from nearfar.emulate import file
 from nearfar.predict.core_time import Part, core_time_ns
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.traffic import HITS, STREAM
+from nearfar.predict.traffic import HITS, INDEPENDENT, STREAM
 
 ROOT = Path(__file__).resolve().parents[3]
 SHIM = """
@@ -68,9 +68,20 @@ def by_the_model(
     spent = [core_time_ns(0.0, [part(lines, costs)], [1.0]) for costs in near]
     explains = [i for i, ns in enumerate(spent) if ns >= near_ns]
     at = explains[-1] if explains else 0
-    scale = min(1.0, near_ns / spent[at]) if spent[at] > 0 else 1.0
-    other = 0.0
-    if spent[at] < near_ns:
+    scale, other, way = 1.0, 0.0, 0.0
+    then = min(at + 1, len(near) - 1)
+    if spent[at] > near_ns and then == at:
+        scale = near_ns / spent[at]
+    elif spent[at] > near_ns:
+        low, high = 0.0, 1.0
+        for _ in range(40):
+            way = (low + high) / 2
+            mixed = part(lines, near[at] + way * (near[then] - near[at]))
+            if core_time_ns(0.0, [mixed], [1.0]) > near_ns:
+                low = way
+            else:
+                high = way
+    elif spent[at] < near_ns:
         low, high = 0.0, near_ns
         for _ in range(40):
             middle = (low + high) / 2
@@ -79,7 +90,8 @@ def by_the_model(
             else:
                 low = middle
         other = low
-    both = [part(lines - moved, near[at]), part(moved, far[at])]
+    costs = [table[at] + way * (table[then] - table[at]) for table in (near, far)]
+    both = [part(lines - moved, costs[0]), part(moved, costs[1])]
     return float(scale * core_time_ns(other, both, [1.0, 1.0]))
 
 
@@ -101,6 +113,24 @@ def test_far_time_is_the_models(
     pointers = [a.ctypes.data for a in (lines, moved, *tables)]
     ours = shim.far_time(near_ns, *pointers, file.FACTORS)
     assert ours == pytest.approx(by_the_model(near_ns, lines, moved, *tables), rel=1e-4)
+
+
+@pytest.mark.parametrize("ns_per_line", [8.0, 11.0, 16.0, 23.0, 31.0, 47.0, 64.0, 77.0])
+def test_between_two_overlaps_the_far_time_is_that_of_a_grid_without_gaps(
+    shim: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, ns_per_line: float
+) -> None:
+    """Of a far memory bound by bandwidth too: more overlap does not make that any quicker."""
+    near = near_memory(device("near"))
+    far = far_memory(device("far", 300.0, 1.0, 0.5), near)
+    lines = np.zeros(HITS)
+    lines[INDEPENDENT] = 20_000.0
+    found = []
+    for factors in (file.FACTORS, 16 * file.FACTORS):
+        monkeypatch.setattr(file, "FACTORS", factors)
+        tables = [np.ascontiguousarray(file.costs(one, True)) for one in (near, far)]
+        pointers = [a.ctypes.data for a in (lines, lines, *tables)]
+        found.append(shim.far_time(ns_per_line * lines.sum(), *pointers, factors))
+    assert found[0] == pytest.approx(found[1], rel=0.01)
 
 
 def test_the_file_is_laid_out_as_the_run_time_reads_it(shim: ctypes.CDLL, tmp_path: Path) -> None:
