@@ -50,6 +50,28 @@ inline double core_time_ns(double other_ns, const LineCost& one, const LineCost&
   return larger(all_lines, cube_root(waiting * rise));
 }
 
+// Of what memory explains at the most overlap: what of a batch's shortfall the next one makes up
+// for. Sampling alone scatters a batch by 6 %; beyond, near costs are too high, and are scaled.
+inline constexpr double most_carried = 0.1;
+
+// Near time to reckon a batch with, where `least_ns` is the least that near memory explains. A
+// batch that took less than that by chance and one that took more do not cancel out: what is
+// missing is stretched as memory is, and what is too much hides behind a stream. So what is missing
+// is taken from the next batch, by way of `carried_ns`, 0 or less.
+inline double even_out(double near_ns, double least_ns, double& carried_ns) {
+  const double with_carried_ns = near_ns + carried_ns;
+  const double missing_ns = larger(least_ns - with_carried_ns, 0.0);
+  const double kept_ns = larger(-missing_ns, -most_carried * least_ns);
+  carried_ns = kept_ns;
+  return larger(with_carried_ns - kept_ns, 0.0);
+}
+
+// The least that `lines` take near: what memory explains at the most overlap.
+inline double least_time_ns(const double (&lines)[charges], const LineCost* near,
+                            std::size_t factors) {
+  return core_time_ns(0.0, cost_of(lines, near + (factors - 1) * charges), {});
+}
+
 // What a batch that took `near_ns` with all `lines` near would take with `moved` of them far.
 // `near` and `far` are [factors][charges].
 double far_time_ns(double near_ns, const double (&lines)[charges], const double (&moved)[charges],

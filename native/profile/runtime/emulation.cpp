@@ -21,6 +21,7 @@ namespace {
 struct Batch {
   std::uint64_t began_ns;  // of the thread's CPU time; 0: not begun
   double debt_ns;          // negative: tracing took longer than was owed
+  double carried_ns;       // near time that the last batch was short of, see even_out
   std::uint32_t phase;
   std::uint32_t lines_seen;
   std::uint32_t near[charges];
@@ -66,12 +67,14 @@ std::uint64_t wait_until(std::uint64_t due_ns) {
   return now;
 }
 
-void drop_credit() {
+// A phase's credit and its near time are not the next one's: each is to take its own time.
+void end_phase() {
   if (batch.debt_ns < 0.0) {
     add(emulation.file->unpaid_ns[batch.phase % most_phases],
         static_cast<std::uint64_t>(-batch.debt_ns));
   }
   batch.debt_ns = 0.0;
+  batch.carried_ns = 0.0;
 }
 
 void settle(std::uint64_t now) {
@@ -85,8 +88,10 @@ void settle(std::uint64_t now) {
   }
   const auto traced_ns = static_cast<double>(now - batch.began_ns);
   const double share = file.share[batch.phase % most_phases];
-  const double far_ns = far_time_ns(traced_ns * share, lines, moved, emulation.costs[0],
-                                    emulation.costs[1], file.factors);
+  const double least_ns = least_time_ns(lines, emulation.costs[0], file.factors);
+  const double near_ns = even_out(traced_ns * share, least_ns, batch.carried_ns);
+  const double far_ns =
+      far_time_ns(near_ns, lines, moved, emulation.costs[0], emulation.costs[1], file.factors);
   batch.debt_ns += file.slow_motion * far_ns - traced_ns;
   std::uint64_t end = now;
   if (batch.debt_ns > 0.0) {
@@ -140,7 +145,7 @@ void restart_emulation() { batch = {}; }
 void settle_before_mark() {
   if (!emulating() || batch.began_ns == 0) return;
   settle(cpu_ns());
-  drop_credit();
+  end_phase();
 }
 
 void begin_after_mark(std::uint32_t phase) {
@@ -160,8 +165,7 @@ void emulate_line(std::uint32_t phase, std::uint16_t owner, Charge charge) {
   }
   if (phase != batch.phase) {
     settle(cpu_ns());
-    // A phase's credit is not the next one's: each is to take its own time.
-    drop_credit();
+    end_phase();
     batch.phase = phase;
   }
   ++(is_far(owner) ? batch.far : batch.near)[static_cast<unsigned>(charge)];

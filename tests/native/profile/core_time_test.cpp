@@ -85,3 +85,42 @@ TEST_CASE("far bandwidth is not beaten by near time between two degrees of overl
     CHECK(far_time_ns(near_ns, lines, lines, near, far, 2) == doctest::Approx(500e3));
   }
 }
+
+TEST_CASE("what a batch was short of is taken from the next") {
+  double carried_ns = 0.0;
+  CHECK(even_out(95.0, 100.0, carried_ns) == doctest::Approx(100.0));
+  CHECK(carried_ns == doctest::Approx(-5.0));
+  CHECK(even_out(108.0, 100.0, carried_ns) == doctest::Approx(103.0));
+  CHECK(carried_ns == 0.0);
+  CHECK(even_out(108.0, 100.0, carried_ns) == doctest::Approx(108.0));
+}
+
+TEST_CASE("batches that are always short are reckoned with what they took") {
+  double carried_ns = 0.0;
+  double near_ns = 0.0;
+  for (int batch = 0; batch < 10; ++batch) near_ns = even_out(95.0, 100.0, carried_ns);
+  CHECK(near_ns == doctest::Approx(95.0));
+  CHECK(carried_ns == doctest::Approx(-most_carried * 100.0));
+  // The last of them, cut short by a mark, cannot take less than nothing.
+  CHECK(even_out(1.0, 0.0, carried_ns) == 0.0);
+  CHECK(carried_ns == 0.0);
+}
+
+TEST_CASE("a stream whose batches scatter takes what it takes in the far memory") {
+  LineCost near[charges] = {};
+  LineCost far[charges] = {};
+  near[2] = {0, 2, 2, 0, 0};
+  far[2] = {0, 22, 22, 0, 0};
+  const double lines[charges] = {0, 0, 1000.0};
+  double carried_ns = 0.0;
+  double sum_ns = 0.0;
+  double alone_ns = 0.0;
+  for (const double off : {0.08, -0.08, 0.05, -0.05, 0.08, -0.08, 0.03, -0.03}) {
+    const double took_ns = 2e3 * (1.0 + off);
+    alone_ns += far_time_ns(took_ns, lines, lines, near, far, 1);
+    const double near_ns = even_out(took_ns, least_time_ns(lines, near, 1), carried_ns);
+    sum_ns += far_time_ns(near_ns, lines, lines, near, far, 1);
+  }
+  CHECK(sum_ns == doctest::Approx(8 * 22e3).epsilon(0.002));
+  CHECK(alone_ns < 0.975 * 8 * 22e3);
+}
