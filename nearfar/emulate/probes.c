@@ -1,12 +1,18 @@
 /* Probes of an emulated memory: a chase, chains of it, a stream. Run by nearfar/emulate/probes.py
  * as `probes BYTES LINES`: a region of so many bytes, so many lines touched by each kernel.
  *
- * Marks phases KERNEL.PART; their operations are the lines touched. */
+ * Marks phases KERNEL.PART; their operations are the lines touched. Those of the phase huge_lines
+ * are the lines that lie in pages of 2 MiB. */
+#include <inttypes.h>
 #include <nearfar/mark.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#ifndef MADV_COLLAPSE /* Of Linux 6.1; newer than some C libraries. */
+#define MADV_COLLAPSE 25
+#endif
 
 enum { line_bytes = 64, most_chains = 16 };
 /* Each kernel's lines in so many parts, in turn, each a phase: what else goes on for a while then
@@ -43,6 +49,19 @@ AS_IT_IS static void link_lines(struct line* lines, uint64_t count) {
     lines[i].next = lines[j].next;
     lines[j].next = other;
   }
+}
+
+/* Lines of this process that lie in pages of 2 MiB. */
+AS_IT_IS static uint64_t huge_lines(void) {
+  FILE* const file = fopen("/proc/self/smaps_rollup", "r");
+  if (file == NULL) return 0;
+  char text[256];
+  uint64_t kibibytes = 0;
+  while (fgets(text, sizeof text, file) != NULL) {
+    if (sscanf(text, "AnonHugePages: %" SCNu64, &kibibytes) == 1) break;
+  }
+  fclose(file);
+  return kibibytes * 1024 / line_bytes;
 }
 
 /* Places on the cycle, evenly apart. */
@@ -101,6 +120,10 @@ int main(int argc, char** argv) {
   if (region == NULL || count < most_chains) return 3;
   madvise(region, count * line_bytes, MADV_HUGEPAGE); /* or not: then pages are small */
   link_lines(region, count);
+  /* Where a page was given, the others were not for want of whole ones at that moment. */
+  if (huge_lines() > 0) madvise(region, count * line_bytes, MADV_COLLAPSE);
+  NEARFAR_BEGIN("huge_lines");
+  NEARFAR_END("huge_lines", huge_lines());
   struct line* at[most_chains];
   choose_starts(at, region, count);
   struct line* four[4] = {at[1], at[5], at[9], at[13]};

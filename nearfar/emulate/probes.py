@@ -20,7 +20,9 @@ from nearfar.emulate.way import Say, Times, Wanted, Way, check_ended
 from nearfar.native_files import include_folder
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.memory import Memory
+from nearfar.predict.traffic import LINE_BYTES
 from nearfar.profile.phases import PhaseTime
+from nearfar.profile.program import Build
 from nearfar.profile.session import Request
 
 TOLERANCE = 0.10
@@ -35,6 +37,12 @@ LEAST_REGION_BYTES = 256 << 20
 """Chains are measured over regions beyond what a TLB and the caches' page tables reach: in a small
 region of small pages walks are cheap, and a chase takes half of what the curve says."""
 HUGE_BYTES = 2 << 20
+HUGE_LINES = "huge_lines"
+"""The phase whose operations are the lines that lie in such pages."""
+MOSTLY_HUGE = 0.95
+"""Of the region: then walks of what is left are within a percent of a line's time."""
+FEW_LINES = 16
+"""Enough to see which pages the probes get."""
 
 
 def target_ns(memory: Memory, name: str) -> float:
@@ -87,15 +95,19 @@ def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
     differs by several percent from run to run. A way that reckons from plain time has plain runs
     before and after, and rounds in which those differ are run again.
     """
-    wanted = in_huge_pages(replace(wanted, placements=(), one_of=kernel_of))
-    near = wanted.near
-    if way.slows_down:
-        wanted = replace(wanted, near_now=lambda plain: now(near, [_per_line(plain)]).memory(near))
+    wanted = replace(wanted, placements=(), one_of=kernel_of)
     with tempfile.TemporaryDirectory(prefix="nearfar-probes-") as folder:
         mine = _request(request, _compiled(Path(folder)))
         twin = Path(folder, "twin")
         twin.mkdir()
         plain = plain_of(mine, twin)
+        if (huge := in_huge_pages(wanted)) is not wanted and _gets_huge_pages(mine, plain):
+            wanted = huge
+        near = wanted.near
+        if way.slows_down:
+            wanted = replace(
+                wanted, near_now=lambda phases: now(near, [_per_line(phases)]).memory(near)
+            )
         number = count(1)
 
         def one_round(slow_motion: float) -> Round:
@@ -115,6 +127,15 @@ def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
     times = [one.times for one in rounds]
     slow = max(one.slow_motion for one in times)
     return Judged(_probes(wanted.far, times), slow, known, max(one.drift for one in rounds))
+
+
+def _gets_huge_pages(request: Request, plain: Build) -> bool:
+    """Whether the probes' region lies in pages of 2 MiB: a machine may have none left to give."""
+    program, region_bytes, _ = request.job.command
+    command = [program, region_bytes, str(FEW_LINES)]
+    few = replace(request, job=replace(request.job, command=command))
+    pages = plain_run(few, plain).phases.get(HUGE_LINES, PhaseTime())
+    return pages.operations * LINE_BYTES >= MOSTLY_HUGE * int(region_bytes)
 
 
 def _request(request: Request, probes: Path) -> Request:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
 import pytest
 from samples import device
 
+from nearfar.documents.device import MeasuredContext
 from nearfar.emulate import probes
 from nearfar.emulate.rounds import DRIFT, MOST_ROUNDS, ROUNDS, Round, steadiest
 from nearfar.emulate.way import Say, Times, Wanted
@@ -39,6 +42,22 @@ def phases_of(ns_per_line: Callable[[str], float]) -> dict[str, PhaseTime]:
     }
 
 
+def in_huge_pages_if_given() -> Wanted:
+    """Near memory of a machine that gives huge pages to who asks, while there are any."""
+    measured = MeasuredContext(
+        memory_spec="dram",
+        repetitions=1,
+        seconds=1.0,
+        noise_floor=0.0,
+        timer_resolution_ns=1.0,
+        cpus=[0],
+        llc_bytes=32 << 20,
+        environment={"transparent_huge_pages": "madvise"},
+    )
+    near = near_memory(msgspec.structs.replace(device("near"), measured=measured))
+    return replace(wanted(), near=near)
+
+
 class Faithful:
     """A way that hits its target, off by an error of its round, and as slowly as it is told."""
 
@@ -47,6 +66,7 @@ class Faithful:
     def __init__(self, errors: list[float], slowly: list[float]) -> None:
         self.errors, self.slowly = errors, slowly
         self.asked: list[float] = []
+        self.pages: list[int | None] = []
 
     def lacks(self, wanted: Wanted, executable: Path) -> str:
         """Lack nothing."""
@@ -58,6 +78,7 @@ class Faithful:
         del request, say
         number = len(self.asked)
         self.asked.append(wanted.slow_motion)
+        self.pages.append(wanted.near.page_bytes)
         error, slow = self.errors[number % len(self.errors)], self.slowly[number]
         near = phases_of(lambda name: probes.target_ns(wanted.near, name))
         far = phases_of(lambda name: probes.target_ns(wanted.far, name) * (1.0 + error))
@@ -122,3 +143,27 @@ def test_where_it_always_drifts_the_steadiest_count_and_it_is_said() -> None:
     assert sorted(round(one.drift, 3) for one in counted) == [0.1] * 3 + [0.2] * 2
     judged = probes.Judged([], drift=max(one.drift for one in counted))
     assert any("drifted by 20%" in said for said in judged.caveats())
+
+
+@pytest.mark.parametrize(
+    ("share", "page_bytes"), [(0.0, 4096), (0.9, 4096), (0.96, probes.HUGE_BYTES)]
+)
+def test_what_pages_the_probes_get_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, share: float, page_bytes: int
+) -> None:
+    lines = probes.LEAST_REGION_BYTES / 64 * share
+    side = wanted().near
+    after = phases_of(lambda name: probes.target_ns(side, name))
+    after[probes.HUGE_LINES] = PhaseTime(operations=lines)
+    asked: list[list[str]] = []
+
+    def plain_run(request: Request, plain: object) -> Run:
+        del plain
+        asked.append(list(request.job.command))
+        return Run(Ended("exited with 0", False, 1, 1), after)
+
+    monkeypatch.setattr(probes, "plain_run", plain_run)
+    way = Faithful([0.0], [1.0] * ROUNDS)
+    probes.judge(way, request_of(), in_huge_pages_if_given(), lambda _: None)
+    assert asked[0][1:] == [str(probes.LEAST_REGION_BYTES), str(probes.FEW_LINES)]
+    assert way.pages == [page_bytes] * ROUNDS
