@@ -65,8 +65,9 @@ class Parts:
         found = {-1: min(1.0, plain.ended.cpu_ns / max(1, traced.ended.cpu_ns))}
         before, with_tests = self.times(plain.phases), self.times(traced.phases)
         for whole, numbers in self.numbers().items():
-            if whole in before and (took := median(with_tests.get(whole, [0.0]))) > 0.0:
-                found |= dict.fromkeys(numbers, min(1.0, median(before[whole]) / took))
+            own, took = (median(times.get(whole, [0.0])) for times in (before, with_tests))
+            if own > 0.0 and took > 0.0:
+                found |= dict.fromkeys(numbers, min(1.0, own / took))
         return found
 
     def minded(self, delayed: Delayed) -> list[str]:

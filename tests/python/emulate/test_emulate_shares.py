@@ -129,3 +129,8 @@ def test_slow_motion_rises_where_tracing_proves_slower_beside_delays() -> None:
     assert with_stream_traced_in(20.0 * (MORE_SLOWLY + 0.001)) > had
     assert with_stream_traced_in(20.0 * (MORE_SLOWLY - 0.001)) == had
     assert with_stream_traced_in(10.0) == had
+
+
+def test_a_phase_that_took_no_time_plain_has_the_share_of_the_whole_run() -> None:
+    shares = PARTS.shares(run(phases(20.0, 0.0)), run(phases(25.0, 20.0)))
+    assert set(shares) & set(NAMES) == {n for n, name in NAMES.items() if "stream" not in name}
