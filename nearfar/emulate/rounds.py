@@ -9,7 +9,7 @@ from nearfar.emulate.way import Times
 
 ROUNDS = 5
 """Rounds whose middle counts; some ten seconds each."""
-MOST_ROUNDS = 9
+MOST_ROUNDS = 7
 """Where near memory drifts: then the steadiest are taken."""
 DRIFT = 0.05
 """How much near memory may change within a round. It runs plain, traced and with delays one after

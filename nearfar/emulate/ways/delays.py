@@ -26,8 +26,8 @@ _ADDR_NO_RANDOMIZE = 0x0040000
 """Of linux/personality.h."""
 
 
-MOST_AGAIN = 3
-"""Once to be in slow motion, twice for what waiting changes; then what is left is noise."""
+MOST_AGAIN = 2
+"""Then what is left is noise. To be in slow motion at all does not count."""
 
 
 def fix_addresses() -> None:
@@ -84,9 +84,8 @@ class Delays:
         delayed = _delayed(request, wanted, gathered, shares, kept)
         # Waits let others into the caches: tracing takes longer beside them than without. With
         # what it takes beside them, waits are shorter, so once more may not be enough.
-        for _ in range(MOST_AGAIN):
-            if delayed.ended.failed:
-                break
+        again = 0
+        while again < MOST_AGAIN and not delayed.ended.failed:
             beside = parts.shares(plain, parts.without_waits(delayed))
             minded = parts.minded(delayed)
             slow = parts.slow_motion(plain, delayed, beside, minded, wanted.most_slow_motion)
@@ -96,6 +95,7 @@ class Delays:
                 say("once more: tracing takes longer beside delays than it took without")
             else:
                 break
+            again += delayed.slow_motion > 1.0 or slow == 1.0
             wanted = replace(wanted, slow_motion=slow)
             delayed, shares = _delayed(request, wanted, gathered, beside, kept), beside
         return Times(
