@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nearfar.devices import curves
 from nearfar.documents.device import DeviceProfile
 from nearfar.predict.memory import Memory
 from nearfar.predict.taken_cache import CACHED, Chases, TakenCache
@@ -101,11 +102,7 @@ def contended(device: DeviceProfile) -> bool:
 def _latencies(memory: Memory) -> dict[int, float]:
     """Return latencies by region, with the memory's own pages where those were measured."""
     found = [
-        figure
-        for figure in memory.device.latency
-        if figure.operation == "read"
-        and figure.pattern == "random"
-        and figure.region_bytes is not None
+        figure for figure in curves.random_reads(memory.device) if figure.region_bytes is not None
     ]
     own = [figure for figure in found if figure.page_bytes == memory.page_bytes]
     return {
