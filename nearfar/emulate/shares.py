@@ -88,42 +88,41 @@ class Parts:
             if ns > least and settled.get(whole, 0) > MINDED * ns * delayed.slow_motion
         ]
 
-    def apart(self, one: Shares, other: Shares, minded: list[str]) -> float:
+    def apart(self, one: Shares, other: Shares, delayed: Delayed) -> float:
         """Return the greatest change of a share, of phases that are minded."""
         numbers = self.numbers()
         changes = [
             abs(other[number] / one[number] - 1.0)
-            for whole in minded
+            for whole in self.minded(delayed)
             for number in numbers[whole]
             if number in one and number in other
         ]
         return max(changes, default=0.0)
 
     def slow_motion(
-        self, plain: Run, delayed: Delayed, beside: Shares, minded: list[str], most: float
+        self, plain: Run, delayed: Delayed, assumed: Shares, beside: Shares, most: float
     ) -> float:
         """Return how slowly to run the program, up to `most`; as it was run where that will do.
 
-        `beside` are the shares beside delays, where tracing takes longer than without.
+        `assumed` are the shares it was run with, `beside` those beside delays, where tracing takes
+        longer than without. What far memory takes is what was measured less what is unpaid.
         """
-        had, numbers = delayed.slow_motion, self.numbers()
-        least = [beside[n] for whole in minded for n in numbers[whole] if n in beside]
-        needed = min(most, SPARE / min(least, default=beside[-1]))
-        if needed <= MORE_SLOWLY * had:
-            return had
-        return needed if had > 1.0 or self._behind(plain, delayed, minded) else had
-
-    def _behind(self, plain: Run, delayed: Delayed, minded: list[str]) -> bool:
-        """Whether tracing took longer than far memory, in all or in something that is minded."""
-        paid, numbers = delayed.paid, self.numbers()
+        had, numbers, paid = delayed.slow_motion, self.numbers(), delayed.paid
+        took = {whole: sum(times) * had for whole, times in self.times(delayed.phases).items()}
         near = self.times(plain.phases)
-        of = [
-            (sum(paid.unpaid_of[n] for n in numbers[whole] if n < file.PHASES), sum(near[whole]))
-            for whole in minded
-            if whole in near
-        ]
-        of.append((paid.unpaid_ns, plain.ended.cpu_ns))
-        return any(unpaid > UNPAID * ns * delayed.slow_motion for unpaid, ns in of)
+        minded = self.minded(delayed)
+        needed = 1.0 if minded else SPARE / beside[-1]
+        behind = paid.unpaid_ns > UNPAID * plain.ended.cpu_ns * had
+        for whole in minded:
+            of = [number for number in numbers[whole] if number < file.PHASES]
+            waited_ns = sum(paid.waited_ns[number] for number in of)
+            unpaid_ns = sum(paid.unpaid_of[number] for number in of)
+            less = min([1.0, *(beside[n] / assumed[n] for n in of if n in beside and n in assumed)])
+            far_ns = max(1.0, (took[whole] - unpaid_ns) / had * less)
+            needed = max(needed, SPARE * (took[whole] - waited_ns) / far_ns)
+            behind = behind or unpaid_ns > UNPAID * sum(near.get(whole, [0.0])) * had
+        needed = min(most, needed)
+        return needed if needed > MORE_SLOWLY * had and (behind or had > 1.0) else had
 
     def without_waits(self, delayed: Delayed) -> Run:
         """Return a run with delays as if it had not waited: what tracing took beside delays."""

@@ -87,11 +87,10 @@ class Delays:
         again = 0
         while again < MOST_AGAIN and not delayed.ended.failed:
             beside = parts.shares(plain, parts.without_waits(delayed))
-            minded = parts.minded(delayed)
-            slow = parts.slow_motion(plain, delayed, beside, minded, wanted.most_slow_motion)
+            slow = parts.slow_motion(plain, delayed, shares, beside, wanted.most_slow_motion)
             if slow > delayed.slow_motion:
                 say(f"once more, {slow:.1f} times as slowly: tracing takes longer than far memory")
-            elif parts.apart(shares, beside, minded) > APART:
+            elif parts.apart(shares, beside, delayed) > APART:
                 say("once more: tracing takes longer beside delays than it took without")
             else:
                 break

@@ -71,9 +71,8 @@ def test_a_stream_that_waits_little_in_each_part_is_minded() -> None:
     with_waits = delayed(phases(65.0, 27.0), {"chase": 40.0, "stream": 2.0})
     beside = PARTS.shares(run(plain), PARTS.without_waits(with_waits))
     assert beside[3] == pytest.approx(8.0 / 25.0)
-    minded = PARTS.minded(with_waits)
-    assert set(minded) == {"chase", "stream"}
-    assert PARTS.apart(shares, beside, minded) == pytest.approx(0.2)
+    assert set(PARTS.minded(with_waits)) == {"chase", "stream"}
+    assert PARTS.apart(shares, beside, with_waits) == pytest.approx(0.2)
     assert APART < 0.2
 
 
@@ -82,7 +81,7 @@ def test_what_is_not_settled_with_memory_is_not_minded() -> None:
     with_waits = delayed(phases(65.0, 27.0), {"chase": 40.0, "stream": 2.0})
     shares = dict.fromkeys((-1, *NAMES), 0.5)
     other = {**shares, 1: 0.9}
-    assert PARTS.apart(shares, other, PARTS.minded(with_waits)) == 0.0
+    assert PARTS.apart(shares, other, with_waits) == 0.0
     short = delayed(phases(65.0, 0.5), {"chase": 40.0, "stream": 0.2})
     assert PARTS.minded(short) == ["chase"]
 
@@ -101,34 +100,60 @@ def test_waits_are_taken_off_in_the_time_that_was_measured() -> None:
 
 
 def slow_motion(one: Delayed, most: float = 8.0) -> float:
+    """Of a run with the shares that tracing has without delays: 0.8 and 0.4."""
     plain = run(phases(20.0, 8.0))
+    assumed = PARTS.shares(plain, run(phases(25.0, 20.0)))
     beside = PARTS.shares(plain, PARTS.without_waits(one))
-    return PARTS.slow_motion(plain, one, beside, PARTS.minded(one), most)
+    return PARTS.slow_motion(plain, one, assumed, beside, most)
 
 
 def test_a_stream_alone_that_is_behind_is_run_in_slow_motion() -> None:
     """Of 1.2 s near 0.02 are unpaid, less than in all is minded: but a third of the stream's."""
     assert slow_motion(delayed(phases(65.0, 20.0), {"chase": 40.0})) == 1.0
-    unpaid = {"stream": 3.0}
-    behind = delayed(phases(65.0, 20.0), {"chase": 40.0}, unpaid)
+    behind = delayed(phases(65.0, 20.0), {"chase": 40.0}, {"stream": 3.0})
     assert behind.paid.unpaid_ns < 0.02 * run(phases(20.0, 8.0)).ended.cpu_ns
-    assert slow_motion(behind) == pytest.approx(SPARE * 20.0 / 8.0)
+    # Far memory takes 17 ms of a part that tracing makes 20.
+    assert slow_motion(behind) == pytest.approx(SPARE * 20.0 / 17.0)
     assert slow_motion(behind, most=1.0) == 1.0
     assert slow_motion(delayed(phases(65.0, 20.0), {"chase": 40.0}, {"stream": 0.1})) == 1.0
 
 
+def test_what_is_much_slower_in_far_memory_asks_for_no_slow_motion() -> None:
+    """A stream is traced in 2.5 times its time, but takes 11 times as long there."""
+    behind = delayed(phases(25.0, 88.0), {"stream": 68.0}, {"chase": 2.0})
+    assert slow_motion(behind) == pytest.approx(SPARE * 25.0 / 23.0)
+
+
+def test_many_short_phases_that_are_behind_count_together() -> None:
+    names = {number: f"step {number}" for number in range(1, 202)}
+    parts = Parts(names)
+
+    def steps(ms: float) -> dict[str, PhaseTime]:
+        return {name: PhaseTime(cpu_ns=round(ms * MS)) for name in names.values()}
+
+    plain, measured = run(steps(1.0)), run(steps(2.0))
+    unpaid = tuple(MS // 2 if number in names else 0 for number in range(PHASES))
+    behind = Delayed(measured.ended, measured.phases, Paid(1, 0, unpaid_of=unpaid), 1.0)
+    assert parts.minded(behind) == []
+    beside = parts.shares(plain, parts.without_waits(behind))
+    assert parts.slow_motion(plain, behind, beside, beside, 8.0) == pytest.approx(SPARE * 2.0)
+
+
 def test_slow_motion_rises_where_tracing_proves_slower_beside_delays() -> None:
-    """What it was run in left a tenth to spare; tracing then took longer than that."""
+    """What it was run in left a tenth to spare; tracing then took most of that."""
     had = SPARE * 20.0 / 8.0
 
-    def with_stream_traced_in(stream_ms: float) -> float:
-        measured = phases(60.0, stream_ms + 1.0)
-        return slow_motion(delayed(measured, {"chase": 35.0, "stream": 1.0}, slow_motion=had))
+    def with_stream(traced_ms: float, waited_ms: float) -> float:
+        measured = phases(65.0, traced_ms + waited_ms)
+        waits = {"chase": 40.0, "stream": waited_ms}
+        return slow_motion(delayed(measured, waits, slow_motion=had))
 
-    assert with_stream_traced_in(20.0 * 1.4) == pytest.approx(SPARE * 28.0 / 8.0)
-    assert with_stream_traced_in(20.0 * (MORE_SLOWLY + 0.001)) > had
-    assert with_stream_traced_in(20.0 * (MORE_SLOWLY - 0.001)) == had
-    assert with_stream_traced_in(10.0) == had
+    assert with_stream(20.0, 2.0) == had
+    assert with_stream(20.0, 20.0 * (SPARE / (MORE_SLOWLY + 0.001) - 1.0)) > had
+    assert with_stream(20.0, 20.0 * (SPARE / (MORE_SLOWLY - 0.001) - 1.0)) == had
+    # Where its share is less than was assumed, so is what the far memory takes.
+    far_ms = 29.0 / had * 20.0 / 28.0
+    assert with_stream(28.0, 1.0) == pytest.approx(SPARE * 28.0 / far_ms)
 
 
 def test_a_phase_that_took_no_time_plain_has_the_share_of_the_whole_run() -> None:
