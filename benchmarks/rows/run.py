@@ -10,6 +10,7 @@ import os
 import resource
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -110,7 +111,7 @@ def _recognised(program: Real) -> Iterator[Row]:
         record = FOLDER / "record.json"
         options = [] if program.driver is None else ["--driver", program.driver]
         subprocess.run(
-            ["nearfar", "run", str(plan), "--map", "far=file:/dev/shm", "-q", "-o", str(record),
+            [sys.executable, "-m", "nearfar", "run", str(plan), "--map", "far=file:/dev/shm", "-q", "-o", str(record),
              *options, "--", str(executable), *program.arguments],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
         )  # fmt: skip
