@@ -10,10 +10,11 @@ node there is nothing to do, and nothing is done.
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearfar.run.server import Process
+
+
+ASKED_PAGES = 1 << 14
+"""Whose nodes are asked after at once: some milliseconds, and as fresh as what one poll moves."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,11 @@ class _Pending:
     begin_ns: int
     moved: int = 0
     failed: int = 0
+    """In this round: what is still there is tried again in the next."""
     cost_ns: int = 0
     tried: bool = False
+    rounds: dict[int, tuple[Process, Iterator[NDArray[np.uint64]]]] = field(default_factory=dict)
+    """By process, what is left of this round over its pages."""
 
 
 class Adapter:
@@ -152,51 +160,80 @@ class Adapter:
         self._pending[target] = _Pending(target, memory, self._nodes[memory], why, now)
 
     def _move(self, pending: _Pending, processes: dict[int, Process]) -> None:
-        import numpy as np
-
-        per_call = max(1, self._pace.region_bytes // layout.PAGE)
         left = False
         for process in processes.values():
+            regions = self._round(pending, process)
             try:
-                pages = self._pages(process, pending)
-                for at in range(0, len(pages), per_call):
+                while not left:
                     if self._allowance <= 0:
                         left = True
+                    elif (pages := next(regions, None)) is None:
                         break
-                    some = pages[at : at + per_call]
-                    begun = time.monotonic_ns()
-                    status = kernel.move_pages(process.pid, some * np.uint64(layout.PAGE),
-                                               pending.node)  # fmt: skip
-                    pending.cost_ns += time.monotonic_ns() - begun
-                    moved = int((status == pending.node).sum())
-                    pending.moved += moved * layout.PAGE
-                    pending.failed += (len(some) - moved) * layout.PAGE
-                    self._allowance -= len(some) * layout.PAGE
+                    elif len(pages):
+                        self._move_region(pending, process, pages)
             except ProcessLookupError:
                 continue
             except OSError as error:
                 self.lost = error.strerror or str(error)
-        # Once more after all is moved: what was allocated meanwhile in old places.
-        if not left and (pending.tried or self.lost):
+        if left:
+            return
+        if pending.tried or self.lost:
             self._pending.pop(pending.target, None)
             self._finish(pending)
-        elif not left:
+        else:
+            # Once more after all is moved: what was allocated meanwhile in old places.
             pending.tried = True
+            pending.failed = 0
+            pending.rounds.clear()
 
-    def _pages(self, process: Process, pending: _Pending) -> NDArray[np.uint64]:
-        """Return the numbers of the target's pages that are there, but not where they are to be."""
+    def _round(self, pending: _Pending, process: Process) -> Iterator[NDArray[np.uint64]]:
+        """Return what is left of this round over the process' pages."""
+        begun = pending.rounds.get(process.pid)
+        # After an exec there is another process under the same number.
+        if begun is None or begun[0] is not process:
+            begun = pending.rounds[process.pid] = process, self._regions(pending, process)
+        return begun[1]
+
+    def _regions(self, pending: _Pending, process: Process) -> Iterator[NDArray[np.uint64]]:
+        """Yield the numbers of the target's pages that are not where they are to be, by regions.
+
+        Each page is asked after once, shortly before its turn. What is yielded is empty where many
+        pages had nothing to move.
+        """
         import numpy as np
 
+        per_call = max(1, self._pace.region_bytes // layout.PAGE)
+        rest = np.zeros(0, np.uint64)
         state = landing.read_state(process.pid, process.state)
-        found = []
         for extent in state.extents[: state.extent_count]:
-            if extent.target != pending.target or not extent.bytes:
+            if extent.target != pending.target:
                 continue
             first = extent.begin // layout.PAGE
-            pages = np.arange(first, first + extent.bytes // layout.PAGE, dtype=np.uint64)
-            nodes = kernel.page_nodes(process.pid, pages * np.uint64(layout.PAGE))
-            found.append(pages[(nodes >= 0) & (nodes != pending.node)])
-        return np.concatenate(found) if found else np.zeros(0, np.uint64)
+            end = first + extent.bytes // layout.PAGE
+            for begin in range(first, end, ASKED_PAGES):
+                pages = np.arange(begin, min(begin + ASKED_PAGES, end), dtype=np.uint64)
+                nodes = kernel.page_nodes(process.pid, pages * np.uint64(layout.PAGE))
+                # Few pages of several stretches share a call, which has a price of its own.
+                rest = np.concatenate((rest, pages[(nodes >= 0) & (nodes != pending.node)]))
+                whole = len(rest) - len(rest) % per_call
+                for at in range(0, whole, per_call):
+                    yield rest[at : at + per_call]
+                rest = rest[whole:]
+                yield rest[:0]
+        yield rest
+
+    def _move_region(self, pending: _Pending, process: Process, pages: NDArray[np.uint64]) -> None:
+        import numpy as np
+
+        begun = time.monotonic_ns()
+        status = kernel.move_pages(process.pid, pages * np.uint64(layout.PAGE), pending.node)
+        pending.cost_ns += time.monotonic_ns() - begun
+        moved = int((status == pending.node).sum())
+        # Given back since they were asked after: nothing is left to move.
+        gone = int(np.isin(status, (-errno.ENOENT, -errno.EFAULT)).sum())
+        pending.moved += moved * layout.PAGE
+        pending.failed += (len(pages) - moved - gone) * layout.PAGE
+        self._allowance -= len(pages) * layout.PAGE
 
     def _finish(self, pending: _Pending) -> None:
         place = self._place_of_target[pending.target]

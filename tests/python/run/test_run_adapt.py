@@ -1,0 +1,128 @@
+"""Moving while a program runs, with this process as the program and a kernel that is made up."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from collections import Counter
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nearfar.documents import Plan
+from nearfar.documents.plan import Move, PhasePlacements
+from nearfar.run import kernel, layout
+from nearfar.run.adapt import Adapter, Pace
+from nearfar.run.launch import Serving, serving
+from nearfar.run.memories import resolve
+from nearfar.run.server import Process
+from nearfar.run.targets import make_targets
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_plans import placement, plan
+
+ELSEWHERE = 1
+"""The node that pages are on at first: far memory is node 0."""
+REGION = 4
+"""Pages."""
+PAGES = range(1000, 1062)
+"""Numbers; their last region is a part of one."""
+POLL_NS = 50_000_000
+
+
+class MadeUpKernel:
+    """Knows where each page is, and counts what is asked and moved."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.node_of = dict.fromkeys(PAGES, ELSEWHERE)
+        self.asked: Counter[int] = Counter()
+        self.moved: list[int] = []
+        """How many pages each call was for."""
+        self.gone: set[int] = set()
+        """Given back after they were asked after."""
+        self.stuck: set[int] = set()
+        monkeypatch.setattr(kernel, "page_nodes", self.page_nodes)
+        monkeypatch.setattr(kernel, "move_pages", self.move_pages)
+
+    def page_nodes(self, _: int, addresses: NDArray[np.uint64]) -> NDArray[np.int32]:
+        pages = [int(address) // layout.PAGE for address in addresses]
+        self.asked.update(pages)
+        return np.array([self.node_of.get(page, -errno.ENOENT) for page in pages], np.int32)
+
+    def move_pages(self, _: int, addresses: NDArray[np.uint64], node: int) -> NDArray[np.int32]:
+        status = []
+        for page in (int(address) // layout.PAGE for address in addresses):
+            if page in self.gone:
+                self.node_of.pop(page, None)
+                status.append(-errno.ENOENT)
+            elif page in self.stuck:
+                status.append(-errno.EBUSY)
+            else:
+                self.node_of[page] = node
+                status.append(node)
+        self.moved.append(len(status))
+        return np.array(status, np.int32)
+
+
+def moving_plan() -> Plan:
+    """Return a plan whose only object goes far in the phase "work"."""
+    move = Move(object=0, source="near", memory="far", bytes=1 << 20, cost_ns=0)
+    return plan(
+        [placement(0, "object", "near")], phases=[PhasePlacements(phase="work", moves=[move])]
+    )
+
+
+def state_of_pages() -> layout.State:
+    """Return what the library says of a process that has `PAGES` of the plan's object."""
+    state = layout.State(magic=layout.MAGIC.rstrip(b"\0"), extent_count=1)
+    state.extents[0] = layout.Extent(PAGES[0] * layout.PAGE, len(PAGES) * layout.PAGE, 1, 0)
+    return state
+
+
+def make_adapter(served: Serving, made: Plan, pace: Pace, clock: list[int]) -> Adapter:
+    places = resolve(made, ["far=node:0"])
+    targets = make_targets(made, places, adapt=True)
+    assert targets.moving == {0: 1}
+    return Adapter(
+        made, places, targets, control=served.control, folder=served.folder, pace=pace,
+        clock=lambda: clock[0],
+    )  # fmt: skip
+
+
+def served_plan(made: Plan) -> AbstractContextManager[Serving]:
+    places = resolve(made, ["far=node:0"])
+    return serving(made, places, make_targets(made, places, adapt=True))
+
+
+def test_pages_of_a_move_are_asked_after_once_in_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many polls the rate spreads it over: a large object has millions of pages."""
+    made_up = MadeUpKernel(monkeypatch)
+    made_up.gone, made_up.stuck = {PAGES[5]}, {PAGES[-1]}
+    made, state, clock = moving_plan(), state_of_pages(), [0]
+    processes = {os.getpid(): Process(os.getpid(), ctypes.addressof(state))}
+    region_bytes = REGION * layout.PAGE
+    pace = Pace(region_bytes, bytes_per_s=region_bytes * 1e9 / POLL_NS, hysteresis_s=0)
+    with served_plan(made) as served:
+        adapter = make_adapter(served, made, pace, clock)
+        served.control.begin("work")
+        polls = 0
+        while not adapter.done:
+            clock[0] += POLL_NS
+            adapter.poll(processes)
+            polls += 1
+            assert len(made_up.moved) <= polls, "more than the rate allows"
+            assert polls < 100
+        adapter.close()
+    regions = -(-len(PAGES) // REGION)
+    # A second round, for what was allocated meanwhile, finds the one page that would not move.
+    assert made_up.moved == [REGION] * (regions - 1) + [len(PAGES) % REGION, 1]
+    assert polls > regions
+    assert made_up.asked == dict.fromkeys(PAGES, 2)
+    (migration,) = adapter.done
+    assert migration.moved_bytes == (len(PAGES) - 2) * layout.PAGE
+    assert migration.failed_bytes == layout.PAGE
