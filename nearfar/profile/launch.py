@@ -126,7 +126,7 @@ def _start(
             executable=executable,
             env=variables,
             stdout=sys.stderr if job.stdout_to_stderr else None,
-            # The one other thread, if any, holds no lock that this needs.
+            # Other threads, if any, hold no lock that this needs.
             preexec_fn=before_exec,  # noqa: PLW1509
         )
     except (OSError, subprocess.SubprocessError) as error:

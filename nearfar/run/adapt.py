@@ -1,7 +1,8 @@
 """Moves objects while the program runs: when a phase begins, or when their use changes.
 
 The pages are moved from outside, by move_pages(2) on the program, a region at a time and so many
-bytes a second: the program waits only for a page it touches while that is copied. An object that
+bytes a second: the program waits only for a page it touches while that is copied. All of it is done
+on a thread of its own: an allocation that asks where it belongs waits for no move. An object that
 may move has a target, and so pages, of its own. Short phases move nothing: a phase must have lasted
 for the hysteresis first; and what was moved by use stays for as long. Where all memories are on one
 node there is nothing to do, and nothing is done.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import mmap
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from nearfar.run.server import Process
 
 
+POLL_S = 0.05
+"""Between looks at the phase, and between the shares of a move: a quarter of the hysteresis."""
 ASKED_PAGES = 1 << 14
 """Whose nodes are asked after at once: some milliseconds, and as fresh as what one poll moves."""
 
@@ -71,7 +75,7 @@ class _Pending:
 
 
 class Adapter:
-    """One run's migrations."""
+    """One run's migrations, and the thread that makes them."""
 
     def __init__(
         self,
@@ -93,6 +97,9 @@ class Adapter:
         with (folder / "table").open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), ctypes.sizeof(layout.Table))
         self._table = layout.Table.from_buffer(self._map)
+        self.stopping = threading.Event()
+        """Set once no further call is to be made."""
+        self._thread: threading.Thread | None = None
         self._start_ns = clock()
         self._phase = -1
         self._since_ns = clock()
@@ -106,6 +113,18 @@ class Adapter:
         }
         self._place_of_target = {target: place for place, target in targets.moving.items()}
         self._hotness = None if plan.phases else Hotness(plan, targets)
+
+    def start(self, present: Callable[[], dict[int, Process]]) -> None:
+        """Poll from now on, on a thread of its own, for the processes that `present` returns."""
+        self._thread = threading.Thread(target=self._work, args=(present,), daemon=True)
+        self._thread.start()
+
+    def _work(self, present: Callable[[], dict[int, Process]]) -> None:
+        while not self.stopping.wait(POLL_S):
+            # Before the program is there this thread only waits, so that the fork meets no lock
+            # that it holds.
+            if processes := present():
+                self.poll(processes)
 
     def poll(self, processes: dict[int, Process]) -> None:
         """See what is to move, and move as much as the rate allows."""
@@ -125,7 +144,10 @@ class Adapter:
             self._move(pending, processes)
 
     def close(self) -> None:
-        """Write down what was under way, and let the table go."""
+        """End the thread after the call it is in; write down what was under way."""
+        self.stopping.set()
+        if self._thread is not None:
+            self._thread.join()
         for pending in list(self._pending.values()):
             self._finish(pending)
         del self._table
@@ -165,7 +187,7 @@ class Adapter:
             regions = self._round(pending, process)
             try:
                 while not left:
-                    if self._allowance <= 0:
+                    if self._allowance <= 0 or self.stopping.is_set():
                         left = True
                     elif (pages := next(regions, None)) is None:
                         break

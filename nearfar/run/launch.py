@@ -86,15 +86,16 @@ def run_planned(
     exit_when_terminated()
     server = serving.server
     if adapter is not None:
-        server.each_poll = adapter.poll
+        adapter.start(server.present)
     before = signal.signal(signal.SIGUSR1, server.ask_for_picture)
     try:
         ended = run_job(job, executable, serving.environment(environment), serving.folder)
     finally:
-        signal.signal(signal.SIGUSR1, before)
-        seen = server.stop()
+        # First of all: what it reads, the control page too, is gone soon.
         if adapter is not None:
             adapter.close()
+        signal.signal(signal.SIGUSR1, before)
+        seen = server.stop()
     return Outcome(ended, seen, adapter)
 
 

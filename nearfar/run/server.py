@@ -23,7 +23,7 @@ from nearfar.run.memories import Place
 from nearfar.run.symbolizer import Symbolizer
 
 POLL_S = 0.05
-"""Between looks at how much the program has; phases are looked at as often."""
+"""Between looks at how much the program has."""
 OUTSIDE_S = 0.2
 """Between looks at a program that has nothing from the library."""
 GROWTH = 1.1
@@ -92,7 +92,6 @@ class Server:
         self.program: Callable[[], int] = lambda: 0
         """Returns the program's process, once it runs; 0 before."""
         self._looked_outside = 0.0
-        self.each_poll: Callable[[dict[int, Process]], None] = lambda _: None
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def start(self) -> None:
@@ -110,6 +109,11 @@ class Server:
         os.close(self._woken)
         self._symbolizer.close()
         return self.seen
+
+    def present(self) -> dict[int, Process]:
+        """Return the processes that the library is in now; other threads may ask."""
+        # One step of the interpreter: this server's thread cannot come between.
+        return self.processes.copy()
 
     def ask_for_picture(self, *_: object) -> None:
         """Have a picture taken soon; may be called from a signal handler."""
@@ -218,7 +222,6 @@ class Server:
                 self._picture(process)
         if not any(picture.heap_bytes for picture in self.seen.fullest.values()):
             self._look_outside()
-        self.each_poll(self.processes)
 
     def _look_outside(self) -> None:
         """See what a program has that the library serves nothing: it would ask for no picture."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import socket
 import sys
+import threading
 from collections import Counter
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -16,7 +19,8 @@ from numpy.typing import NDArray
 
 from nearfar.documents import Plan
 from nearfar.documents.plan import Move, PhasePlacements
-from nearfar.run import kernel, layout
+from nearfar.profile.launch import Ended, Job
+from nearfar.run import kernel, launch, layout
 from nearfar.run.adapt import Adapter, Pace
 from nearfar.run.launch import Serving, serving
 from nearfar.run.memories import resolve
@@ -46,6 +50,8 @@ class MadeUpKernel:
         self.gone: set[int] = set()
         """Given back after they were asked after."""
         self.stuck: set[int] = set()
+        self.in_call: Callable[[], object] = lambda: None
+        """Called in every call that moves."""
         monkeypatch.setattr(kernel, "page_nodes", self.page_nodes)
         monkeypatch.setattr(kernel, "move_pages", self.move_pages)
 
@@ -55,6 +61,7 @@ class MadeUpKernel:
         return np.array([self.node_of.get(page, -errno.ENOENT) for page in pages], np.int32)
 
     def move_pages(self, _: int, addresses: NDArray[np.uint64], node: int) -> NDArray[np.int32]:
+        self.in_call()
         status = []
         for page in (int(address) // layout.PAGE for address in addresses):
             if page in self.gone:
@@ -126,3 +133,50 @@ def test_pages_of_a_move_are_asked_after_once_in_a_round(monkeypatch: pytest.Mon
     (migration,) = adapter.done
     assert migration.moved_bytes == (len(PAGES) - 2) * layout.PAGE
     assert migration.failed_bytes == layout.PAGE
+
+
+def ask(served: Serving, question: layout.Ask) -> layout.Answer:
+    """Ask as the library in the program does; raises TimeoutError where nothing answers."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as end:
+        end.settimeout(20)
+        end.connect(str(served.folder / "socket"))
+        end.send(bytes(question))
+        return layout.Answer.from_buffer_copy(end.recv(ctypes.sizeof(layout.Answer)))
+
+
+def test_no_stack_waits_for_a_move_and_an_interrupt_ends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kernel takes its time for the first region; meanwhile a stack is asked after, then ^C."""
+    made_up = MadeUpKernel(monkeypatch)
+    made, state, pid = moving_plan(), state_of_pages(), os.getpid()
+    moving = threading.Event()
+    pace = Pace(REGION * layout.PAGE, hysteresis_s=0)
+    threads = set(threading.enumerate())
+    with served_plan(made) as served:
+        clock = [0]
+        adapter = make_adapter(served, made, pace, clock)
+        clock[0] = 10**9
+
+        def call() -> None:
+            moving.set()
+            # What holds it up would be minutes, if closing did not come.
+            assert adapter.stopping.wait(60)
+
+        def interrupted(*_: object) -> Ended:
+            ask(served, layout.Ask(layout.HELLO, pid, ctypes.addressof(state)))
+            served.control.begin("work")
+            assert moving.wait(20)
+            unknown = layout.Ask(layout.STACK, pid, count=1)
+            assert ask(served, unknown).object == layout.NO_OBJECT
+            raise KeyboardInterrupt
+
+        made_up.in_call = call
+        monkeypatch.setattr(launch, "run_job", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            launch.run_planned(served, Job([]), executable=Path(), environment={}, adapter=adapter)
+        assert set(threading.enumerate()) == threads
+    # The region under way was moved, and no other begun.
+    assert made_up.moved == [REGION]
+    (migration,) = adapter.done
+    assert migration.moved_bytes == REGION * layout.PAGE
