@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nearfar.documents import Plan, load, save
+
+if TYPE_CHECKING:
+    from drive_redis import Client  # type: ignore[import-not-found]
 
 FOLDER = Path("build/run")
 NEARFAR = Path(sys.executable).parent / "nearfar"
@@ -88,6 +94,33 @@ def redis() -> Real:
     driver += f" --sessions {SESSIONS} --requests {SESSIONS}"
     arguments = redis_server.server_command(plain, socket)[1:]
     return Real("Redis", traced, plain.resolve(), arguments, driver)
+
+
+@contextmanager
+def loaded_redis(
+    program: Real, environment: Mapping[str, str], keys: int
+) -> Iterator[tuple[subprocess.Popen[bytes], Client]]:
+    """Start a server of `redis` with so many sessions; ended on leaving, if it was not waited for.
+
+    The client is drive_redis.py's.
+    """
+    from drive_redis import LOAD_SESSIONS, Client
+    from redis_server import server_command
+
+    with tempfile.TemporaryDirectory() as name:
+        socket = Path(name) / "s"
+        process = subprocess.Popen(
+            server_command(program.plain, socket), env=dict(environment),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            client = Client(socket, patience_s=60)
+            client.script(LOAD_SESSIONS, keys)
+            yield process, client
+        finally:
+            if process.returncode is None:
+                process.terminate()
+                process.wait()
 
 
 def all_near_plan(program: Real) -> Path:

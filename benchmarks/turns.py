@@ -1,7 +1,7 @@
-"""Two programs that take turns: each holds what it made, and runs what it is told to.
+"""Programs that take turns: each holds what it made, and runs what it is told to.
 
 What drifts on a machine drifts within seconds; so programs whose set-up takes as long are kept
-running, and each of their turns lies beside one of the other's.
+running, and each of their turns lies beside one of the others'.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ class Turns:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
 
     def turn(self, operation: str, count: int) -> bytes:
         """Run `count` operations; the line that it answered."""

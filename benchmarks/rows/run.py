@@ -11,12 +11,19 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import Row, alternate, make_row, paired_ratio
-from benchmarks.run_programs import FOLDER, Real, all_far_plan, all_near_plan, redis, sqlite
+from benchmarks.run_programs import (
+    FOLDER,
+    Real,
+    all_far_plan,
+    all_near_plan,
+    loaded_redis,
+    redis,
+    sqlite,
+)
 from nearfar.documents import Plan, RunRecord, load, producer
 from nearfar.documents.plan import Placement, PlanMemory, Prices
 from nearfar.documents.workload import Frame
@@ -111,8 +118,8 @@ def _recognised(program: Real) -> Iterator[Row]:
         record = FOLDER / "record.json"
         options = [] if program.driver is None else ["--driver", program.driver]
         subprocess.run(
-            [sys.executable, "-m", "nearfar", "run", str(plan), "--map", "far=file:/dev/shm", "-q", "-o", str(record),
-             *options, "--", str(executable), *program.arguments],
+            [sys.executable, "-m", "nearfar", "run", str(plan), "--map", "far=file:/dev/shm", "-q",
+             "-o", str(record), *options, "--", str(executable), *program.arguments],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
         )  # fmt: skip
         seen = load(record, RunRecord)
@@ -187,18 +194,10 @@ def _cpu_s(used: resource.struct_rusage) -> float:
 
 
 def _redis(program: Real) -> Measured:
-    from drive_redis import GET, LOAD_SESSIONS, Client  # type: ignore[import-not-found]
-    from redis_server import server_command  # type: ignore[import-not-found]
+    from drive_redis import GET  # type: ignore[import-not-found]
 
     def measured(environment: Mapping[str, str]) -> tuple[float, float]:
-        with tempfile.TemporaryDirectory() as name:
-            socket = Path(name) / "s"
-            process = subprocess.Popen(
-                server_command(program.plain, socket), env=dict(environment),
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            client = Client(socket, patience_s=60)
-            client.script(LOAD_SESSIONS, 200_000)
+        with loaded_redis(program, environment, 200_000) as (process, client):
             hits = client.script(GET, 200_000, 200_000)
             process.terminate()
             _, _, used = os.wait4(process.pid, 0)

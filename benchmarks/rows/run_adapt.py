@@ -1,35 +1,55 @@
 """What `nearfar run --adapt` costs beside the same plan without it, and what moving takes.
 
-Where near and far are one node, nothing moves and --adapt would not even look: it is made to, so
-that what is measured is the looking (referenced bits, maps, phases) and the calls. The record of a
-run says what its own migrations took.
+Four processes of a program live at once and take turns, in blocks of random order: one is adapted,
+one has the targets that adapting gives to what may move and no adapter, two have the static plan:
+their own ratio shows what cannot be told from nothing. The adapter works in its
+program's turns only: what it takes from the machine falls on that program. CPU time is judged; the
+wall time that it also may cost is printed.
+
+Where near and far are one node, --adapt would not even look: it is made to. Nothing moves then,
+and no call asks for it, since all pages are where they are to be. What is measured of the programs
+is the looking (referenced bits, maps, phases), the asking where pages are, and the targets; the
+calls are measured apart, on another process' memory. The record of a run says what its own
+migrations took.
 """
 
 from __future__ import annotations
 
 import mmap
+import os
+import statistics
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 import numpy as np
 
-from benchmarks import Row, alternate, make_row, paired_ratio
+from benchmarks import Row, make_row
+from benchmarks.blocks import Arm, Blocks, ratio, take_blocks
 from benchmarks.rows.run import build_heavy, heavy_plan
-from benchmarks.run_programs import FOLDER, all_far_plan, redis
+from benchmarks.run_programs import FOLDER, Real, all_far_plan, loaded_redis, redis
+from benchmarks.turns import Turns
+from nearfar.base.statistics import Estimate
 from nearfar.documents import Plan, load
 from nearfar.documents.plan import Move, PhasePlacements
-from nearfar.profile.launch import Job
+from nearfar.documents.run_record import Migration
+from nearfar.profile.control import RUN_FOLDER_VARIABLE
 from nearfar.run import kernel
-from nearfar.run.adapt import Pace
-from nearfar.run.api import How, run_plan
-from nearfar.run.looking import marking_ns
-from nearfar.run.memories import nodes_here
+from nearfar.run.adapt import Adapter, Pace
+from nearfar.run.launch import Serving, serving
+from nearfar.run.looking import Looking, marking_ns
+from nearfar.run.memories import Place, nodes_here, resolve
+from nearfar.run.targets import Targets, make_targets
 
 MOST = 1.02
 """Issue 6: never slower than the static plan by more than 2 %."""
-REPETITIONS = 5
+STATIC = ("static", "static again")
+KEYS = 200_000
+"""Of each Redis server: some hundred MiB."""
 REGIONS = {"512 KiB": 512 << 10, "2 MiB": 2 << 20, "16 MiB": 16 << 20}
 PAGES = {"4 KiB": mmap.MADV_NOHUGEPAGE, "2 MiB": mmap.MADV_HUGEPAGE}
 MOVED_BYTES = 256 << 20
@@ -37,24 +57,29 @@ MOST_PER_MIB_US = 1000 * (1 << 20) / 1e6
 """The default `--rate` of 1 GB/s leaves so much for a MiB."""
 COMMAND = "make benchmarks ONLY=run_adapt"
 
+Start = Callable[[Mapping[str, str]], AbstractContextManager[Arm]]
+"""Starts a program in an environment."""
+
 
 def rows() -> Iterator[Row]:
-    """Yield the cost of adapting for two programs, then of moving by region and page size."""
+    """Yield the cost of adapting for four programs, then of moving by region and page size."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    program = build_heavy()
-    heavy = heavy_plan("far")
+    program = str(build_heavy())
+    heavy, both = heavy_plan("far"), ("trees", "strings")
+    in_turns, in_phases = (partial(_heavy, [program, "turns", *more]) for more in ([], ["phases"]))
+    mark_ns = marking_ns()
+    print(f"run_adapt: a page that was looked at costs the program {mark_ns:.0f} ns here")
+    yield _compared("an allocation-heavy program", heavy, in_turns, both, mark_ns)
+    yield _compared("the same in phases", _in_phases(heavy), in_phases, both, mark_ns)
     wide = heavy_plan("far", ["wide"])
-    yield _compared("an allocation-heavy program", heavy, Job([str(program), "32"]))
-    yield _compared("the same in phases", _in_phases(heavy), Job([str(program), "32", "phases"]))
-    yield _compared("one that goes through 128 MiB", wide, Job([str(program), "160", "wide"]))
+    yield _compared("one that goes through 128 MiB", wide, in_turns, ["wide"], mark_ns)
     try:
         server = redis()
     except Exception as error:  # what cannot be built has no row; the others have theirs
         print(f"run_adapt: no row of Redis: {error}")
     else:
-        job = Job([str(server.plain), *server.arguments], driver=server.driver)
-        yield _compared("Redis", load(all_far_plan(server), Plan), job)
-    print(f"run_adapt: a page that was looked at costs the program {marking_ns():.0f} ns here")
+        plan = load(all_far_plan(server), Plan)
+        yield _compared("Redis", plan, partial(_redis, server), ["get"], mark_ns)
     yield from _moving()
 
 
@@ -74,34 +99,129 @@ def _in_phases(plan: Plan) -> Plan:
     return plan
 
 
-def _compared(name: str, plan: Plan, job: Job) -> Row:
-    def cpu_s(pace: Pace | None) -> Callable[[], float]:
-        def run() -> float:
-            how = How(mapped=["far=node:0"], force=True, pace=pace, job=job)
-            record = run_plan(plan, "", how)
-            if not record.exit_status.startswith("exited 0") and "by nearfar" not in (
-                record.exit_status
-            ):
-                raise RuntimeError(f"{name}: {record.exit_status}")
-            return record.cpu_time_ns / 1e9
+def _compared(
+    name: str, plan: Plan, start: Start, operations: Sequence[str], mark_ns: float
+) -> Row:
+    places = resolve(plan, ["far=node:0"])
+    # One for all lives: what it may spend is a share of the time of all.
+    looking = Looking(mark_ns)
+    done: list[Migration] = []
+    static = partial(_alone, plan, places, start, own_targets=False)
+    arms = {
+        "adapted": partial(_adapted, plan, places, start, looking, done),
+        "own targets": partial(_alone, plan, places, start, own_targets=True),
+        **dict.fromkeys(STATIC, static),
+    }
+    taken = take_blocks(arms, operations)
+    if not (done if plan.phases else looking.spent_ns):
+        raise RuntimeError(f"{name}: nothing was adapted, so there is nothing to measure")
+    blocks = sum(map(len, taken.cpu_ns["adapted"]))
+    print(
+        f"run_adapt: {name}: {blocks} blocks, {len(done)} changes of place, "
+        f"{looking.spent_ns / 1e6:.0f} ms of looking as charged"
+    )
+    for what, times in (("CPU", taken.cpu_ns), ("wall", taken.wall_ns)):
+        print(
+            f"  {what} time over the static plan's (95 %): adapted "
+            f"{_told(ratio(times, 'adapted', STATIC))}, its targets without an adapter "
+            f"{_told(ratio(times, 'own targets', STATIC))}, the static plan against itself "
+            f"{_told(ratio(times, STATIC[1], STATIC[:1]))}"
+        )
+    return _row(name, taken)
 
-        return run
 
-    looking = Pace(even_on_one_node=True)
-    adapted, static, again = alternate([cpu_s(looking), cpu_s(None), cpu_s(None)], REPETITIONS)
-    # Not judged by a bar of its own: what the row cannot tell from nothing.
-    print(f"run_adapt: {name}: the static plan against itself {paired_ratio(again, static):.3f}")
-    peer = float(np.median(static))
+def _row(name: str, taken: Blocks) -> Row:
+    cost = ratio(taken.cpu_ns, "adapted", STATIC)
+    alike = [ns for arm in STATIC for life in taken.cpu_ns[arm] for ns in life]
+    peer = statistics.median(alike) / 1e9
     return make_row(
         f"CPU time of {name} with --adapt",
-        peer * paired_ratio(adapted, static),
+        peer * cost.value,
         "s",
         bar=MOST,
         judge="ratio",
-        peer="the same plan, static",
+        peer=f"the same plan, static ({cost.low:.3f} to {cost.high:.3f} x)",
         peer_value=peer,
         command=COMMAND,
     )
+
+
+def _told(estimate: Estimate) -> str:
+    return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"
+
+
+@contextmanager
+def _adapted(
+    plan: Plan, places: Sequence[Place], start: Start, looking: Looking, done: list[Migration]
+) -> Iterator[Arm]:
+    """Start the program with an adapter that works while the program has its turn."""
+    turn = threading.Event()
+    with _served(plan, places, start, own_targets=True) as (served, targets, arm):
+        adapter = Adapter(
+            plan, places, targets, control=served.control, folder=served.folder, pace=Pace(),
+            looking=looking,
+        )  # fmt: skip
+
+        def work(operation: str, count: int) -> None:
+            turn.set()
+            try:
+                arm.work(operation, count)
+            finally:
+                turn.clear()
+
+        adapter.start(lambda: served.server.present() if turn.is_set() else {})
+        try:
+            yield Arm(arm.pid, work)
+        finally:
+            adapter.close()
+            done.extend(adapter.done)
+
+
+@contextmanager
+def _alone(
+    plan: Plan, places: Sequence[Place], start: Start, *, own_targets: bool
+) -> Iterator[Arm]:
+    with _served(plan, places, start, own_targets=own_targets) as (_, _, arm):
+        yield arm
+
+
+@contextmanager
+def _served(
+    plan: Plan, places: Sequence[Place], start: Start, *, own_targets: bool
+) -> Iterator[tuple[Serving, Targets, Arm]]:
+    targets = make_targets(plan, places, adapt=own_targets)
+    with serving(plan, places, targets) as served:
+        environment = served.environment(os.environ)
+        with start({**environment, RUN_FOLDER_VARIABLE: str(served.folder)}) as arm:
+            served.control.start(arm.pid)
+            yield served, targets, arm
+            if arm.pid not in served.server.seen.pids:
+                raise RuntimeError("the library was not loaded: there is nothing to measure")
+
+
+@contextmanager
+def _heavy(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Arm]:
+    with Turns(command, environment) as turns:
+        yield Arm(turns.pid, turns.turn)
+        # It checks its sums, and fails if one is wrong.
+        turns.end()
+
+
+@contextmanager
+def _redis(server: Real, environment: Mapping[str, str]) -> Iterator[Arm]:
+    from drive_redis import GET  # type: ignore[import-not-found]
+
+    with loaded_redis(server, environment, KEYS) as (process, client):
+        done = 0
+
+        def get(_: str, count: int) -> None:
+            nonlocal done
+            hits = int(client.call("EVAL", GET, 0, done, done + count - 1, KEYS))
+            done += count
+            if hits != count:
+                raise RuntimeError(f"{hits} of {count} GETs found their key")
+
+        yield Arm(process.pid, get)
 
 
 _HOLDER = """

@@ -1,8 +1,12 @@
 /* Allocation-heavy work as programs do it: trees of small nodes that are built, walked and given
  * back (the binary-trees benchmark), and a table of strings of 8 to 135 bytes that are replaced at
- * random. With "wide", it goes through 128 MiB at random instead: many more pages than a TLB
- * holds. Checks its sums; prints CPU seconds. Sizes and counts are arguments of the time, not
- * of the pattern. */
+ * random. Checks its sums.
+ *
+ *   heavy ROUNDS           trees, then strings; prints CPU seconds
+ *   heavy turns [phases]   does each line of its input, such as "trees 4", and answers "done"
+ *
+ * In turns it keeps its tables, and "wide" goes through 128 MiB at random: many more pages than a
+ * TLB holds. With "phases", what it does is a phase until it is told to do something else. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +43,16 @@ static void drop(struct tree* tree) {
   free(tree);
 }
 
+static int trees(size_t rounds) {
+  size_t nodes = 0;
+  for (size_t i = 0; i < rounds; ++i) {
+    struct tree* tree = build(17);
+    nodes += (size_t)sum(tree);
+    drop(tree);
+  }
+  return nodes == rounds * ((1ul << 18) - 1);
+}
+
 static unsigned long dice = 88172645463325252ull;
 static unsigned long roll(void) {
   dice ^= dice << 13;
@@ -46,53 +60,70 @@ static unsigned long roll(void) {
   return dice ^= dice << 17;
 }
 
-static long strings(size_t count, size_t rounds) {
-  char** table = calloc(count, sizeof *table);
-  long total = 0;
+enum { STRINGS = 100000 };
+static char** table;
+
+static int strings(size_t rounds) {
+  if (!table) table = calloc(STRINGS, sizeof *table);
+  if (!table) abort();
+  int right = 1;
   for (size_t i = 0; i < rounds; ++i) {
     const unsigned long random = roll();
-    char** slot = &table[random % count];
+    char** slot = &table[random % STRINGS];
     const size_t size = 8 + (random >> 40) % 128;
-    if (*slot) total += (*slot)[0];
+    /* All bytes of a string are alike. */
+    if (*slot) right &= (*slot)[0] == (*slot)[7];
     free(*slot);
     *slot = malloc(size);
     if (!*slot) abort();
     memset(*slot, (int)(size & 63), size);
   }
-  for (size_t i = 0; i < count; ++i) free(table[i]);
-  free(table);
-  return total;
+  return right;
 }
 
-static long wide(size_t bytes, size_t touches) {
-  unsigned char* table = malloc(bytes);
-  if (!table) abort();
-  memset(table, 1, bytes);
-  long total = 0;
-  for (size_t i = 0; i < touches; ++i) total += table[roll() % bytes];
+static void drop_strings(void) {
+  for (size_t i = 0; i < STRINGS; ++i) free(table[i]);
   free(table);
-  return total;
+}
+
+enum { WIDE = 128 << 20 };
+
+static int wide(size_t thousands) {
+  static unsigned char* bytes;
+  if (!bytes) {
+    bytes = malloc(WIDE);
+    if (!bytes) abort();
+    memset(bytes, 1, WIDE);
+  }
+  size_t total = 0;
+  for (size_t i = 0; i < 1000 * thousands; ++i) total += bytes[roll() % WIDE];
+  return total == 1000 * thousands;
+}
+
+static int turns(int phases) {
+  char now[16] = "", what[16];
+  size_t count;
+  while (scanf("%15s %zu", what, &count) == 2) {
+    if (phases && strcmp(now, what) != 0) {
+      strcpy(now, what);
+      NEARFAR_BEGIN(now);
+    }
+    const int right = strcmp(what, "trees") == 0     ? trees(count)
+                      : strcmp(what, "strings") == 0 ? strings(1000 * count)
+                      : strcmp(what, "wide") == 0    ? wide(count)
+                                                     : 0;
+    if (!right) return 1;
+    puts("done");
+    fflush(stdout);
+  }
+  return 0;
 }
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? atoi(argv[1]) : 10;
-  if (argc > 2 && strcmp(argv[2], "wide") == 0) {
-    const size_t touches = (size_t)rounds * 1000000;
-    return wide((size_t)128 << 20, touches) != (long)touches;
-  }
-  const int phases = argc > 2;
-  long nodes = 0;
-  if (phases) NEARFAR_BEGIN("trees");
-  for (int i = 0; i < rounds; ++i) {
-    struct tree* tree = build(17);
-    nodes += sum(tree);
-    drop(tree);
-  }
-  if (phases) NEARFAR_END("trees", 0);
-  if (phases) NEARFAR_BEGIN("strings");
-  const long total = strings(100000, (size_t)rounds * 300000);
-  if (phases) NEARFAR_END("strings", 0);
-  if (nodes != rounds * ((1l << 18) - 1) || total == 0) return 1;
+  if (argc > 1 && strcmp(argv[1], "turns") == 0) return turns(argc > 2);
+  const size_t rounds = argc > 1 ? (size_t)atol(argv[1]) : 10;
+  if (!trees(rounds) || !strings(rounds * 300000)) return 1;
+  drop_strings();
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   printf("%.6f\n", (double)t.tv_sec + (double)t.tv_nsec * 1e-9);

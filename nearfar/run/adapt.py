@@ -26,6 +26,7 @@ from nearfar.documents.run_record import Migration
 from nearfar.profile.control import Control
 from nearfar.run import kernel, landing, layout
 from nearfar.run.hotness import Hotness
+from nearfar.run.looking import Looking
 from nearfar.run.memories import Place, nodes_here
 from nearfar.run.targets import Targets
 
@@ -86,6 +87,7 @@ class Adapter:
         control: Control,
         folder: Path,
         pace: Pace,
+        looking: Looking | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.done: list[Migration] = []
@@ -112,7 +114,7 @@ class Adapter:
             plan.placements[place].object: target for place, target in targets.moving.items()
         }
         self._place_of_target = {target: place for place, target in targets.moving.items()}
-        self._hotness = None if plan.phases else Hotness(plan, targets)
+        self._hotness = None if plan.phases else Hotness(plan, targets, looking)
 
     def start(self, present: Callable[[], dict[int, Process]]) -> None:
         """Poll from now on, on a thread of its own, for the processes that `present` returns."""
