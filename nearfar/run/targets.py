@@ -15,6 +15,9 @@ _WEIGHTS = 1000
 
 LEAST_MOVING = 1 / 256
 """Of all the plan's bytes: what is smaller stays where the plan put it."""
+LEAST_MOVING_BYTES = 2 << 20
+"""Arenas take their memory in huge pages: what is smaller would not fill one, and each arena costs
+a program time: eighteen cost Redis 3 %."""
 
 Shape = tuple[int, tuple[tuple[int, int], ...]]
 """Style, and (memory, weight) of each part."""
@@ -89,7 +92,8 @@ def _movers(plan: Plan) -> set[int]:
     # Without phases, what use shows: the largest objects, as many as there are places for. Each
     # has arenas to itself, which is more than a small one is worth.
     largest = sorted(plan.placements, key=lambda placement: -placement.size_bytes)
-    least = LEAST_MOVING * sum(placement.size_bytes for placement in plan.placements)
+    whole_bytes = sum(placement.size_bytes for placement in plan.placements)
+    least = max(LEAST_MOVING * whole_bytes, LEAST_MOVING_BYTES)
     whole = [
         one
         for one in largest
