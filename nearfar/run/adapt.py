@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 POLL_S = 0.05
 """Between looks at the phase, and between the shares of a move: a quarter of the hysteresis."""
+GONE = (errno.ESRCH, errno.EINVAL, errno.EFAULT)
+"""What the kernel answers of a process that ended, gave up its memory or executed another program;
+ESRCH alone is not all of it."""
 ASKED_PAGES = 1 << 14
 """Whose nodes are asked after at once: some milliseconds, and as fresh as what one poll moves."""
 
@@ -126,7 +129,13 @@ class Adapter:
             # Before the program is there this thread only waits, so that the fork meets no lock
             # that it holds.
             if processes := present():
-                self.poll(processes)
+                try:
+                    self.poll(processes)
+                except (
+                    Exception
+                ) as error:  # the program goes on, and its record says why nothing moved
+                    self.lost = repr(error)
+                    return
 
     def poll(self, processes: dict[int, Process]) -> None:
         """See what is to move, and move as much as the rate allows."""
@@ -195,10 +204,10 @@ class Adapter:
                         break
                     elif len(pages):
                         self._move_region(pending, process, pages)
-            except ProcessLookupError:
-                continue
             except OSError as error:
-                self.lost = error.strerror or str(error)
+                # Of a process that ends or becomes another program meanwhile nothing is left.
+                if error.errno not in GONE:
+                    self.lost = error.strerror or str(error)
         if left:
             return
         if pending.tried or self.lost:

@@ -129,7 +129,7 @@ class Hotness:
         total: dict[int, Use] = {}
         for pid in processes:
             try:
-                text = Path(f"/proc/{pid}/smaps").read_text()
+                text = Path(f"/proc/{pid}/smaps").read_text(errors="replace")
             except OSError:
                 continue
             for target, use in uses(text).items():

@@ -92,10 +92,12 @@ def run_planned(
         ended = run_job(job, executable, serving.environment(environment), serving.folder)
     finally:
         # First of all: what it reads, the control page too, is gone soon.
-        if adapter is not None:
-            adapter.close()
-        signal.signal(signal.SIGUSR1, before)
-        seen = server.stop()
+        try:
+            if adapter is not None:
+                adapter.close()
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+            seen = server.stop()
     return Outcome(ended, seen, adapter)
 
 

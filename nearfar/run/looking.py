@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nearfar.run.server import Process
 
 SHARE = 0.01
-"""Of the program's CPU time. Issue 6 allows --adapt 2 %, of which moving needs some too."""
+"""Of the program's CPU time. --adapt may cost 2 %, of which moving needs some too."""
 MADV_COLD = 20
 """asm-generic/mman-common.h: clears the accessed bits of a range of one's own, Linux 5.4."""
 UNKNOWN_MARK_NS = 1000.0

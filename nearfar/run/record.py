@@ -175,5 +175,5 @@ def _warnings(outcome: Outcome, by_kernel: int) -> list[str]:
             "as its capacity"
         )
     if outcome.adapter is not None and outcome.adapter.lost:
-        said.append(f"the kernel would not move pages ({outcome.adapter.lost})")
+        said.append(f"pages were no longer moved ({outcome.adapter.lost})")
     return said

@@ -180,3 +180,41 @@ def test_no_stack_waits_for_a_move_and_an_interrupt_ends_it(
     assert made_up.moved == [REGION]
     (migration,) = adapter.done
     assert migration.moved_bytes == REGION * layout.PAGE
+
+
+@pytest.mark.parametrize(
+    ("number", "lost"),
+    [(errno.EINVAL, False), (errno.EFAULT, False), (errno.ESRCH, False), (errno.ENODEV, True)],
+)
+def test_a_process_that_ends_meanwhile_is_no_refusal_of_the_kernel(
+    monkeypatch: pytest.MonkeyPatch, number: int, lost: bool
+) -> None:
+    made_up = MadeUpKernel(monkeypatch)
+
+    def refuse() -> None:
+        raise OSError(number, os.strerror(number))
+
+    made_up.in_call = refuse
+    made, state, clock = moving_plan(), state_of_pages(), [0]
+    with served_plan(made) as served:
+        adapter = make_adapter(served, made, Pace(REGION * layout.PAGE, hysteresis_s=0), clock)
+        served.control.begin("work")
+        clock[0] += POLL_NS
+        adapter.poll({os.getpid(): Process(os.getpid(), ctypes.addressof(state))})
+        adapter.close()
+    assert bool(adapter.lost) == lost
+
+
+def test_what_stops_the_adapter_is_kept_for_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    with served_plan(moving_plan()) as served:
+        adapter = make_adapter(served, moving_plan(), Pace(REGION * layout.PAGE), [0])
+
+        def fail(_: object) -> None:
+            raise ValueError("what nobody thought of")
+
+        monkeypatch.setattr(adapter, "poll", fail)
+        stopped = threading.Event()
+        adapter.start(lambda: stopped.set() or {1: Process(1, 0)})  # type: ignore[func-returns-value]
+        assert stopped.wait(20)
+        adapter.close()
+    assert "what nobody thought of" in adapter.lost
