@@ -55,7 +55,8 @@ def validate(
     size
         Data of each kernel, such as 256MiB. Default: 8 times the last-level cache, with --quick 4.
     rounds
-        Rounds of each kernel, near, far, far, near. Default: 15, with --quick 3.
+        Rounds of each kernel, near, far, far, near, and a third as many of programs.
+        Default: 15, with --quick 3.
     learn
         Keep every result in the store as it comes.
     store

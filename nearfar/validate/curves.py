@@ -40,6 +40,9 @@ KEPT = 7
 """Samples of a point that a profile is the median of: the latest of a placement, some half minute
 of them where cores stay."""
 
+MOST_TRIES = 8
+"""Of a point that lacks, while other work spoils samples of it."""
+
 FEWEST = 2
 """Samples of each point that a profile of a placement is made of."""
 
@@ -155,8 +158,12 @@ class Curves:
         """Sample what a placement has too little of, while the cores stay; say whether they do."""
         for curves in [self, *([self.large] if self.large is not None else [])]:
             for point in curves._lacking(placement):
-                while len(curves._of(placement)[point]) < FEWEST:
-                    if curves._sample(point) != placement:
+                for _ in range(MOST_TRIES):
+                    if len(curves._of(placement)[point]) >= FEWEST:
+                        break
+                    seen = curves._sample(point)
+                    # Not seen: other work hindered the look, and the cores may be where they were.
+                    if (self.placement.patiently() if seen is None else seen) != placement:
                         return False
         return True
 

@@ -47,7 +47,8 @@ class Loop:
         return self.found.near.placement
 
     def kernel(self, kernel: Kernel, workload: WorkloadProfile) -> KernelResult | None:
-        """Time one kernel in both memories and predict it; None: the cores moved too often."""
+        """Time one kernel in both memories and predict it; None: the cores moved too often, or
+        other work kept them busy."""
         cpu, region = self.machine.cpus[0], self.wanted.region_bytes
         started: list[Running] = []
         halves = Halves()
@@ -101,7 +102,8 @@ class Loop:
     def program(
         self, program: whole_program.Program, workload: WorkloadProfile
     ) -> KernelResult | None:
-        """Time a whole program in both memories and predict it; None: the cores moved too often."""
+        """Time a whole program in both memories and predict it; None: the cores moved too often, or
+        other work kept them busy."""
         shares = [0.0, 0.0]
         halves = Halves()
 

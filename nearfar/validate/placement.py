@@ -108,7 +108,8 @@ class Placement:
 
     def during(self, take: Callable[[], T]) -> tuple[T, int | None]:
         """Return what `take` returns and the placement it was taken in; None: it changed."""
-        before = self._now if self._clock() - self._at < FRESH_S else self.now()
+        fresh = self._now is not None and self._clock() - self._at < FRESH_S
+        before = self._now if fresh else self.now()
         found = take()
         after = self.now()
         return found, before if after == before else None

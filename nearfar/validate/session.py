@@ -92,7 +92,7 @@ def run(
 
 
 Work = Callable[[], KernelResult | None]
-"""Times and predicts one thing; None: the cores were moved too often."""
+"""Times and predicts one thing; None: the cores were moved, or kept busy, too often."""
 
 
 def _do_all(works: Sequence[tuple[str, Work]], found: Found, keep: Keep, clock: _Clock) -> None:
@@ -111,7 +111,8 @@ def _do_all(works: Sequence[tuple[str, Work]], found: Found, keep: Keep, clock: 
             keep(found.session, result)
             continue
         found.warnings.append(
-            f"{name} is left out: the hypervisor moved the cores too often while it was measured"
+            f"{name} is left out: the hypervisor moved the cores, or other work kept them busy, "
+            "too often while it was measured"
         )
 
 

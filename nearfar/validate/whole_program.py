@@ -108,7 +108,8 @@ def run(
                     time.sleep(POLL_S)
                 if not pid:
                     os.killpg(started.pid, signal.SIGSTOP)
-            if placement.patiently() != before and not pid:
+            moved = placement.patiently() != before
+            if moved and not pid:
                 os.killpg(started.pid, signal.SIGKILL)
                 started.wait()
                 return None, before
@@ -126,6 +127,8 @@ def run(
             "without input, as `PROGRAM ARGS < /dev/null` would",
             ExitCode.PROGRAM_FAILED,
         )
+    if moved:
+        return None, before
     return ProgramRun((used.ru_utime + used.ru_stime) * 1e9, huge_share), before
 
 
