@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parent
 COMMAND = "make benchmarks ONLY=crash"
 ROUNDS = 5
 LEAST_RAW = 20_000.0
-"""Issue 7: states a second and core on a raw log."""
+"""States a second and core on a raw log."""
 LEAST_OF_FLOOR = 0.8
 """Of what pmemobj_open and pmemobj_close alone allow."""
 LEAST_OF_TWO = 1.7

@@ -29,7 +29,7 @@ from nearfar.base.errors import NearfarError
 N = 50_000
 REPETITIONS = 5
 MOST = 1.1
-"""Issue 7: of the peer's time."""
+"""Of the peer's time."""
 ALLOCATOR = 1.005
 """No more than the peer's but for what libpmemobj itself does when a chunk of its heap is used up,
 which hangs on the sizes of all blocks."""
@@ -50,8 +50,8 @@ ONCE_NS = {
     "crit-bit": (3701, 1498, 2712),
     "radix": (2574, 562, 4554),
 }
-"""Processor ns of the examples' inserts, gets and removes of 50,000 keys, as issue 7 has them: once
-measured on a two-core cloud machine, libpmemobj 1.12.1, PMEM_IS_PMEM_FORCE=1 on tmpfs."""
+"""Processor ns of the examples' inserts, gets and removes of 50,000 keys, once measured on another
+two-core cloud machine, libpmemobj 1.12.1, PMEM_IS_PMEM_FORCE=1 on tmpfs."""
 REFERENCE = "hash-tx", 0
 """What scales them: the example's insert there and here, a transaction that changes two words and
 allocates an entry."""
@@ -123,7 +123,7 @@ def once_measured(found: dict[tuple[str, str], Row], n: int) -> Iterator[Row]:
                 "ns",
                 bar=MOST,
                 judge="ratio",
-                peer=f"issue 7's figure x {scale:.2f}",
+                peer=f"the figure from there x {scale:.2f}",
                 peer_value=figure * scale,
                 command=COMMAND,
             )

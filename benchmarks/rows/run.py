@@ -35,7 +35,7 @@ from nearfar.run.targets import make_targets
 REPETITIONS = 7
 """Pairs of neighbours in time."""
 MOST = 1.03
-"""Issue 6: CPU time, and memory, over the same allocator's."""
+"""CPU time, and memory, over the same allocator's."""
 LEAST_RECOGNISED = 0.95
 HEAVY_ROUNDS = "64"
 """More than a second: what asking after some stacks at the start takes is then nothing."""

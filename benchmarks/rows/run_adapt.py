@@ -46,7 +46,7 @@ from nearfar.run.memories import Place, nodes_here, resolve
 from nearfar.run.targets import Targets, make_targets
 
 MOST = 1.02
-"""Issue 6: never slower than the static plan by more than 2 %."""
+"""Never slower than the static plan by more than 2 %."""
 STATIC = ("static", "static again")
 KEYS = 100_000
 """Of each Redis server: some tens of MiB."""

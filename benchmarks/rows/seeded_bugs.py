@@ -13,7 +13,7 @@ from benchmarks import Row, make_row
 PITFALLS = Path(__file__).parents[2] / "examples" / "pitfalls"
 COMMAND = "make benchmarks ONLY=seeded_bugs"
 LEAST_FOUND = 20
-"""Issue 7: seeded bugs found,"""
+"""Seeded bugs found,"""
 MOST_S = 60.0
 """each within so many seconds."""
 

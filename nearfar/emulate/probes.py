@@ -117,7 +117,9 @@ def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
             check_ended(times, mine.job.command)
             before = after = _per_line(times.near)
             if way.slows_down:
-                after = _per_line(plain_run(mine, plain).phases)
+                again = plain_run(mine, plain)
+                check_ended(again.ended, mine.job.command)
+                after = _per_line(again.phases)
             return Round(times, before, after)
 
         rounds = steadiest(one_round, wanted.slow_motion)

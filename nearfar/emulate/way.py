@@ -12,6 +12,7 @@ from nearfar.base.registry import Registry
 from nearfar.documents.plan import Placement
 from nearfar.measure.topology import Topology
 from nearfar.predict.memory import Memory
+from nearfar.profile.launch import Ended
 from nearfar.profile.phases import PhaseTime
 from nearfar.profile.session import Request
 
@@ -79,11 +80,11 @@ class Way(Protocol):
 WAYS: Registry[type[Way]] = Registry("nearfar.emulate.ways", "way to emulate")
 
 
-def check_ended(times: Times, command: Sequence[str]) -> None:
+def check_ended(ended: Times | Ended, command: Sequence[str]) -> None:
     """Refuse what a program that failed took."""
-    if times.failed:
+    if ended.failed:
         raise CommandError(
-            f"{command[0]} {times.status} when it was emulated: its times mean nothing, and "
+            f"{command[0]} {ended.status} when it was emulated: its times mean nothing, and "
             "nothing was saved",
             ExitCode.PROGRAM_FAILED,
         )

@@ -97,7 +97,7 @@ def explain(
     farther_ns = farther_hits_ns(phase, near) * lines * hits
     hit_ns = float(total[HITS]) * near.hit_ns * hits + farther_ns
     between = min(hit_ns, MOST_HIT_SHARE * time_ns)
-    times = _solve(lambda x: spent(overlap(x), between), time_ns)
+    overlapping = _solve(lambda x: spent(overlap(x), between), time_ns)
     if farther_ns > between:
         # Such hits did not come one after the other, and misses among them overlapped as they did.
         serial_ns = spent(overlap(LEAST_FACTOR), 0.0)
@@ -105,8 +105,8 @@ def explain(
         def together(x: float) -> float:
             return spent(overlap(x), farther_ns * spent(overlap(x), 0.0) / serial_ns)
 
-        times = max(times, _solve(together, time_ns))
-    found = overlap(times)
+        overlapping = max(overlapping, _solve(together, time_ns))
+    found = overlap(overlapping)
     if spent(found, 0.0) < time_ns:
         return Explanation(found, factor, 1.0, rest(found))
     scale = 1.0 if near_curves_hold else time_ns / spent(found, 0.0)

@@ -53,6 +53,8 @@ def _lines_and_waits(phase: PhaseTraffic, near: Memory, far: Memory) -> tuple[fl
         np.array([there[size] for size in regions]),
         far.unwalked_ns,
     )
+    if not chases.tell():
+        return 1.0, 1.0
     time_ns = max(phase.near_time_ns.value, 1.0)
     taken = TakenCache(phase.curve, chases, time_ns / phase.concurrency)
     missing_ns = lines * near.latency_ns

@@ -45,6 +45,11 @@ class Chases:
         hits_ns = self.near_ns[self.near_ns < CACHED * self.near_ns[-1]]
         return float(hits_ns[-1] if len(hits_ns) else self.near_ns[0])
 
+    def tell(self) -> bool:
+        """Say whether hits and misses can be told apart, near and far."""
+        misses_ns = (float(self.near_ns[-1]), float(self.far_ns[-1]), self.far_miss_ns)
+        return bool(self.near_ns[0] < CACHED * self.near_ns[-1]) and min(misses_ns) > self.hit_ns
+
     def near_shares(self) -> Array:
         """Return by region the share of a near miss that is waited for, 0..1."""
         return self._shares(self.near_ns, float(self.near_ns[-1]))

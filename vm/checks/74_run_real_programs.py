@@ -15,7 +15,7 @@ REAL = Path("/payload/real")
 BESIDE = True
 ON_PLAN = 0.99
 RECOGNISED = 0.95
-"""Issue 6: of an object's bytes where the plan says; of the profile's bytes recognised."""
+"""Of an object's bytes where the plan says; of the profile's bytes recognised."""
 LEAST_BYTES = 64 << 10
 """Of an object that is judged by itself: of a smaller one no page may have been looked at."""
 

@@ -23,7 +23,7 @@ OBJECTS = {
 }
 """What the program allocates, each of the size given to it; by function."""
 ON_PLAN = 0.99
-"""Issue 6: at least so much of an object's bytes where the plan says."""
+"""At least so much of an object's bytes where the plan says."""
 
 
 def plan(where: dict[str, str], *, moves: dict[str, str] | None = None) -> Path:

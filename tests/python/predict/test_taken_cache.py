@@ -60,3 +60,18 @@ def test_the_slower_a_program_is_made_the_more_it_loses() -> None:
 def test_what_a_cores_own_caches_hold_is_not_lost() -> None:
     taken = TakenCache(reused_after(0.5 * MIB), chases(), ACCESSES * 1e4)
     assert taken.lines(1.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("near_ns", "far_ns", "far_miss_ns"),
+    [
+        (NEAR_NS[-1] * np.ones(7), BESIDE_NS, 205.0),
+        (NEAR_NS, np.minimum(BESIDE_NS, 10.0), 205.0),
+        (NEAR_NS, BESIDE_NS, 10.0),
+    ],
+)
+def test_what_tells_no_hit_from_a_miss_is_not_asked(
+    near_ns: np.ndarray, far_ns: np.ndarray, far_miss_ns: float
+) -> None:
+    assert chases().tell()
+    assert not Chases(REGIONS, near_ns, far_ns, far_miss_ns).tell()
