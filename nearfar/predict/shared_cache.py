@@ -10,13 +10,15 @@ over both memories give the waits.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from nearfar.devices import curves
 from nearfar.documents.device import DeviceProfile
 from nearfar.predict.memory import Memory
-from nearfar.predict.taken_cache import CACHED, Chases, TakenCache
-from nearfar.predict.traffic import STORE_STREAM, STREAM, Array, Curve, PhaseTraffic, misses
+from nearfar.predict.taken_cache import CACHED, Chases, TakenCache, last_hit_ns
+from nearfar.predict.traffic import STORE_STREAM, STREAM, Curve, PhaseTraffic, misses
 
 MOST_STEPS, ENOUGH = 50, 1e-4
 """Of the search for a slowdown and the lines that it leaves; the latter as a share of misses."""
@@ -39,6 +41,7 @@ def waits_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
     return _lines_and_waits(phase, near, far)[1]
 
 
+@lru_cache(maxsize=1024)
 def _lines_and_waits(phase: PhaseTraffic, near: Memory, far: Memory) -> tuple[float, float]:
     lines = float(misses(phase.total))
     if phase.curve is None or lines <= 0.0 or far.is_near or not contended(far.device):
@@ -83,17 +86,17 @@ def farther_hits_ns(phase: PhaseTraffic, near: Memory) -> float:
         return 0.0
     regions = np.array(sorted(latencies), dtype=float)
     near_ns = np.array([latencies[int(size)] for size in regions])
-    hits_ns = near_ns[near_ns < CACHED * near_ns[-1]]
-    if not len(hits_ns):
+    if near_ns[near_ns < CACHED * near_ns[-1]].size == 0:
         return 0.0
-    longer_ns = np.maximum(np.minimum(near_ns, hits_ns[-1]) - near.hit_ns, 0.0)
+    longer_ns = np.maximum(np.minimum(near_ns, last_hit_ns(near_ns)) - near.hit_ns, 0.0)
     inside = Curve(
         phase.curve.sizes_bytes,
         np.maximum(phase.curve.misses - phase.curve.at(phase.curve.here_bytes), 0.0),
         phase.curve.here_bytes,
     )
     streamed = float(total[STREAM] + total[STORE_STREAM]) / lines
-    return _lines(inside, np.log2(regions), longer_ns) * (1.0 - streamed)
+    each_ns = np.interp(inside.log_distances, np.log2(regions), longer_ns)
+    return float(inside.accesses @ each_ns) * (1.0 - streamed)
 
 
 def contended(device: DeviceProfile) -> bool:
@@ -112,10 +115,3 @@ def _latencies(memory: Memory) -> dict[int, float]:
         for figure in own or found
         if figure.region_bytes is not None
     }
-
-
-def _lines(curve: Curve, distances: Array, shares: Array) -> float:
-    """Return the sum of accesses by reuse distance (log2 of bytes), times these shares."""
-    bins = np.maximum(-np.diff(curve.misses), 0.0)
-    middles = np.log2(curve.sizes_bytes[:-1] * curve.sizes_bytes[1:]) / 2.0
-    return float(bins @ np.interp(middles, distances, shares))

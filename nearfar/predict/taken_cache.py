@@ -42,8 +42,7 @@ class Chases:
     @property
     def hit_ns(self) -> float:
         """Latency of the last-level cache, ns."""
-        hits_ns = self.near_ns[self.near_ns < CACHED * self.near_ns[-1]]
-        return float(hits_ns[-1] if len(hits_ns) else self.near_ns[0])
+        return last_hit_ns(self.near_ns)
 
     def tell(self) -> bool:
         """Say whether hits and misses can be told apart, near and far."""
@@ -79,16 +78,22 @@ class Chases:
         return np.clip((latencies_ns - self.hit_ns) / (miss_ns - self.hit_ns), 0.0, 1.0)
 
 
+def last_hit_ns(latencies_ns: Array) -> float:
+    """Return the latency over the largest region of hits, ns; the first where none is."""
+    hits_ns = latencies_ns[latencies_ns < CACHED * latencies_ns[-1]]
+    return float(hits_ns[-1] if len(hits_ns) else latencies_ns[0])
+
+
 class TakenCache:
     """Lines of one phase that miss beside a contending core and not alone."""
 
     def __init__(self, curve: Curve, chases: Chases, wall_ns: float) -> None:
         """`wall_ns` is the time near that the curve's misses are of."""
-        self._accesses = np.maximum(-np.diff(curve.misses), 0.0)
-        self._distances = np.sqrt(curve.sizes_bytes[:-1] * curve.sizes_bytes[1:])
+        self._curve = curve
+        self._distances = 2.0**curve.log_distances
         self._fill_ns = fill_ns(curve, wall_ns)
         self._regions = np.log2(chases.regions_bytes)
-        self._near = np.interp(np.log2(self._distances), self._regions, chases.near_shares())
+        self._near = np.interp(curve.log_distances, self._regions, chases.near_shares())
         self._far = chases.far_shares()
         self._flow = chases.flow_gb_per_s()
         passed = chases.regions_bytes + self._flow * chases.reuse_ns()
@@ -98,7 +103,7 @@ class TakenCache:
 
     def most(self) -> float:
         """Return the lines that a program loses which is as slow as the chases."""
-        return self._lines(np.interp(np.log2(self._distances), self._regions, self._far))
+        return self._lines(np.interp(self._curve.log_distances, self._regions, self._far))
 
     def lines(self, slowdown: float) -> float:
         """Return the lines lost at a slowdown over near time."""
@@ -109,7 +114,7 @@ class TakenCache:
 
     def _lines(self, shares: Array) -> float:
         more = np.maximum(shares - self._near, 0.0)
-        return float(self._accesses @ more) * self._counted
+        return float(self._curve.accesses @ more) * self._counted
 
 
 def fill_ns(curve: Curve, wall_ns: float) -> Array:

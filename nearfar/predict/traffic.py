@@ -60,6 +60,16 @@ class Curve:
         """Return the misses of a cache of this size, straight over its logarithm."""
         return float(np.interp(np.log2(size_bytes), np.log2(self.sizes_bytes), self.misses))
 
+    @cached_property
+    def accesses(self) -> Array:
+        """By step from one size to the next: accesses that reuse their line at such a distance."""
+        return np.maximum(-np.diff(self.misses), 0.0)
+
+    @cached_property
+    def log_distances(self) -> Array:
+        """Of each step its middle, log2 of bytes."""
+        return np.log2(self.sizes_bytes[:-1] * self.sizes_bytes[1:]) / 2.0
+
 
 @dataclass(frozen=True, eq=False)
 class PhaseTraffic:
