@@ -78,7 +78,8 @@ HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory) {
   threads.start([&] {
     os::pin_thread(cpu_a);
     threads.arrive();
-    threads.wait_for(2);
+    // Asleep: the other may have been begun on this core, and pins itself only when it gets it.
+    threads.sleep_until(2);
     const long switches = os::involuntary_switches();
     const double per_tick = tick_clock().per_tick.count;
     std::vector<double> one_way;
@@ -116,7 +117,7 @@ HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory) {
   threads.start([&] {
     os::pin_thread(cpu_b);
     threads.arrive();
-    threads.wait_for(2);
+    threads.sleep_until(2);
     game.play(0, std::uint64_t{trips} * batches, 1, threads);
     while (!threads.stopping()) {
       const Turn now = turn.load(std::memory_order_acquire);

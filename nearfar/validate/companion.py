@@ -1,6 +1,7 @@
-"""Companions: processes on another core that run only while a sample is taken.
+"""Companions: processes on another core that run only while a sample is taken, and on all cores
+what keeps them awake.
 
-They are stopped (SIGSTOP) in between, which takes effect at once, and they die with us.
+The first are stopped (SIGSTOP) in between, which takes effect at once; all die with us.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Companion:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,
+            process_group=0,
         )
         os.sched_setaffinity(self._process.pid, {cpu})
         assert self._process.stdout is not None
@@ -37,6 +38,10 @@ class Companion:
             why = (said.strip().splitlines() or ["it said nothing"])[-1]
             raise NearfarError(f"the contending core cannot be had: {why}", ExitCode.MACHINE_LACKS)
         os.kill(self._process.pid, signal.SIGSTOP)
+
+    def give_way(self) -> None:
+        """Let it run only while nothing else of our session wants its core, but for some 0.3 %."""
+        os.sched_setscheduler(self._process.pid, os.SCHED_IDLE, os.sched_param(0))
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
@@ -68,3 +73,21 @@ def contending(place: Place, cpu: int, size_bytes: int) -> Companion:
 def spinning(program: Path, cpu: int) -> Companion:
     """Return a core kept awake without touching memory; `program` is any kernel, plain."""
     return Companion([str(program), "spin"], cpu, says_ready=False)
+
+
+@contextlib.contextmanager
+def awake(program: Path, cpus: Sequence[int]) -> Iterator[None]:
+    """Keep cores from ever sleeping, with what anything else on them takes precedence over.
+
+    A hypervisor chooses anew where to put a virtual core whenever it wakes. On one machine they
+    were moved to another cache three times a second, and once in two to forty seconds when awake.
+    Whatever is timed must be of our session: Linux shares out a core by session first, whoever is
+    idle in it (sched(7), autogroup).
+    """
+    with contextlib.ExitStack() as stack:
+        for cpu in dict.fromkeys(cpus):
+            one = spinning(program, cpu)
+            stack.callback(one.end)
+            one.give_way()
+            stack.enter_context(one.working())
+        yield

@@ -28,7 +28,7 @@ MOST_TIMES = 2
 """So many times the rounds that are asked for are taken where the cores move."""
 
 MOST_STARTS = 3
-"""Of a program's run that the cores' moves spoil; each ends when the first move is seen."""
+"""Of a program's run that the cores' moves spoil."""
 
 
 @dataclass

@@ -22,7 +22,7 @@ class Running:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,
+            process_group=0,
             env={**os.environ, "NEARFAR_VALIDATE_MEMORY": place.words()},
         )
 

@@ -15,7 +15,7 @@ from nearfar.documents.validation import KernelResult, Session
 from nearfar.measure import topology
 from nearfar.measure.settings import Progress
 from nearfar.predict.calibration import tier_of
-from nearfar.validate.companion import contending, spinning
+from nearfar.validate.companion import awake, contending, spinning
 from nearfar.validate.curves import Curves
 from nearfar.validate.loop import Loop
 from nearfar.validate.placement import Placement
@@ -54,6 +54,8 @@ def run(
         launcher = next(iter(kernels.values())).plain
         clock.next()
         clock.step("taking both memories", 0.0)
+        if len(machine.cpus) > 1:
+            stack.enter_context(awake(launcher, (machine.cpus[0], machine.cpus[-1])))
         placement = Placement.of(tuple(machine.cpus))
         # Beside a contender, far memory's figures are of one core: near memory's must be too.
         alone = wanted.far.spec.load != "none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -25,9 +26,19 @@ HUGE_BY_MALLOC = "glibc.malloc.hugetlb=1"
 POLL_S = 0.02
 """Between looks at how much of a program's memory lies in huge pages."""
 
-SLICE_S = 0.2
+SLICE_S = 0.1
 """Between looks at where the cores are, for which the program rests: 3 ms, which is not CPU time,
 and touches few lines of its caches."""
+
+REST_S = 30.0
+"""Of waiting, in one run, until the cores are again where it began."""
+
+LOOK_AGAIN_S = 0.02
+"""Between looks meanwhile."""
+
+MOST_ELSEWHERE = 0.1
+"""Share of a run's slices in which the cores may have been moved: half of it was elsewhere, where
+programs took up to a third more or less, so this is 2 % of a run's time."""
 
 
 @dataclass(frozen=True)
@@ -84,42 +95,38 @@ def run(
 ) -> tuple[ProgramRun | None, int | None]:
     """Run it to its end in `place` on `cpu`; what it prints is thrown away.
 
-    `launcher` is any kernel, plain: it places itself and becomes the program. Returns None where
-    the cores were moved meanwhile, as soon as that is seen; and the placement it began in.
+    It rests while the cores are elsewhere than where it began. `launcher` is any kernel, plain: it
+    places itself and becomes the program. Returns None where the cores did not come back, or were
+    moved too often; and the placement it began in.
     """
     before = placement.patiently()
     if before is None:
         return None, None
     started = _start(program, place, cpu, launcher)
-    huge_share = 0.0
-    most_kib = 0
+    slices = elsewhere = 0
+    most = (0, 0)
+    rest_s = REST_S
     try:
-        pid = 0
-        while not pid:
-            looked = time.monotonic()
-            with at_work(companion):
-                while not pid and time.monotonic() - looked < SLICE_S:
-                    pid, status, used = os.wait4(started.pid, os.WNOHANG)
-                    if pid:
-                        break
-                    huge, present = _account_kib(started.pid)
-                    if present > most_kib:
-                        most_kib, huge_share = present, huge / present
-                    time.sleep(POLL_S)
-                if not pid:
-                    os.killpg(started.pid, signal.SIGSTOP)
+        while True:
+            ended, present = _slice(started, companion)
+            most = max(most, present)
             moved = placement.patiently() != before
-            if moved and not pid:
-                os.killpg(started.pid, signal.SIGKILL)
-                started.wait()
+            slices, elsewhere = slices + 1, elsewhere + moved
+            if ended:
+                break
+            while moved and rest_s > 0:
+                began = time.monotonic()
+                time.sleep(LOOK_AGAIN_S)
+                moved = placement.patiently() != before
+                rest_s -= time.monotonic() - began
+            if moved:
+                _kill(started)
                 return None, before
-            if not pid:
-                os.killpg(started.pid, signal.SIGCONT)
+            os.killpg(started.pid, signal.SIGCONT)
     except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
+        _kill(started)
         raise
+    status, used = ended
     started.returncode = os.waitstatus_to_exitcode(status)
     if started.returncode != 0:
         raise NearfarError(
@@ -127,9 +134,34 @@ def run(
             "without input, as `PROGRAM ARGS < /dev/null` would",
             ExitCode.PROGRAM_FAILED,
         )
-    if moved:
+    if elsewhere > MOST_ELSEWHERE * slices:
         return None, before
-    return ProgramRun((used.ru_utime + used.ru_stime) * 1e9, huge_share), before
+    present_kib, huge_kib = most
+    share = huge_kib / present_kib if present_kib else 0.0
+    return ProgramRun((used.ru_utime + used.ru_stime) * 1e9, share), before
+
+
+def _slice(
+    started: subprocess.Popen[bytes], companion: Companion | None
+) -> tuple[tuple[int, resource.struct_rusage] | None, tuple[int, int]]:
+    """Let it run for a slice, then stop it; return status and usage if it ended, and `_memory`."""
+    most = (0, 0)
+    began = time.monotonic()
+    with at_work(companion):
+        while time.monotonic() - began < SLICE_S:
+            pid, status, used = os.wait4(started.pid, os.WNOHANG)
+            if pid:
+                return (status, used), most
+            most = max(most, _memory_kib(started.pid))
+            time.sleep(POLL_S)
+        os.killpg(started.pid, signal.SIGSTOP)
+    return None, most
+
+
+def _kill(started: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(started.pid, signal.SIGKILL)
+    started.wait()
 
 
 def _start(program: Program, place: Place, cpu: int, launcher: Path) -> subprocess.Popen[bytes]:
@@ -146,12 +178,12 @@ def _start(program: Program, place: Place, cpu: int, launcher: Path) -> subproce
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        process_group=0,
     )
 
 
-def _account_kib(pid: int) -> tuple[int, int]:
-    """Return KiB in huge pages and KiB present of a process; (0, 0) where it has ended."""
+def _memory_kib(pid: int) -> tuple[int, int]:
+    """Return KiB present of a process and those in huge pages; (0, 0) where it has ended."""
     found = {"Rss:": 0, "AnonHugePages:": 0}
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
@@ -160,4 +192,4 @@ def _account_kib(pid: int) -> tuple[int, int]:
                 found[key] = int(rest[0])
     except (OSError, ValueError):
         return 0, 0
-    return found["AnonHugePages:"], found["Rss:"]
+    return found["Rss:"], found["AnonHugePages:"]

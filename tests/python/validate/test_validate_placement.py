@@ -32,7 +32,7 @@ class Hypervisor:
 
 
 def test_placements_are_told_apart_by_the_time_of_a_line() -> None:
-    hypervisor = Hypervisor([172.0, 33.0, 165.0, 34.0, 50.0, 190.0, 32.0, 51.0])
+    hypervisor = Hypervisor([172.0, 33.0, 165.0, 50.0, 90.0, 190.0, 27.0, 85.0])
     placement = hypervisor.placement()
     assert [placement.now() for _ in range(8)] == [0, 1, 0, 1, 2, 0, 1, 2]
     assert placement.hand_off_ns(0) == 172.0
