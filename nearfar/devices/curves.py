@@ -74,17 +74,20 @@ def bandwidth(
     operation: Operation,
     pattern: Pattern = "sequential",
     threads: int | None = None,
+    page_bytes: int | None = None,
 ) -> BandwidthFigure:
-    """Return the bandwidth of `operation`, GB/s: the best of all thread counts and access sizes.
+    """Return the bandwidth of `operation`, GB/s: the best of all thread counts, pages and sizes of
+    access.
 
-    With `threads`, only figures of at most so many threads count, if there are any. Where the
+    With `threads`, only figures of at most so many threads count, and with `page_bytes` those of
+    such pages, if there are any. Where the
     device has no figure for the operation or pattern, the nearest in kind stands in and says so;
     where it has no bandwidth at all, the best point of a loaded-latency curve does.
     """
     other: Pattern = "random" if pattern == "sequential" else "sequential"
     for kind in (operation, *STAND_INS[operation]):
         for order in (pattern, other):
-            figure = _best(device, kind, order, threads, most_reads=operation == "read")
+            figure = _best(device, kind, order, threads, page_bytes, most_reads=operation == "read")
             if figure is not None:
                 if (kind, order) == (operation, pattern):
                     return figure
@@ -128,6 +131,7 @@ def _best(
     operation: Operation,
     pattern: Pattern,
     threads: int | None,
+    page_bytes: int | None,
     *,
     most_reads: bool,
 ) -> BandwidthFigure | None:
@@ -144,6 +148,8 @@ def _best(
     if threads is not None:
         few = [f for f in found if f.threads is not None and f.threads <= threads]
         found = few or found
+    if page_bytes is not None:
+        found = [f for f in found if f.page_bytes == page_bytes] or found
     return max(found, key=lambda figure: figure.value_gb_per_s, default=None)
 
 

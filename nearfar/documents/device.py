@@ -65,6 +65,8 @@ class BandwidthFigure(
     """None: the best of all thread counts."""
     access_bytes: int | None = None
     stride_bytes: int | None = None
+    page_bytes: int | None = None
+    """Of the memory that was moved; None: not told."""
     value_gb_per_s: float
     low_gb_per_s: float | None = None
     high_gb_per_s: float | None = None

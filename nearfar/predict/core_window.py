@@ -66,13 +66,14 @@ def medium(
     sequential: float,
     write_backs: float,
     lines: float,
+    at_once: float,
     streams: float,
 ) -> Medium:
     """Return a memory in cycles.
 
     `sequential` is the share of lines read in sequence, `write_backs` how many lines are written
-    back for each that is read, `lines` a factor on the bandwidth time of a line, `streams` one on
-    the time between lines of a stream.
+    back for each that is read, `lines` a factor on the bandwidth time of a line; `streams` advance
+    together, with `at_once` times as many lines in flight as one.
     """
     from nearfar._window import MOST_IN_FLIGHT, Medium
 
@@ -90,5 +91,5 @@ def medium(
         buffer=best_ns / cycle,
         line=read_ns * lines / cycle,
         write_back=write_ns * write_backs * lines / cycle,
-        stream=memory.core_stream_ns * streams / cycle if prefetched(near) else 0.0,
+        stream=streams * memory.stream_ns(at_once, streams) / cycle if prefetched(near) else 0.0,
     )

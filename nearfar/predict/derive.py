@@ -148,11 +148,14 @@ def far_memory(
             f"{near.unwalked_ns:.0f} ns): a slowdown below 1 speaks of another machine, or of "
             "memory that should be near"
         )
-    sequential = curves.bandwidth(device, "read", threads=1)
+    sequential = curves.bandwidth(device, "read", threads=1, page_bytes=page_bytes)
     stream_ns = LINE_BYTES / sequential.value_gb_per_s
+    whole = curves.bandwidth(device, "read", threads=1)
+    ends_ns = max(stream_ns - LINE_BYTES / whole.value_gb_per_s, 0.0)
     if sequential.threads != 1:
         # Between "bandwidth alone" (the prefetcher hides all latency) and "a fixed number of
         # lines in flight" (time grows with latency): the geometric middle.
+        ends_ns = 0.0
         ratio = float(costs[0] / near.chain_costs_ns[0])
         stream_ns = max(stream_ns, near.core_stream_ns * max(1.0, ratio) ** 0.5)
         caveats.append(
@@ -175,6 +178,7 @@ def far_memory(
     return replace(
         found,
         unwalked_costs_ns=unwalked_ns,
+        page_ends_ns=ends_ns,
         walks_by_region=by_region,
         walks_measured=1.0 if unwalked_ns is None else _walks(costs[0], unwalked_ns[0], own_ns),
         latency_range=(min(points), max(points)),

@@ -46,6 +46,8 @@ class Memory:
     """Relative half-width of the latencies."""
     bandwidth_error: float
     """Relative half-width of the bandwidths."""
+    page_ends_ns: float = 0.0
+    """Of `core_stream_ns`, what ends of pages take: a prefetcher stops there."""
     walk_ns: float = 0.0
     """Of the latency, what page walks take."""
     unwalked_costs_ns: Array | None = None
@@ -94,6 +96,12 @@ class Memory:
         return float(
             2.0 ** straight(log2(max(parallelism, 1.0)), self._log_counts, self._log_costs)
         )
+
+    def stream_ns(self, at_once: float, streams: float) -> float:
+        """Return what a line takes while `streams` advance together and have `at_once` times as
+        many lines in flight as one, ns; at the end of a stream's page the others go on.
+        """
+        return (self.core_stream_ns - self.page_ends_ns) / at_once + self.page_ends_ns / streams
 
     def loaded_latency(self, share: float) -> LoadedFactor | None:
         """Return how latency grows with drawn bandwidth at a read share; None if unknown."""
@@ -157,6 +165,7 @@ def scaled(memory: Memory, latency: float = 1.0, bandwidth: float = 1.0) -> Memo
         else memory.unwalked_costs_ns * latency,
         waiting_ns=waiting_ns,
         core_stream_ns=memory.core_stream_ns / bandwidth,
+        page_ends_ns=memory.page_ends_ns / bandwidth,
         read_ns=(memory.read_ns[0] / bandwidth, memory.read_ns[1] / bandwidth),
         write_ns=(memory.write_ns[0] / bandwidth, memory.write_ns[1] / bandwidth),
     )

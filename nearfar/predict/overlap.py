@@ -42,6 +42,8 @@ class Streams:
     """False: on demand, as independent misses, but from rows of memory that are open."""
     at_once: float = 1.0
     """Lines that streams which advance together have in flight, over those of one alone."""
+    count: float = 1.0
+    """Of streams that advance together."""
 
 
 def overlap(factor: float) -> Overlap:
@@ -67,7 +69,7 @@ def streams_of(phase: PhaseTraffic, near: Memory, share: float) -> Streams:
     `share` is the exponent of their number: 0, they share the core's buffers; 1, each has a
     prefetcher's depth of its own.
     """
-    return Streams(prefetched(near), phase.streams**share)
+    return Streams(prefetched(near), phase.streams**share, phase.streams)
 
 
 LEAST_FACTOR, MOST_FACTOR = 1.0 / INDEPENDENT_PRIOR, float(MOST_CHAINS)
@@ -104,7 +106,7 @@ def line_costs(memory: Memory, overlapped: Overlap, streams: Streams, concurrenc
     read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
     if streams.prefetched:
-        stream_ns = memory.core_stream_ns / streams.at_once
+        stream_ns = memory.stream_ns(streams.at_once, streams.count)
         stream = (0.0, stream_ns, stream_ns, read_stream_ns, read_stream_ns, 1.0)
         store_stream = (0.0, 0.0, min(best_ns, stream_ns), 0.0, read_stream_ns, 1.0)
     else:

@@ -6,7 +6,9 @@ taken while the cores were placed as they were when it was timed (see `placement
 
 Where far data have smaller pages than near, far chains are sampled over near's pages too: what lies
 between both curves is page walks, of which a program may have fewer than one for each miss, and
-which take less where its data are less: chases over some smaller regions say how much.
+which take less where its data are less: chases over some smaller regions say how much. And so are
+bandwidths: one stream of reads waits at the end of each page, where others go on, and a line that
+is written back needs no walk, as the store that stands for it does.
 
 Kernels and programs are built as Debian builds its packages, so bandwidths are of the instructions
 that all processors of the architecture have: beside a contending core, one that loads 64 bytes at a
@@ -54,6 +56,9 @@ that it read 30 from before and after, and wrote 25 to; why is not known."""
 SURFACES_TAKEN = ("idle", "chains", "bandwidth")
 """What the models read."""
 
+OVER_LARGE_PAGES = ("read", "read-random", "nt-store", "nt-store-random")
+"""Of bandwidths, what is sampled over near's pages too: all but stores, which are made of these."""
+
 CHAINS = (1, 2, 4, 8, 16, 32)
 """Between them costs are straight on logarithmic scales within 3 %, and each takes its time."""
 
@@ -84,7 +89,7 @@ class Curves:
     beside: Companion | None = None
     """What contends while it is sampled: the very process that contends with the kernels."""
     large: Curves | None = None
-    """Chains of the same memory over near's larger pages."""
+    """The same memory over near's larger pages."""
     _kept: dict[int, dict[Point, deque[Sample]]] = field(default_factory=dict)
     """By placement."""
     _next: int = 0
@@ -131,9 +136,12 @@ class Curves:
         far = Curves.open(spec, region_bytes, placement)
         if spec.pages == "4k" and near.pages not in (None, "4k"):
             more = replace(spec, pages=near.pages)
-            far.large = Curves.open(more, region_bytes, placement, ["idle", "chains"])
+            far.large = Curves.open(more, region_bytes, placement)
             whole = max(far.large.points["idle"], key=lambda one: one.region_bytes)
             far.large.points["idle"] = [whole, *_parts_of_largest([whole])]
+            far.large.points["bandwidth"] = [
+                one for one in far.large.points["bandwidth"] if one.kernel in OVER_LARGE_PAGES
+            ]
         return far
 
     def contend_with(self, beside: Companion | None) -> None:
@@ -240,6 +248,7 @@ class Curves:
         if self.large is not None:
             large = self.large._parts(placement)
             parts.chains += large.chains
+            parts.bandwidth += large.bandwidth
             # The figure of no region is the memory's own, with the pages that far data have.
             parts.latency += [one for one in large.latency if one.region_bytes is not None]
         return DeviceProfile(

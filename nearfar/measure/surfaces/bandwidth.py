@@ -132,6 +132,7 @@ def _figure(
         threads=point.threads,
         access_bytes=None if pattern == "sequential" else point.access_bytes,
         stride_bytes=point.stride_bytes or None,
+        page_bytes=point.page_bytes,
         note=note,
         **gb_of(samples[point]),
         **HAD,

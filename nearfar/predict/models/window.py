@@ -74,8 +74,9 @@ class _How:
     """Share of lines read in sequence."""
     written: float
     """Lines written back for each that is read."""
+    at_once: float
+    """Lines in flight of streams that advance together, over those of one alone."""
     streams: float
-    """On the time between lines of one stream."""
     last_level: float
     """Accesses that the shared last level answers, over those that miss."""
     window: int
@@ -118,7 +119,8 @@ class Window(Model):
                 sequential,
                 written,
                 # Several streams share what has lines in flight for one, or have more; see `Doubt`.
-                phase.streams ** (1.0 - doubt.streams_share),
+                phase.streams**doubt.streams_share,
+                phase.streams,
                 _last_level(phase),
                 window,
                 doubt.hits,
@@ -242,6 +244,7 @@ def _per_miss_ns(
         sequential=how.sequential,
         write_backs=how.written,
         lines=lines,
+        at_once=how.at_once,
         streams=how.streams,
     )
     hits = min(how.last_level * float(trace.missing.sum()), float(len(trace.hits)))
