@@ -58,6 +58,8 @@ class Inputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Of far data; None: as near."""
     far_own_ns: float | None = None
     """What a dependent random read of its far data took, ns; None: not looked at."""
+    near_own_ns: float | None = None
+    """The same of its near data."""
 
 
 class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

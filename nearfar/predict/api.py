@@ -55,6 +55,7 @@ def predict(
     page_bytes: int | None = None,
     far_page_bytes: int | None = None,
     far_own_ns: float | None = None,
+    near_own_ns: float | None = None,
     host: HostRule = DEFAULT_HOST,
     most_objects: int = MOST_OBJECTS,
     beside: Sequence[str] = (),
@@ -65,8 +66,8 @@ def predict(
     `near` is the memory the profile's near time was taken in. `phases` restricts what is
     predicted, and the total, to those named. `page_bytes` is the size of the program's pages, by
     default what programs get where `near` was measured; `far_page_bytes` of its pages in far
-    memory, by default the same, and `far_own_ns` what a dependent random read of its data takes
-    there, where that is known. `host` says how a latency published on
+    memory, by default the same; `far_own_ns` and `near_own_ns` are what a dependent random read of
+    its data takes there and here, where that is known. `host` says how a latency published on
     another machine is taken to this one: ``added`` to local DRAM's, in ``ratio`` to it, or as
     ``published``. `beside` names models shown beside `model` and the naive ones; one that lacks
     what it needs is named in the caveats. `machine` says which memories hold each other back.
@@ -81,7 +82,14 @@ def predict(
     devices = []
     for device in fars:
         far_side = replace(
-            far_memory(device, near_side, host, far_page_bytes, far_own_ns),
+            far_memory(
+                device,
+                near_side,
+                host,
+                far_page_bytes,
+                own_ns=far_own_ns,
+                near_own_ns=near_own_ns,
+            ),
             together=together(machine, near, device),
         )
         said: list[str] = []

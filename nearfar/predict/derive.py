@@ -99,14 +99,16 @@ def far_memory(
     near: Memory,
     host: HostRule = DEFAULT_HOST,
     page_bytes: int | None = None,
+    *,
     own_ns: float | None = None,
+    near_own_ns: float | None = None,
 ) -> Memory:
     """Return a memory that data may go to, as the core that `near` was measured on sees it.
 
     Its pages have `page_bytes`, by default as those near; `own_ns` is what a dependent random read
-    of the program's own far data takes where that was measured: page walks take longer where pages
-    lie farther apart. `host` says how a latency that was
-    published on another machine is taken to this one.
+    of the program's own far data takes where that was measured (page walks take longer where pages
+    lie farther apart), and `near_own_ns` of its near data (some of few data are in a cache). `host`
+    says how a latency that was published on another machine is taken to this one.
     """
     if same_figures(device, near.device):
         return replace(
@@ -174,13 +176,16 @@ def far_memory(
         core_stream_ns=stream_ns,
         caveats=caveats,
     )
+    near_ns = float(near.chain_costs_ns[0])
     points = [(ns + walk) / (here.latency_ns + walk) for ns in (here.latency_ns, *here.others_ns)]
     return replace(
         found,
         unwalked_costs_ns=unwalked_ns,
         page_ends_ns=ends_ns,
         walks_by_region=by_region,
-        walks_measured=1.0 if unwalked_ns is None else _walks(costs[0], unwalked_ns[0], own_ns),
+        walks_measured=1.0
+        if unwalked_ns is None or own_ns is None
+        else _walks(costs[0], unwalked_ns[0], own_ns, (near_own_ns or near_ns) / near_ns),
         latency_range=(min(points), max(points)),
         load_share=latency.value_ns / here.latency_ns if here.taken == "added" else 1.0,
         near_share=_near_share(here, near, found),
@@ -262,8 +267,15 @@ def _memory(
     writes = [line_bandwidth(device, "nt-store", pattern) for pattern in PATTERNS]
     sequential_ns = LINE_BYTES / sequential.value_gb_per_s
     random_ns = LINE_BYTES / random.value_gb_per_s
+    written_ns = [write_back_ns(writes[0], random_ns), write_back_ns(writes[1], sequential_ns)]
     if device.measured is not None:
-        # Few cores may not reach what the memory gives; their chains show that it gives more.
+        # Few cores may not reach what the memory gives. An ordinary store moves two lines at once,
+        # and chains show what random reads get.
+        store = curves.bandwidth(device, "write")
+        if store.operation == "write":
+            store_ns = LINE_BYTES / store.value_gb_per_s
+            sequential_ns = min(sequential_ns, store_ns / 2)
+            written_ns[1] = min(written_ns[1], max(store_ns - sequential_ns, sequential_ns))
         cores_ns = float(costs[-1]) / max(1, len(device.measured.cpus))
         random_ns = max(sequential_ns, min(random_ns, cores_ns))
     for figure in (latency, sequential, writes[1]):
@@ -280,10 +292,7 @@ def _memory(
         waiting_ns=waiting_ns,
         core_stream_ns=core_stream_ns,
         read_ns=(random_ns, sequential_ns),
-        write_ns=(
-            write_back_ns(writes[0], random_ns),
-            write_back_ns(writes[1], sequential_ns),
-        ),
+        write_ns=(written_ns[0], written_ns[1]),
         hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
         latency_error=max(_latency_error(latency), noise) + DERIVED_CHAINS_ERROR * derived,
         bandwidth_error=max(_bandwidth_error(sequential), _bandwidth_error(writes[1]), noise),
@@ -332,11 +341,14 @@ def _walks_by_region(device: DeviceProfile, page_bytes: int | None) -> WalksByRe
     return WalksByRegion(np.array(sizes, dtype=float), walks_ns)
 
 
-def _walks(walked_ns: float, unwalked_ns: float, own_ns: float | None) -> float:
-    """Return walks of the measured chase, counted in walks of the program's own data."""
-    if own_ns is None or walked_ns < (1.0 + LEAST_WALK) * unwalked_ns:
+def _walks(walked_ns: float, unwalked_ns: float, own_ns: float, beyond_caches: float) -> float:
+    """Return walks of the measured chase, counted in walks of the program's own data.
+
+    Reads of these take `beyond_caches` times what reads of the measured chase take without walks.
+    """
+    if walked_ns < (1.0 + LEAST_WALK) * unwalked_ns:
         return 1.0
-    share = (own_ns - unwalked_ns) / (walked_ns - unwalked_ns)
+    share = (own_ns - unwalked_ns * beyond_caches) / (walked_ns - unwalked_ns)
     return 1.0 / min(max(share, 1.0 / MOST_APART), MOST_APART)
 
 

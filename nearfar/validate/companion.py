@@ -11,7 +11,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
@@ -46,11 +47,19 @@ class Companion:
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
         """Let it run within the block."""
-        os.kill(self._process.pid, signal.SIGCONT)
+        self.go_on()
         try:
             yield
         finally:
-            os.kill(self._process.pid, signal.SIGSTOP)
+            self.rest()
+
+    def go_on(self) -> None:
+        """Let it run until it is to rest."""
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def rest(self) -> None:
+        """Stop it, until it is to go on."""
+        os.kill(self._process.pid, signal.SIGSTOP)
 
     def end(self) -> None:
         """Kill it, stopped or not."""
@@ -75,9 +84,14 @@ def spinning(program: Path, cpu: int) -> Companion:
     return Companion([str(program), "spin"], cpu, says_ready=False)
 
 
+NAP_S = 0.05
+"""After 5 ms of sleep a hypervisor left cores where they were; after 20 to 100 it did not."""
+
+
 @contextlib.contextmanager
-def awake(program: Path, cpus: Sequence[int]) -> Iterator[None]:
-    """Keep cores from ever sleeping, with what anything else on them takes precedence over.
+def awake(program: Path, cpus: Sequence[int]) -> Iterator[Callable[[], None]]:
+    """Keep cores from ever sleeping, with what anything else on them takes precedence over; yield
+    what lets them sleep for `NAP_S`.
 
     A hypervisor chooses anew where to put a virtual core whenever it wakes. On one machine they
     were moved to another cache three times a second, and once in two to forty seconds when awake.
@@ -85,9 +99,17 @@ def awake(program: Path, cpus: Sequence[int]) -> Iterator[None]:
     idle in it (sched(7), autogroup).
     """
     with contextlib.ExitStack() as stack:
-        for cpu in dict.fromkeys(cpus):
-            one = spinning(program, cpu)
+        keepers = [spinning(program, cpu) for cpu in dict.fromkeys(cpus)]
+        for one in keepers:
             stack.callback(one.end)
             one.give_way()
-            stack.enter_context(one.working())
-        yield
+            one.go_on()
+
+        def nap() -> None:
+            for one in keepers:
+                one.rest()
+            time.sleep(NAP_S)
+            for one in keepers:
+                one.go_on()
+
+        yield nap

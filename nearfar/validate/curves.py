@@ -56,9 +56,6 @@ that it read 30 from before and after, and wrote 25 to; why is not known."""
 SURFACES_TAKEN = ("idle", "chains", "bandwidth")
 """What the models read."""
 
-OVER_LARGE_PAGES = ("read", "read-random", "nt-store", "nt-store-random")
-"""Of bandwidths, what is sampled over near's pages too: all but stores, which are made of these."""
-
 CHAINS = (1, 2, 4, 8, 16, 32)
 """Between them costs are straight on logarithmic scales within 3 %, and each takes its time."""
 
@@ -139,9 +136,6 @@ class Curves:
             far.large = Curves.open(more, region_bytes, placement)
             whole = max(far.large.points["idle"], key=lambda one: one.region_bytes)
             far.large.points["idle"] = [whole, *_parts_of_largest([whole])]
-            far.large.points["bandwidth"] = [
-                one for one in far.large.points["bandwidth"] if one.kernel in OVER_LARGE_PAGES
-            ]
         return far
 
     def contend_with(self, beside: Companion | None) -> None:

@@ -57,31 +57,29 @@ class Loop:
                 started.append(Running(kernel, place, region, cpu))
             shares = [one.ready() for one in started]
 
-            def timed(one: Running, companion: Companion | None) -> Timed:
+            def timed(time: Callable[[], Timed], companion: Companion | None) -> Timed:
                 def take() -> Timed:
                     with at_work(companion):
-                        return one.run()
+                        return time()
 
                 found, placement = self._placement.during(take)
                 return Timed(found.ns, found.disturbed, placement)
 
-            own: list[Timed] = []
+            own: tuple[list[Timed], list[Timed]] = ([], [])
 
-            def memory() -> None:
-                def take() -> Timed:
-                    with at_work(self.beside.far):
-                        return started[1].memory()
-
-                found, placement = self._placement.during(take)
-                own.append(Timed(found.ns, found.disturbed, placement))
+            def memories() -> None:
+                for kept, one, companion in zip(
+                    own, started, (self.beside.spinner, self.beside.far), strict=True
+                ):
+                    kept.append(timed(one.memory, companion))
 
             placement = self._rounds(
                 kernel.name,
                 halves,
-                lambda: timed(started[0], self.beside.spinner),
-                lambda: timed(started[1], self.beside.far),
+                lambda: timed(started[0].run, self.beside.spinner),
+                lambda: timed(started[1].run, self.beside.far),
                 rounds=self.wanted.effort.rounds,
-                beside=memory,
+                beside=memories,
             )
         finally:
             for one in started:
@@ -175,11 +173,13 @@ class Loop:
         *,
         phase: str | None,
         runs: int,
-        own: Sequence[Timed] = (),
+        own: Sequence[Sequence[Timed]] = ((), ()),
     ) -> KernelResult:
         pairs = halves.of(placement)
         near_ns = pairs.near_ns()
-        there = calm([one for one in own if one.placement == placement])
+        near_own, far_own = (
+            calm([one for one in each if one.placement == placement]) for each in own
+        )
         inputs = Inputs(
             workload=with_near_time(workload, near_ns, phase, runs),
             near=self.found.near.device("near", placement),
@@ -187,7 +187,8 @@ class Loop:
             page_bytes=PAGE_BYTES[self.wanted.near.spec.pages or "4k"],
             phases=[] if phase is None else [phase],
             far_page_bytes=PAGE_BYTES[self.wanted.far.spec.pages or "4k"],
-            far_own_ns=statistics.median(there) if there else None,
+            far_own_ns=statistics.median(far_own) if far_own else None,
+            near_own_ns=statistics.median(near_own) if near_own else None,
         )
         models, lacking, bound = slowdowns(inputs)
         self.found.placement = placement

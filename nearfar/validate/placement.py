@@ -7,6 +7,10 @@ load is only felt where both cores share a cache and a way to memory. A kernel m
 placement and predicted from curves of another is wrong by tens of per cent, whatever the model; so
 each sample is taken between two looks, and samples of one placement only are compared. Where cores
 stay, there is but one.
+
+A hypervisor chooses anew when a core wakes: after both slept for 50 ms they were in one cache more
+often than not, and stayed there for a second or more while they were kept awake. So cores that are
+elsewhere are let sleep until they come back to the placement that a session is of.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -43,6 +48,15 @@ seconds. Shorter, somebody listed files, or a hypervisor paused."""
 MORE_LOOKS = 4
 """Where a sample takes seconds, and one slow look is no reason to take it again."""
 
+MOST_NAPS = 20
+"""Before a sample, to have the cores where the session wants them; two were enough in general."""
+
+FIRST_LOOKS = 24
+"""With a nap before each: which placements there are to choose from."""
+
+OFTEN = 1 / 6
+"""Of these looks: what is seen less often is not come back to soon."""
+
 LINES_BYTES = 2 << 20
 """Of the memory that holds the line: one huge page, so that no page walk is in its time."""
 
@@ -51,10 +65,16 @@ class Placement:
     """Numbers placements as they are seen, from 0."""
 
     def __init__(
-        self, hand_off: HandOff | None, clock: Callable[[], float] = time.monotonic
+        self,
+        hand_off: HandOff | None,
+        clock: Callable[[], float] = time.monotonic,
+        nap: Callable[[], None] | None = None,
     ) -> None:
-        """`hand_off` None: there is one core, which has no neighbour to be apart from."""
-        self._hand_off, self._clock = hand_off, clock
+        """`hand_off` None: there is one core, which has no neighbour to be apart from. `nap` lets
+        the cores sleep for a while.
+        """
+        self._hand_off, self._clock, self._nap = hand_off, clock, nap
+        self._wanted: int | None = None
         self._seen: list[list[float]] = []
         self._now: int | None = 0
         self._at = -math.inf
@@ -63,14 +83,46 @@ class Placement:
         """Whether other work on the machine ended the looking."""
 
     @staticmethod
-    def of(cpus: tuple[int, ...]) -> Placement:
+    def of(cpus: tuple[int, ...], nap: Callable[[], None] | None = None) -> Placement:
         """Return that of the first and the last of some CPUs, on which a companion works."""
         if len(cpus) < 2:
             return Placement(None)
         from nearfar import _measure
 
         memory = _measure.Memory.anonymous(LINES_BYTES, "thp", None)
-        return Placement(lambda: float(_measure.core_to_core(cpus[0], cpus[-1], memory).line_ns))
+        return Placement(
+            lambda: float(_measure.core_to_core(cpus[0], cpus[-1], memory).line_ns), nap=nap
+        )
+
+    def want_nearest(self) -> None:
+        """From now on, bring the cores to where a line takes least between them, of the placements
+        that they are often in.
+        """
+        if self._nap is None or self._hand_off is None:
+            return
+        seen: Counter[int] = Counter()
+        for _ in range(FIRST_LOOKS):
+            self._nap()
+            number = self.now()
+            if number is not None:
+                seen[number] += 1
+        often = [one for one, count in seen.items() if count >= OFTEN * FIRST_LOOKS]
+        if len(often) > 1:
+            self._wanted = min(often, key=lambda one: statistics.median(self._seen[one]))
+
+    def come_to(self, wanted: int | None) -> int | None:
+        """Look, and let the cores sleep while they are elsewhere; return where they are then."""
+        seen = self.patiently()
+        for _ in range(MOST_NAPS):
+            if seen == wanted or self._nap is None or self._hand_off is None:
+                break
+            self._nap()
+            seen = self.patiently()
+        return seen
+
+    def come_to_wanted(self) -> int | None:
+        """Have the cores where the session wants them, if that can be; return where they are."""
+        return self.patiently() if self._wanted is None else self.come_to(self._wanted)
 
     def now(self) -> int | None:
         """Look, and return the number of what is seen; None: other work kept the cores busy."""
@@ -103,7 +155,7 @@ class Placement:
 
     def look_no_more(self) -> None:
         """Take all that comes for one placement: there is no telling them apart here."""
-        self._hand_off = None
+        self._hand_off = self._wanted = None
         self._seen.clear()
         self._now = 0
 
@@ -111,6 +163,8 @@ class Placement:
         """Return what `take` returns and the placement it was taken in; None: it changed."""
         fresh = self._now is not None and self._clock() - self._at < FRESH_S
         before = self._now if fresh else self.now()
+        if self._wanted is not None and before != self._wanted:
+            before = self.come_to(self._wanted)
         found = take()
         after = self.now()
         return found, before if after == before else None

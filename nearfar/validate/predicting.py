@@ -36,6 +36,7 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
                 page_bytes=inputs.page_bytes,
                 far_page_bytes=inputs.far_page_bytes,
                 far_own_ns=inputs.far_own_ns,
+                near_own_ns=inputs.near_own_ns,
                 most_objects=1,
             )
         except NearfarError as error:

@@ -54,9 +54,11 @@ def run(
         launcher = next(iter(kernels.values())).plain
         clock.next()
         clock.step("taking both memories", 0.0)
+        nap = None
         if len(machine.cpus) > 1:
-            stack.enter_context(awake(launcher, (machine.cpus[0], machine.cpus[-1])))
-        placement = Placement.of(tuple(machine.cpus))
+            nap = stack.enter_context(awake(launcher, (machine.cpus[0], machine.cpus[-1])))
+        placement = Placement.of(tuple(machine.cpus), nap)
+        placement.want_nearest()
         # Beside a contender, far memory's figures are of one core: near memory's must be too.
         alone = wanted.far.spec.load != "none"
         near = Curves.open(wanted.near.spec, wanted.region_bytes, placement, alone=alone)

@@ -99,7 +99,7 @@ def run(
     places itself and becomes the program. Returns None where the cores did not come back, or were
     moved too often; and the placement it began in.
     """
-    before = placement.patiently()
+    before = placement.come_to_wanted()
     if before is None:
         return None, None
     started = _start(program, place, cpu, launcher)
@@ -117,7 +117,7 @@ def run(
             while moved and rest_s > 0:
                 began = time.monotonic()
                 time.sleep(LOOK_AGAIN_S)
-                moved = placement.patiently() != before
+                moved = placement.come_to(before) != before
                 rest_s -= time.monotonic() - began
             if moved:
                 _kill(started)

@@ -50,7 +50,7 @@ from nearfar.predict.traffic import (
 FEWEST_MISSES = 100
 """In all bursts together: fewer say little of how misses overlap."""
 
-TRUSTED = (0.7, 1.4)
+TRUSTED = (0.4, 2.5)
 """Simulated over measured near time between which the simulated overlap is the program's."""
 
 
@@ -185,7 +185,9 @@ class Window(Model):
         slower = max(1.0, self.far.read_ns[1] / self.near.read_ns[1])
         lines = threads * factor ** (1.0 / slower)
         far = replace(how, shared_ns=self._shared_ns(how))
-        return _Times(near_ns, _per_miss_ns(recorded, self.far, self.near, far, lines))
+        far_ns = _per_miss_ns(recorded, self.far, self.near, far, lines)
+        # Bursts are short: the more lines are on their way, the more are there before one ends.
+        return _Times(near_ns, max(far_ns, near_ns * min(_ratios(self.near, self.far))))
 
     def _shared_ns(self, how: _How) -> float:
         more = lines_far(self.phase, self.near, self.far) - 1.0
@@ -219,6 +221,20 @@ class Window(Model):
             weights[column] = self.far.write_ns[kind] - self.near.write_ns[kind]
         weights = np.maximum(weights, 0.0)
         return weights if float(self.phase.total @ weights) > 0.0 else np.ones(COLUMNS)
+
+
+def _ratios(near: Memory, far: Memory) -> list[float]:
+    """Return far over near times of all kinds of lines; nothing is quicker there than the least."""
+    there, here = (
+        [
+            *(memory.cost_ns(k) for k in (1.0, INDEPENDENT_PRIOR, float(MOST_CHAINS))),
+            memory.core_stream_ns,
+            *memory.read_ns,
+            *memory.write_ns,
+        ]
+        for memory in (far, near)
+    )
+    return [one / other for one, other in zip(there, here, strict=True)]
 
 
 def _last_level(phase: PhaseTraffic) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from nearfar.validate.interleave import Halves, Timed
-from nearfar.validate.placement import ALIKE, PATIENCE_S, SLOW_S, Placement
+from nearfar.validate.placement import ALIKE, MOST_NAPS, PATIENCE_S, SLOW_S, Placement
 
 
 class Hypervisor:
@@ -99,6 +100,61 @@ def test_what_is_sampled_beside_a_slow_look_is_of_no_placement() -> None:
     assert not placement.hindered
     assert placement.during(hypervisor.sample) == ("sample", None)
     assert placement.patiently() == 0
+
+
+class Sleepers:
+    """Cores that are placed anew whenever they nap, in turn."""
+
+    def __init__(self, times_ns: Sequence[float]) -> None:
+        self.turns: Iterator[float] = itertools.cycle(times_ns)
+        self.at_ns = next(self.turns)
+        self.naps = 0
+
+    def nap(self) -> None:
+        self.at_ns = next(self.turns)
+        self.naps += 1
+
+    def placement(self) -> Placement:
+        times_s = itertools.count(0.0, 0.01)
+        return Placement(lambda: self.at_ns, lambda: next(times_s), self.nap)
+
+
+def test_cores_are_let_sleep_until_they_are_near_each_other() -> None:
+    cores = Sleepers([170.0, 160.0, 33.0])
+    placement = cores.placement()
+    placement.want_nearest()
+    for wrong in (True, False):
+        cores.at_ns = 165.0 if wrong else 30.0
+        before = cores.naps
+        assert placement.hand_off_ns(placement.come_to_wanted() or 0) == 33.0
+        assert (cores.naps > before) == wrong
+        assert cores.at_ns < 50.0
+    cores.at_ns = 165.0
+    _, number = placement.during(lambda: None)
+    assert number is not None
+    assert placement.hand_off_ns(number) == 33.0
+
+
+def test_a_placement_that_is_seldom_come_to_is_not_waited_for() -> None:
+    cores = Sleepers([33.0, *[170.0] * 11])
+    placement = cores.placement()
+    placement.want_nearest()
+    cores.at_ns, before = 170.0, cores.naps
+    placement.come_to_wanted()
+    assert cores.naps == before
+
+
+def test_cores_that_do_not_come_back_are_taken_where_they_are() -> None:
+    cores = Sleepers([170.0, 33.0])
+    placement = cores.placement()
+    placement.want_nearest()
+    cores.turns, before = itertools.repeat(90.0), cores.naps
+    cores.nap()
+    found, number = placement.during(lambda: "sample")
+    assert found == "sample"
+    assert number is not None
+    assert placement.hand_off_ns(number) == 90.0
+    assert cores.naps == before + 1 + MOST_NAPS
 
 
 def _halves(rounds: Sequence[Sequence[tuple[float, int | None]]]) -> Halves:
