@@ -36,8 +36,9 @@ class Effort:
 QUICK = Effort(rounds=3, curve_rounds=1, profile_runs=2, program_rounds=1)
 """About three minutes; with one round of curves a kernel, those of its neighbours count too."""
 
-FULL = Effort(rounds=15, curve_rounds=4, profile_runs=4, program_rounds=5)
-"""About ten minutes: the curves of a kernel's own minute outnumber those before."""
+FULL = Effort(rounds=15, curve_rounds=8, profile_runs=4, program_rounds=5)
+"""About fifteen minutes: the curves of a kernel's own minute outnumber those before. Beside a core
+that shares the cache, far latency went from 390 to 550 ns and back within a few minutes."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from nearfar.documents.device import (
     ChainsFigure,
     LatencyFigure,
     LoadedLatencyCurve,
+    MeasuredContext,
     Source,
 )
 from nearfar.documents.machine import JointLimit
@@ -68,6 +69,20 @@ def device(
                 **had,
             )
         ],
+    )
+
+
+def measured_here(memory_spec: str = "dram", **environment: str) -> MeasuredContext:
+    """What `nearfar measure` says of a machine of two CPUs with 32 MiB of last-level cache."""
+    return MeasuredContext(
+        memory_spec=memory_spec,
+        repetitions=5,
+        seconds=1.0,
+        noise_floor=0.01,
+        timer_resolution_ns=20.0,
+        cpus=[0, 1],
+        llc_bytes=32 << 20,
+        environment=environment,
     )
 
 

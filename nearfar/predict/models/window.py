@@ -51,7 +51,9 @@ FEWEST_MISSES = 100
 """In all bursts together: fewer say little of how misses overlap."""
 
 TRUSTED = (0.4, 2.5)
-"""Simulated over measured near time between which the simulated overlap is the program's."""
+"""Simulated over measured near time between which the simulated overlap is the program's. Within
+0.7 to 1.4 as beyond, in ten sessions of validation, its mean with the inversion erred by less than
+the inversion; chosen in sight of these."""
 
 
 STEPS = 6

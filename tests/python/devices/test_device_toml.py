@@ -142,16 +142,7 @@ def test_far_memory_is_no_host_s_dram(tmp_path: Path) -> None:
 
 
 def test_a_measured_device_has_no_host(tmp_path: Path) -> None:
-    context = MeasuredContext(
-        memory_spec="dram",
-        repetitions=1,
-        seconds=1.0,
-        noise_floor=0.01,
-        timer_resolution_ns=20.0,
-        cpus=[0],
-        llc_bytes=1 << 25,
-        environment={},
-    )
+    context = samples.measured_here()
     device = msgspec.structs.replace(samples.device(), measured=context, host_dram="xmem-near")
     save_toml(device, tmp_path / "device.toml")
     with pytest.raises(NearfarError, match="this device was measured"):

@@ -9,9 +9,8 @@ from typing import ClassVar
 
 import msgspec
 import pytest
-from samples import device
+from samples import device, measured_here
 
-from nearfar.documents.device import MeasuredContext
 from nearfar.emulate import probes
 from nearfar.emulate.rounds import DRIFT, MOST_ROUNDS, ROUNDS, Round, steadiest
 from nearfar.emulate.way import Say, Times, Wanted
@@ -44,16 +43,7 @@ def phases_of(ns_per_line: Callable[[str], float]) -> dict[str, PhaseTime]:
 
 def in_huge_pages_if_given() -> Wanted:
     """Near memory of a machine that gives huge pages to who asks, while there are any."""
-    measured = MeasuredContext(
-        memory_spec="dram",
-        repetitions=1,
-        seconds=1.0,
-        noise_floor=0.0,
-        timer_resolution_ns=1.0,
-        cpus=[0],
-        llc_bytes=32 << 20,
-        environment={"transparent_huge_pages": "madvise"},
-    )
+    measured = measured_here(transparent_huge_pages="madvise")
     near = near_memory(msgspec.structs.replace(device("near"), measured=measured))
     return replace(wanted(), near=near)
 

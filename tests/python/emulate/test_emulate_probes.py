@@ -7,9 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from samples import device
+from samples import device, measured_here
 
-from nearfar.documents.device import MeasuredContext
 from nearfar.emulate import probes
 from nearfar.emulate.way import Wanted
 from nearfar.measure.topology import detect
@@ -32,16 +31,7 @@ def test_probes_are_silent(tmp_path: Path) -> None:
 def test_probes_are_in_huge_pages_where_the_machine_gives_them(
     setting: str, page_bytes: int
 ) -> None:
-    measured = MeasuredContext(
-        memory_spec="dram",
-        repetitions=1,
-        seconds=1.0,
-        noise_floor=0.0,
-        timer_resolution_ns=1.0,
-        cpus=[0],
-        llc_bytes=32 << 20,
-        environment={"transparent_huge_pages": setting},
-    )
+    measured = measured_here(transparent_huge_pages=setting)
     near = msgspec.structs.replace(device("near"), measured=measured)
     side = near_memory(near)
     wanted = Wanted(side, far_memory(device("far", 300.0, 5.0, 2.0), side), detect(), ahead=True)

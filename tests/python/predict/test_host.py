@@ -17,7 +17,7 @@ from nearfar.base.statistics import Estimate
 from nearfar.devices import curves
 from nearfar.devices.library import device_names, host_dram, load_device
 from nearfar.documents import DeviceProfile, Prediction, load, save
-from nearfar.documents.device import LoadedLatencyCurve, MeasuredContext
+from nearfar.documents.device import LoadedLatencyCurve
 from nearfar.documents.prediction import HostRule
 from nearfar.place.api import place
 from nearfar.predict.api import predict
@@ -42,16 +42,7 @@ ON_PAPER: dict[HostRule, float] = {
 
 def measured(latency_ns: float = HERE_NS) -> DeviceProfile:
     """A cloud machine's own DRAM."""
-    context = MeasuredContext(
-        memory_spec="dram",
-        repetitions=5,
-        seconds=1.0,
-        noise_floor=0.01,
-        timer_resolution_ns=20.0,
-        cpus=[0, 1],
-        llc_bytes=1 << 25,
-        environment={},
-    )
+    context = samples.measured_here()
     return msgspec.structs.replace(
         samples.device("dram", latency_ns), technology="dram", measured=context
     )

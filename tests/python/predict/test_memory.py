@@ -12,7 +12,6 @@ from nearfar.documents.device import (
     BandwidthFigure,
     ChainsFigure,
     LoadedLatencyCurve,
-    MeasuredContext,
 )
 from nearfar.predict.derive import (
     ASSUMED_PARALLELISM,
@@ -23,16 +22,7 @@ from nearfar.predict.derive import (
 )
 from nearfar.predict.memory import LoadedFactor
 
-MEASURED = MeasuredContext(
-    memory_spec="dram",
-    repetitions=5,
-    seconds=1.0,
-    noise_floor=0.01,
-    timer_resolution_ns=20.0,
-    cpus=[0, 1],
-    llc_bytes=1 << 25,
-    environment={},
-)
+MEASURED = samples.measured_here()
 HAD = {"how": "published", "source": "here"}
 
 

@@ -7,7 +7,7 @@ import pytest
 import samples
 
 from nearfar.documents import DeviceProfile
-from nearfar.documents.device import ChainsFigure, LatencyFigure, MeasuredContext
+from nearfar.documents.device import ChainsFigure, LatencyFigure
 from nearfar.predict.derive import ASSUMED_HIT_NS, far_memory, near_memory
 from nearfar.predict.pages import program_page_bytes
 
@@ -24,16 +24,7 @@ def measured(transparent_huge_pages: str) -> DeviceProfile:
             for page, ns in ((HUGE, 90.0), (SMALL, 150.0))
             for k in (1, 2, 4, 8)
         ],
-        measured=MeasuredContext(
-            memory_spec="dram",
-            repetitions=5,
-            seconds=1.0,
-            noise_floor=0.01,
-            timer_resolution_ns=20.0,
-            cpus=[0, 1],
-            llc_bytes=1 << 25,
-            environment={"transparent_huge_pages": transparent_huge_pages},
-        ),
+        measured=samples.measured_here(transparent_huge_pages=transparent_huge_pages),
     )
 
 

@@ -73,18 +73,8 @@ def test_several_devices_and_the_whole_library(run: list[str], capsys):
 
 def test_a_profile_of_another_processor_is_said(tmp_path: Path, run: list[str], capsys):
     near = samples.device()
-    from nearfar.documents.device import MeasuredContext
 
-    near.measured = MeasuredContext(
-        memory_spec="dram",
-        repetitions=5,
-        seconds=1.0,
-        noise_floor=0.01,
-        timer_resolution_ns=20.0,
-        cpus=[0],
-        llc_bytes=1 << 25,
-        environment={},
-    )
+    near.measured = samples.measured_here()
     near.producer = msgspec.structs.replace(near.producer, cpu_model="Another 9000")
     save(near, tmp_path / "near.json")
     assert main([*run, "--json"]) == ExitCode.DONE

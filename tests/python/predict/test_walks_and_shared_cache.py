@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile
-from nearfar.documents.device import ChainsFigure, LatencyFigure, MeasuredContext
+from nearfar.documents.device import ChainsFigure, LatencyFigure
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
 from nearfar.predict.shared_cache import lines_far, waits_far
@@ -43,16 +43,7 @@ def device(
             for page, ns in chains_ns.items()
             for k in (1, 2, 4, 8)
         ],
-        measured=MeasuredContext(
-            memory_spec=f"dram,load={load}" if load != "none" else "dram",
-            repetitions=5,
-            seconds=1.0,
-            noise_floor=0.01,
-            timer_resolution_ns=20.0,
-            cpus=[0, 1],
-            llc_bytes=32 * MIB,
-            environment={},
-        ),
+        measured=samples.measured_here(f"dram,load={load}" if load != "none" else "dram"),
     )
 
 
@@ -139,6 +130,16 @@ def test_walks_measured_over_the_programs_own_data_are_as_long_as_they_are() -> 
     there = far_memory(by_regions(WALKS_NS), near, page_bytes=SMALL, own_ns=350.0)
     model = MODELS.get("inversion")(phase, near, there)
     assert float(model.times_ns(phase.total)) == pytest.approx(350.0 * MISSES)
+
+
+def test_own_data_that_a_cache_holds_in_part_have_the_walks_that_are_beyond_it() -> None:
+    near = near_memory(NEAR, HUGE)
+    # Half of the reads hit near as far: 75 of 150 ns, and 100 of 200; the rest of 175 is walks.
+    there = far_memory(far(), near, page_bytes=SMALL, own_ns=175.0, near_own_ns=75.0)
+    model = MODELS.get("inversion")(chase(walks_per_miss=0.5), near, there)
+    assert float(model.times_ns(chase().total)) == pytest.approx((200.0 + 0.5 * 75.0) * MISSES)
+    no_near = far_memory(far(), near, page_bytes=SMALL, own_ns=175.0)
+    assert no_near.walks_measured > there.walks_measured
 
 
 def in_cache(accesses: float) -> Curve:

@@ -1,0 +1,93 @@
+"""Streams over small pages: each waits at the ends of its own, and stores show what a bus moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+import samples
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents import DeviceProfile
+from nearfar.documents.device import BandwidthFigure
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.memory import Memory
+from nearfar.predict.models.inversion import Inversion
+from nearfar.predict.models.window import _ratios
+from nearfar.predict.traffic import COLUMNS, LINE_BYTES, STREAM, PhaseTraffic
+
+HUGE, SMALL = 2 << 20, 4096
+HAD = {"how": "measured", "source": "here"}
+LINES = 1e6
+
+
+def device(name: str, reads_gb_per_s: dict[int, float], stores_gb_per_s: float) -> DeviceProfile:
+    """Reads of one thread by page size, and ordinary stores."""
+    bandwidth = [
+        BandwidthFigure(threads=1, page_bytes=page, value_gb_per_s=value, **HAD)
+        for page, value in reads_gb_per_s.items()
+    ]
+    bandwidth += [
+        BandwidthFigure(operation=operation, value_gb_per_s=stores_gb_per_s, **HAD)
+        for operation in ("write", "nt-store")
+    ]
+    return msgspec.structs.replace(
+        samples.device(name), bandwidth=bandwidth, measured=samples.measured_here("dram")
+    )
+
+
+NEAR = near_memory(device("near", {HUGE: 32.0}, 32.0), HUGE)
+FAR_DEVICE = device("far", {HUGE: 32.0, SMALL: 16.0}, 32.0)
+
+
+def far(page_bytes: int) -> Memory:
+    return far_memory(FAR_DEVICE, NEAR, page_bytes=page_bytes)
+
+
+def slowdown(streams: float, there: Memory) -> float:
+    """Of a program that does nothing but stream, as quickly as near memory lets it."""
+    lines = np.zeros((1, COLUMNS))
+    lines[0, STREAM] = LINES
+    near_ns = LINES * NEAR.stream_ns(streams**0.5, streams)
+    phase = PhaseTraffic(
+        "p", Estimate(near_ns, near_ns, near_ns), 1.0, None, lines, 0.0, streams=streams
+    )
+    return float(Inversion(phase, NEAR, there).times_ns(phase.total)) / near_ns
+
+
+def test_one_stream_waits_for_all_ends_of_its_pages() -> None:
+    assert far(SMALL).page_ends_ns == pytest.approx(LINE_BYTES / 16.0 - LINE_BYTES / 32.0)
+    assert slowdown(1.0, far(SMALL)) == pytest.approx(2.0, rel=0.01)
+
+
+def test_while_one_of_several_streams_waits_the_others_go_on() -> None:
+    found = [slowdown(streams, far(SMALL)) for streams in (1.0, 2.0, 4.0)]
+    assert found == sorted(found, reverse=True)
+    # 2 ns a line over the root of four, and another 2 over four.
+    assert found[-1] == pytest.approx((1.0 + 0.5) / 1.0, rel=0.01)
+
+
+def test_large_pages_have_no_ends() -> None:
+    assert far(HUGE).page_ends_ns == 0.0
+    assert far(HUGE).core_stream_ns == NEAR.core_stream_ns
+
+
+def test_ordinary_stores_show_how_many_lines_a_bus_moves() -> None:
+    # A store moves two lines: 64 GB/s where one stream reads 32.
+    assert NEAR.read_ns[1] == pytest.approx(1.0)
+    assert NEAR.write_ns[1] == pytest.approx(1.0)
+    published = near_memory(replace_measured(NEAR.device), HUGE)
+    assert published.read_ns[1] == pytest.approx(2.0)
+
+
+def replace_measured(given: DeviceProfile) -> DeviceProfile:
+    """Published figures are taken as they are: of what was stored, who knows how."""
+    return msgspec.structs.replace(given, measured=None)
+
+
+def test_nothing_is_quicker_in_a_memory_than_its_best_figure() -> None:
+    assert min(_ratios(NEAR, far(SMALL))) == pytest.approx(1.0)
+    assert min(_ratios(NEAR, replace(NEAR, latency_ns=1.0))) == pytest.approx(1.0)
+    assert min(_ratios(NEAR, replace(NEAR, core_stream_ns=NEAR.core_stream_ns / 2))) == 0.5
