@@ -51,6 +51,9 @@ MORE_LOOKS = 4
 MOST_NAPS = 20
 """Before a sample, to have the cores where the session wants them; two were enough in general."""
 
+GIVEN_UP_S = 10.0
+"""After so many naps in vain, none: the hypervisor has other reasons to keep them apart."""
+
 FIRST_LOOKS = 24
 """With a nap before each: which placements there are to choose from."""
 
@@ -75,6 +78,7 @@ class Placement:
         """
         self._hand_off, self._clock, self._nap = hand_off, clock, nap
         self._wanted: int | None = None
+        self._no_nap_until_s = -math.inf
         self._seen: list[list[float]] = []
         self._now: int | None = 0
         self._at = -math.inf
@@ -115,9 +119,13 @@ class Placement:
         seen = self.patiently()
         for _ in range(MOST_NAPS):
             if seen == wanted or self._nap is None or self._hand_off is None:
-                break
+                return seen
+            if self._clock() < self._no_nap_until_s:
+                return seen
             self._nap()
             seen = self.patiently()
+        if seen != wanted:
+            self._no_nap_until_s = self._clock() + GIVEN_UP_S
         return seen
 
     def come_to_wanted(self) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from nearfar.validate.interleave import Halves, Timed
-from nearfar.validate.placement import ALIKE, MOST_NAPS, PATIENCE_S, SLOW_S, Placement
+from nearfar.validate.placement import ALIKE, GIVEN_UP_S, MOST_NAPS, PATIENCE_S, SLOW_S, Placement
 
 
 class Hypervisor:
@@ -109,14 +109,18 @@ class Sleepers:
         self.turns: Iterator[float] = itertools.cycle(times_ns)
         self.at_ns = next(self.turns)
         self.naps = 0
+        self.now_s = 0.0
 
     def nap(self) -> None:
         self.at_ns = next(self.turns)
         self.naps += 1
 
     def placement(self) -> Placement:
-        times_s = itertools.count(0.0, 0.01)
-        return Placement(lambda: self.at_ns, lambda: next(times_s), self.nap)
+        return Placement(lambda: self.at_ns, self.clock, self.nap)
+
+    def clock(self) -> float:
+        self.now_s += 0.005
+        return self.now_s
 
 
 def test_cores_are_let_sleep_until_they_are_near_each_other() -> None:
@@ -155,6 +159,11 @@ def test_cores_that_do_not_come_back_are_taken_where_they_are() -> None:
     assert number is not None
     assert placement.hand_off_ns(number) == 90.0
     assert cores.naps == before + 1 + MOST_NAPS
+    placement.come_to_wanted()
+    assert cores.naps == before + 1 + MOST_NAPS  # not soon again
+    cores.now_s += GIVEN_UP_S
+    placement.come_to_wanted()
+    assert cores.naps == before + 1 + 2 * MOST_NAPS
 
 
 def _halves(rounds: Sequence[Sequence[tuple[float, int | None]]]) -> Halves:
