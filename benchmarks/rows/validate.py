@@ -1,8 +1,8 @@
 """How right predictions are for a slower memory of this machine: kernels and programs of others.
 
 Kernels, programs and the number of sessions were fixed before anything was measured. A session
-takes some three minutes on a quiet machine, and each is a file of its own in build/validate, so
-that all need not be run at once:
+takes seven to eleven minutes on a quiet machine, and each is a file of its own in build/validate,
+so that all need not be run at once:
 
     NEARFAR_TURN=0   builds and profiles what sessions need, which wants no quiet, and ends
     NEARFAR_TURN=1   runs one session that lacks, beside those that are kept, and judges all

@@ -69,6 +69,7 @@ class Threads {
   }
   void stop() noexcept {
     stopping_.store(true, std::memory_order_relaxed);
+    arrive();  // whoever sleeps until others are there
     for (auto& thread : threads_) thread.join();
     threads_.clear();
   }

@@ -35,7 +35,7 @@ def validate(
     Each kernel is profiled, timed in near and far memory in turn, and predicted by every model from
     near time and from device curves that are sampled in the same loop. Errors stand beside those of
     the null model (no slowdown) and above the A/A floor, below which nothing can be claimed. Takes
-    about ten minutes, with --quick about three. Ctrl-C ends early with what is done.
+    about fifteen minutes, with --quick about three. Ctrl-C ends early with what is done.
 
     Parameters
     ----------

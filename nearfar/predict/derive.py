@@ -89,7 +89,8 @@ def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
         page_bytes=page_bytes,
         derived=len(figures) < 2,
         walk=walk_ns(device, page_bytes) if len(figures) > 1 else 0.0,
-        core_stream_ns=LINE_BYTES / curves.bandwidth(device, "read", threads=1).value_gb_per_s,
+        core_stream_ns=_stream_ns(device, page_bytes)[0],
+        page_ends_ns=_stream_ns(device, page_bytes)[1],
         caveats=caveats,
     )
 
@@ -150,11 +151,8 @@ def far_memory(
             f"{near.unwalked_ns:.0f} ns): a slowdown below 1 speaks of another machine, or of "
             "memory that should be near"
         )
-    sequential = curves.bandwidth(device, "read", threads=1, page_bytes=page_bytes)
-    stream_ns = LINE_BYTES / sequential.value_gb_per_s
-    whole = curves.bandwidth(device, "read", threads=1)
-    ends_ns = max(stream_ns - LINE_BYTES / whole.value_gb_per_s, 0.0)
-    if sequential.threads != 1:
+    stream_ns, ends_ns = _stream_ns(device, page_bytes)
+    if curves.bandwidth(device, "read", threads=1).threads != 1:
         # Between "bandwidth alone" (the prefetcher hides all latency) and "a fixed number of
         # lines in flight" (time grows with latency): the geometric middle.
         ends_ns = 0.0
@@ -174,6 +172,7 @@ def far_memory(
         waiting_ns=waiting_ns,
         derived=len(figures) < 2,
         core_stream_ns=stream_ns,
+        page_ends_ns=ends_ns,
         caveats=caveats,
     )
     near_ns = float(near.chain_costs_ns[0])
@@ -181,7 +180,6 @@ def far_memory(
     return replace(
         found,
         unwalked_costs_ns=unwalked_ns,
-        page_ends_ns=ends_ns,
         walks_by_region=by_region,
         walks_measured=1.0
         if unwalked_ns is None or own_ns is None
@@ -261,6 +259,7 @@ def _memory(
     waiting_ns: Array | None = None,
     derived: bool,
     core_stream_ns: float,
+    page_ends_ns: float,
     caveats: list[str],
 ) -> Memory:
     random, sequential = (line_bandwidth(device, "read", p) for p in PATTERNS)
@@ -268,13 +267,15 @@ def _memory(
     sequential_ns = LINE_BYTES / sequential.value_gb_per_s
     random_ns = LINE_BYTES / random.value_gb_per_s
     written_ns = [write_back_ns(writes[0], random_ns), write_back_ns(writes[1], sequential_ns)]
+    beyond = 1.0
     if device.measured is not None:
-        # Few cores may not reach what the memory gives. An ordinary store moves two lines at once,
-        # and chains show what random reads get.
+        # Few cores may not reach what the memory gives: chains show what random reads get, and of
+        # one core, ordinary stores what several streams do, since each moves two lines at once.
         store = curves.bandwidth(device, "write")
-        if store.operation == "write":
+        if store.operation == "write" and _of_one_core(device):
             store_ns = LINE_BYTES / store.value_gb_per_s
-            sequential_ns = min(sequential_ns, store_ns / 2)
+            beyond = max(sequential_ns / (store_ns / 2), 1.0)
+            sequential_ns /= beyond
             written_ns[1] = min(written_ns[1], max(store_ns - sequential_ns, sequential_ns))
         cores_ns = float(costs[-1]) / max(1, len(device.measured.cpus))
         random_ns = max(sequential_ns, min(random_ns, cores_ns))
@@ -291,20 +292,40 @@ def _memory(
         chains_measured=not derived,
         waiting_ns=waiting_ns,
         core_stream_ns=core_stream_ns,
+        page_ends_ns=page_ends_ns,
         read_ns=(random_ns, sequential_ns),
         write_ns=(written_ns[0], written_ns[1]),
         hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
         latency_error=max(_latency_error(latency), noise) + DERIVED_CHAINS_ERROR * derived,
-        bandwidth_error=max(_bandwidth_error(sequential), _bandwidth_error(writes[1]), noise),
+        bandwidth_error=max(
+            _bandwidth_error(sequential), _bandwidth_error(writes[1]), noise, (beyond - 1.0) / 2
+        ),
         walk_ns=walk,
         caveats=tuple(caveats),
     )
+
+
+def _of_one_core(device: DeviceProfile) -> bool:
+    """Say whether local DRAM was read in sequence by one thread only: a core alone, or beside a
+    contending one. Of a link whose directions are apart, stores say nothing about reads.
+    """
+    reads = [f for f in device.bandwidth if f.operation == "read" and f.pattern == "sequential"]
+    return device.technology == "dram" and {f.threads for f in reads} <= {1, None}
 
 
 def _near_share(here: Here, near: Memory, far: Memory) -> float:
     if here.taken == "added":
         return min(1.0, near.latency_ns / far.latency_ns)
     return 1.0 if here.taken == "ratio" else 0.0
+
+
+def _stream_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float, float]:
+    """Return what a line of one core's sequential read takes, and of that what ends of pages do."""
+    own, best = (
+        LINE_BYTES / curves.bandwidth(device, "read", threads=1, page_bytes=size).value_gb_per_s
+        for size in (page_bytes, None)
+    )
+    return own, max(own - best, 0.0)
 
 
 def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:

@@ -32,13 +32,21 @@ class Companion:
             text=True,
             process_group=0,
         )
-        os.sched_setaffinity(self._process.pid, {cpu})
+        try:
+            os.sched_setaffinity(self._process.pid, {cpu})
+            if says_ready:
+                self._until_ready()
+            self.rest()
+        except BaseException:
+            self.end()
+            raise
+
+    def _until_ready(self) -> None:
         assert self._process.stdout is not None
-        if says_ready and self._process.stdout.readline() != "ready\n":
+        if self._process.stdout.readline() != "ready\n":
             _, said = self._process.communicate()
             why = (said.strip().splitlines() or ["it said nothing"])[-1]
             raise NearfarError(f"the contending core cannot be had: {why}", ExitCode.MACHINE_LACKS)
-        os.kill(self._process.pid, signal.SIGSTOP)
 
     def give_way(self) -> None:
         """Let it run only while nothing else of our session wants its core, but for some 0.3 %."""
@@ -64,7 +72,8 @@ class Companion:
     def end(self) -> None:
         """Kill it, stopped or not."""
         self._process.kill()
-        self._process.communicate()
+        if self._process.stdout is not None and not self._process.stdout.closed:
+            self._process.communicate()
 
 
 def at_work(one: Companion | None) -> contextlib.AbstractContextManager[None]:
@@ -99,11 +108,13 @@ def awake(program: Path, cpus: Sequence[int]) -> Iterator[Callable[[], None]]:
     idle in it (sched(7), autogroup).
     """
     with contextlib.ExitStack() as stack:
-        keepers = [spinning(program, cpu) for cpu in dict.fromkeys(cpus)]
-        for one in keepers:
+        keepers = []
+        for cpu in dict.fromkeys(cpus):
+            one = spinning(program, cpu)
             stack.callback(one.end)
             one.give_way()
             one.go_on()
+            keepers.append(one)
 
         def nap() -> None:
             for one in keepers:

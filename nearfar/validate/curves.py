@@ -163,7 +163,7 @@ class Curves:
                 for _ in range(MOST_TRIES):
                     if len(curves._of(placement)[point]) >= FEWEST:
                         break
-                    seen = curves._sample(point)
+                    seen = curves._sample(point, placement)
                     # Not seen: other work hindered the look, and the cores may be where they were.
                     if (self.placement.patiently() if seen is None else seen) != placement:
                         return False
@@ -195,8 +195,8 @@ class Curves:
             self.sample_missing(placement) and self.complete(placement)
         )
 
-    def _sample(self, point: Point) -> int | None:
-        sample, placement = self.placement.during(lambda: self._take(point))
+    def _sample(self, point: Point, wanted: int | None = None) -> int | None:
+        sample, placement = self.placement.during(lambda: self._take(point), wanted)
         if placement is not None:
             self._of(placement)[point].append(sample)
         return placement

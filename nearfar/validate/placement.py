@@ -27,7 +27,7 @@ T = TypeVar("T")
 HandOff = Callable[[], float]
 """Takes a line from one core to the other; returns ns."""
 
-ALIKE = 1.7
+ALIKE = 2.0
 """Within one last-level cache a line took 27 to 50 ns, by which of its cores ours were: memory was
 alike to all (400 samples: 403 ns where a line took less than 35, 396 where more)."""
 
@@ -108,10 +108,12 @@ class Placement:
         for _ in range(FIRST_LOOKS):
             self._nap()
             number = self.now()
+            if self._hand_off is None:
+                return  # other work hinders
             if number is not None:
                 seen[number] += 1
         often = [one for one, count in seen.items() if count >= OFTEN * FIRST_LOOKS]
-        if len(often) > 1:
+        if often:
             self._wanted = min(often, key=lambda one: statistics.median(self._seen[one]))
 
     def come_to(self, wanted: int | None) -> int | None:
@@ -167,12 +169,16 @@ class Placement:
         self._seen.clear()
         self._now = 0
 
-    def during(self, take: Callable[[], T]) -> tuple[T, int | None]:
-        """Return what `take` returns and the placement it was taken in; None: it changed."""
+    def during(self, take: Callable[[], T], wanted: int | None = None) -> tuple[T, int | None]:
+        """Return what `take` returns and the placement it was taken in; None: it changed.
+
+        `wanted` is where the cores are to be for it, by default where the session wants them.
+        """
+        wanted = self._wanted if wanted is None else wanted
         fresh = self._now is not None and self._clock() - self._at < FRESH_S
         before = self._now if fresh else self.now()
-        if self._wanted is not None and before != self._wanted:
-            before = self.come_to(self._wanted)
+        if wanted is not None and before != wanted:
+            before = self.come_to(wanted)
         found = take()
         after = self.now()
         return found, before if after == before else None

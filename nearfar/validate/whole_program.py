@@ -104,6 +104,7 @@ def run(
         return None, None
     started = _start(program, place, cpu, launcher)
     slices = elsewhere = 0
+    hindered = placement.hindered
     most = (0, 0)
     rest_s = REST_S
     try:
@@ -114,6 +115,9 @@ def run(
             slices, elsewhere = slices + 1, elsewhere + moved
             if ended:
                 break
+            if placement.hindered and not hindered:
+                _kill(started)
+                return None, None  # numbers of placements mean nothing any more
             while moved and rest_s > 0:
                 began = time.monotonic()
                 time.sleep(LOOK_AGAIN_S)
@@ -144,7 +148,10 @@ def run(
 def _slice(
     started: subprocess.Popen[bytes], companion: Companion | None
 ) -> tuple[tuple[int, resource.struct_rusage] | None, tuple[int, int]]:
-    """Let it run for a slice, then stop it; return status and usage if it ended, and `_memory`."""
+    """Let it run for a slice, then stop it.
+
+    Returns its status and usage if it ended, and the most that `_memory_kib` gave.
+    """
     most = (0, 0)
     began = time.monotonic()
     with at_work(companion):

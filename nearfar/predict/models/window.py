@@ -79,6 +79,7 @@ class _How:
     at_once: float
     """Lines in flight of streams that advance together, over those of one alone."""
     streams: float
+    """That advance together."""
     last_level: float
     """Accesses that the shared last level answers, over those that miss."""
     window: int

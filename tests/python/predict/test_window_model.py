@@ -10,6 +10,7 @@ from window_bursts import FAR, FAR_NS, LINES, NEAR, NEAR_NS, PARALLELISM, phase
 
 from nearfar.predict.derive import far_memory
 from nearfar.predict.model import Doubt, ModelLacksError
+from nearfar.predict.models import window
 from nearfar.predict.models.window import Window
 from nearfar.predict.traffic import PhaseTraffic
 
@@ -73,3 +74,12 @@ def test_without_bursts_or_with_few_misses_it_says_what_it_lacks():
 def test_a_phase_without_misses_takes_its_near_time():
     nothing = phase(1000.0, dependent=True, lines=0.0)
     assert far_ns(nothing) == 1000.0
+
+
+def test_bursts_that_end_before_a_bus_is_full_make_no_memory_quick(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    per_miss_ns = {id(NEAR): 2.0, id(FAR): 1.0}
+    monkeypatch.setattr(window, "_per_miss_ns", lambda _, memory, *__: per_miss_ns[id(memory)])
+    given = phase(LINES * 2.0, dependent=True)
+    assert far_ns(given) >= LINES * 2.0 * min(window._ratios(NEAR, FAR))

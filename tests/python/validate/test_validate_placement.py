@@ -33,7 +33,7 @@ class Hypervisor:
 
 
 def test_placements_are_told_apart_by_the_time_of_a_line() -> None:
-    hypervisor = Hypervisor([172.0, 33.0, 165.0, 50.0, 90.0, 190.0, 27.0, 85.0])
+    hypervisor = Hypervisor([172.0, 27.0, 165.0, 50.0, 600.0, 190.0, 27.0, 580.0])
     placement = hypervisor.placement()
     assert [placement.now() for _ in range(8)] == [0, 1, 0, 1, 2, 0, 1, 2]
     assert placement.hand_off_ns(0) == 172.0
@@ -139,6 +139,36 @@ def test_cores_are_let_sleep_until_they_are_near_each_other() -> None:
     assert placement.hand_off_ns(number) == 33.0
 
 
+def test_what_lacks_of_a_placement_is_sampled_in_it_wherever_the_session_wants_to_be() -> None:
+    cores = Sleepers([170.0, 33.0])
+    placement = cores.placement()
+    placement.want_nearest()
+    other = next(one for one in (0, 1) if placement.hand_off_ns(one) == 170.0)
+    assert placement.during(lambda: None, other) == (None, other)
+
+
+def test_where_naps_bring_cores_together_always_they_are_brought_together() -> None:
+    cores = Sleepers([33.0])
+    placement = cores.placement()
+    placement.want_nearest()
+    cores.at_ns = 170.0
+    assert placement.come_to_wanted() == 0
+    assert cores.at_ns == 33.0
+
+
+def test_other_work_while_placements_are_looked_for_ends_the_looking() -> None:
+    cores = Sleepers([33.0, 170.0])
+
+    def slower() -> float:
+        cores.now_s += PATIENCE_S if cores.naps > 12 else 0.0
+        return cores.at_ns
+
+    placement = Placement(slower, cores.clock, cores.nap)
+    placement.want_nearest()
+    assert placement.hindered
+    assert placement.come_to_wanted() == 0
+
+
 def test_a_placement_that_is_seldom_come_to_is_not_waited_for() -> None:
     cores = Sleepers([33.0, *[170.0] * 11])
     placement = cores.placement()
@@ -152,12 +182,12 @@ def test_cores_that_do_not_come_back_are_taken_where_they_are() -> None:
     cores = Sleepers([170.0, 33.0])
     placement = cores.placement()
     placement.want_nearest()
-    cores.turns, before = itertools.repeat(90.0), cores.naps
+    cores.turns, before = itertools.repeat(600.0), cores.naps
     cores.nap()
     found, number = placement.during(lambda: "sample")
     assert found == "sample"
     assert number is not None
-    assert placement.hand_off_ns(number) == 90.0
+    assert placement.hand_off_ns(number) == 600.0
     assert cores.naps == before + 1 + MOST_NAPS
     placement.come_to_wanted()
     assert cores.naps == before + 1 + MOST_NAPS  # not soon again

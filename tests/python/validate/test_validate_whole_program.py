@@ -100,6 +100,32 @@ def _spinners() -> list[int]:
     return found
 
 
+def _comes_to(pid: int, state: str) -> bool:
+    """Say whether a process is in a state within some seconds; signals take effect a little later."""
+    until = time.monotonic() + 10.0
+    while time.monotonic() < until:
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == state:
+            return True
+    return False
+
+
+def test_cores_sleep_during_a_nap_and_are_awake_after_it(
+    launcher: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with companion.awake(launcher, sorted(os.sched_getaffinity(0))[:2]) as nap:
+        spinners, asleep = _spinners(), []
+
+        def look(seconds: float) -> None:
+            assert seconds == companion.NAP_S
+            asleep.extend(_comes_to(pid, "T") for pid in spinners)
+
+        monkeypatch.setattr(companion.time, "sleep", look)
+        nap()
+        monkeypatch.undo()
+        assert asleep == [True] * len(spinners) != []
+        assert all(_comes_to(pid, "R") for pid in spinners)
+
+
 def test_what_keeps_a_core_awake_gives_way_and_ends(launcher: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     with companion.awake(launcher, [cpu, cpu]):
