@@ -101,7 +101,7 @@ def _spinners() -> list[int]:
 
 
 def _comes_to(pid: int, state: str) -> bool:
-    """Say whether a process is in a state within some seconds; signals take effect a little later."""
+    """Say whether a process comes to a state; signals take effect a little later."""
     until = time.monotonic() + 10.0
     while time.monotonic() < until:
         if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == state:
