@@ -80,9 +80,9 @@ def bandwidth(
     access.
 
     With `threads`, only figures of at most so many threads count, and with `page_bytes` those of
-    such pages, if there are any. Where the
-    device has no figure for the operation or pattern, the nearest in kind stands in and says so;
-    where it has no bandwidth at all, the best point of a loaded-latency curve does.
+    such pages, if there are any. Where the device has no figure for the operation or pattern, the
+    nearest in kind stands in and says so; where it has no bandwidth at all, the best point of a
+    loaded-latency curve does.
     """
     other: Pattern = "random" if pattern == "sequential" else "sequential"
     for kind in (operation, *STAND_INS[operation]):

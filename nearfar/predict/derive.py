@@ -66,6 +66,7 @@ def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
     page_bytes = page_bytes or program_page_bytes(device)
     latency = curves.idle_read_latency_ns(device)
     figures = chains(device, page_bytes)
+    stream_ns, ends_ns = _stream_ns(device, page_bytes)
     caveats: list[str] = []
     if len(figures) > 1:
         counts, costs = _curve(figures)
@@ -89,8 +90,8 @@ def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
         page_bytes=page_bytes,
         derived=len(figures) < 2,
         walk=walk_ns(device, page_bytes) if len(figures) > 1 else 0.0,
-        core_stream_ns=_stream_ns(device, page_bytes)[0],
-        page_ends_ns=_stream_ns(device, page_bytes)[1],
+        core_stream_ns=stream_ns,
+        page_ends_ns=ends_ns,
         caveats=caveats,
     )
 
