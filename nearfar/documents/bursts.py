@@ -105,6 +105,9 @@ class PhaseBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     objects: list[ObjectBursts]
     mispredictions_per_1000: float
     """Branches that a predictor of two tables gets wrong, per 1000 instructions."""
+    walks_apart: float | None = None
+    """Of page walks (pages of 4 KiB) that no stream makes, the share that reads a line of a page
+    table which none of the hundred accesses before led to, 0..1. None: too few, or not counted."""
 
 
 class Bursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

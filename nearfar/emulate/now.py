@@ -53,6 +53,7 @@ class Now:
             else np.minimum(near.unwalked_costs_ns * moved, costs),
             waiting_ns=None,
             core_stream_ns=stream_ns,
+            copied_ns=None if near.copied_ns is None else near.copied_ns * self.stream,
             read_ns=read_ns,
         )
 

@@ -53,6 +53,9 @@ MOST_APART = 3.0
 FASTER = 0.98
 """Far over near latency below which far memory is called faster: 2 % is within noise."""
 
+LINES_COPIED = 1.5
+"""Lines that a copy moves for each that it reads: every second one is written back."""
+
 LEAST_WRITE_BACK_SHARE = 0.25
 """Of an ordinary store's time per line, at least so much is the write-back; it keeps noise in
 two bandwidths from making write-backs free."""
@@ -134,7 +137,7 @@ def far_memory(
         costs = costs * (here.latency_ns / latency.value_ns)
         walk = walk_ns(device, page_bytes)
         unwalked_ns = _unwalked(device, figures, costs)
-        if unwalked_ns is not None and own_ns is None:
+        if unwalked_ns is not None:
             by_region = _walks_by_region(device, figures[0].page_bytes)
     else:
         counts, walk = near.chain_counts, near.walk_ns
@@ -181,6 +184,7 @@ def far_memory(
     return replace(
         found,
         unwalked_costs_ns=unwalked_ns,
+        own_ns=own_ns,
         walks_by_region=by_region,
         walks_measured=1.0
         if unwalked_ns is None or own_ns is None
@@ -269,11 +273,15 @@ def _memory(
     random_ns = LINE_BYTES / random.value_gb_per_s
     written_ns = [write_back_ns(writes[0], random_ns), write_back_ns(writes[1], sequential_ns)]
     beyond = 1.0
+    copied_ns = _copied_ns(device, page_bytes)
     if device.measured is not None:
         # Few cores may not reach what the memory gives: chains show what random reads get, and of
-        # one core, ordinary stores what several streams do, since each moves two lines at once.
+        # one core, a copy what several streams do, or ordinary stores, since each moves two lines.
         store = curves.bandwidth(device, "write")
-        if store.operation == "write" and _of_one_core(device):
+        if copied_ns is not None and _of_one_core(device):
+            sequential_ns = copied_ns / LINES_COPIED
+            written_ns[1] = sequential_ns
+        elif store.operation == "write" and _of_one_core(device):
             store_ns = LINE_BYTES / store.value_gb_per_s
             beyond = max(sequential_ns / (store_ns / 2), 1.0)
             sequential_ns /= beyond
@@ -294,6 +302,7 @@ def _memory(
         waiting_ns=waiting_ns,
         core_stream_ns=core_stream_ns,
         page_ends_ns=page_ends_ns,
+        copied_ns=copied_ns,
         read_ns=(random_ns, sequential_ns),
         write_ns=(written_ns[0], written_ns[1]),
         hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
@@ -329,6 +338,22 @@ def _stream_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float, fl
     return own, max(own - best, 0.0)
 
 
+def _copied_ns(device: DeviceProfile, page_bytes: int | None) -> float | None:
+    """Return what a line read takes while one core copies, with these pages; None: not measured.
+
+    Of what a copy moves, half is read for itself and half to be stored to: both are reads.
+    """
+    if device.measured is None:
+        return None
+    copies = [
+        figure.value_gb_per_s
+        for figure in device.bandwidth
+        if figure.operation == "copy" and figure.threads == 1
+        if figure.pattern == "sequential" and figure.page_bytes == page_bytes
+    ]
+    return LINE_BYTES / max(copies) if copies else None
+
+
 def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:
     counts = np.array([float(figure.chains) for figure in figures])
     # More chains never make a miss dearer; where a measured point says so, it is noise.
@@ -355,12 +380,13 @@ def _walks_by_region(device: DeviceProfile, page_bytes: int | None) -> WalksByRe
         if figure.region_bytes:
             by_pages = taken.setdefault(figure.region_bytes, {})
             by_pages.setdefault(figure.page_bytes == page_bytes, figure.value_ns)
-    both = {size: one[True] - one[False] for size, one in taken.items() if len(one) > 1}
-    if len(both) < 2:
+    sizes = sorted(size for size, one in taken.items() if len(one) > 1)
+    if len(sizes) < 2:
         return None
-    sizes = sorted(both)
-    walks_ns = np.maximum(np.array([both[size] for size in sizes]), 0.0)
-    return WalksByRegion(np.array(sizes, dtype=float), walks_ns)
+    walked_ns, others_ns = (np.array([taken[s][own] for s in sizes]) for own in (True, False))
+    return WalksByRegion(
+        np.array(sizes, dtype=float), np.maximum(walked_ns - others_ns, 0.0), walked_ns
+    )
 
 
 def _walks(walked_ns: float, unwalked_ns: float, own_ns: float, beyond_caches: float) -> float:

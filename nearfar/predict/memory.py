@@ -48,6 +48,9 @@ class Memory:
     """Relative half-width of the bandwidths."""
     page_ends_ns: float = 0.0
     """Of `core_stream_ns`, what ends of pages take: a prefetcher stops there."""
+    copied_ns: float | None = None
+    """A line read by one core that copies, ns: two streams advance together, and every second line
+    is written back; None: not measured."""
     walk_ns: float = 0.0
     """Of the latency, what page walks take."""
     unwalked_costs_ns: Array | None = None
@@ -55,9 +58,10 @@ class Memory:
     walks_measured: float = 1.0
     """Walks for each access of the chase that `chain_costs_ns` is of, counted in walks of the
     program's own data, which may lie closer together or farther apart."""
+    own_ns: float | None = None
+    """Latency of dependent random reads of the program's own data, which `walks_measured` is of."""
     walks_by_region: WalksByRegion | None = None
-    """What an access's walks take over smaller regions; None: not measured, or of no use because
-    walks were measured over the program's own data."""
+    """What an access's walks take over smaller regions; None: not measured."""
     latency_range: tuple[float, float] = (1.0, 1.0)
     """Over the latency, the least and greatest that other ways of taking published figures to
     this machine give, see `host`."""
@@ -100,7 +104,12 @@ class Memory:
     def stream_ns(self, at_once: float, streams: float) -> float:
         """Return what a line takes while `streams` advance together and have `at_once` times as
         many lines in flight as one, ns; at the end of a stream's page the others go on.
+
+        Where a copy was measured, two streams and more take what its two do.
         """
+        if self.copied_ns is not None and streams > 1.0:
+            several = min(streams, 2.0) - 1.0
+            return several * self.copied_ns + (1.0 - several) * self.core_stream_ns
         return (self.core_stream_ns - self.page_ends_ns) / at_once + self.page_ends_ns / streams
 
     def loaded_latency(self, share: float) -> LoadedFactor | None:
@@ -166,9 +175,20 @@ def scaled(memory: Memory, latency: float = 1.0, bandwidth: float = 1.0) -> Memo
         waiting_ns=waiting_ns,
         core_stream_ns=memory.core_stream_ns / bandwidth,
         page_ends_ns=memory.page_ends_ns / bandwidth,
+        copied_ns=None if memory.copied_ns is None else memory.copied_ns / bandwidth,
         read_ns=(memory.read_ns[0] / bandwidth, memory.read_ns[1] / bandwidth),
         write_ns=(memory.write_ns[0] / bandwidth, memory.write_ns[1] / bandwidth),
     )
+
+
+@lru_cache(maxsize=1024)
+def alike(near: Memory, far: Memory) -> tuple[Memory, Memory]:
+    """Return both with what was measured of both only: a copy in one alone would tell of another
+    core's streams than the other memory's figures do.
+    """
+    if (near.copied_ns is None) == (far.copied_ns is None):
+        return near, far
+    return replace(near, copied_ns=None), replace(far, copied_ns=None)
 
 
 def bounded(waiting_ns: Array, line_ns: float) -> Array:
@@ -185,6 +205,8 @@ class WalksByRegion:
     """Rising; the last is the region that chains curves are of."""
     walks_ns: Array
     """Of an access; as many as regions."""
+    latencies_ns: Array
+    """Of a read over each region, walks included."""
 
     def of_one(self, size_bytes: float, reach_bytes: float) -> float:
         """Return a walk's time over `size_bytes`, over that in the last region, 0..1.

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from nearfar.base.errors import NearfarError
 from nearfar.base.registry import Registry
 from nearfar.documents.prediction import Bound
-from nearfar.predict.memory import Memory, scaled
+from nearfar.predict.memory import Memory, alike, scaled
 from nearfar.predict.traffic import Array, PhaseTraffic
 from nearfar.predict.walks import as_walked
 
@@ -70,7 +70,8 @@ class Model:
         self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
     ) -> None:
         self.phase = phase
-        near, far = as_walked(near, phase), as_walked(far, phase)
+        near, far = alike(near, far)
+        far = as_walked(far, phase, near)
         self.given_near, self.given_far = near, far
         self.near = scaled(near, doubt.near_latency)
         # What of far latency was taken from near's is in doubt with it, not apart from it.

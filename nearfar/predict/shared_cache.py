@@ -42,24 +42,32 @@ def waits_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _lines_and_waits(phase: PhaseTraffic, near: Memory, far: Memory) -> tuple[float, float]:
-    lines = float(misses(phase.total))
-    if phase.curve is None or lines <= 0.0 or far.is_near or not contended(far.device):
-        return 1.0, 1.0
+def chases(near: Memory, far: Memory) -> Chases | None:
+    """Return the chases in both memories; None where no other core loads the far one, or where they
+    do not tell hits from misses.
+    """
+    if far.is_near or not contended(far.device):
+        return None
     here, there = _latencies(near), _latencies(far)
     regions = sorted(here.keys() & there.keys())
     if len(regions) < FEWEST_REGIONS:
-        return 1.0, 1.0
-    chases = Chases(
+        return None
+    found = Chases(
         np.array(regions, dtype=float),
         np.array([here[size] for size in regions]),
         np.array([there[size] for size in regions]),
         far.unwalked_ns,
     )
-    if not chases.tell():
+    return found if found.tell() else None
+
+
+@lru_cache(maxsize=1024)
+def _lines_and_waits(phase: PhaseTraffic, near: Memory, far: Memory) -> tuple[float, float]:
+    lines = float(misses(phase.total))
+    if phase.curve is None or lines <= 0.0 or (both := chases(near, far)) is None:
         return 1.0, 1.0
     time_ns = max(phase.near_time_ns.value, 1.0)
-    taken = TakenCache(phase.curve, chases, time_ns / phase.concurrency)
+    taken = TakenCache(phase.curve, both, time_ns / phase.concurrency)
     missing_ns = lines * near.latency_ns
     of_misses = max(missing_ns / time_ns, 1.0)
     of_all = max((missing_ns + farther_hits_ns(phase, near)) / time_ns, 1.0)

@@ -97,7 +97,8 @@ class PhaseTraffic:
     """Whether flushes, fences and non-temporal stores were looked for: 0 says there are none."""
     walks_per_miss: float | None = None
     """Page walks for each miss that no stream makes, if all pages have 4 KiB; None: not counted."""
-
+    walks_apart: float = 1.0
+    """Of these, the share that reads a line of a page table which none just before has read."""
     walked_bytes: float = inf
     """What the walks go to: as many bytes as are walked for, see `_walked_bytes`."""
     translated_bytes: float = 0.0
@@ -187,6 +188,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         bursts=recorded(workload, phase.name),
         flushes_counted=workload.flushes_counted,
         walks_per_miss=None if workload.core is None else _walks_per_miss(phase, lines),
+        walks_apart=_walks_apart(workload, phase.name),
         walked_bytes=_walked_bytes(workload, phase),
         translated_bytes=0.0
         if workload.core is None
@@ -206,6 +208,13 @@ def _walked_bytes(workload: WorkloadProfile, phase: Phase) -> float:
         )
         for row in phase.objects
     )
+
+
+def _walks_apart(workload: WorkloadProfile, phase: str) -> float:
+    """Return what bursts say of the order of a phase's walks; 1 where there are none."""
+    bursts = [] if workload.bursts is None else workload.bursts.phases
+    found = [one.walks_apart for one in bursts if one.phase == phase]
+    return 1.0 if not found or found[0] is None else found[0]
 
 
 def _walks_per_miss(phase: Phase, lines: Array) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
@@ -13,6 +14,7 @@ from nearfar.profile.burst_code import Decoded, decode
 from nearfar.profile.burst_file import BurstFile, RawBurst
 from nearfar.profile.burst_objects import describe
 from nearfar.profile.burst_trace import make_trace
+from nearfar.profile.burst_walks import Addresses, apart
 from nearfar.profile.objects import make_objects
 from nearfar.profile.run_file import ProcessFile, Records
 from nearfar.profile.same_objects import same_objects
@@ -106,6 +108,7 @@ class Assembler:
                 )
             )
             values[name] = [burst.accesses for burst in raw]
+        streams = np.array([one.access_class == "stream" for one in accesses] or [False])
         for at, phase in enumerate(found.phases):
             trace = make_trace(found, at)
             for place, burst in enumerate(phase.bursts):
@@ -117,7 +120,24 @@ class Assembler:
             )
             seen = values[phase.phase] if self._recorded.has_values else None
             phase.objects = describe(found, trace, seen)
+            phase.walks_apart = self._walks_apart(
+                phase.phase, values[phase.phase], streams[trace.access], trace.starts
+            )
         return found
+
+    def _walks_apart(
+        self, name: str, accesses: list[Records], streams: NDArray[np.bool_], starts: list[int]
+    ) -> float | None:
+        if self._profile.core is None:
+            return None
+        rows = next(one for one in self._profile.phases if one.name == name).objects
+        every = sum(row.traffic.accesses for row in rows)
+        walks = sum(row.traffic.tlb_misses_4k for row in rows)
+        bursts = [
+            Addresses(one["address"], streams[begin:end])
+            for one, begin, end in zip(accesses, starts[:-1], starts[1:], strict=True)
+        ]
+        return apart(bursts, walks / every) if every > 0.0 else None
 
     def _count_rates(self) -> None:
         objects, object_of = make_objects([self._file])

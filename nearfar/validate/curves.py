@@ -8,7 +8,8 @@ Where far data have smaller pages than near, far chains are sampled over near's 
 between both curves is page walks, of which a program may have fewer than one for each miss, and
 which take less where its data are less: chases over some smaller regions say how much. And so are
 bandwidths: one stream of reads waits at the end of each page, where others go on, and a line that
-is written back needs no walk, as the store that stands for it does.
+is written back needs no walk, as the store that stands for it does. What several streams do is seen
+in a copy.
 
 Kernels and programs are built as Debian builds its packages, so bandwidths are of the instructions
 that all processors of the architecture have: beside a contending core, one that loads 64 bytes at a
@@ -69,7 +70,7 @@ BASE_ISA = "sse2"
 WHOLE_LINES = ("nt-store", "nt-store-random")
 """Kernels that stand for write-backs."""
 
-BANDWIDTH_KERNELS = ("read", "read-random", "write", "nt-store", "nt-store-random")
+BANDWIDTH_KERNELS = ("read", "read-random", "write", "nt-store", "nt-store-random", "copy")
 LINE_BYTES = 64
 
 

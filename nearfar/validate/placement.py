@@ -8,9 +8,9 @@ placement and predicted from curves of another is wrong by tens of per cent, wha
 each sample is taken between two looks, and samples of one placement only are compared. Where cores
 stay, there is but one.
 
-A hypervisor chooses anew when a core wakes: after both slept for 50 ms they were in one cache more
-often than not, and stayed there for a second or more while they were kept awake. So cores that are
-elsewhere are let sleep until they come back to the placement that a session is of.
+A hypervisor chooses anew when a core wakes: after both slept for 50 ms they were in one cache in
+three of four cases, and in two otherwise; kept awake, they stayed for a second to half a minute. So
+cores that are elsewhere are let sleep until they come back to the placement that a session is of.
 """
 
 from __future__ import annotations
@@ -48,16 +48,17 @@ seconds. Shorter, somebody listed files, or a hypervisor paused."""
 MORE_LOOKS = 4
 """Where a sample takes seconds, and one slow look is no reason to take it again."""
 
-MOST_NAPS = 20
-"""Before a sample, to have the cores where the session wants them; two were enough in general."""
+MOST_NAPS = 40
+"""Before a sample, to have the cores where the session wants them: one nap in ten took cores out of
+one cache into two."""
 
-GIVEN_UP_S = 10.0
-"""After so many naps in vain, none: the hypervisor has other reasons to keep them apart."""
+GIVEN_UP_S = 5.0
+"""After so many naps in vain, none: the hypervisor has reasons to keep them where they are."""
 
-FIRST_LOOKS = 24
+FIRST_LOOKS = 48
 """With a nap before each: which placements there are to choose from."""
 
-OFTEN = 1 / 6
+OFTEN = 1 / 24
 """Of these looks: what is seen less often is not come back to soon."""
 
 LINES_BYTES = 2 << 20
@@ -98,9 +99,12 @@ class Placement:
             lambda: float(_measure.core_to_core(cpus[0], cpus[-1], memory).line_ns), nap=nap
         )
 
-    def want_nearest(self) -> None:
-        """From now on, bring the cores to where a line takes least between them, of the placements
-        that they are often in.
+    def want_farthest(self) -> None:
+        """From now on, bring the cores to where a line takes longest between them, of the
+        placements that they are often in.
+
+        Far memory takes no cache from the program's core. A core that stands in for it by loading
+        memory does so where both share a cache, and least where they are far apart.
         """
         if self._nap is None or self._hand_off is None:
             return
@@ -114,11 +118,11 @@ class Placement:
                 seen[number] += 1
         often = [one for one, count in seen.items() if count >= OFTEN * FIRST_LOOKS]
         if often:
-            self._wanted = min(often, key=lambda one: statistics.median(self._seen[one]))
+            self._wanted = max(often, key=lambda one: statistics.median(self._seen[one]))
 
     def come_to(self, wanted: int | None) -> int | None:
         """Look, and let the cores sleep while they are elsewhere; return where they are then."""
-        seen = self.patiently()
+        seen = self._now if self._is_fresh() else self.patiently()
         for _ in range(MOST_NAPS):
             if seen == wanted or self._nap is None or self._hand_off is None:
                 return seen
@@ -175,13 +179,15 @@ class Placement:
         `wanted` is where the cores are to be for it, by default where the session wants them.
         """
         wanted = self._wanted if wanted is None else wanted
-        fresh = self._now is not None and self._clock() - self._at < FRESH_S
-        before = self._now if fresh else self.now()
+        before = self._now if self._is_fresh() else self.now()
         if wanted is not None and before != wanted:
             before = self.come_to(wanted)
         found = take()
         after = self.now()
         return found, before if after == before else None
+
+    def _is_fresh(self) -> bool:
+        return self._now is not None and self._clock() - self._at < FRESH_S
 
     def hand_off_ns(self, number: int) -> float | None:
         """Return the median time of a line in a placement; None where there is one core."""

@@ -232,6 +232,7 @@ def _ratios(near: Memory, far: Memory) -> list[float]:
         [
             *(memory.cost_ns(k) for k in (1.0, INDEPENDENT_PRIOR, float(MOST_CHAINS))),
             memory.core_stream_ns,
+            memory.copied_ns or memory.core_stream_ns,
             *memory.read_ns,
             *memory.write_ns,
         ]

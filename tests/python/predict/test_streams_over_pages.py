@@ -13,10 +13,17 @@ from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import Memory, alike, scaled
 from nearfar.predict.models.inversion import Inversion
 from nearfar.predict.models.window import _ratios
-from nearfar.predict.traffic import COLUMNS, LINE_BYTES, STREAM, PhaseTraffic
+from nearfar.predict.traffic import (
+    COLUMNS,
+    LINE_BYTES,
+    STORE_STREAM,
+    STREAM,
+    WRITE_BACK_STREAM,
+    PhaseTraffic,
+)
 
 HUGE, SMALL = 2 << 20, 4096
 HAD = {"how": "measured", "source": "here"}
@@ -114,3 +121,66 @@ def test_nothing_is_quicker_in_a_memory_than_its_best_figure() -> None:
     quicker = replace(NEAR, chain_costs_ns=NEAR.chain_costs_ns / 4)
     assert min(_ratios(NEAR, quicker)) == pytest.approx(0.25)
     assert min(_ratios(NEAR, replace(NEAR, core_stream_ns=NEAR.core_stream_ns / 2))) == 0.5
+
+
+def copying(there: DeviceProfile, copies_gb_per_s: dict[int, float]) -> DeviceProfile:
+    """The device with copies of one thread by page size; half of their bytes are read."""
+    copies = [
+        BandwidthFigure(operation="copy", threads=1, page_bytes=page, value_gb_per_s=value, **HAD)
+        for page, value in copies_gb_per_s.items()
+    ]
+    return msgspec.structs.replace(there, bandwidth=[*there.bandwidth, *copies])
+
+
+COPIED_NEAR = near_memory(copying(NEAR.device, {HUGE: 32.0}), HUGE)
+COPIED_FAR = far_memory(
+    copying(FAR_DEVICE, {HUGE: 64.0, SMALL: 12.8}), COPIED_NEAR, page_bytes=SMALL
+)
+
+
+def copier(streams: float) -> PhaseTraffic:
+    """Streams that take as long near as a copy's two; half of the lines are stored to."""
+    lines = np.zeros((1, COLUMNS))
+    lines[0, [STREAM, STORE_STREAM, WRITE_BACK_STREAM]] = LINES / 2
+    ns = LINES * COPIED_NEAR.stream_ns(streams**0.5, streams)
+    return PhaseTraffic("p", Estimate(ns, ns, ns), 1.0, None, lines, 0.0, streams=streams)
+
+
+def test_two_streams_and_more_take_what_a_copy_over_such_pages_takes() -> None:
+    for streams in (2.0, 3.0):
+        assert COPIED_FAR.stream_ns(streams**0.5, streams) == pytest.approx(LINE_BYTES / 12.8)
+    assert COPIED_FAR.stream_ns(1.0, 1.0) == pytest.approx(LINE_BYTES / 16.0)
+    assert LINE_BYTES / 16.0 < COPIED_FAR.stream_ns(1.2, 1.5) < LINE_BYTES / 12.8
+    found = Inversion(copier(2.0), COPIED_NEAR, COPIED_FAR)
+    phase = found.phase
+    slower = float(found.times_ns(phase.total)) / phase.near_time_ns.value
+    assert slower == pytest.approx(32.0 / 12.8, rel=0.02)
+
+
+def test_a_copy_shows_how_many_lines_a_bus_moves() -> None:
+    # Of three lines two are read, and that is what the figure counts.
+    assert COPIED_FAR.read_ns[1] == pytest.approx(LINE_BYTES / 12.8 / 1.5)
+    assert COPIED_FAR.write_ns[1] == pytest.approx(LINE_BYTES / 12.8 / 1.5)
+
+
+def test_a_copy_in_one_memory_alone_says_nothing_of_the_other() -> None:
+    plain = far_memory(FAR_DEVICE, COPIED_NEAR, page_bytes=SMALL)
+    found = Inversion(copier(2.0), COPIED_NEAR, plain)
+    assert found.near.copied_ns is None
+    assert found.far.stream_ns(1.0, 2.0) == plain.stream_ns(1.0, 2.0)
+    assert alike(COPIED_NEAR, COPIED_FAR) == (COPIED_NEAR, COPIED_FAR)
+
+
+def test_copies_over_other_pages_or_of_several_cores_are_not_taken() -> None:
+    assert far_memory(copying(FAR_DEVICE, {HUGE: 64.0}), NEAR, page_bytes=SMALL).copied_ns is None
+    several = copying(FAR_DEVICE, {SMALL: 12.8})
+    several = msgspec.structs.replace(
+        several,
+        bandwidth=[msgspec.structs.replace(one, threads=2) for one in several.bandwidth],
+    )
+    assert far_memory(several, NEAR, page_bytes=SMALL).copied_ns is None
+
+
+def test_a_memory_of_less_bandwidth_copies_as_much_slower() -> None:
+    slower = scaled(COPIED_FAR, bandwidth=0.5).copied_ns
+    assert slower == pytest.approx(2.0 * LINE_BYTES / 12.8)

@@ -18,7 +18,7 @@ from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
 from nearfar.predict.shared_cache import lines_far, waits_far
 from nearfar.predict.traffic import CHASE, COLUMNS, Curve, PhaseTraffic
-from nearfar.predict.walks import MOST_SHARE
+from nearfar.predict.walks import MOST_SHARE, as_walked
 
 HAD = {"how": "measured", "source": "here"}
 HUGE, SMALL, MIB = 2 << 20, 4096, 1 << 20
@@ -140,6 +140,51 @@ def test_own_data_that_a_cache_holds_in_part_have_the_walks_that_are_beyond_it()
     assert float(model.times_ns(chase().total)) == pytest.approx((200.0 + 0.5 * 75.0) * MISSES)
     no_near = far_memory(far(), near, page_bytes=SMALL, own_ns=175.0)
     assert no_near.walks_measured > there.walks_measured
+
+
+def taken(walks_ns: dict[int, float]) -> DeviceProfile:
+    """As `by_regions`, beside a core that takes what lines of 3 MiB would be hits of."""
+    there = by_regions(walks_ns)
+    near = msgspec.structs.replace(there.latency[0], page_bytes=SMALL)
+    small = [
+        msgspec.structs.replace(near, region_bytes=size, value_ns=ns)
+        for size, ns in ((MIB // 2, 5.0), (3 * MIB, 150.0))
+    ]
+    return msgspec.structs.replace(there, latency=[*small, *there.latency])
+
+
+def overlapped(at_once: float) -> PhaseTraffic:
+    """Misses of 128 MiB, of which so many are on their way at once, with a walk for each."""
+    ns = MISSES * 150.0 / at_once
+    return replace(chase(), near_time_ns=Estimate(ns, ns, ns), walked_bytes=128.0 * MIB)
+
+
+def walk_share(phase: PhaseTraffic, there: DeviceProfile, own_ns: float | None = None) -> float:
+    """What of the measured walks a miss of the phase waits for."""
+    near = near_memory(NEAR, HUGE)
+    memory = far_memory(there, near, page_bytes=SMALL, own_ns=own_ns)
+    seen = as_walked(memory, phase, near)
+    assert memory.unwalked_costs_ns is not None
+    unwalked, walked = memory.unwalked_costs_ns[0], memory.chain_costs_ns[0]
+    return float((seen.latency_ns - unwalked) / (walked - unwalked))
+
+
+@pytest.mark.parametrize("own_ns", [None, 350.0])
+def test_walks_take_less_the_sooner_a_program_comes_back_to_a_line_of_their_tables(
+    own_ns: float | None,
+) -> None:
+    shares = [walk_share(overlapped(k), taken(WALKS_NS), own_ns) for k in (0.5, 1.0, 2.0, 8.0)]
+    # As late as the chases, and later: as much.
+    assert shares[0] == pytest.approx(1.0)
+    assert shares[1] > 0.9
+    assert shares[1] > shares[2] > shares[3]
+    # No less than over the smallest region that was measured.
+    assert shares[3] >= WALKS_NS[32 * MIB] / WALKS_NS[128 * MIB]
+
+
+def test_without_a_core_that_takes_cache_tables_stay_in_it() -> None:
+    for there in (by_regions(WALKS_NS), far(load="none")):
+        assert walk_share(overlapped(8.0), there) == pytest.approx(1.0)
 
 
 def in_cache(accesses: float) -> Curve:

@@ -123,34 +123,34 @@ class Sleepers:
         return self.now_s
 
 
-def test_cores_are_let_sleep_until_they_are_near_each_other() -> None:
-    cores = Sleepers([170.0, 160.0, 33.0])
+def test_cores_are_let_sleep_until_they_are_far_from_each_other() -> None:
+    cores = Sleepers([33.0, 34.0, 170.0])
     placement = cores.placement()
-    placement.want_nearest()
+    placement.want_farthest()
     for wrong in (True, False):
-        cores.at_ns = 165.0 if wrong else 30.0
+        cores.at_ns = 30.0 if wrong else 165.0
         before = cores.naps
-        assert placement.hand_off_ns(placement.come_to_wanted() or 0) == 33.0
+        assert placement.hand_off_ns(placement.come_to_wanted() or 0) == 170.0
         assert (cores.naps > before) == wrong
-        assert cores.at_ns < 50.0
-    cores.at_ns = 165.0
+        assert cores.at_ns > 150.0
+    cores.at_ns = 30.0
     _, number = placement.during(lambda: None)
     assert number is not None
-    assert placement.hand_off_ns(number) == 33.0
+    assert placement.hand_off_ns(number) == 170.0
 
 
 def test_what_lacks_of_a_placement_is_sampled_in_it_wherever_the_session_wants_to_be() -> None:
     cores = Sleepers([170.0, 33.0])
     placement = cores.placement()
-    placement.want_nearest()
-    other = next(one for one in (0, 1) if placement.hand_off_ns(one) == 170.0)
+    placement.want_farthest()
+    other = next(one for one in (0, 1) if placement.hand_off_ns(one) == 33.0)
     assert placement.during(lambda: None, other) == (None, other)
 
 
 def test_where_naps_bring_cores_together_always_they_are_brought_together() -> None:
     cores = Sleepers([33.0])
     placement = cores.placement()
-    placement.want_nearest()
+    placement.want_farthest()
     cores.at_ns = 170.0
     assert placement.come_to_wanted() == 0
     assert cores.at_ns == 33.0
@@ -164,16 +164,16 @@ def test_other_work_while_placements_are_looked_for_ends_the_looking() -> None:
         return cores.at_ns
 
     placement = Placement(slower, cores.clock, cores.nap)
-    placement.want_nearest()
+    placement.want_farthest()
     assert placement.hindered
     assert placement.come_to_wanted() == 0
 
 
 def test_a_placement_that_is_seldom_come_to_is_not_waited_for() -> None:
-    cores = Sleepers([33.0, *[170.0] * 11])
+    cores = Sleepers([170.0, *[33.0] * 59])
     placement = cores.placement()
-    placement.want_nearest()
-    cores.at_ns, before = 170.0, cores.naps
+    placement.want_farthest()
+    cores.at_ns, before = 33.0, cores.naps
     placement.come_to_wanted()
     assert cores.naps == before
 
@@ -181,7 +181,7 @@ def test_a_placement_that_is_seldom_come_to_is_not_waited_for() -> None:
 def test_cores_that_do_not_come_back_are_taken_where_they_are() -> None:
     cores = Sleepers([170.0, 33.0])
     placement = cores.placement()
-    placement.want_nearest()
+    placement.want_farthest()
     cores.turns, before = itertools.repeat(600.0), cores.naps
     cores.nap()
     found, number = placement.during(lambda: "sample")
