@@ -44,9 +44,6 @@ ENTRY_BYTES = 8.0
 REACH_BYTES = LINE_BYTES / ENTRY_BYTES * SMALL_PAGE_BYTES
 """Data that one line of a page table is of."""
 
-LINES_BETWEEN = 2.0
-"""That each walk of a chase brings into the caches: one of a table, one of data."""
-
 STEPS = 8
 """Of the search for a far time and the walks that it makes; each halves what is left."""
 
@@ -75,16 +72,12 @@ def _of_one_as_soon(memory: Memory, phase: PhaseTraffic, near: Memory, share: fl
     beside, regions = chases(near, memory), memory.walks_by_region
     lines = float(misses(phase.total) - phase.total[STREAM] - phase.total[STORE_STREAM])
     walks = (phase.walks_per_miss or 0.0) * phase.walks_apart * lines
-    if beside is None or regions is None or walks <= 0.0:
-        return 1.0
-    flow = beside.flow_gb_per_s()
-    if flow <= 0.0:
+    if beside is None or beside.flow_gb_per_s() <= 0.0 or regions is None or walks <= 0.0:
         return 1.0
 
     def passed(size_bytes: float, each_ns: float) -> float:
-        """Return bytes that come in until a line of the tables is wanted again, log2."""
-        tables = size_bytes / REACH_BYTES
-        return log2(tables * (LINES_BETWEEN * LINE_BYTES + flow * each_ns))
+        """Return the time until a line of the tables is wanted again, log2 of ns."""
+        return log2(size_bytes / REACH_BYTES * max(each_ns, 1.0))
 
     sizes, latencies_ns = regions.region_bytes, regions.latencies_ns
     at = np.maximum.accumulate(

@@ -221,6 +221,11 @@ class Curves:
         for point in self.points.get("bandwidth", []):
             if point in found:
                 found[point] = self._going(point, found[point])
+        # One chain over the whole region is a chase over it: two points of one figure.
+        for chain in (one for one in self.points.get("chains", []) if one.chains == 1):
+            for chase in self.points.get("idle", []):
+                if chase.region_bytes == chain.region_bytes and found.keys() >= {chain, chase}:
+                    found[chain] = found[chase] = [*found[chain], *found[chase]]
         return found
 
     def _going(self, point: Point, samples: list[Sample]) -> list[Sample]:

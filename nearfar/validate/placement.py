@@ -53,13 +53,17 @@ MOST_NAPS = 40
 one cache into two."""
 
 GIVEN_UP_S = 5.0
-"""After so many naps in vain, none: the hypervisor has reasons to keep them where they are."""
+"""After so many naps in vain, none: the hypervisor has reasons to keep them where they are. Awake,
+they may be moved all the same."""
+
+MOST_GIVEN_UP_S = 40.0
+"""Each time in vain doubles it up to this."""
 
 FIRST_LOOKS = 48
 """With a nap before each: which placements there are to choose from."""
 
 OFTEN = 1 / 24
-"""Of these looks: what is seen less often is not come back to soon."""
+"""Of all looks: what is seen less often is not come back to soon."""
 
 LINES_BYTES = 2 << 20
 """Of the memory that holds the line: one huge page, so that no page walk is in its time."""
@@ -78,9 +82,11 @@ class Placement:
         the cores sleep for a while.
         """
         self._hand_off, self._clock, self._nap = hand_off, clock, nap
-        self._wanted: int | None = None
+        self._wants_farthest = False
         self._no_nap_until_s = -math.inf
+        self._given_up_s = GIVEN_UP_S
         self._seen: list[list[float]] = []
+        self._looks: Counter[int] = Counter()
         self._now: int | None = 0
         self._at = -math.inf
         self._slow_s = 0.0
@@ -106,19 +112,27 @@ class Placement:
         Far memory takes no cache from the program's core. A core that stands in for it by loading
         memory does so where both share a cache, and least where they are far apart.
         """
-        if self._nap is None or self._hand_off is None:
+        if self._nap is None:
             return
-        seen: Counter[int] = Counter()
+        self._wants_farthest = True
         for _ in range(FIRST_LOOKS):
-            self._nap()
-            number = self.now()
             if self._hand_off is None:
                 return  # other work hinders
-            if number is not None:
-                seen[number] += 1
-        often = [one for one, count in seen.items() if count >= OFTEN * FIRST_LOOKS]
-        if often:
-            self._wanted = max(often, key=lambda one: statistics.median(self._seen[one]))
+            self._nap()
+            self.now()
+
+    def _wanted_from(self, seen: int | None) -> int | None:
+        """Return where the session wants cores that were seen somewhere; None: there."""
+        if not self._wants_farthest or self._hand_off is None:
+            return None
+        least = OFTEN * self._looks.total()
+        often = [one for one, count in self._looks.items() if count >= least]
+        # What is farther still, and was seldom seen so far, comes of itself: good.
+        here = [] if seen is None else [seen]
+        return max([*often, *here], key=self._median_ns, default=None)
+
+    def _median_ns(self, number: int) -> float:
+        return statistics.median(self._seen[number])
 
     def come_to(self, wanted: int | None) -> int | None:
         """Look, and let the cores sleep while they are elsewhere; return where they are then."""
@@ -130,13 +144,18 @@ class Placement:
                 return seen
             self._nap()
             seen = self.patiently()
+            if seen == wanted:
+                self._given_up_s = GIVEN_UP_S
         if seen != wanted:
-            self._no_nap_until_s = self._clock() + GIVEN_UP_S
+            self._no_nap_until_s = self._clock() + self._given_up_s
+            self._given_up_s = min(2.0 * self._given_up_s, MOST_GIVEN_UP_S)
         return seen
 
     def come_to_wanted(self) -> int | None:
         """Have the cores where the session wants them, if that can be; return where they are."""
-        return self.patiently() if self._wanted is None else self.come_to(self._wanted)
+        seen = self.patiently()
+        wanted = self._wanted_from(seen)
+        return seen if wanted in (None, seen) else self.come_to(wanted)
 
     def now(self) -> int | None:
         """Look, and return the number of what is seen; None: other work kept the cores busy."""
@@ -156,6 +175,7 @@ class Placement:
             return 0
         self._slow_s = 0.0
         self._now = self._number(ns)
+        self._looks[self._now] += 1
         return self._now
 
     def patiently(self) -> int | None:
@@ -169,8 +189,9 @@ class Placement:
 
     def look_no_more(self) -> None:
         """Take all that comes for one placement: there is no telling them apart here."""
-        self._hand_off = self._wanted = None
+        self._hand_off = None
         self._seen.clear()
+        self._looks.clear()
         self._now = 0
 
     def during(self, take: Callable[[], T], wanted: int | None = None) -> tuple[T, int | None]:
@@ -178,8 +199,8 @@ class Placement:
 
         `wanted` is where the cores are to be for it, by default where the session wants them.
         """
-        wanted = self._wanted if wanted is None else wanted
         before = self._now if self._is_fresh() else self.now()
+        wanted = self._wanted_from(before) if wanted is None else wanted
         if wanted is not None and before != wanted:
             before = self.come_to(wanted)
         found = take()
@@ -191,7 +212,7 @@ class Placement:
 
     def hand_off_ns(self, number: int) -> float | None:
         """Return the median time of a line in a placement; None where there is one core."""
-        return statistics.median(self._seen[number]) if number < len(self._seen) else None
+        return self._median_ns(number) if number < len(self._seen) else None
 
     def said(self) -> str:
         """Return the times of all placements seen, for people."""

@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from nearfar.validate.interleave import Halves, Timed
-from nearfar.validate.placement import ALIKE, GIVEN_UP_S, MOST_NAPS, PATIENCE_S, SLOW_S, Placement
+from nearfar.validate.placement import (
+    ALIKE,
+    GIVEN_UP_S,
+    MOST_GIVEN_UP_S,
+    MOST_NAPS,
+    PATIENCE_S,
+    SLOW_S,
+    Placement,
+)
 
 
 class Hypervisor:
@@ -147,13 +155,15 @@ def test_what_lacks_of_a_placement_is_sampled_in_it_wherever_the_session_wants_t
     assert placement.during(lambda: None, other) == (None, other)
 
 
-def test_where_naps_bring_cores_together_always_they_are_brought_together() -> None:
+def test_cores_that_come_to_be_farther_apart_by_themselves_are_left_there() -> None:
     cores = Sleepers([33.0])
     placement = cores.placement()
     placement.want_farthest()
-    cores.at_ns = 170.0
-    assert placement.come_to_wanted() == 0
-    assert cores.at_ns == 33.0
+    cores.at_ns, before = 170.0, cores.naps
+    assert placement.come_to_wanted() == 1
+    assert placement.during(lambda: None) == (None, 1)
+    assert cores.naps == before
+    assert placement.during(lambda: None, 0) == (None, 0)  # unless they are asked for
 
 
 def test_other_work_while_placements_are_looked_for_ends_the_looking() -> None:
@@ -182,18 +192,45 @@ def test_cores_that_do_not_come_back_are_taken_where_they_are() -> None:
     cores = Sleepers([170.0, 33.0])
     placement = cores.placement()
     placement.want_farthest()
-    cores.turns, before = itertools.repeat(600.0), cores.naps
+    cores.turns, before = itertools.repeat(33.0), cores.naps
     cores.nap()
     found, number = placement.during(lambda: "sample")
     assert found == "sample"
     assert number is not None
-    assert placement.hand_off_ns(number) == 600.0
+    assert placement.hand_off_ns(number) == 33.0
     assert cores.naps == before + 1 + MOST_NAPS
+    # Not soon again, and later the more often it was in vain.
+    for times, wait_s in ((2, GIVEN_UP_S), (3, 2 * GIVEN_UP_S), (4, 4 * GIVEN_UP_S)):
+        cores.now_s += 0.8 * wait_s
+        placement.come_to_wanted()
+        assert cores.naps == before + 1 + (times - 1) * MOST_NAPS
+        cores.now_s += 0.2 * wait_s
+        placement.come_to_wanted()
+        assert cores.naps == before + 1 + times * MOST_NAPS
+    cores.turns = itertools.repeat(170.0)
+    cores.now_s += MOST_GIVEN_UP_S
     placement.come_to_wanted()
-    assert cores.naps == before + 1 + MOST_NAPS  # not soon again
-    cores.now_s += GIVEN_UP_S
-    placement.come_to_wanted()
-    assert cores.naps == before + 1 + 2 * MOST_NAPS
+    assert cores.naps == before + 2 + 4 * MOST_NAPS
+    cores.turns = itertools.repeat(33.0)
+    cores.nap()
+    for _ in range(2):
+        placement.come_to_wanted()
+        cores.now_s += GIVEN_UP_S
+    assert cores.naps == before + 3 + 6 * MOST_NAPS
+
+
+def test_cores_that_are_first_seen_far_apart_later_are_brought_there_then() -> None:
+    cores = Sleepers([33.0])
+    placement = cores.placement()
+    placement.want_farthest()
+    assert placement.come_to_wanted() == 0
+    cores.at_ns = 170.0
+    for _ in range(3):  # the hypervisor's own doing
+        placement.during(lambda: None)
+    cores.at_ns, cores.turns = 33.0, itertools.repeat(170.0)
+    _, number = placement.during(lambda: None)
+    assert number is not None
+    assert placement.hand_off_ns(number) == 170.0
 
 
 def _halves(rounds: Sequence[Sequence[tuple[float, int | None]]]) -> Halves:
