@@ -54,6 +54,7 @@ class Now:
             waiting_ns=None,
             core_stream_ns=stream_ns,
             copied_ns=None if near.copied_ns is None else near.copied_ns * self.stream,
+            copied_ends_ns=near.copied_ends_ns * self.stream,
             read_ns=read_ns,
         )
 

@@ -273,7 +273,7 @@ def _memory(
     random_ns = LINE_BYTES / random.value_gb_per_s
     written_ns = [write_back_ns(writes[0], random_ns), write_back_ns(writes[1], sequential_ns)]
     beyond = 1.0
-    copied_ns = _copied_ns(device, page_bytes)
+    copied_ns, copied_ends_ns = _copied_ns(device, page_bytes)
     if device.measured is not None:
         # Few cores may not reach what the memory gives: chains show what random reads get, and of
         # one core, a copy what several streams do, or ordinary stores, since each moves two lines.
@@ -303,6 +303,7 @@ def _memory(
         core_stream_ns=core_stream_ns,
         page_ends_ns=page_ends_ns,
         copied_ns=copied_ns,
+        copied_ends_ns=copied_ends_ns,
         read_ns=(random_ns, sequential_ns),
         write_ns=(written_ns[0], written_ns[1]),
         hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
@@ -338,20 +339,21 @@ def _stream_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float, fl
     return own, max(own - best, 0.0)
 
 
-def _copied_ns(device: DeviceProfile, page_bytes: int | None) -> float | None:
-    """Return what a line read takes while one core copies, with these pages; None: not measured.
+def _copied_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float | None, float]:
+    """Return what a line read takes while one core copies, with these pages, and of that what ends
+    of pages do; None: not measured.
 
     Of what a copy moves, half is read for itself and half to be stored to: both are reads.
     """
-    if device.measured is None:
-        return None
     copies = [
-        figure.value_gb_per_s
+        (figure.page_bytes, LINE_BYTES / figure.value_gb_per_s)
         for figure in device.bandwidth
-        if figure.operation == "copy" and figure.threads == 1
-        if figure.pattern == "sequential" and figure.page_bytes == page_bytes
+        if figure.operation == "copy" and figure.threads == 1 and figure.pattern == "sequential"
     ]
-    return LINE_BYTES / max(copies) if copies else None
+    own = [ns for size, ns in copies if size == page_bytes]
+    if device.measured is None or not own:
+        return None, 0.0
+    return min(own), min(own) - min(ns for _, ns in copies)
 
 
 def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:

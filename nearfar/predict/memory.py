@@ -51,6 +51,8 @@ class Memory:
     copied_ns: float | None = None
     """A line read by one core that copies, ns: two streams advance together, and every second line
     is written back; None: not measured."""
+    copied_ends_ns: float = 0.0
+    """Of `copied_ns`, what ends of pages take."""
     walk_ns: float = 0.0
     """Of the latency, what page walks take."""
     unwalked_costs_ns: Array | None = None
@@ -105,11 +107,13 @@ class Memory:
         """Return what a line takes while `streams` advance together and have `at_once` times as
         many lines in flight as one, ns; at the end of a stream's page the others go on.
 
-        Where a copy was measured, two streams and more take what its two do.
+        Where a copy was measured, two streams take what its two do, and more wait less for ends.
         """
         if self.copied_ns is not None and streams > 1.0:
             several = min(streams, 2.0) - 1.0
-            return several * self.copied_ns + (1.0 - several) * self.core_stream_ns
+            more = max(streams, 2.0)
+            copied_ns = self.copied_ns - self.copied_ends_ns * (1.0 - 2.0 / more)
+            return several * copied_ns + (1.0 - several) * self.core_stream_ns
         return (self.core_stream_ns - self.page_ends_ns) / at_once + self.page_ends_ns / streams
 
     def loaded_latency(self, share: float) -> LoadedFactor | None:
@@ -176,6 +180,7 @@ def scaled(memory: Memory, latency: float = 1.0, bandwidth: float = 1.0) -> Memo
         core_stream_ns=memory.core_stream_ns / bandwidth,
         page_ends_ns=memory.page_ends_ns / bandwidth,
         copied_ns=None if memory.copied_ns is None else memory.copied_ns / bandwidth,
+        copied_ends_ns=memory.copied_ends_ns / bandwidth,
         read_ns=(memory.read_ns[0] / bandwidth, memory.read_ns[1] / bandwidth),
         write_ns=(memory.write_ns[0] / bandwidth, memory.write_ns[1] / bandwidth),
     )

@@ -221,11 +221,6 @@ class Curves:
         for point in self.points.get("bandwidth", []):
             if point in found:
                 found[point] = self._going(point, found[point])
-        # One chain over the whole region is a chase over it: two points of one figure.
-        for chain in (one for one in self.points.get("chains", []) if one.chains == 1):
-            for chase in self.points.get("idle", []):
-                if chase.region_bytes == chain.region_bytes and found.keys() >= {chain, chase}:
-                    found[chain] = found[chase] = [*found[chain], *found[chase]]
         return found
 
     def _going(self, point: Point, samples: list[Sample]) -> list[Sample]:
@@ -279,12 +274,25 @@ class Curves:
         )
 
     def _parts(self, placement: int) -> Parts:
-        samples, parts = self.samples(placement), Parts()
+        samples, parts = self._joined(placement), Parts()
         for surface, points in self.points.items():
             taken = {point: samples[point] for point in points if point in samples}
             if taken:
                 parts.add(SURFACES.get(surface).figures(taken, self.plan))
         return parts
+
+    def _joined(self, placement: int) -> dict[Point, list[Sample]]:
+        """Return the samples, one chain's and those of the chase over the same region as one's: two
+        points of one figure.
+        """
+        samples = self.samples(placement)
+        found = dict(samples)
+        for chain in (one for one in self.points.get("chains", []) if one.chains == 1):
+            for chase in self.points.get("idle", []):
+                same = chase.region_bytes == chain.region_bytes
+                if same and chase.page_bytes == chain.page_bytes and {chain, chase} <= found.keys():
+                    found[chain] = found[chase] = [*samples[chain], *samples[chase]]
+        return found
 
 
 def _use_isa(subject: Subject, isa: str) -> None:

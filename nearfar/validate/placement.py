@@ -3,7 +3,7 @@
 Virtual cores that are not pinned move among real ones, within seconds. On one virtual machine of
 two cores a line took 27 to 50 ns (one last-level cache) or 150 to 210 (two), and beside a
 contending core a chase in far memory took 400 and 300 ns, a core's reads got 14 and 18 GB/s: the
-load is only felt where both cores share a cache and a way to memory. A kernel measured in one
+load is felt most where both cores share a cache and a way to memory. A kernel measured in one
 placement and predicted from curves of another is wrong by tens of per cent, whatever the model; so
 each sample is taken between two looks, and samples of one placement only are compared. Where cores
 stay, there is but one.
@@ -20,6 +20,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -56,17 +57,25 @@ GIVEN_UP_S = 5.0
 """After so many naps in vain, none: the hypervisor has reasons to keep them where they are. Awake,
 they may be moved all the same."""
 
-MOST_GIVEN_UP_S = 40.0
-"""Each time in vain doubles it up to this."""
+MOST_GIVEN_UP_S = 20.0
+"""Each time in vain doubles it up to this: less than a program rests while cores are elsewhere."""
 
 FIRST_LOOKS = 48
 """With a nap before each: which placements there are to choose from."""
 
 OFTEN = 1 / 24
-"""Of all looks: what is seen less often is not come back to soon."""
+"""Of all looks, at some time after the first: what is seen less often is not come back to soon."""
 
 LINES_BYTES = 2 << 20
 """Of the memory that holds the line: one huge page, so that no page walk is in its time."""
+
+
+@dataclass(frozen=True)
+class _GivenUp:
+    """Until when no nap is tried, and for how long if the next ones are in vain too, s."""
+
+    until_s: float = -math.inf
+    length_s: float = GIVEN_UP_S
 
 
 class Placement:
@@ -83,10 +92,11 @@ class Placement:
         """
         self._hand_off, self._clock, self._nap = hand_off, clock, nap
         self._wants_farthest = False
-        self._no_nap_until_s = -math.inf
-        self._given_up_s = GIVEN_UP_S
+        self._given_up: dict[int, _GivenUp] = {}
+        """By where the cores would not come to."""
         self._seen: list[list[float]] = []
         self._looks: Counter[int] = Counter()
+        self._often: set[int] = set()
         self._now: int | None = 0
         self._at = -math.inf
         self._slow_s = 0.0
@@ -122,38 +132,41 @@ class Placement:
             self.now()
 
     def _wanted_from(self, seen: int | None) -> int | None:
-        """Return where the session wants cores that were seen somewhere; None: there."""
+        """Return where the session wants cores that were seen somewhere; None: anywhere."""
         if not self._wants_farthest or self._hand_off is None:
             return None
-        least = OFTEN * self._looks.total()
-        often = [one for one, count in self._looks.items() if count >= least]
-        # What is farther still, and was seldom seen so far, comes of itself: good.
-        here = [] if seen is None else [seen]
-        return max([*often, *here], key=self._median_ns, default=None)
+        here = () if seen is None else (seen,)
+        return max((*self._often, *here), key=self._median_ns, default=None)
 
     def _median_ns(self, number: int) -> float:
         return statistics.median(self._seen[number])
 
     def come_to(self, wanted: int | None) -> int | None:
-        """Look, and let the cores sleep while they are elsewhere; return where they are then."""
+        """Let the cores sleep while they are elsewhere; return where they are then."""
         seen = self._now if self._is_fresh() else self.patiently()
+        if wanted is None:
+            return seen
+        given_up = self._given_up.get(wanted, _GivenUp())
         for _ in range(MOST_NAPS):
-            if seen == wanted or self._nap is None or self._hand_off is None:
+            if seen == wanted:
+                self._given_up.pop(wanted, None)
                 return seen
-            if self._clock() < self._no_nap_until_s:
+            if self._nap is None or self._hand_off is None or self._clock() < given_up.until_s:
                 return seen
             self._nap()
             seen = self.patiently()
-            if seen == wanted:
-                self._given_up_s = GIVEN_UP_S
         if seen != wanted:
-            self._no_nap_until_s = self._clock() + self._given_up_s
-            self._given_up_s = min(2.0 * self._given_up_s, MOST_GIVEN_UP_S)
+            until_s = self._clock() + given_up.length_s
+            self._given_up[wanted] = _GivenUp(
+                until_s, min(2.0 * given_up.length_s, MOST_GIVEN_UP_S)
+            )
         return seen
 
     def come_to_wanted(self) -> int | None:
         """Have the cores where the session wants them, if that can be; return where they are."""
         seen = self.patiently()
+        # Farther than ever before may be one slow look: once more, before much begins there.
+        seen = seen if seen in self._often else self.patiently()
         wanted = self._wanted_from(seen)
         return seen if wanted in (None, seen) else self.come_to(wanted)
 
@@ -176,6 +189,10 @@ class Placement:
         self._slow_s = 0.0
         self._now = self._number(ns)
         self._looks[self._now] += 1
+        looks = self._looks.total()
+        if self._wants_farthest and looks >= FIRST_LOOKS:
+            # For good: while cores stay elsewhere there are many looks that do not see them.
+            self._often |= {one for one, times in self._looks.items() if times >= OFTEN * looks}
         return self._now
 
     def patiently(self) -> int | None:
@@ -192,6 +209,7 @@ class Placement:
         self._hand_off = None
         self._seen.clear()
         self._looks.clear()
+        self._often.clear()
         self._now = 0
 
     def during(self, take: Callable[[], T], wanted: int | None = None) -> tuple[T, int | None]:

@@ -47,3 +47,20 @@ def test_where_all_samples_are_slow_all_count() -> None:
 def test_a_placement_half_as_quick_is_no_stall() -> None:
     assert STALLED > 2.0
     assert values(curves({0: [15.0, 14.0], 1: [30.0]}), 0) == [15.0, 14.0]
+
+
+def test_a_chase_over_the_whole_and_one_chain_are_one_figure() -> None:
+    whole, part = 4 << 20, 1 << 20
+    chains = [Point("chains", "chains", 4096, whole, chains=count) for count in (1, 2)]
+    chases = [Point("latency", "chase", 4096, region) for region in (part, whole)]
+    found = curves({})
+    found.points = {"idle": chases, "chains": chains}
+    found._kept[0] = {
+        point: deque([Sample(value, 0.0, None, False)])
+        for value, point in enumerate([*chains, *chases])
+    }
+    taken = {point: [one.value for one in samples] for point, samples in found._joined(0).items()}
+    assert sorted(taken[chains[0]]) == sorted(taken[chases[1]]) == [0.0, 3.0]
+    assert (taken[chains[1]], taken[chases[0]]) == ([1.0], [2.0])
+    # What is said of noise is of each by itself.
+    assert all(len(samples) == 1 for samples in found.samples(0).values())

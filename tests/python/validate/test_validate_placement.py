@@ -180,9 +180,10 @@ def test_other_work_while_placements_are_looked_for_ends_the_looking() -> None:
 
 
 def test_a_placement_that_is_seldom_come_to_is_not_waited_for() -> None:
-    cores = Sleepers([170.0, *[33.0] * 59])
+    cores = Sleepers([33.0, 170.0, *[33.0] * 58])
     placement = cores.placement()
     placement.want_farthest()
+    assert placement.said() == "33, 170 ns"
     cores.at_ns, before = 33.0, cores.naps
     placement.come_to_wanted()
     assert cores.naps == before
@@ -227,6 +228,10 @@ def test_cores_that_are_first_seen_far_apart_later_are_brought_there_then() -> N
     cores.at_ns = 170.0
     for _ in range(3):  # the hypervisor's own doing
         placement.during(lambda: None)
+    cores.at_ns = 33.0
+    for _ in range(300):  # there for long, where no nap is tried
+        placement._number(33.0)
+        placement._looks[0] += 1
     cores.at_ns, cores.turns = 33.0, itertools.repeat(170.0)
     _, number = placement.during(lambda: None)
     assert number is not None
