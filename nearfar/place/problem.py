@@ -28,7 +28,7 @@ from nearfar.predict.attribute import added_by_object_ns
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.interval import Outcome, outcome
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import Memory, alike
 from nearfar.predict.model import DEFAULT_MODEL, MODELS, NO_DOUBT, Doubt, Model
 from nearfar.predict.together import together
 from nearfar.predict.total import TOTAL, summed
@@ -286,10 +286,13 @@ def problem_of(
     prices = prices or Prices()
     check_prices(prices)
     kind = MODELS.get(model)
-    sides = [
-        replace(far_memory(far, near, host), together=together(machine, near.device, far))
-        for far in fars
-    ]
+    near, *sides = alike(
+        near,
+        *(
+            replace(far_memory(far, near, host), together=together(machine, near.device, far))
+            for far in fars
+        ),
+    )
     found = {
         (i, j): together(machine, fars[i], fars[j])
         for i in range(len(fars))

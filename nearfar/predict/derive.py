@@ -53,9 +53,6 @@ MOST_APART = 3.0
 FASTER = 0.98
 """Far over near latency below which far memory is called faster: 2 % is within noise."""
 
-LINES_COPIED = 1.5
-"""Lines that a copy moves for each that it reads: every second one is written back."""
-
 LEAST_WRITE_BACK_SHARE = 0.25
 """Of an ordinary store's time per line, at least so much is the write-back; it keeps noise in
 two bandwidths from making write-backs free."""
@@ -276,12 +273,9 @@ def _memory(
     copied_ns, copied_ends_ns = _copied_ns(device, page_bytes)
     if device.measured is not None:
         # Few cores may not reach what the memory gives: chains show what random reads get, and of
-        # one core, a copy what several streams do, or ordinary stores, since each moves two lines.
+        # one core, ordinary stores what several streams do, since each moves two lines at once.
         store = curves.bandwidth(device, "write")
-        if copied_ns is not None and _of_one_core(device):
-            sequential_ns = copied_ns / LINES_COPIED
-            written_ns[1] = sequential_ns
-        elif store.operation == "write" and _of_one_core(device):
+        if store.operation == "write" and _of_one_core(device):
             store_ns = LINE_BYTES / store.value_gb_per_s
             beyond = max(sequential_ns / (store_ns / 2), 1.0)
             sequential_ns /= beyond
@@ -304,6 +298,7 @@ def _memory(
         page_ends_ns=page_ends_ns,
         copied_ns=copied_ns,
         copied_ends_ns=copied_ends_ns,
+        of_one_core=device.measured is not None and _of_one_core(device),
         read_ns=(random_ns, sequential_ns),
         write_ns=(written_ns[0], written_ns[1]),
         hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
@@ -350,7 +345,9 @@ def _copied_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float | N
         for figure in device.bandwidth
         if figure.operation == "copy" and figure.threads == 1 and figure.pattern == "sequential"
     ]
-    own = [ns for size, ns in copies if size == page_bytes]
+    # As of chains: where nothing is said of pages, the largest that were measured.
+    wanted = page_bytes or max((size or 0 for size, _ in copies), default=0)
+    own = [ns for size, ns in copies if (size or 0) == wanted]
     if device.measured is None or not own:
         return None, 0.0
     return min(own), min(own) - min(ns for _, ns in copies)

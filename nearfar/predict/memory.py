@@ -53,6 +53,8 @@ class Memory:
     is written back; None: not measured."""
     copied_ends_ns: float = 0.0
     """Of `copied_ns`, what ends of pages take."""
+    of_one_core: bool = False
+    """Bandwidths are those of one core, not what the memory gives."""
     walk_ns: float = 0.0
     """Of the latency, what page walks take."""
     unwalked_costs_ns: Array | None = None
@@ -186,14 +188,46 @@ def scaled(memory: Memory, latency: float = 1.0, bandwidth: float = 1.0) -> Memo
     )
 
 
-@lru_cache(maxsize=1024)
-def alike(near: Memory, far: Memory) -> tuple[Memory, Memory]:
-    """Return both with what was measured of both only: a copy in one alone would tell of another
-    core's streams than the other memory's figures do.
+def alike(near: Memory, *fars: Memory) -> tuple[Memory, ...]:
+    """Return near and far memories with what was measured of all of them only: a copy in one alone
+    would tell of another core's streams than the others' figures do.
+
+    The same ones for the same ones: what is explained of near time is kept by its identity.
     """
-    if (near.copied_ns is None) == (far.copied_ns is None):
-        return near, far
-    return replace(near, copied_ns=None), replace(far, copied_ns=None)
+    every = (near, *fars)
+    if any(one.copied_ns is None for one in every):
+        return tuple(_without_copies(one) for one in every)
+    if not all(one.of_one_core for one in every):
+        return every
+    return tuple(_moving_as_copies(one) for one in every)
+
+
+@lru_cache(maxsize=1024)
+def _without_copies(memory: Memory) -> Memory:
+    return memory if memory.copied_ns is None else replace(memory, copied_ns=None)
+
+
+@lru_cache(maxsize=1024)
+def _moving_as_copies(memory: Memory) -> Memory:
+    """Return a memory whose bus moves the lines that a core's copies do: no fewer than its reads,
+    which wait for ends of pages.
+    """
+    assert memory.copied_ns is not None
+    line_ns = min(memory.core_stream_ns, memory.copied_ns / LINES_COPIED)
+    written_ns = min(memory.write_ns[1], line_ns)
+    if (memory.read_ns[1], memory.write_ns[1]) == (line_ns, written_ns):
+        return memory
+    return replace(
+        memory,
+        read_ns=(max(memory.read_ns[0], line_ns), line_ns),
+        write_ns=(memory.write_ns[0], written_ns),
+        # Of several streams that only read, as of one alone, it is an estimate.
+        bandwidth_error=max(memory.bandwidth_error, (memory.core_stream_ns / line_ns - 1.0) / 2),
+    )
+
+
+LINES_COPIED = 1.5
+"""Lines that a copy moves for each that it reads: every second one is written back."""
 
 
 def bounded(waiting_ns: Array, line_ns: float) -> Array:

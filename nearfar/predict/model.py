@@ -33,7 +33,8 @@ class Doubt:
     """Where parallelism comes from: inverted from near time, or from the access classes alone."""
     streams_share: float = 0.5
     """How much streams at once have more lines in flight than one: 0 none, 1 as many times more.
-    The geometric middle between sharing the core's buffers and each having a prefetcher's depth."""
+    The geometric middle between sharing the core's buffers and each having a prefetcher's depth;
+    nothing where both memories' copies say it."""
     near_curves_hold: bool = False
     """Where near time beats the near curves, whether the far curves are right all the same."""
     smaller_window: bool = False

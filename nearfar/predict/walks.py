@@ -44,8 +44,11 @@ ENTRY_BYTES = 8.0
 REACH_BYTES = LINE_BYTES / ENTRY_BYTES * SMALL_PAGE_BYTES
 """Data that one line of a page table is of."""
 
-STEPS = 8
-"""Of the search for a far time and the walks that it makes; each halves what is left."""
+LINES_BETWEEN = 2.0
+"""That each walk brings into the caches: one of a table, one of data."""
+
+MOST_STEPS, ENOUGH = 50, 1e-4
+"""Of the search for a far time and the walks that it makes; the latter as a share of the time."""
 
 
 def as_walked(memory: Memory, phase: PhaseTraffic, near: Memory) -> Memory:
@@ -67,22 +70,22 @@ def _of_one_as_soon(memory: Memory, phase: PhaseTraffic, near: Memory, share: fl
     """Return what the phase's walks take over those of a chase of as much data, 0..1.
 
     `share` is what of the measured walks a miss takes if it comes back as late as a chase. The
-    sooner it does, the quicker it goes on: a fixed point.
+    sooner it does, the quicker it goes on: a fixed point, come to from below.
     """
-    beside, regions = chases(near, memory), memory.walks_by_region
+    both, regions = chases(near, memory), memory.walks_by_region
     lines = float(misses(phase.total) - phase.total[STREAM] - phase.total[STORE_STREAM])
     walks = (phase.walks_per_miss or 0.0) * phase.walks_apart * lines
-    if beside is None or beside.flow_gb_per_s() <= 0.0 or regions is None or walks <= 0.0:
+    if both is None or regions is None or walks <= 0.0:
         return 1.0
+    flow = both.flow_gb_per_s()
 
     def passed(size_bytes: float, each_ns: float) -> float:
-        """Return the time until a line of the tables is wanted again, log2 of ns."""
-        return log2(size_bytes / REACH_BYTES * max(each_ns, 1.0))
+        """Return bytes that come in until a line of the tables is wanted again, log2."""
+        tables = size_bytes / REACH_BYTES
+        return log2(tables * (LINES_BETWEEN * LINE_BYTES + flow * each_ns))
 
     sizes, latencies_ns = regions.region_bytes, regions.latencies_ns
-    at = np.maximum.accumulate(
-        [passed(size, ns) for size, ns in zip(sizes, latencies_ns, strict=True)]
-    )
+    at = np.maximum.accumulate(list(map(passed, sizes, latencies_ns)))
     walks_ns = np.maximum.accumulate(regions.walks_ns)
     size_bytes = phase.walked_bytes if isfinite(phase.walked_bytes) else float(sizes[-1])
     size_bytes = max(size_bytes, SMALL_PAGE_BYTES)
@@ -92,13 +95,19 @@ def _of_one_as_soon(memory: Memory, phase: PhaseTraffic, near: Memory, share: fl
         return 1.0
     near_ns = max(phase.near_time_ns.value, 1.0)
     in_flight = near.latency_ns * lines / near_ns
-    far_ns, found = near_ns, 1.0
-    for _ in range(STEPS):
-        soon_ns = float(np.interp(passed(size_bytes, far_ns / walks), at, walks_ns))
-        found = min(soon_ns / late_ns, 1.0)
+
+    def far_ns(found: float) -> float:
         there = _walked(memory, round(share * found, 6))
-        longer_ns = lines * max(there.cost_ns(in_flight) - near.cost_ns(in_flight), 0.0)
-        far_ns = (far_ns + near_ns + longer_ns) / 2.0
+        return near_ns + lines * max(there.cost_ns(in_flight) - near.cost_ns(in_flight), 0.0)
+
+    found = 0.0
+    for _ in range(MOST_STEPS):
+        # Threads that run at once share the caches: each comes back as soon as all of them do.
+        each_ns = far_ns(found) / phase.concurrency / walks
+        before = found
+        found = min(float(np.interp(passed(size_bytes, each_ns), at, walks_ns)) / late_ns, 1.0)
+        if found - before <= ENOUGH:
+            break
     return found
 
 

@@ -26,6 +26,8 @@ MOST_STEP = 3
 FEWEST_SAMPLED = 8
 """Sampled accesses of an instruction below which its miss rate is that of all such together."""
 
+LINES_OF_PAGE = 64
+
 PART_BYTES = 8
 """QEMU makes several accesses of a wider one, and each was counted."""
 
@@ -132,12 +134,15 @@ class Assembler:
             return None
         rows = next(one for one in self._profile.phases if one.name == name).objects
         every = sum(row.traffic.accesses for row in rows)
-        walks = sum(row.traffic.tlb_misses_4k for row in rows)
+        streamed = sum(
+            row.traffic.read_misses.stream + row.traffic.write_misses.stream for row in rows
+        )
+        walks = sum(row.traffic.tlb_misses_4k for row in rows) - streamed / LINES_OF_PAGE
         bursts = [
             Addresses(one["address"], streams[begin:end])
             for one, begin, end in zip(accesses, starts[:-1], starts[1:], strict=True)
         ]
-        return apart(bursts, walks / every) if every > 0.0 else None
+        return apart(bursts, max(walks, 0.0) / every) if every > 0.0 else None
 
     def _count_rates(self) -> None:
         objects, object_of = make_objects([self._file])

@@ -47,16 +47,16 @@ def apart(bursts: Sequence[Addresses], walks_per_access: float) -> float | None:
         np.concatenate([np.unique(one) for one in pages]), return_counts=True
     )
     found = [
-        (int(in_bursts[np.searchsorted(touched, page[place])]), _mixed(int(page[place])), near)
+        (int(in_bursts[np.searchsorted(touched, page[place])]), _mixed(int(page[place])), led)
         for one, page in zip(bursts, pages, strict=True)
-        for place, near in _first_touches(one, page)
+        for place, led in _first_touches(one, page)
     ]
     walks = round(walks_per_access * sum(len(one.address) for one in bursts))
     # Among equally cold ones by a hash, so that no part of the bursts is preferred.
     coldest = sorted(found)[:walks]
     if len(coldest) < FEWEST:
         return None
-    return 1.0 - sum(near for _, _, near in coldest) / len(coldest)
+    return 1.0 - sum(led for _, _, led in coldest) / len(coldest)
 
 
 def _first_touches(one: Addresses, page: NDArray[np.uint64]) -> list[tuple[int, bool]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,13 +20,14 @@ from nearfar.predict.traffic import COLUMNS, STREAM
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.5, 3.0), st.floats(0.9, 1.1))
 def test_it_costs_what_the_probes_took(factor: float, unlike: float) -> None:
-    near = near_memory(device("near"))
+    near = replace(near_memory(device("near")), copied_ns=3.0, copied_ends_ns=0.5)
     taken = {name: near.cost_ns(count) * factor for name, count in CHAINS.items()}
     taken["chains-4"] *= unlike
     run = {**taken, "stream": near.core_stream_ns * 2.0}
     here = now(near, [run]).memory(near)
     assert here.latency_ns == pytest.approx(near.latency_ns * factor)
     assert here.core_stream_ns == pytest.approx(near.core_stream_ns * 2.0)
+    assert (here.copied_ns, here.copied_ends_ns) == (pytest.approx(6.0), pytest.approx(1.0))
     for name, count in CHAINS.items():
         # No cost may rise with the number of chains, so that one moved up may be held down.
         assert here.cost_ns(count) == pytest.approx(taken[name], rel=0.12)

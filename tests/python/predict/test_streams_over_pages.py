@@ -157,18 +157,59 @@ def test_two_streams_and_more_take_what_a_copy_over_such_pages_takes() -> None:
     assert slower == pytest.approx(32.0 / 12.8, rel=0.02)
 
 
+def test_more_streams_than_a_copy_has_wait_less_for_ends_of_pages() -> None:
+    ends_ns = LINE_BYTES / 12.8 - LINE_BYTES / 64.0
+    assert COPIED_FAR.copied_ends_ns == pytest.approx(ends_ns)
+    assert COPIED_FAR.stream_ns(2.0, 4.0) == pytest.approx(LINE_BYTES / 12.8 - ends_ns / 2)
+    assert COPIED_NEAR.copied_ends_ns == 0.0
+
+
 def test_a_copy_shows_how_many_lines_a_bus_moves() -> None:
     # Of three lines two are read, and that is what the figure counts.
-    assert COPIED_FAR.read_ns[1] == pytest.approx(LINE_BYTES / 12.8 / 1.5)
-    assert COPIED_FAR.write_ns[1] == pytest.approx(LINE_BYTES / 12.8 / 1.5)
+    _, there = alike(COPIED_NEAR, COPIED_FAR)
+    assert there.read_ns[1] == pytest.approx(LINE_BYTES / 12.8 / 1.5)
+    assert there.bandwidth_error >= 0.1  # one stream reads 4 ns a line, the bus moves 3.3
+    assert alike(COPIED_NEAR, COPIED_FAR)[1] is there
+    assert alike(there, there) == (there, there)
 
 
-def test_a_copy_in_one_memory_alone_says_nothing_of_the_other() -> None:
+def test_a_slow_copy_is_no_slower_bus_than_reads_show() -> None:
+    slow = far_memory(copying(FAR_DEVICE, {SMALL: 8.0}), COPIED_NEAR, page_bytes=SMALL)
+    _, there = alike(COPIED_NEAR, slow)
+    assert there.read_ns[1] == pytest.approx(LINE_BYTES / 16.0)
+    assert there.write_ns[1] == slow.write_ns[1]
+
+
+def test_a_copy_in_one_memory_alone_says_nothing_of_the_others() -> None:
     plain = far_memory(FAR_DEVICE, COPIED_NEAR, page_bytes=SMALL)
     found = Inversion(copier(2.0), COPIED_NEAR, plain)
     assert found.near.copied_ns is None
+    assert found.near.read_ns == NEAR.read_ns
     assert found.far.stream_ns(1.0, 2.0) == plain.stream_ns(1.0, 2.0)
-    assert alike(COPIED_NEAR, COPIED_FAR) == (COPIED_NEAR, COPIED_FAR)
+    # However many there are, near memory is the same one for all.
+    assert alike(COPIED_NEAR, COPIED_FAR, plain)[0] is alike(COPIED_NEAR, plain, COPIED_FAR)[0]
+    assert alike(COPIED_NEAR, COPIED_FAR, plain)[1].copied_ns is None
+
+
+def test_a_bus_of_all_cores_is_not_what_a_copy_of_one_moves() -> None:
+    every = [
+        msgspec.structs.replace(one, threads=2) if one.operation == "read" else one
+        for one in COPIED_FAR.device.bandwidth
+    ]
+    many = msgspec.structs.replace(COPIED_FAR.device, bandwidth=every)
+    there = far_memory(many, COPIED_NEAR, page_bytes=SMALL)
+    assert not there.of_one_core
+    assert alike(COPIED_NEAR, there) == (COPIED_NEAR, there)
+
+
+def test_pages_that_nobody_names_are_the_largest_that_were_measured() -> None:
+    assert near_memory(COPIED_FAR.device).copied_ns == pytest.approx(LINE_BYTES / 64.0)
+    assert near_memory(COPIED_NEAR.device).copied_ns == COPIED_NEAR.copied_ns
+
+
+def test_nothing_is_quicker_than_the_best_figure_copies_included() -> None:
+    quicker = replace(COPIED_NEAR, copied_ns=(COPIED_NEAR.copied_ns or 0.0) / 4)
+    assert min(_ratios(COPIED_NEAR, quicker)) == pytest.approx(0.25)
 
 
 def test_copies_over_other_pages_or_of_several_cores_are_not_taken() -> None:

@@ -19,6 +19,7 @@ from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
 from nearfar.documents.workload import AccessClasses, Frame, MemoryObject
 from nearfar.native_files import include_folder
+from nearfar.predict.traffic import phases_of
 from nearfar.profile.burst_code import FLAGS, Decoded, decode
 from nearfar.profile.burst_merge import kept_bursts
 from nearfar.profile.burst_objects import describe
@@ -246,3 +247,27 @@ def test_objects_of_a_build_without_lines_are_told_by_the_nearest_function():
     these = [allocated(0, 0, "rows", "main"), allocated(1, 0, "keys", "main")]
     # A function that was inlined does not show: its caller is all that is known.
     assert same_objects([*these, allocated(2, 0, "y")], those) == {0: 7, 1: 4, 2: -1}
+
+
+def test_walks_that_share_a_line_of_a_page_table_are_told_from_others(tmp_path: Path):
+    if shutil.which("qemu-x86_64") is None:
+        pytest.skip("qemu-x86_64 (apt-get install qemu-user) is not installed")
+    program, output = tmp_path / "searching", tmp_path / "run.json"
+    nearfar = [sys.executable, "-m", "nearfar"]
+    source = SOURCE.with_name("searching.c")
+    build = ["cc", "-O1", "-g", f"-I{include_folder()}", str(source), "-o", str(program)]
+    subprocess.run([*nearfar, *build], check=True)
+    command = ["profile", "--bursts", "--repetitions", "1", "-o", str(output), "--", str(program)]
+    subprocess.run([*nearfar, *command], check=True, capture_output=True, timeout=200)
+    profile = load(output, WorkloadProfile)
+    assert profile.bursts is not None
+    apart = {phase.phase: phase.walks_apart for phase in profile.bursts.phases}
+    assert apart["search"] is not None
+    assert apart["anywhere"] is not None
+    # The last steps before a page, of 16, 8 and 4 KiB, mostly read one line.
+    assert 0.2 < apart["search"] < 0.7
+    assert apart["anywhere"] > 0.9
+    phases = {phase.name: phase for phase in phases_of(profile)}
+    assert phases["search"].walks_apart == apart["search"]
+    profile.bursts = None
+    assert {phase.walks_apart for phase in phases_of(profile)} == {1.0}
