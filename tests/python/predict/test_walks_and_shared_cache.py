@@ -192,12 +192,6 @@ def test_without_a_core_that_takes_cache_tables_stay_in_it(third_ns: float, load
     assert walk_share(overlapped(8.0), there) == pytest.approx(1.0)
 
 
-def test_a_little_of_the_cache_taken_makes_a_little_difference() -> None:
-    shares = [walk_share(overlapped(8.0), taken(WALKS_NS, ns)) for ns in (15.0, 40.0, 80.0, 150.0)]
-    assert shares == sorted(shares, reverse=True)
-    assert shares[0] > shares[-1]
-
-
 def test_threads_at_once_come_back_as_soon_as_all_of_them_do() -> None:
     one = overlapped(2.0)
     assert walk_share(replace(one, concurrency=4.0), taken(WALKS_NS)) < walk_share(
