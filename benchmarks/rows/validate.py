@@ -9,6 +9,9 @@ so that all need not be run at once:
     (neither)        deletes what is kept and runs all
     NEARFAR_SESSIONS=N   of N sessions, not five
 
+Where a hypervisor moves the cores, odd sessions are of cores that share no cache, and even ones of
+cores that do, if that can be had: the contending core makes memory slow in either, and differently.
+
 What a stopped session left is deleted, and the session begun anew. Rows say how many there were,
 and every session is printed.
 """
@@ -55,7 +58,10 @@ def rows() -> Iterator[Row]:
         number = 1 + max((int(one.stem.split("-")[1]) for one in _sessions()), default=0)
         part = FOLDER / f"session-{number}.part"
         part.unlink(missing_ok=True)
-        api.validate(quick=True, rounds=ROUNDS, programs=programs, keep_in=part, prepared=prepared)
+        api.validate(
+            quick=True, rounds=ROUNDS, programs=programs, keep_in=part, prepared=prepared,
+            cores="apart" if number % 2 else "together",
+        )  # fmt: skip
         part.rename(part.with_suffix(".jsonl"))
     there = _sessions()
     for number, file in enumerate(there, start=1):

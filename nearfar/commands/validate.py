@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -21,6 +21,7 @@ def validate(
     only: str | None = None,
     size: str | None = None,
     rounds: int | None = None,
+    cores: Literal["apart", "together"] = "apart",
     learn: Flag = False,
     store: Path | None = None,
     pool: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative="")] = None,
@@ -57,6 +58,9 @@ def validate(
     rounds
         Rounds of each kernel, near, far, far, near, and a third as many of programs.
         Default: 15, with --quick 3.
+    cores
+        Of a virtual machine whose cores a hypervisor moves: measure where they share no cache, if
+        that can be had, or where they share one, of which a contending core takes its part.
     learn
         Keep every result in the store as it comes.
     store
@@ -76,7 +80,7 @@ def validate(
         if not quiet:
             print("\n".join(kernel_names()))
         return ExitCode.DONE
-    if pool is not None and (program or learn or far or only or quick):
+    if pool is not None and (program or learn or far or only or quick or cores != "apart"):
         raise CommandError("--pool measures nothing: leave programs and other options out")
     if again and pool is None:
         raise CommandError("--again predicts kept runs: name them with --pool")
@@ -113,6 +117,7 @@ def validate(
                 quick=quick,
                 region_bytes=parse_size_bytes(size) if size else 0,
                 rounds=rounds or 0,
+                cores=cores,
                 keep_in=(store or default_store()) if learn else None,
                 progress=tell,
             )

@@ -27,7 +27,7 @@ from nearfar.validate.place import (
     place_of,
     slower_memories,
 )
-from nearfar.validate.placement import Placement
+from nearfar.validate.placement import Cores, Placement
 from nearfar.validate.predicting import again as predicted_again
 from nearfar.validate.prepared import Prepared
 from nearfar.validate.report import pooled, report_of
@@ -59,6 +59,7 @@ def validate(
     quick: bool = False,
     region_bytes: int = 0,
     rounds: int = 0,
+    cores: Cores = "apart",
     keep_in: Path | None = None,
     prepared: Prepared | None = None,
     progress: Progress = no_progress,
@@ -66,15 +67,15 @@ def validate(
     """Predict and measure; return the report, and slower memories of this machine not used.
 
     Empty `far`: the slowest kind of memory found, else a stand-in. `region_bytes` and `rounds` of 0
-    are by the caches and `quick`. Results are appended to `keep_in` as they come; `prepared` lets
-    several sessions of the same kernels and programs build and profile them once. Raises
-    NearfarError for what cannot be had or fails.
+    are by the caches and `quick`; `cores` is where to have them that a hypervisor moves. Results are
+    appended to `keep_in` as they come; `prepared` lets several sessions of the same kernels and
+    programs build and profile them once. Raises NearfarError for what cannot be had or fails.
     """
     machine = topology.detect()
     there = slower_memories(machine)
     wanted = wanted_of(
         near, far, kernels=kernels, programs=programs, quick=quick, region_bytes=region_bytes,
-        rounds=rounds,
+        rounds=rounds, cores=cores,
     )  # fmt: skip
     if keep_in is not None:
         store.prepare_store(keep_in)
@@ -121,6 +122,7 @@ def wanted_of(
     quick: bool = False,
     region_bytes: int = 0,
     rounds: int = 0,
+    cores: Cores = "apart",
 ) -> Wanted:
     """Return what a session is to do; see `validate`. Takes no memory."""
     native()
@@ -154,6 +156,7 @@ def wanted_of(
         programs=tuple(tuple(command) for command in programs),
         region_bytes=region,
         effort=effort,
+        cores=cores,
     )
 
 

@@ -21,9 +21,13 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 T = TypeVar("T")
+
+Cores = Literal["apart", "together"]
+"""Far memory takes no cache from the program's core. A core that stands in for it by loading memory
+does so where both share a cache, and least where they are far apart."""
 
 HandOff = Callable[[], float]
 """Takes a line from one core to the other; returns ns."""
@@ -91,7 +95,7 @@ class Placement:
         the cores sleep for a while.
         """
         self._hand_off, self._clock, self._nap = hand_off, clock, nap
-        self._wants_farthest = False
+        self._wants: Cores | None = None
         self._given_up: dict[int, _GivenUp] = {}
         """By where the cores would not come to."""
         self._seen: list[list[float]] = []
@@ -115,16 +119,13 @@ class Placement:
             lambda: float(_measure.core_to_core(cpus[0], cpus[-1], memory).line_ns), nap=nap
         )
 
-    def want_farthest(self) -> None:
-        """From now on, bring the cores to where a line takes longest between them, of the
+    def want(self, cores: Cores) -> None:
+        """From now on, bring the cores to where a line takes longest between them, or least, of the
         placements that they are often in.
-
-        Far memory takes no cache from the program's core. A core that stands in for it by loading
-        memory does so where both share a cache, and least where they are far apart.
         """
         if self._nap is None:
             return
-        self._wants_farthest = True
+        self._wants = cores
         for _ in range(FIRST_LOOKS):
             if self._hand_off is None:
                 return  # other work hinders
@@ -133,10 +134,11 @@ class Placement:
 
     def _wanted_from(self, seen: int | None) -> int | None:
         """Return where the session wants cores that were seen somewhere; None: anywhere."""
-        if not self._wants_farthest or self._hand_off is None:
+        if self._wants is None or self._hand_off is None:
             return None
+        choose = max if self._wants == "apart" else min
         here = () if seen is None else (seen,)
-        return max((*self._often, *here), key=self._median_ns, default=None)
+        return choose((*self._often, *here), key=self._median_ns, default=None)
 
     def _median_ns(self, number: int) -> float:
         return statistics.median(self._seen[number])
@@ -165,7 +167,7 @@ class Placement:
     def come_to_wanted(self) -> int | None:
         """Have the cores where the session wants them, if that can be; return where they are."""
         seen = self.patiently()
-        # Farther than ever before may be one slow look: once more, before much begins there.
+        # What was hardly ever seen may be one slow look: once more, before much begins there.
         seen = seen if seen in self._often else self.patiently()
         wanted = self._wanted_from(seen)
         return seen if wanted in (None, seen) else self.come_to(wanted)
@@ -190,7 +192,7 @@ class Placement:
         self._now = self._number(ns)
         self._looks[self._now] += 1
         looks = self._looks.total()
-        if self._wants_farthest and looks >= FIRST_LOOKS:
+        if self._wants is not None and looks >= FIRST_LOOKS:
             # For good: while cores stay elsewhere there are many looks that do not see them.
             self._often |= {one for one, times in self._looks.items() if times >= OFTEN * looks}
         return self._now

@@ -58,7 +58,7 @@ def run(
         if len(machine.cpus) > 1:
             nap = stack.enter_context(awake(launcher, (machine.cpus[0], machine.cpus[-1])))
         placement = Placement.of(tuple(machine.cpus), nap)
-        placement.want_farthest()
+        placement.want(wanted.cores)
         # Beside a contender, far memory's figures are of one core: near memory's must be too.
         alone = wanted.far.spec.load != "none"
         near = Curves.open(wanted.near.spec, wanted.region_bytes, placement, alone=alone)

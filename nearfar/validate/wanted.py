@@ -9,6 +9,7 @@ from nearfar.documents.validation import KernelResult, Session
 from nearfar.validate.companion import Companion
 from nearfar.validate.curves import Curves
 from nearfar.validate.place import Place
+from nearfar.validate.placement import Cores
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Wanted:
     programs: tuple[tuple[str, ...], ...]
     region_bytes: int
     effort: Effort
+    cores: Cores = "apart"
 
 
 @dataclass

@@ -134,7 +134,7 @@ class Sleepers:
 def test_cores_are_let_sleep_until_they_are_far_from_each_other() -> None:
     cores = Sleepers([33.0, 34.0, 170.0])
     placement = cores.placement()
-    placement.want_farthest()
+    placement.want("apart")
     for wrong in (True, False):
         cores.at_ns = 30.0 if wrong else 165.0
         before = cores.naps
@@ -150,15 +150,24 @@ def test_cores_are_let_sleep_until_they_are_far_from_each_other() -> None:
 def test_what_lacks_of_a_placement_is_sampled_in_it_wherever_the_session_wants_to_be() -> None:
     cores = Sleepers([170.0, 33.0])
     placement = cores.placement()
-    placement.want_farthest()
+    placement.want("apart")
     other = next(one for one in (0, 1) if placement.hand_off_ns(one) == 33.0)
     assert placement.during(lambda: None, other) == (None, other)
+
+
+def test_cores_that_are_wanted_together_are_brought_together() -> None:
+    cores = Sleepers([33.0, 170.0])
+    placement = cores.placement()
+    placement.want("together")
+    cores.at_ns, before = 170.0, cores.naps
+    assert placement.hand_off_ns(placement.come_to_wanted() or 0) == 33.0
+    assert cores.naps > before
 
 
 def test_cores_that_come_to_be_farther_apart_by_themselves_are_left_there() -> None:
     cores = Sleepers([33.0])
     placement = cores.placement()
-    placement.want_farthest()
+    placement.want("apart")
     cores.at_ns, before = 170.0, cores.naps
     assert placement.come_to_wanted() == 1
     assert placement.during(lambda: None) == (None, 1)
@@ -174,7 +183,7 @@ def test_other_work_while_placements_are_looked_for_ends_the_looking() -> None:
         return cores.at_ns
 
     placement = Placement(slower, cores.clock, cores.nap)
-    placement.want_farthest()
+    placement.want("apart")
     assert placement.hindered
     assert placement.come_to_wanted() == 0
 
@@ -182,7 +191,7 @@ def test_other_work_while_placements_are_looked_for_ends_the_looking() -> None:
 def test_a_placement_that_is_seldom_come_to_is_not_waited_for() -> None:
     cores = Sleepers([33.0, 170.0, *[33.0] * 58])
     placement = cores.placement()
-    placement.want_farthest()
+    placement.want("apart")
     assert placement.said() == "33, 170 ns"
     cores.at_ns, before = 33.0, cores.naps
     placement.come_to_wanted()
@@ -192,7 +201,7 @@ def test_a_placement_that_is_seldom_come_to_is_not_waited_for() -> None:
 def test_cores_that_do_not_come_back_are_taken_where_they_are() -> None:
     cores = Sleepers([170.0, 33.0])
     placement = cores.placement()
-    placement.want_farthest()
+    placement.want("apart")
     cores.turns, before = itertools.repeat(33.0), cores.naps
     cores.nap()
     found, number = placement.during(lambda: "sample")
@@ -223,7 +232,7 @@ def test_cores_that_do_not_come_back_are_taken_where_they_are() -> None:
 def test_cores_that_are_first_seen_far_apart_later_are_brought_there_then() -> None:
     cores = Sleepers([33.0])
     placement = cores.placement()
-    placement.want_farthest()
+    placement.want("apart")
     assert placement.come_to_wanted() == 0
     cores.at_ns = 170.0
     for _ in range(3):  # the hypervisor's own doing
