@@ -67,8 +67,8 @@ def validate(
     """Predict and measure; return the report, and slower memories of this machine not used.
 
     Empty `far`: the slowest kind of memory found, else a stand-in. `region_bytes` and `rounds` of 0
-    are by the caches and `quick`; `cores` is where to have them that a hypervisor moves. Results are
-    appended to `keep_in` as they come; `prepared` lets several sessions of the same kernels and
+    are by the caches and `quick`; `cores` is where to have them that a hypervisor moves. Results
+    are appended to `keep_in` as they come; `prepared` lets several sessions of the same kernels and
     programs build and profile them once. Raises NearfarError for what cannot be had or fails.
     """
     machine = topology.detect()
