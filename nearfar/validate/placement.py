@@ -157,7 +157,9 @@ class Placement:
                 return seen
             self._nap()
             seen = self.patiently()
-        if seen != wanted:
+        if seen == wanted:
+            self._given_up.pop(wanted, None)
+        else:
             until_s = self._clock() + given_up.length_s
             self._given_up[wanted] = _GivenUp(
                 until_s, min(2.0 * given_up.length_s, MOST_GIVEN_UP_S)

@@ -33,6 +33,8 @@ from nearfar.validate.report import pooled
         (["--again"], 2, "--pool"),
         (["--size", "64KiB"], 2, "at least"),
         (["--pool", "/nowhere.jsonl"], 2, "cannot read"),
+        (["--pool", "/nowhere.jsonl", "--cores", "together"], 2, "--pool measures nothing"),
+        (["--cores", "sideways"], 2, "sideways"),
         (["-o", "/nowhere/report.json"], 3, "cannot write"),
         (["--plot", "picture.txt"], 2, "picture.txt"),
         (["--", "/nowhere/program"], 2, "no such file"),
