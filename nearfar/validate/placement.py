@@ -170,7 +170,8 @@ class Placement:
         """Have the cores where the session wants them, if that can be; return where they are."""
         seen = self.patiently()
         # What was hardly ever seen may be one slow look: once more, before much begins there.
-        seen = seen if seen in self._often else self.patiently()
+        if self._wants is not None and seen not in self._often:
+            seen = self.patiently()
         wanted = self._wanted_from(seen)
         return seen if wanted in (None, seen) else self.come_to(wanted)
 
