@@ -86,6 +86,16 @@ def test_a_program_that_fails_says_so(launcher: Path) -> None:
         _run(launcher, itertools.repeat(HERE_NS), "raise SystemExit(3)")
 
 
+def _awake(count: int) -> list[int]:
+    """Return our children that spin, once there are so many: what a program was called with is
+    there a moment after it began, and these give way to all else.
+    """
+    until = time.monotonic() + 30.0
+    while len(found := _spinners()) < count and time.monotonic() < until:
+        time.sleep(0.01)
+    return found
+
+
 def _spinners() -> list[int]:
     """Return our children that spin."""
     found = []
@@ -112,8 +122,9 @@ def _comes_to(pid: int, state: str) -> bool:
 def test_cores_sleep_during_a_nap_and_are_awake_after_it(
     launcher: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with companion.awake(launcher, sorted(os.sched_getaffinity(0))[:2]) as nap:
-        spinners, asleep = _spinners(), []
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    with companion.awake(launcher, cpus) as nap:
+        spinners, asleep = _awake(len(cpus)), list[bool]()
 
         def look(seconds: float) -> None:
             assert seconds == companion.NAP_S
@@ -129,7 +140,7 @@ def test_cores_sleep_during_a_nap_and_are_awake_after_it(
 def test_what_keeps_a_core_awake_gives_way_and_ends(launcher: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     with companion.awake(launcher, [cpu, cpu]):
-        (pid,) = _spinners()
+        (pid,) = _awake(1)
         assert os.sched_getscheduler(pid) == os.SCHED_IDLE
         assert os.sched_getaffinity(pid) == {cpu}
         # Of our session: Linux would share out the core between sessions first.
