@@ -25,6 +25,7 @@ from nearfar.documents.device import (
 from nearfar.documents.prediction import HostRule
 from nearfar.predict.host import DEFAULT_HOST, Here, latency_here
 from nearfar.predict.memory import MOST_CHAINS, Memory, WalksByRegion, bounded
+from nearfar.predict.one_core import copied_line_ns, is_of_one_core, read_in_sequence_ns
 from nearfar.predict.pages import chains, hit_ns, program_page_bytes, walk_ns
 from nearfar.predict.traffic import LINE_BYTES, Array
 
@@ -66,7 +67,7 @@ def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
     page_bytes = page_bytes or program_page_bytes(device)
     latency = curves.idle_read_latency_ns(device)
     figures = chains(device, page_bytes)
-    stream_ns, ends_ns = _stream_ns(device, page_bytes)
+    stream_ns, ends_ns = read_in_sequence_ns(device, page_bytes)
     caveats: list[str] = []
     if len(figures) > 1:
         counts, costs = _curve(figures)
@@ -152,7 +153,7 @@ def far_memory(
             f"{near.unwalked_ns:.0f} ns): a slowdown below 1 speaks of another machine, or of "
             "memory that should be near"
         )
-    stream_ns, ends_ns = _stream_ns(device, page_bytes)
+    stream_ns, ends_ns = read_in_sequence_ns(device, page_bytes)
     if curves.bandwidth(device, "read", threads=1).threads != 1:
         # Between "bandwidth alone" (the prefetcher hides all latency) and "a fixed number of
         # lines in flight" (time grows with latency): the geometric middle.
@@ -270,12 +271,13 @@ def _memory(
     random_ns = LINE_BYTES / random.value_gb_per_s
     written_ns = [write_back_ns(writes[0], random_ns), write_back_ns(writes[1], sequential_ns)]
     beyond = 1.0
-    copied_ns, copied_ends_ns = _copied_ns(device, page_bytes)
+    one_core = is_of_one_core(device)
+    copied_ns, copied_ends_ns = copied_line_ns(device, page_bytes)
     if device.measured is not None:
         # Few cores may not reach what the memory gives: chains show what random reads get, and of
         # one core, ordinary stores what several streams do, since each moves two lines at once.
         store = curves.bandwidth(device, "write")
-        if store.operation == "write" and _of_one_core(device):
+        if store.operation == "write" and one_core:
             store_ns = LINE_BYTES / store.value_gb_per_s
             beyond = max(sequential_ns / (store_ns / 2), 1.0)
             sequential_ns /= beyond
@@ -298,7 +300,7 @@ def _memory(
         page_ends_ns=page_ends_ns,
         copied_ns=copied_ns,
         copied_ends_ns=copied_ends_ns,
-        of_one_core=device.measured is not None and _of_one_core(device),
+        of_one_core=one_core,
         read_ns=(random_ns, sequential_ns),
         write_ns=(written_ns[0], written_ns[1]),
         hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
@@ -311,46 +313,10 @@ def _memory(
     )
 
 
-def _of_one_core(device: DeviceProfile) -> bool:
-    """Say whether local DRAM was read in sequence by one thread only: a core alone, or beside a
-    contending one. Of a link whose directions are apart, stores say nothing about reads.
-    """
-    reads = [f for f in device.bandwidth if f.operation == "read" and f.pattern == "sequential"]
-    return device.technology == "dram" and {f.threads for f in reads} <= {1, None}
-
-
 def _near_share(here: Here, near: Memory, far: Memory) -> float:
     if here.taken == "added":
         return min(1.0, near.latency_ns / far.latency_ns)
     return 1.0 if here.taken == "ratio" else 0.0
-
-
-def _stream_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float, float]:
-    """Return what a line of one core's sequential read takes, and of that what ends of pages do."""
-    own, best = (
-        LINE_BYTES / curves.bandwidth(device, "read", threads=1, page_bytes=size).value_gb_per_s
-        for size in (page_bytes, None)
-    )
-    return own, max(own - best, 0.0)
-
-
-def _copied_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float | None, float]:
-    """Return what a line read takes while one core copies, with these pages, and of that what ends
-    of pages do; None: not measured.
-
-    Of what a copy moves, half is read for itself and half to be stored to: both are reads.
-    """
-    copies = [
-        (figure.page_bytes, LINE_BYTES / figure.value_gb_per_s)
-        for figure in device.bandwidth
-        if figure.operation == "copy" and figure.threads == 1 and figure.pattern == "sequential"
-    ]
-    # As of chains: where nothing is said of pages, the largest that were measured.
-    wanted = page_bytes or max((size or 0 for size, _ in copies), default=0)
-    own = [ns for size, ns in copies if (size or 0) == wanted]
-    if device.measured is None or not own:
-        return None, 0.0
-    return min(own), min(own) - min(ns for _, ns in copies)
 
 
 def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:

@@ -48,7 +48,7 @@ LINES_BETWEEN = 2.0
 """That each walk brings into the caches: one of a table, one of data."""
 
 MOST_STEPS, ENOUGH = 50, 1e-4
-"""Of the search for a far time and the walks that it makes; the latter as a share of the time."""
+"""Of the search for a far time and the walks that it makes; the latter on a walk of the chase."""
 
 
 def as_walked(memory: Memory, phase: PhaseTraffic, near: Memory) -> Memory:

@@ -151,8 +151,7 @@ class Placement:
         given_up = self._given_up.get(wanted, _GivenUp())
         for _ in range(MOST_NAPS):
             if seen == wanted:
-                self._given_up.pop(wanted, None)
-                return seen
+                break
             if self._nap is None or self._hand_off is None or self._clock() < given_up.until_s:
                 return seen
             self._nap()
