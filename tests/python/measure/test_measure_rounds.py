@@ -97,8 +97,9 @@ def test_regions_end_at_the_largest_and_begin_in_the_first_level() -> None:
         sizes = region_sizes(largest, 2)
         assert sizes == sorted(set(sizes))
         assert sizes[-1] == largest
-        assert 16 << 10 <= sizes[0] < 32 << 10
+        assert sizes[0] == 16 << 10
         assert all(size % 64 == 0 for size in sizes)
+    assert region_sizes(128 << 20, 4)[:2] == [16 << 10, 32 << 10]
 
 
 def test_caches_are_filled_before_they_are_timed() -> None:
