@@ -13,6 +13,7 @@ import msgspec
 from nearfar.base.files import write_atomically
 from nearfar.documents import WorkloadProfile
 from nearfar.native_files import native_folder
+from nearfar.profile.sources import emulator
 from nearfar.validate import whole_program
 from nearfar.validate.kernel import FOLDER as KERNELS
 from nearfar.validate.kernel import Kernel, build, profile, profiled, profiles
@@ -83,6 +84,8 @@ class Record(msgspec.Struct, forbid_unknown_fields=True):
     region_bytes: int
     profile_runs: int
     llc_bytes: int
+    bursts: bool
+    """Whether there was an emulator to record them."""
 
 
 RECORD = "prepared.json"
@@ -127,6 +130,7 @@ def _record(wanted: Wanted, llc_bytes: int) -> Record:
         wanted.region_bytes,
         wanted.effort.profile_runs,
         llc_bytes,
+        emulator.installed(),
     )
 
 
