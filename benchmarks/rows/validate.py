@@ -1,7 +1,7 @@
 """How right predictions are for a slower memory of this machine: kernels and programs of others.
 
 Kernels, programs and the number of sessions were fixed before anything was measured. A session
-takes seven to eleven minutes on a quiet machine, and each is a file of its own in build/validate,
+takes eight to fourteen minutes on a quiet machine, and each is a file of its own in build/validate,
 so that all need not be run at once:
 
     NEARFAR_TURN=0   builds and profiles what sessions need, which wants no quiet, and ends

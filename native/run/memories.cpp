@@ -96,7 +96,11 @@ File open_file(const nf_run_memory& memory) {
                        ? open(memory.path, O_RDWR | O_CLOEXEC)
                        : open(memory.path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   struct stat status {};
-  if (file < 0 || fstat(file, &status) != 0) return {};
+  if (file < 0) return {};
+  if (fstat(file, &status) != 0) {
+    close(file);
+    return {};
+  }
   return {file + 1, 0, status.st_dev, status.st_ino};
 }
 
@@ -146,6 +150,9 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
     return true;
   }
   if (map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) != nullptr) return true;
+  // Its offset is not handed out again, but the disk has its room back.
+  fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+            static_cast<off_t>(bytes));
   give_back(memory, bytes);
   return false;
 }
