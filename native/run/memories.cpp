@@ -150,9 +150,6 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
     return true;
   }
   if (map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) != nullptr) return true;
-  // Its offset is not handed out again, but the disk has its room back.
-  fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-            static_cast<off_t>(bytes));
   give_back(memory, bytes);
   return false;
 }

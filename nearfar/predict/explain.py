@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from nearfar.predict.computing import computing_ns
 from nearfar.predict.core_time import core_time_ns
 from nearfar.predict.memory import LoadedFactor, Memory
 from nearfar.predict.model import NO_DOUBT
@@ -18,7 +17,6 @@ from nearfar.predict.overlap import (
     LEAST_FACTOR,
     MOST_FACTOR,
     Overlap,
-    Streams,
     overlap,
     part,
     streams_of,
@@ -27,8 +25,6 @@ from nearfar.predict.shared_cache import farther_hits_ns
 from nearfar.predict.traffic import (
     HITS,
     LINE_BYTES,
-    STORE_STREAM,
-    STREAM,
     Array,
     PhaseTraffic,
     misses,
@@ -41,12 +37,6 @@ MOST_HIT_SHARE = 1.0 / 3.0
 
 SOLVER_STEPS = 30
 """Halvings of the factor's range of 2^9: to 1e-8, past what any count knows."""
-
-MOSTLY_STREAMS = 0.9
-"""Of all misses: what others take is known less well than what the core computes."""
-
-MOST_SLOWER = 3.0
-"""Than the streams that were measured; beyond, the core does what nobody has seen."""
 
 OTHER_THREADS = 1.05
 """Concurrency above which other threads' traffic is worth a loaded latency."""
@@ -63,8 +53,6 @@ class Explanation:
     """Below 1 where the phase ran faster than the near curves allow; they are off by this."""
     other_ns: float
     """Near time beside waiting for loads: it stays, wherever the data goes."""
-    slower: float = 1.0
-    """What a line of a stream takes over what the near curves say."""
 
 
 @lru_cache(maxsize=512)
@@ -90,8 +78,8 @@ def explain(
         return Explanation(BY_CLASSES, 1.0, 1.0, time_ns)
     factor = near_load_factor(phase, near, total, time_ns)
 
-    def spent(overlapped: Overlap, other_ns: float, fetched: Streams = streams) -> float:
-        near_part = part(total, near, overlapped, fetched, phase.concurrency)
+    def spent(overlapped: Overlap, other_ns: float) -> float:
+        near_part = part(total, near, overlapped, streams, phase.concurrency)
         return float(core_time_ns(other_ns, [near_part], [factor]))
 
     def rest(overlapped: Overlap) -> float:
@@ -120,18 +108,7 @@ def explain(
         overlapping = max(overlapping, _solve(together, time_ns))
     found = overlap(overlapping)
     if spent(found, 0.0) < time_ns:
-        other_ns = rest(found)
-        computed_ns = _computed_ns(phase, near, streams, other_ns)
-        if computed_ns is None:
-            return Explanation(found, factor, 1.0, other_ns)
-        slower = _slower(
-            lambda times: spent(found, computed_ns, replace(streams, slower=times)), time_ns
-        )
-
-        def with_slower(other_ns: float) -> float:
-            return spent(found, other_ns, replace(streams, slower=slower))
-
-        return Explanation(found, factor, 1.0, _other_ns(with_slower, time_ns), slower)
+        return Explanation(found, factor, 1.0, rest(found))
     scale = 1.0 if near_curves_hold else time_ns / spent(found, 0.0)
     return Explanation(found, factor, scale, 0.0)
 
@@ -161,35 +138,6 @@ def near_load_factor(phase: PhaseTraffic, near: Memory, total: Array, time_ns: f
     if curve is None:
         return 1.0
     return float(curve.at(drawn_gb_per_s(phase, near, total, time_ns)))
-
-
-def _computed_ns(
-    phase: PhaseTraffic, near: Memory, streams: Streams, other_ns: float
-) -> float | None:
-    """Return what the core computes beside streams that take longer than curves say, ns; None:
-    they do not, or nobody knows.
-
-    Beside streams, near time that curves do not explain may be what the core computes, or streams
-    that are fetched less well than those that were measured (ends of pages, many at once). If the
-    window over the bursts computes less than streams take, it cannot be the former.
-    """
-    streamed = float(phase.total[STREAM] + phase.total[STORE_STREAM])
-    if not streams.prefetched or streamed <= MOSTLY_STREAMS * float(misses(phase.total)):
-        return None
-    found = computing_ns(phase, near)
-    if found is None or found >= other_ns:
-        return None
-    stream_ns = streamed * near.stream_ns(streams.at_once, streams.count)
-    return found if found < stream_ns else None
-
-
-def _slower(spent: Callable[[float], float], time_ns: float) -> float:
-    """Return how many times longer streams take if all takes `time_ns`, 1 to `MOST_SLOWER`."""
-    low, high = 1.0, MOST_SLOWER
-    for _ in range(SOLVER_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if spent(middle) > time_ns else (middle, high)
-    return low
 
 
 def _other_ns(spent: Callable[[float], float], time_ns: float) -> float:

@@ -44,8 +44,6 @@ class Streams:
     """Lines that streams which advance together have in flight, over those of one alone."""
     count: float = 1.0
     """Of streams that advance together."""
-    slower: float = 1.0
-    """Times that a line takes over what the curves say; see `explain`."""
 
 
 def overlap(factor: float) -> Overlap:
@@ -108,7 +106,7 @@ def line_costs(memory: Memory, overlapped: Overlap, streams: Streams, concurrenc
     read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
     if streams.prefetched:
-        stream_ns = memory.stream_ns(streams.at_once, streams.count) * streams.slower
+        stream_ns = memory.stream_ns(streams.at_once, streams.count)
         stream = (0.0, stream_ns, stream_ns, read_stream_ns, read_stream_ns, 1.0)
         store_stream = (0.0, 0.0, min(best_ns, stream_ns), 0.0, read_stream_ns, 1.0)
     else:

@@ -17,10 +17,6 @@ MOST_INSTRUCTIONS = 100_000
 """Enough for a mean over ten bursts of code that computes a lot, and 20 ms in the window."""
 
 
-FEWEST_MISSES = 100
-"""In all bursts together: fewer say little of what is done for a miss, or how misses overlap."""
-
-
 @dataclass(frozen=True, eq=False)
 class Recorded:
     """The bursts of one phase."""

@@ -85,7 +85,7 @@ class Record(msgspec.Struct, forbid_unknown_fields=True):
     profile_runs: int
     llc_bytes: int
     bursts: bool
-    """Whether there was an emulator to record them."""
+    """Whether profiles have them, which takes an emulator."""
 
 
 RECORD = "prepared.json"
@@ -93,7 +93,8 @@ RECORD = "prepared.json"
 
 def keep(prepared: Prepared, wanted: Wanted) -> None:
     """Note what was prepared, so that another process can go on with it."""
-    data = msgspec.json.encode(_record(wanted, prepared.llc_bytes))
+    bursts = any(one.bursts is not None for one in prepared.profiles.values())
+    data = msgspec.json.encode(_record(wanted, prepared.llc_bytes, bursts))
     write_atomically(prepared.folder / RECORD, data)
 
 
@@ -108,7 +109,9 @@ def kept(folder: Path, wanted: Wanted) -> Prepared | None:
     sources = [*native_folder().glob("*profile.*"), *native_folder().glob("*pass-*")]
     sources += [path for path in KERNELS.rglob("*") if path.is_file()]
     sources += [Path(one[0]) for one in wanted.programs]
-    same = record == _record(wanted, record.llc_bytes)
+    # Some without bursts are made anew where there is an emulator by now; not the other way.
+    bursts = record.bursts or emulator.installed()
+    same = record == _record(wanted, record.llc_bytes, bursts)
     if not same or any(path.stat().st_mtime > written for path in sources):
         return None
     found = Prepared(folder, llc_bytes=record.llc_bytes)
@@ -123,14 +126,14 @@ def kept(folder: Path, wanted: Wanted) -> Prepared | None:
     return found
 
 
-def _record(wanted: Wanted, llc_bytes: int) -> Record:
+def _record(wanted: Wanted, llc_bytes: int, bursts: bool) -> Record:
     return Record(
         list(wanted.kernels),
         [list(one) for one in wanted.programs],
         wanted.region_bytes,
         wanted.effort.profile_runs,
         llc_bytes,
-        emulator.installed(),
+        bursts,
     )
 
 

@@ -64,7 +64,8 @@ class Plan:
 
 
 def region_sizes(largest_bytes: int, step: int) -> list[int]:
-    """Return sizes up to `largest_bytes`, each `step` times the one before, ascending.
+    """Return sizes up to `largest_bytes`, ascending; each but the second `step` times the one
+    before.
 
     The first is the smallest there is, however near the second: over a region as large as the
     first-level cache, one line of anything else makes all of a set miss (1.2 ns were 1.2 to 4.3).

@@ -14,6 +14,7 @@ from nearfar.documents.device import LatencyFigure, Operation, Pattern
 from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._surface import (
     HAD,
+    SMALLEST_REGION_BYTES,
     SURFACES,
     Parts,
     Plan,
@@ -47,8 +48,9 @@ class Writes(Surface):
         """Return the points; see `Surface.points`."""
         regions = plan.regions(REGION_STEP)
         if plan.quick:
-            # One that the caches hold, one that the memory has to take.
-            regions = sorted({regions[min(1, len(regions) - 1)], regions[-1]})
+            # One that the caches hold beyond the first, one that the memory has to take.
+            held = [size for size in regions if size > 2 * SMALLEST_REGION_BYTES]
+            regions = sorted({(held or regions)[0], regions[-1]})
         kernels = [name for name in INSTRUCTIONS if plan.has(name)]
         asked = [(kernel, region) for kernel in kernels for region in regions]
         if not plan.quick:

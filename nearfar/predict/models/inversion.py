@@ -13,8 +13,7 @@ curve at that k gives what a miss will cost. Beside it:
   misses that queue for no row of memory: latency over parallelism.
 - Bandwidth is counted by the line, write-backs included. Memory time comes near the bandwidth
   bound gradually, and never goes below it.
-- Near time that memory does not explain stays as it is; beside streams, where bursts show that the
-  core computes less than that, the rest is the streams', which take as much longer far.
+- Near time that memory does not explain stays as it is.
 - Beside a contending core the shared cache holds less, so that more lines miss far than near; they
   overlap at least as much as near time says that they did as hits.
 - Where a loaded-latency curve knows more than the chains curve (other threads, derived chains),
@@ -23,7 +22,6 @@ curve at that k gives what a miss will cost. Beside it:
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -67,7 +65,6 @@ class Inversion(Model):
             near_curves_hold=doubt.near_curves_hold,
             streams_share=doubt.streams_share,
         )
-        self._streams = replace(self._streams, slower=self._why.slower)
         self._far_load = load_curve(phase, self.far)
         self._waits_far = waits_far(phase, self.near, self.far)
 

@@ -30,7 +30,7 @@ from nearfar.predict.core_window import (
 from nearfar.predict.memory import MOST_CHAINS, Memory
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model, ModelLacksError
 from nearfar.predict.overlap import INDEPENDENT_PRIOR
-from nearfar.predict.recorded import FEWEST_MISSES, Recorded
+from nearfar.predict.recorded import Recorded
 from nearfar.predict.shared_cache import lines_far
 from nearfar.predict.traffic import (
     CHASE,
@@ -46,6 +46,9 @@ from nearfar.predict.traffic import (
     misses,
     write_backs,
 )
+
+FEWEST_MISSES = 100
+"""In all bursts together: fewer say little of how misses overlap."""
 
 TRUSTED = (0.4, 2.5)
 """Simulated over measured near time between which the simulated overlap is the program's. Within

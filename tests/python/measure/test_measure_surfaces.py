@@ -162,6 +162,15 @@ def test_idle_figures_name_the_largest_region_of_the_largest_pages() -> None:
     assert {one.stride_bytes for one in found if one.pattern == "strided"} == {256}
 
 
+@pytest.mark.parametrize("largest_bytes", [128 << 20, 256 << 20])
+def test_quick_writes_go_to_one_cache_and_to_memory(largest_bytes: int) -> None:
+    points = SURFACES.get("writes").points(plan(largest_bytes=largest_bytes))
+    held, whole = sorted({point.region_bytes for point in points})
+    # A first-level cache of 32 KiB that all of it just fits into holds it by chance.
+    assert 32 << 10 < held <= 128 << 10
+    assert whole == largest_bytes
+
+
 def test_writes_are_called_by_their_instruction() -> None:
     points = SURFACES.get("writes").points(plan())
     samples = {point: [Sample(150.0)] * 4 for point in points}

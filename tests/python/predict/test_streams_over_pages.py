@@ -8,11 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 import samples
-import window_bursts
 
 from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile
-from nearfar.documents.bursts import Code
 from nearfar.documents.device import BandwidthFigure
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.memory import Memory, alike, scaled
@@ -20,7 +18,6 @@ from nearfar.predict.models.inversion import Inversion
 from nearfar.predict.models.window import _ratios
 from nearfar.predict.traffic import (
     COLUMNS,
-    INDEPENDENT,
     LINE_BYTES,
     STORE_STREAM,
     STREAM,
@@ -68,32 +65,6 @@ def slowdown(streams: float, there: Memory) -> float:
         "p", Estimate(near_ns, near_ns, near_ns), 1.0, None, lines, 0.0, streams=streams
     )
     return float(Inversion(phase, NEAR, there).times_ns(phase.total)) / near_ns
-
-
-def half_streams(cycles_a_line: int | None, share_streamed: float = 1.0) -> float:
-    """Slowdown of one stream that takes twice what near memory's do; None: without bursts."""
-    lines = np.zeros((1, COLUMNS))
-    lines[0, STREAM], lines[0, INDEPENDENT] = share_streamed * LINES, (1 - share_streamed) * LINES
-    near_ns = 2.0 * LINES * NEAR.stream_ns(1.0, 1.0)
-    bursts = window_bursts.phase(near_ns, dependent=False).bursts
-    assert bursts is not None
-    # The third instruction waits for itself: nothing of it overlaps from line to line.
-    bursts.bursts.code[2] = Code(uses=[3], defs=[3], cycles=cycles_a_line or 1)
-    phase = PhaseTraffic(
-        "p", Estimate(near_ns, near_ns, near_ns), 1.0, None, lines, 0.0,
-        bursts=None if cycles_a_line is None else bursts,
-    )  # fmt: skip
-    return float(Inversion(phase, NEAR, far(SMALL)).times_ns(phase.total)) / near_ns
-
-
-def test_what_no_core_computes_beside_streams_is_theirs() -> None:
-    nobody_knows, computes = half_streams(None), half_streams(100)
-    # Half of near time stays, the other half is streams behind it: from 1 and 2 to 2 and 2.
-    assert nobody_knows == pytest.approx(computes)
-    assert nobody_knows < 1.5
-    assert half_streams(1) == pytest.approx(2.0, rel=0.02)
-    # What other misses take is not known so well.
-    assert half_streams(1, 0.8) == pytest.approx(half_streams(None, 0.8))
 
 
 def test_one_stream_waits_for_all_ends_of_its_pages() -> None:

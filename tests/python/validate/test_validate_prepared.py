@@ -1,0 +1,53 @@
+"""What another process prepared for sessions is taken up where it is what would be made now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import samples
+import window_bursts
+
+from nearfar.documents import WorkloadProfile
+from nearfar.measure.spec import parse_spec
+from nearfar.profile.sources import emulator
+from nearfar.validate.place import Place
+from nearfar.validate.prepared import Prepared, keep, kept
+from nearfar.validate.wanted import QUICK, Wanted
+
+PLACE = Place(parse_spec("dram"), None)
+WANTED = Wanted(PLACE, PLACE, kernels=(), programs=(), region_bytes=1 << 20, effort=QUICK)
+
+
+def prepared(folder: Path, *, bursts: bool) -> None:
+    profile: WorkloadProfile = samples.workload()
+    if bursts:
+        recorded = window_bursts.phase(1.0, dependent=True).bursts
+        assert recorded is not None
+        profile = msgspec.structs.replace(profile, bursts=recorded.bursts)
+    keep(Prepared(folder, profiles={"gather": profile}, llc_bytes=3 << 20), WANTED)
+
+
+@pytest.mark.parametrize(
+    ("bursts", "installed", "taken"),
+    [(True, True, True), (False, True, False), (False, False, True), (True, False, True)],
+)
+def test_profiles_without_bursts_are_made_anew_where_there_is_an_emulator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bursts: bool, installed: bool, taken: bool
+) -> None:
+    monkeypatch.setattr(emulator, "installed", lambda: installed)
+    prepared(tmp_path, bursts=bursts)
+    found = kept(tmp_path, WANTED)
+    assert (found is not None) == taken
+    if found is not None:
+        assert found.llc_bytes == 3 << 20
+
+
+def test_a_folder_of_an_older_nearfar_is_not_taken(tmp_path: Path) -> None:
+    prepared(tmp_path, bursts=True)
+    file = tmp_path / "prepared.json"
+    without = msgspec.json.decode(file.read_bytes())
+    del without["bursts"]
+    file.write_bytes(msgspec.json.encode(without))
+    assert kept(tmp_path, WANTED) is None
