@@ -55,6 +55,8 @@ class Work:
     high_at_target: Array
     usual_ns: Array
     """What one of each costs on processors of the last years; 0 for accesses: not known."""
+    on_demand_ns: Array
+    """The same, were none of it prefetched."""
 
 
 def near_time(
@@ -126,7 +128,9 @@ def _unseen(work: Work, times: Array) -> tuple[float, float]:
     costs = _costs(work.counts, times, work.usual_ns)
     grown = work.at_target[0] / work.counts[-1][0] if work.counts[-1][0] else 0.0
     fresh = np.maximum(0.0, work.at_target - work.counts[-1] * grown)
-    least, most = work.usual_ns / PRIOR_FACTOR, work.usual_ns * PRIOR_FACTOR
+    least = work.usual_ns / PRIOR_FACTOR
+    # Whether a prefetcher is ahead of misses of nearer caches was not seen (see `work`).
+    most = np.maximum(work.usual_ns * PRIOR_FACTOR, work.on_demand_ns)
     known = work.usual_ns > 0
     below = np.where(known, np.maximum(0.0, costs - least), 0.0)
     told = DRIFT * times[-1] / np.maximum(work.counts[-1], 1.0)

@@ -71,11 +71,16 @@ def work_of(
             np.maximum(at_target, at_target[0]),
         ),
         usual_ns=np.array([0.0, *(cost * _waited(rows, used) for _, cost in usual)]),
+        on_demand_ns=np.array([0.0, *(cost for _, cost in usual)]),
     )
 
 
 def _waited(rows: Sequence[Sequence[Row]], used: Sequence[int]) -> float:
-    """Return what these misses cost of the usual: what advances in order is prefetched."""
+    """Return what these misses cost of the usual: what advances in order is prefetched.
+
+    The order is seen of misses of the last level. Nearer levels' may be others: a table is filled
+    in order, and what then searches it misses in a second-level cache alone.
+    """
     everything = ahead = 0.0
     for k in used:
         traffic = rows[k][-1].traffic
