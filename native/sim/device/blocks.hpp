@@ -71,16 +71,26 @@ class Blocks {
       }
       return asked;
     }
+    const auto look = [&](const Request& request) {
+      const std::uint32_t write = request.kind == dirtying ? 1U : 0U;
+      tell(request,
+           Vector::lru(row_of(request.line), shape_.ways, width_, request.line << 1U, write));
+    };
+    if (std::uint64_t{shape_.sets} * width_ * sizeof *words_ <= at_hand_bytes) {
+      for (std::size_t i = 0; i < count; ++i) look(in[i]);
+      return asked;
+    }
     for (std::size_t i = 0; i < count; ++i) {
       // Past the end it is some row that is fetched for nothing.
       __builtin_prefetch(words_ + row_at(in[i + ahead].line), 1);
-      const std::uint32_t write = in[i].kind == dirtying ? 1U : 0U;
-      tell(in[i], Vector::lru(row_of(in[i].line), shape_.ways, width_, in[i].line << 1U, write));
+      look(in[i]);
     }
     return asked;
   }
   // Requests looked ahead; `in` of `pass` is readable so far beyond its end.
   static constexpr std::size_t ahead = 16;
+  // Rows so few stay in a first-level cache: there is nothing to fetch ahead.
+  static constexpr std::uint64_t at_hand_bytes = 8192;
   void clear();
 
  private:
