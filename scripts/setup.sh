@@ -33,6 +33,13 @@ if [ "$what" = test ]; then
     "libpmem-dev=ls /usr/include/libpmem.h:is what nearfar crash is tested with"
     "libpmemobj-dev=ls /usr/include/libpmemobj.h:is what nearfar crash is tested with"
     "likwid=likwid-bench:is the peer that bandwidth is measured against"
+    "qemu-system-x86=qemu-system-x86_64:boots the machine that has far memory"
+    "cpio=cpio:packs that machine's first file system"
+    "kmod=ls /usr/sbin/depmod:lists that machine's modules"
+    "busybox-static=busybox:is that machine's shell"
+    "ndctl=ndctl:makes namespaces there, and tells of CXL"
+    "daxctl=daxctl:makes nodes there"
+    "numactl=numactl:shows nodes there"
   )
 fi
 
