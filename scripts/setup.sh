@@ -37,6 +37,7 @@ if [ "$what" = test ]; then
     "cpio=cpio:packs that machine's first file system"
     "kmod=ls /usr/sbin/depmod:lists that machine's modules"
     "busybox-static=busybox:is that machine's shell"
+    "e2fsprogs=ls /usr/sbin/mkfs.ext4:makes that machine's disks"
     "ndctl=ndctl:makes namespaces there, and tells of CXL"
     "daxctl=daxctl:makes nodes there"
     "numactl=numactl:shows nodes there"

@@ -129,7 +129,7 @@ def _unseen(work: Work, times: Array) -> tuple[float, float]:
     grown = work.at_target[0] / work.counts[-1][0] if work.counts[-1][0] else 0.0
     fresh = np.maximum(0.0, work.at_target - work.counts[-1] * grown)
     least = work.usual_ns / PRIOR_FACTOR
-    # Whether a prefetcher is ahead of misses of nearer caches was not seen (see `work`).
+    # Whether a prefetcher is ahead of misses that come new was not seen (see `work`).
     most = np.maximum(work.usual_ns * PRIOR_FACTOR, work.on_demand_ns)
     known = work.usual_ns > 0
     below = np.where(known, np.maximum(0.0, costs - least), 0.0)

@@ -60,6 +60,7 @@ def work_of(
     high = sum(results[k].misses.estimate.high for k in used) / value if value else 1.0
     names = ["accesses", *(f"misses of {format_bytes(size)}" for size in sizes)]
     at_target = np.array(target, dtype=float)
+    on_demand_ns = np.array([0.0, *(cost for _, cost in usual)])
     spread = np.ones_like(at_target)
     return Work(
         names=tuple(names),
@@ -70,16 +71,17 @@ def work_of(
             at_target * np.where(np.arange(len(names)) > 0, high, spread),
             np.maximum(at_target, at_target[0]),
         ),
-        usual_ns=np.array([0.0, *(cost * _waited(rows, used) for _, cost in usual)]),
-        on_demand_ns=np.array([0.0, *(cost for _, cost in usual)]),
+        usual_ns=on_demand_ns * _waited(rows, used),
+        on_demand_ns=on_demand_ns,
     )
 
 
 def _waited(rows: Sequence[Sequence[Row]], used: Sequence[int]) -> float:
     """Return what these misses cost of the usual: what advances in order is prefetched.
 
-    The order is seen of misses of the last level. Nearer levels' may be others: a table is filled
-    in order, and what then searches it misses in a second-level cache alone.
+    The order is seen of misses of the last level, at the sizes that ran. Nearer levels' may be
+    others, and so may those that come new: a table is filled in order, and what then searches it
+    misses only once it has outgrown a cache.
     """
     everything = ahead = 0.0
     for k in used:
