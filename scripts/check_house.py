@@ -1,0 +1,132 @@
+"""Check names, words and sizes that ruff does not check. Exit 1 and list what breaks a rule.
+
+Rules: no docstring starts with "Of", "What" or "Who"; no word of `scripts/words.txt` in a docstring,
+comment or message; no variable called `one`, `found`, `said` or `thing`; no public class name in
+two files; no file above 400 lines; no function above 60 lines.
+
+    scripts/check_house.py [--count] [PATH ...]
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("nearfar", "companions")
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+EMPTY_NAMES = {"one", "found", "said", "thing"}
+BAD_STARTS = re.compile(r"(Of|What|Who)\b")
+WORDS = re.compile(
+    r"\b("
+    + "|".join(
+        line.split("#")[0].strip()
+        for line in (ROOT / "scripts/words.txt").read_text().splitlines()
+        if line.split("#")[0].strip()
+    )
+    + r")\b",
+    re.IGNORECASE,
+)
+
+TEXT_TOKENS = {
+    tokenize.COMMENT,
+    tokenize.STRING,
+    getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING),  # Python 3.12 and later
+}
+
+Problem = tuple[Path, int, str, str]
+"""File, line, rule, sentence."""
+
+
+def docstrings(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield docstrings, those below attributes and constants included."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else []:
+            if (
+                isinstance(statement, ast.Expr)
+                and isinstance(statement.value, ast.Constant)
+                and isinstance(statement.value.value, str)
+            ):
+                yield statement.value
+
+
+def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield each name that is assigned or is a parameter, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+
+
+def words(path: Path, source: str) -> Iterator[Problem]:
+    """Yield words of the list in comments and strings."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in TEXT_TOKENS:
+            for match in WORDS.finditer(token.string):
+                line = token.start[0] + token.string.count("\n", 0, match.start())
+                yield path, line, "word", f"{match.group()!r} is on the list of scripts/words.txt"
+
+
+def check_file(path: Path) -> Iterator[Problem]:
+    """Yield what breaks a rule in one file."""
+    source = path.read_text()
+    tree = ast.parse(source)
+    lines = source.count("\n")
+    if lines > MAX_FILE_LINES:
+        yield path, 1, "file-length", f"{lines} lines; {MAX_FILE_LINES} are allowed"
+    for text in docstrings(tree):
+        if match := BAD_STARTS.match(str(text.value).strip()):
+            yield path, text.lineno, "docstring-start", f"the docstring starts with {match[0]!r}"
+    for name, line in bound_names(tree):
+        if name in EMPTY_NAMES:
+            yield path, line, "empty-name", f"the variable {name!r} does not say what it holds"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > MAX_FUNCTION_LINES:
+                sentence = f"{node.name} has {length} lines; {MAX_FUNCTION_LINES} are allowed"
+                yield path, node.lineno, "function-length", sentence
+    yield from words(path, source)
+
+
+def same_classes(paths: list[Path]) -> Iterator[Problem]:
+    """Yield public classes whose name stands in more than one file."""
+    places: dict[str, list[tuple[Path, int]]] = defaultdict(list)
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append((path, node.lineno))
+    for name, where in places.items():
+        for path, line in where if len(where) > 1 else []:
+            others = ", ".join(str(other.relative_to(ROOT)) for other, _ in where if other != path)
+            yield path, line, "class-name", f"class {name} is also in {others}"
+
+
+def main(arguments: list[str]) -> int:
+    """Check the given files and folders, or the whole house."""
+    counting = "--count" in arguments
+    given = [Path(word).resolve() for word in arguments if word != "--count"]
+    everything = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    problems = [problem for path in everything for problem in check_file(path)]
+    problems += same_classes(everything)
+    if given:
+        problems = [p for p in problems if any(p[0].is_relative_to(place) for place in given)]
+    if not counting:
+        for path, line, rule, sentence in sorted(problems):
+            print(f"{path.relative_to(ROOT)}:{line}: {rule}: {sentence}")
+    for rule, count in sorted(Counter(problem[2] for problem in problems).items()):
+        print(f"{count:6} {rule}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
