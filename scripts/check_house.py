@@ -1,8 +1,8 @@
 """Check names, words and sizes that ruff does not check. Exit 1 and list what breaks a rule.
 
-Rules: no docstring starts with "Of", "What" or "Who"; no word of `scripts/words.txt` in a docstring,
-comment or message; no variable called `one`, `found`, `said` or `thing`; no public class name in
-two files; no file above 400 lines; no function above 60 lines.
+Rules: no docstring starts with "Of", "What" or "Who"; no word of `scripts/words.txt` in a
+docstring, comment or message; no variable called `one`, `found`, `said` or `thing`; no public class
+name in two files; no file above 400 lines; no function above 60 lines.
 
     scripts/check_house.py [--count] [PATH ...]
 """
