@@ -10,6 +10,12 @@ import re
 
 from nearfar.base.errors import NearfarError
 
+LINE_BYTES = 64
+"""A cache line: of every x86-64 core and of all Arm server cores."""
+
+PAGE_BYTES = 4096
+"""A small page, the unit of mmap and of most page tables."""
+
 _FACTORS = {"B": 1}
 for _power, _letter in enumerate("KMGTP", start=1):
     _FACTORS[f"{_letter}iB"] = 1024**_power

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-LINE_BYTES = 64
+from nearfar.base.units import LINE_BYTES
 
 _QUANTITY = {
     "instructions": ("instructions", 1.0),

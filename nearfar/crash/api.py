@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar.base.units import PAGE_BYTES
 from nearfar.crash import resume
 from nearfar.crash.adapters.oracle import ContentOracle
 from nearfar.crash.adapters.pool_check import pool_checks
@@ -20,7 +21,7 @@ from nearfar.crash.coverage import places_of
 from nearfar.crash.engine import Engine, Oracle, Plan
 from nearfar.crash.explore import Exploration, Progress, ServedDiffersError
 from nearfar.crash.judge import Budget, Judge
-from nearfar.crash.layout import PAGE_BYTES, Kind
+from nearfar.crash.layout import Kind
 from nearfar.crash.limits import MOST_SEED
 from nearfar.crash.lints import lints_of
 from nearfar.crash.lints.images import Images

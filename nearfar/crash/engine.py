@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.units import PAGE_BYTES
 from nearfar.crash.checker import KEPT_BYTES, LIBRARY, Check, Command, Verdict
-from nearfar.crash.layout import PAGE_BYTES
 from nearfar.crash.wire import Taken, frame, take
 from nearfar.native_files import native_file
 from nearfar.profile.program import preload

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.base.files import atomic_path
+from nearfar.base.units import PAGE_BYTES
 from nearfar.crash.adapters.oracle import judge_content
 from nearfar.crash.bugs import Found
 from nearfar.crash.checker import (
@@ -23,7 +24,6 @@ from nearfar.crash.checker import (
     run_once,
     variables,
 )
-from nearfar.crash.layout import PAGE_BYTES
 from nearfar.crash.record import MOST_POOL_BYTES, environment
 from nearfar.crash.room import check_room, scratch
 from nearfar.documents.crash_report import CrashReport, CrashState

@@ -12,8 +12,6 @@ SHADOW = ".shadow"
 """Behind a trace's path: the pool as it was last told, shared by all processes that map it."""
 POOL_VARIABLE = "NEARFAR_CRASH_POOL"
 HEADER_BYTES = 4096
-LINE_BYTES = 64
-PAGE_BYTES = 4096
 
 HEADER = struct.Struct("<8s5Q8IQ5I4x")
 """magic, limit, most_pool, most_steps, used, steps, owner, full, forked, others, outside,

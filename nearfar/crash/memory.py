@@ -10,7 +10,8 @@ import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nearfar.crash.layout import LINE_BYTES, PAGE_BYTES, Kind
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES
+from nearfar.crash.layout import Kind
 from nearfar.crash.trace import Event
 
 _RUN_TIME_BYTES = 8192

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from nearfar.crash.layout import LINE_BYTES, PAGE_BYTES
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.crash.lints.world import World
 
 _MOST_BYTES = 1 << 28

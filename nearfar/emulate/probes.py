@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents.emulation import Probe
 from nearfar.emulate.now import UNKNOWN, Now, now
 from nearfar.emulate.rounds import DRIFT, MOST_ROUNDS, ROUNDS, Round, steadiest
@@ -20,7 +21,6 @@ from nearfar.emulate.way import Say, Times, Wanted, Way, check_ended
 from nearfar.native_files import include_folder
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.memory import Memory
-from nearfar.predict.traffic import LINE_BYTES
 from nearfar.profile.phases import PhaseTime
 from nearfar.profile.program import Build
 from nearfar.profile.session import Request

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents.machine import Cache
 from nearfar.machine.sysfs import Tree
 
@@ -12,8 +13,6 @@ _TYPES: dict[str, Literal["data", "instruction", "unified"]] = {
     "Instruction": "instruction",
     "Unified": "unified",
 }
-LINE_BYTES = 64
-"""Where sysfs does not tell: every x86-64 and all server Arm cores use 64 bytes."""
 
 
 def read_caches(tree: Tree) -> list[Cache]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import LatencyFigure, MeasuredContext, Source
 from nearfar.documents.header import Producer
@@ -17,8 +18,6 @@ from nearfar.measure.rounds import Rounds
 from nearfar.measure.settings import Settings
 from nearfar.measure.surfaces import Parts, Plan, Samples, Surface
 from nearfar.measure.surfaces._surface import SOURCE
-
-LINE_BYTES = 64
 
 
 @dataclass(frozen=True)

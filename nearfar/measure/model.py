@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.measure import model_bandwidth
 from nearfar.measure.model_noise import Noise
 from nearfar.measure.subject import Facts, Point, Sample
 from nearfar.sim.memory import make_memory
 from nearfar.sim.model_of import model_of
-from nearfar.sim.parameters import LINE_BYTES, DeviceModel
+from nearfar.sim.parameters import DeviceModel
 from nearfar.sim.throughput import by_threads
 from nearfar.sim.warm import scaled, warm_up_accesses
 

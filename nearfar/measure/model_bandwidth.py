@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.measure.subject import Point
 from nearfar.sim.loaded import LoadedLatency
-from nearfar.sim.parameters import LINE_BYTES, Bandwidth, DeviceModel
+from nearfar.sim.parameters import Bandwidth, DeviceModel
 from nearfar.sim.throughput import (
     amplified,
     busiest_share,

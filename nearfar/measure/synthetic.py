@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import random
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.sim.parameters import (
-    LINE_BYTES,
     Bandwidth,
     DeviceModel,
     Interleave,

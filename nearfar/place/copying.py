@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine import JointLimit
 from nearfar.place.problem import Problem
 from nearfar.predict.memory import Memory
-from nearfar.predict.traffic import LINE_BYTES, Array
+from nearfar.predict.traffic import Array
 
 
 def copy_ns_per_byte(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfar.base.units import PAGE_BYTES
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.plan import Part
 from nearfar.documents.workload import MemoryObject
@@ -22,7 +23,6 @@ LEAST_BYTES = 1 << 20
 """Mean allocation from which an object can be split: a boundary on a 4 KiB page is then within
 0.4 % of the share that was meant."""
 
-PAGE_BYTES = 4096
 LEAST_SHARE = 0.01
 """A part below one per cent of an object is none."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents import (
     DeviceProfile,
     MachineProfile,
@@ -32,13 +33,7 @@ from nearfar.predict.interval import outcome
 from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS, Model, usable
 from nearfar.predict.together import together
 from nearfar.predict.total import total_of
-from nearfar.predict.traffic import (
-    LINE_BYTES,
-    Array,
-    misses,
-    phases_of,
-    write_backs,
-)
+from nearfar.predict.traffic import Array, misses, phases_of, write_backs
 
 MOST_OBJECTS = 1000
 """Objects listed per phase, those that add most first; a plan looks at all of them."""

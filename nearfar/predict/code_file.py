@@ -31,6 +31,7 @@ import msgspec
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents import DeviceProfile, WorkloadProfile, producer
 from nearfar.documents.workload import (
     AccessClasses,
@@ -45,7 +46,7 @@ from nearfar.documents.workload import (
 from nearfar.predict.derive import near_memory
 from nearfar.predict.formula import evaluate
 from nearfar.predict.models.code import waiting_ns
-from nearfar.predict.traffic import LINE_BYTES, phases_of
+from nearfar.predict.traffic import phases_of
 
 Formula = str | float
 
@@ -268,7 +269,7 @@ def _profile(
             plain_executable="",
         ),
         size={name: value for name, value in names.items() if name != "llc_bytes"},
-        cache=CacheModel(size_bytes=llc_bytes, ways=16, line_bytes=int(LINE_BYTES), origin="code"),
+        cache=CacheModel(size_bytes=llc_bytes, ways=16, line_bytes=LINE_BYTES, origin="code"),
         sampling=Sampling(rate=1, sampled_accesses=0, sampled_misses=0, relative_error=0.0),
         flushes_counted=True,
         instrumented_slowdown=1.0,

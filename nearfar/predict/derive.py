@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nearfar.base.units import format_bytes
+from nearfar.base.units import LINE_BYTES, format_bytes
 from nearfar.devices import curves
 from nearfar.documents.device import (
     BandwidthFigure,
@@ -27,7 +27,7 @@ from nearfar.predict.host import DEFAULT_HOST, Here, latency_here
 from nearfar.predict.memory import MOST_CHAINS, Memory, WalksByRegion, bounded
 from nearfar.predict.one_core import copied_line_ns, is_of_one_core, read_in_sequence_ns
 from nearfar.predict.pages import chains, hit_ns, program_page_bytes, walk_ns
-from nearfar.predict.traffic import LINE_BYTES, Array
+from nearfar.predict.traffic import Array
 
 ASSUMED_PARALLELISM = 10.0
 """Misses a core overlaps where no chains curve was measured: x86 cores of the last decade have

@@ -16,13 +16,13 @@ import numpy as np
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.statistics import Estimate
-from nearfar.base.units import format_bytes
+from nearfar.base.units import LINE_BYTES, format_bytes
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import outcome
 from nearfar.predict.models.inversion import Inversion
-from nearfar.predict.traffic import LINE_BYTES, phases_of
+from nearfar.predict.traffic import phases_of
 
 LEAST_SHARE = 0.5
 """Share of a phase's misses that must have curves for another cache to be worked out."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.predict.core_time import core_time_ns
 from nearfar.predict.memory import LoadedFactor, Memory
 from nearfar.predict.model import NO_DOUBT
@@ -22,15 +23,7 @@ from nearfar.predict.overlap import (
     streams_of,
 )
 from nearfar.predict.shared_cache import farther_hits_ns
-from nearfar.predict.traffic import (
-    HITS,
-    LINE_BYTES,
-    Array,
-    PhaseTraffic,
-    misses,
-    read_share,
-    write_backs,
-)
+from nearfar.predict.traffic import HITS, Array, PhaseTraffic, misses, read_share, write_backs
 
 MOST_HIT_SHARE = 1.0 / 3.0
 """Of near time, hits take at most this: an out-of-order core overlaps most of them."""

@@ -13,6 +13,7 @@ import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents import WorkloadProfile, producer
 from nearfar.documents.counters import CounterInterval, CounterProfile
 from nearfar.documents.workload import (
@@ -25,7 +26,6 @@ from nearfar.documents.workload import (
     Sampling,
     Traffic,
 )
-from nearfar.predict.traffic import LINE_BYTES
 
 WHOLE = "whole program"
 
@@ -86,7 +86,7 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
             exit_status="not run here: from counters",
             plain_executable="",
         ),
-        cache=CacheModel(size_bytes=0, ways=1, line_bytes=int(LINE_BYTES), origin="counters"),
+        cache=CacheModel(size_bytes=0, ways=1, line_bytes=LINE_BYTES, origin="counters"),
         sampling=Sampling(
             rate=1,
             sampled_accesses=0,

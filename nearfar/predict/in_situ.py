@@ -17,7 +17,7 @@ import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import Estimate
-from nearfar.base.units import parse_size_bytes
+from nearfar.base.units import LINE_BYTES, parse_size_bytes
 from nearfar.documents import DeviceProfile, MachineProfile, Prediction, WorkloadProfile
 from nearfar.documents.prediction import HostRule, Pipeline, PipelineSplit
 from nearfar.predict.derive import far_memory, near_memory
@@ -27,7 +27,7 @@ from nearfar.predict.memory import Memory
 from nearfar.predict.model import MODELS
 from nearfar.predict.pipeline import Part, PipelineTimes, Rates, run_pipeline
 from nearfar.predict.together import joint_limit
-from nearfar.predict.traffic import LINE_BYTES, PhaseTraffic, misses, phases_of, write_backs
+from nearfar.predict.traffic import PhaseTraffic, misses, phases_of, write_backs
 
 SHARPNESS = 2.5
 """Of the knee where threads meet a memory's bandwidth: where the fit to STREAM's columns starts

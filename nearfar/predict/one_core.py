@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.devices import curves
 from nearfar.documents.device import DeviceProfile
-from nearfar.predict.traffic import LINE_BYTES
 
 
 def is_of_one_core(device: DeviceProfile) -> bool:

@@ -8,11 +8,10 @@ that the program had.
 from __future__ import annotations
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.units import parse_size_bytes
+from nearfar.base.units import PAGE_BYTES, parse_size_bytes
 from nearfar.devices import curves
 from nearfar.documents.device import ChainsFigure, DeviceProfile
 
-SMALL_PAGE_BYTES = 4096
 LARGEST_HIT_REGION_BYTES = 32 << 10
 """A region at most so large is held by every first-level data cache of the last decade."""
 
@@ -20,7 +19,7 @@ LARGEST_HIT_REGION_BYTES = 32 << 10
 def parse_page_bytes(text: str) -> int:
     """Parse a page size as typed; what is no page size is refused."""
     size_bytes = parse_size_bytes(text)
-    if size_bytes < SMALL_PAGE_BYTES or size_bytes & (size_bytes - 1):
+    if size_bytes < PAGE_BYTES or size_bytes & (size_bytes - 1):
         raise NearfarError(f"{text!r} is no page size: write 4KiB, 2MiB or 1GiB")
     return size_bytes
 
@@ -34,7 +33,7 @@ def program_page_bytes(near: DeviceProfile) -> int | None:
     if near.measured is None:
         return None
     setting = near.measured.environment.get("transparent_huge_pages", "")
-    return SMALL_PAGE_BYTES if setting in ("madvise", "never") else None
+    return PAGE_BYTES if setting in ("madvise", "never") else None
 
 
 def chains(device: DeviceProfile, page_bytes: int | None) -> list[ChainsFigure]:

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.devices import curves
 from nearfar.devices.library import host_dram
 from nearfar.documents.device import DeviceProfile, Operation, Pattern
 from nearfar.predict.host import LOCAL
 from nearfar.predict.model import Model, ModelLacksError
-from nearfar.predict.traffic import FENCE, FLUSH, LINE_BYTES, NT_LINE, Array, PhaseTraffic
+from nearfar.predict.traffic import FENCE, FLUSH, NT_LINE, Array, PhaseTraffic
 
 if TYPE_CHECKING:
     from nearfar.predict.memory import Memory

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.predict.core_window import PRIVATE_BYTES
-from nearfar.predict.traffic import LINE_BYTES, Array, Curve
+from nearfar.predict.traffic import Array, Curve
 
 CACHED = 0.25
 """Of memory's latency, below which a near chase is one of hits: last levels take 10 to 25 ns."""

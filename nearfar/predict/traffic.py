@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.documents.workload import AccessClasses, MemoryObject, Phase, Traffic, WorkloadProfile
 from nearfar.predict.recorded import Recorded, recorded
 
@@ -31,13 +32,11 @@ fetched because a store missed. `*_STREAM`: addresses that advance by a constant
 lines written to memory on purpose, through the caches and past them.
 """
 
-LINE_BYTES = 64.0
 
 TRAINING_LINES = 2.0
 """Lines of a stream before a prefetcher follows it: it must see two misses to know a direction.
 A stream within an allocation of few lines is hardly one: its lines are fetched on demand."""
 
-SMALL_PAGE_BYTES = 4096.0
 
 FEWEST_OTHERS = 0.05
 """Of streams' misses: so many others at least say how often they walk."""
@@ -190,9 +189,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         walks_per_miss=None if workload.core is None else _walks_per_miss(phase, lines),
         walks_apart=_walks_apart(workload, phase.name),
         walked_bytes=_walked_bytes(workload, phase),
-        translated_bytes=0.0
-        if workload.core is None
-        else workload.core.tlb_entries * SMALL_PAGE_BYTES,
+        translated_bytes=0.0 if workload.core is None else workload.core.tlb_entries * PAGE_BYTES,
     )
 
 
@@ -204,7 +201,7 @@ def _walked_bytes(workload: WorkloadProfile, phase: Phase) -> float:
     return sum(
         min(
             float(workload.objects[row.object].peak_live_bytes),
-            row.traffic.tlb_misses_4k * SMALL_PAGE_BYTES,
+            row.traffic.tlb_misses_4k * PAGE_BYTES,
         )
         for row in phase.objects
     )
@@ -228,7 +225,7 @@ def _walks_per_miss(phase: Phase, lines: Array) -> float | None:
     if others <= FEWEST_OTHERS * streamed or others <= 0.0:
         return None
     walks = sum(row.traffic.tlb_misses_4k for row in phase.objects)
-    return max(walks - streamed * LINE_BYTES / SMALL_PAGE_BYTES, 0.0) / others
+    return max(walks - streamed * LINE_BYTES / PAGE_BYTES, 0.0) / others
 
 
 def extrapolated_lines(workload: WorkloadProfile, phase: str) -> tuple[float, float]:

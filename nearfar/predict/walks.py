@@ -23,16 +23,10 @@ from math import isfinite, log2
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.predict.memory import Memory
 from nearfar.predict.shared_cache import chases
-from nearfar.predict.traffic import (
-    LINE_BYTES,
-    SMALL_PAGE_BYTES,
-    STORE_STREAM,
-    STREAM,
-    PhaseTraffic,
-    misses,
-)
+from nearfar.predict.traffic import STORE_STREAM, STREAM, PhaseTraffic, misses
 
 MOST_SHARE = 1.5
 """Walks for each miss that are believed: misses of the cache and of translations are counted apart,
@@ -41,7 +35,7 @@ and of few misses their ratio is luck."""
 ENTRY_BYTES = 8.0
 """Of a page table, for each page."""
 
-REACH_BYTES = LINE_BYTES / ENTRY_BYTES * SMALL_PAGE_BYTES
+REACH_BYTES = LINE_BYTES / ENTRY_BYTES * PAGE_BYTES
 """Data that one line of a page table is of."""
 
 LINES_BETWEEN = 2.0
@@ -88,7 +82,7 @@ def _of_one_as_soon(memory: Memory, phase: PhaseTraffic, near: Memory, share: fl
     at = np.maximum.accumulate(list(map(passed, sizes, latencies_ns)))
     walks_ns = np.maximum.accumulate(regions.walks_ns)
     size_bytes = phase.walked_bytes if isfinite(phase.walked_bytes) else float(sizes[-1])
-    size_bytes = max(size_bytes, SMALL_PAGE_BYTES)
+    size_bytes = max(size_bytes, PAGE_BYTES)
     chase_ns = memory.own_ns or float(np.interp(log2(size_bytes), np.log2(sizes), latencies_ns))
     late_ns = float(np.interp(passed(size_bytes, chase_ns), at, walks_ns))
     if late_ns <= 0.0:

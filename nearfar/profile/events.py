@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents.workload import CoreModel, Traffic
 from nearfar.profile.run_file import SITE_UNKNOWN, ProcessFile
 
 Key = TypeVar("Key")
 
-LINE_BYTES = 64
 
 _FIELD_OF = {
     "flushes": "flushes",

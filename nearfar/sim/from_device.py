@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.units import LINE_BYTES
 from nearfar.devices.curves import idle_latencies, idle_read_latency_ns, random_reads
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure, BufferFigure, LatencyFigure
 from nearfar.sim.memory import make_memory
 from nearfar.sim.parameters import (
-    LINE_BYTES,
     MOST_WAYS,
     Bandwidth,
     DeviceModel,

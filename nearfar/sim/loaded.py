@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearfar.sim.parameters import LINE_BYTES
+from nearfar.base.units import LINE_BYTES
 
 Curve = Sequence[tuple[float, float]]
 

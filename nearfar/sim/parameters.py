@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.units import LINE_BYTES
 
-LINE_BYTES = 64
 LARGEST_BLOCK_BYTES = 4096
 MOST_WAYS = 16
 """Of a set: one 64-byte row of the simulator."""

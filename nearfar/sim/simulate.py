@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nearfar.base.errors import CommandError, ExitCode
-from nearfar.base.units import format_bytes
+from nearfar.base.units import LINE_BYTES, format_bytes
 from nearfar.sim.loaded import LoadedLatency
 from nearfar.sim.memory import make_memory
 from nearfar.sim.model_of import model_of
-from nearfar.sim.parameters import LINE_BYTES, DeviceModel, NearCache
+from nearfar.sim.parameters import DeviceModel, NearCache
 from nearfar.sim.throughput import amplified, busiest_share, by_threads
 from nearfar.sim.warm import scaled, warm_up_accesses
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from nearfar.sim.parameters import LINE_BYTES, Bandwidth, Interleave
+from nearfar.base.units import LINE_BYTES
+from nearfar.sim.parameters import Bandwidth, Interleave
 
 
 def by_threads(bandwidth: Bandwidth, threads: int) -> float:

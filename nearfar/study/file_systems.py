@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 
 ANONYMOUS = "anonymous"
 """Memory of no file: what the others are compared with."""
@@ -29,8 +30,6 @@ FILE_BYTES = 64 << 20
 PERSISTED = 200
 """Lines persisted one by one: on a disk each takes up to milliseconds."""
 
-PAGE_BYTES = 4096
-LINE_BYTES = 64
 ROUNDS = 5
 
 

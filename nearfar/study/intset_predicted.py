@@ -7,6 +7,7 @@ reaches memory. So their profile has no misses, and the model `persist` says the
 from __future__ import annotations
 
 from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES
 from nearfar.bench.slowdowns import slowdown
 from nearfar.documents import WorkloadProfile, producer
 from nearfar.documents.workload import (
@@ -22,8 +23,6 @@ from nearfar.study.intset_runs import DRAM, SYNCED, Case, Runs
 
 OPERATIONS = 1e6
 """What a profile is of; its figures are of one operation times this."""
-
-LINE_BYTES = 64.0
 
 
 def flushed(counts: dict[str, float]) -> Traffic:

@@ -23,6 +23,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents import DeviceProfile, producer
 from nearfar.documents.device import MeasuredContext, Source
 from nearfar.measure import figures
@@ -71,7 +72,6 @@ WHOLE_LINES = ("nt-store", "nt-store-random")
 """Kernels that stand for write-backs."""
 
 BANDWIDTH_KERNELS = ("read", "read-random", "write", "nt-store", "nt-store-random", "copy")
-LINE_BYTES = 64
 
 
 @dataclass

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.crash.checker import Verdict, parse, run_once
-from nearfar.crash.layout import LINE_BYTES, PAGE_BYTES
 from nearfar.native_files import native_file
 
 TOOL = "nearfar_crash_pool"

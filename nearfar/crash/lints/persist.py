@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nearfar.crash.layout import LINE_BYTES, Kind
+from nearfar.base.units import LINE_BYTES
+from nearfar.crash.layout import Kind
 from nearfar.crash.lints.finding import Finding
 from nearfar.crash.lints.world import World
 from nearfar.crash.memory import Memory

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nearfar.crash.layout import LINE_BYTES, PAGE_BYTES, Kind
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES
+from nearfar.crash.layout import Kind
 from nearfar.crash.lints.images import PoolObject
 from nearfar.crash.lints.objects import ALLOCATIONS, FREES, Allocation, Objects
 from nearfar.crash.trace import Event, Trace

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.measure.infer.levels import MISFIT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LINE_BYTES = 64
 ACCESSES = (64, 128, 256, 512, 1024, 2048, 4096)
 """Of the chase; the kernels' blocks end at 4 KiB."""
 

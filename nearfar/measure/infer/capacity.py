@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.measure.infer.levels import Fit, Level, Medians, best_single, find_levels, refit
 from nearfar.measure.infer.resample import medians, point_noise, resampled_medians
 from nearfar.measure.infer.sizes import (
@@ -45,7 +46,6 @@ INTERVAL = (2.5, 97.5)
 SEEN_AGAIN = 20
 """Resamples in which levels are looked for from the start: one that is there is in nearly all."""
 
-LINE_BYTES = 64
 
 IS_TESTED = 0.02
 """A knee so near to a tested size is that size: the fit knows no better, and sizes are round."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from nearfar.measure.infer.block import ACCESSES, LINE_BYTES, find_block
+from nearfar.base.units import LINE_BYTES
+from nearfar.measure.infer.block import ACCESSES, find_block
 from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.found import Buffer
 from nearfar.measure.infer.probe import Probe, until_sure

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents.device import WriteQueueFigure
 from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.findings import HAD
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from nearfar.measure.infer.findings import Findings
     from nearfar.measure.infer.probe import Probe
 
-LINE_BYTES = 64
 SMALLEST_BYTES, LARGEST_BYTES = 64, 16384
 """Of a burst: what the persist kernels write in one access."""
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents.device import BufferFigure
-from nearfar.measure.infer.block import LINE_BYTES
 from nearfar.measure.infer.capacity import Capacity, Curve, coarse_curve, refine
 from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.findings import HAD

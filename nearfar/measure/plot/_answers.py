@@ -11,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfar.base.units import format_ns
+from nearfar.base.units import LINE_BYTES, format_ns
 from nearfar.measure.plot import _axes
 
 if TYPE_CHECKING:
     from nearfar.documents.device import DeviceProfile
     from nearfar.measure.infer.findings import Evidence
 
-LINE_BYTES = 64
 
 SAME = 1.5
 """A knee of writes within so much of a buffer that reads showed is of that buffer."""

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from nearfar.base.registry import Registry
-from nearfar.base.units import format_bytes
+from nearfar.base.units import PAGE_BYTES, format_bytes
 from nearfar.measure.subject import Facts, Point
-
-SMALL_PAGE_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -102,11 +100,11 @@ def small_pages() -> Step:
     """Use 4 KiB pages, so that TLB misses are part of the latency."""
 
     def change(setup: Setup, facts: Facts) -> Setup:
-        if setup.point.page_bytes == SMALL_PAGE_BYTES:
+        if setup.point.page_bytes == PAGE_BYTES:
             raise CannotSwitchError("the plain chase has small pages already")
-        if SMALL_PAGE_BYTES not in facts.page_sizes:
+        if PAGE_BYTES not in facts.page_sizes:
             raise CannotSwitchError("there are no small pages here")
-        return replace(setup, point=replace(setup.point, page_bytes=SMALL_PAGE_BYTES))
+        return replace(setup, point=replace(setup.point, page_bytes=PAGE_BYTES))
 
     return Step("tlb", change)
 

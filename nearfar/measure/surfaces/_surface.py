@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from nearfar.base.registry import Registry
 from nearfar.base.statistics import Estimate, median_estimate
+from nearfar.base.units import PAGE_BYTES
 from nearfar.documents.device import (
     BandwidthFigure,
     ChainsFigure,
@@ -29,8 +30,6 @@ Samples = Mapping[Point, Sequence[Sample]]
 
 SMALLEST_REGION_BYTES = 16 << 10
 """Half of the smallest first-level data cache in use (32 KiB): a latency of the cache itself."""
-
-SMALL_PAGE_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def region_sizes(largest_bytes: int, step: int) -> list[int]:
     """
     sizes = [largest_bytes]
     while sizes[-1] // step >= SMALLEST_REGION_BYTES:
-        sizes.append(sizes[-1] // step // SMALL_PAGE_BYTES * SMALL_PAGE_BYTES)
+        sizes.append(sizes[-1] // step // PAGE_BYTES * PAGE_BYTES)
     if sizes[-1] > SMALLEST_REGION_BYTES:
         sizes.append(SMALLEST_REGION_BYTES)
     return sizes[::-1]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents.prediction import Bound
 from nearfar.predict.fixed_point import all_settled
 from nearfar.predict.memory import Memory
@@ -22,7 +23,6 @@ from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
 from nearfar.predict.traffic import (
     COLUMNS,
     INDEPENDENT,
-    LINE_BYTES,
     WRITE_BACK,
     Array,
     PhaseTraffic,

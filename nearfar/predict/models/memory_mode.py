@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearfar.base.units import format_bytes
+from nearfar.base.units import LINE_BYTES, format_bytes
 from nearfar.predict.core_time import Part
 from nearfar.predict.memory import Memory, scaled
 from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, ModelLacksError
@@ -23,7 +23,6 @@ from nearfar.predict.traffic import (
     FENCE,
     FLUSH,
     HITS,
-    LINE_BYTES,
     NT_LINE,
     WRITE_BACK,
     Array,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents.workload import AccessClasses, MissCurve, ObjectTraffic, Traffic
 from nearfar.profile.scaling import checks
 from nearfar.profile.scaling.curves import Asked, Curves, level, predict_curve
@@ -27,7 +28,6 @@ BY_CHANCE_LINES = 4
 """Sampled lines that a count may be off by without it meaning anything: 2 sigma of 4 events."""
 OTHER_REGIME = 2.0
 """Misses an access, over those seen, from which other code may miss than did."""
-LINE_BYTES = 64
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile
 from nearfar.documents.study import Comparison, ComparisonTable, StudyResult, TextTable
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.models.xmem import effective_latencies_ns
-from nearfar.predict.traffic import CHASE, INDEPENDENT, LINE_BYTES, STREAM, misses, write_backs
+from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, misses, write_backs
 from nearfar.study.applications import (
     APPLICATIONS,
     CACHE,

@@ -10,20 +10,14 @@ import pytest
 import samples
 
 from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.memory import Memory, alike, scaled
 from nearfar.predict.models.inversion import Inversion
 from nearfar.predict.models.window import _ratios
-from nearfar.predict.traffic import (
-    COLUMNS,
-    LINE_BYTES,
-    STORE_STREAM,
-    STREAM,
-    WRITE_BACK_STREAM,
-    PhaseTraffic,
-)
+from nearfar.predict.traffic import COLUMNS, STORE_STREAM, STREAM, WRITE_BACK_STREAM, PhaseTraffic
 
 HUGE, SMALL = 2 << 20, 4096
 HAD = {"how": "measured", "source": "here"}

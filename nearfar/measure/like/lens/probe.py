@@ -8,8 +8,6 @@ from statistics import median
 
 from nearfar.measure.subject import Facts, Point, Sample, Subject
 
-PAGE_BYTES = 4096
-
 
 @dataclass
 class Probe:
