@@ -11,8 +11,8 @@ from pathlib import Path
 
 from nearfar.native_files import include_folder
 from nearfar.profile.compiler.twin import extract_plain
-from nearfar.profile.control import RUN_FOLDER_VARIABLE
 from nearfar.profile.session import prepare_folder
+from nearfar.program.control import RUN_FOLDER_VARIABLE
 
 SOURCES = Path("benchmarks/kernels")
 BUILD = Path("build/kernels")

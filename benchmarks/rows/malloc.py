@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import Row, alternate, make_row, paired_ratio
 from nearfar.native_files import native_file, native_folder
-from nearfar.profile.control import RUN_FOLDER_VARIABLE, Control
+from nearfar.program.control import RUN_FOLDER_VARIABLE, Control
 
 HERE = Path(__file__).parent
 REPETITIONS = 9

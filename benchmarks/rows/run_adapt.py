@@ -37,7 +37,7 @@ from nearfar.base.statistics import Estimate
 from nearfar.documents import Plan, load
 from nearfar.documents.plan import Move, PhasePlacements
 from nearfar.documents.run_record import Migration
-from nearfar.profile.control import RUN_FOLDER_VARIABLE
+from nearfar.program.control import RUN_FOLDER_VARIABLE
 from nearfar.run import kernel
 from nearfar.run.adapt import Adapter, Pace
 from nearfar.run.launch import Serving, serving

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from nearfar.profile.control import Control
+from nearfar.program.control import Control
 
 CHUNK = 20_000
 """Operations a script does before it answers: long enough that the client's share is nothing."""

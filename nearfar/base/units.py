@@ -1,4 +1,4 @@
-"""Sizes as people type them, and numbers as people read them.
+"""Sizes and times as people type them, and numbers as people read them.
 
 1 GB is 1e9 bytes, 1 GiB is 2**30 bytes; the two are never confused, so ``2 GB`` and ``2GiB``
 are different budgets and a bare ``2G`` is refused.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from nearfar.base.errors import NearfarError
+from nearfar.base.errors import CommandError, NearfarError
 
 LINE_BYTES = 64
 """A cache line: of every x86-64 core and of all Arm server cores."""
@@ -23,6 +23,8 @@ for _power, _letter in enumerate("KMGTP", start=1):
 _FACTORS["kB"] = 1000
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)\s*")
 
 
 def parse_size_bytes(text: str) -> int:
@@ -34,6 +36,22 @@ def parse_size_bytes(text: str) -> int:
             "such as 2GiB (2 x 2^30 bytes) or 2GB (2 x 10^9 bytes)"
         )
     return round(float(match[1]) * _FACTORS[match[2]])
+
+
+def parse_seconds(text: str, option: str) -> float:
+    """Parse ``10s``, ``500ms``, ``2min``, ``1h``, the value of `option`, to seconds."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise CommandError(f"cannot read {option} {text!r}: write a time such as 10s or 500ms")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def parse_positive_seconds(text: str, option: str) -> float:
+    """Parse the value of `option` to seconds; zero is refused."""
+    time_s = parse_seconds(text, option)
+    if time_s == 0:
+        raise CommandError(f"{option} {text} leaves no time: write one above 0, such as 10s")
+    return time_s
 
 
 def format_bytes(size_bytes: float) -> str:

@@ -97,7 +97,7 @@ def record(
     from nearfar.base.files import check_writable
     from nearfar.counters.record import record as run_counted
     from nearfar.predict.code_file import parse_sizes
-    from nearfar.profile.program import find_executable
+    from nearfar.program.executable import find_executable
 
     if not command:
         raise CommandError("name the program: nearfar counters record -- PROGRAM ARGS")

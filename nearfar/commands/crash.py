@@ -216,9 +216,9 @@ def replay(
 
 
 def _seconds(text: str) -> float:
-    from nearfar.profile.options import seconds
+    from nearfar.base.units import parse_seconds
 
-    return seconds(text, "--timeout")
+    return parse_seconds(text, "--timeout")
 
 
 def _say(*, quiet: bool) -> Callable[[str], None]:

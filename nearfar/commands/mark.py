@@ -40,7 +40,7 @@ def mark(
         A process of the run, whose environment names the folder.
     """
     from nearfar.documents.header import to_json
-    from nearfar.profile.control import RUN_FOLDER_VARIABLE, Control
+    from nearfar.program.control import RUN_FOLDER_VARIABLE, Control
 
     if run is not None and pid is not None:
         raise CommandError("give --run or --pid, not both")

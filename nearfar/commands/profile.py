@@ -57,7 +57,7 @@ def profile(
     driver
         Shell command that makes the program work, such as a server's client: started with the
         program, and the program is stopped when it ends. NEARFAR_RUN_DIR and NEARFAR_PID in its
-        environment let it mark phases with `nearfar mark` or nearfar.profile.control.
+        environment let it mark phases with `nearfar mark` or nearfar.program.control.
     llc
         Size of the last-level cache to simulate, such as 32MiB; by default this machine's.
     near
@@ -94,9 +94,10 @@ def profile(
     from rich.console import Console
 
     from nearfar.base.files import check_writable
-    from nearfar.profile.options import make_request, some_seconds
-    from nearfar.profile.program import find_executable
+    from nearfar.base.units import parse_positive_seconds
+    from nearfar.profile.options import make_request
     from nearfar.profile.sources.choose import choose
+    from nearfar.program.executable import find_executable
 
     if not command:
         raise CommandError("name the program: nearfar profile -o run.json -- PROGRAM ARGS")
@@ -128,7 +129,7 @@ def profile(
             "--llc and --ways are for caches that are simulated: --source counters counts the "
             "misses of this machine's own"
         )
-    sample_s = some_seconds("60s" if sample is None else sample, "--sample")
+    sample_s = parse_positive_seconds("60s" if sample is None else sample, "--sample")
     chosen = choose(
         name=source,
         executable=find_executable(command[0]),
@@ -171,7 +172,7 @@ def profile(
     if json:
         sys.stdout.write(to_json(result).decode())
     runs = [gathered.instrumented, *gathered.plain_runs]
-    if failed := next((run.ended.status for run in runs if run.ended.failed), None):
+    if failed := next((run.outcome.status for run in runs if run.outcome.failed), None):
         raise CommandError(
             f"the program {failed}; what was gathered until then is in {output}",
             ExitCode.PROGRAM_FAILED,

@@ -72,11 +72,10 @@ def run(
     from rich.console import Console
 
     from nearfar.base.files import check_writable
-    from nearfar.base.units import parse_size_bytes
+    from nearfar.base.units import parse_seconds, parse_size_bytes
     from nearfar.documents import Plan, load, save
     from nearfar.documents.header import to_json
-    from nearfar.profile.launch import Job
-    from nearfar.profile.options import seconds
+    from nearfar.program.launch import Job
     from nearfar.run.adapt import Pace
     from nearfar.run.api import How, run_plan
     from nearfar.run.table import print_record
@@ -94,7 +93,7 @@ def run(
     pace = Pace(
         region_bytes=parse_size_bytes("2MiB" if region is None else region),
         bytes_per_s=float(parse_size_bytes("1GB" if rate is None else rate)),
-        hysteresis_s=seconds("200ms" if hysteresis is None else hysteresis, "--hysteresis"),
+        hysteresis_s=parse_seconds("200ms" if hysteresis is None else hysteresis, "--hysteresis"),
     )
     if pace.region_bytes < 4096 or pace.bytes_per_s < 4096:
         raise CommandError("--region and --rate are at least a page: 4KiB")
@@ -102,7 +101,7 @@ def run(
     job = Job(
         command=command,
         driver=driver,
-        duration_s=None if duration is None else seconds(duration, "--duration"),
+        duration_s=None if duration is None else parse_seconds(duration, "--duration"),
         stdout_to_stderr=json,
     )
     if policy is not None:

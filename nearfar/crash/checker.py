@@ -19,7 +19,7 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.native_files import native_file
-from nearfar.profile.program import preload
+from nearfar.program.executable import preload
 
 LIBRARY = "libnearfar_crash_checker.so"
 HOST = "nearfar_crash_host"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from nearfar.crash.sites import Sites, is_library, users
 from nearfar.documents.crash_report import CrashCode, CrashMissed
-from nearfar.profile.symbols import Place
+from nearfar.program.symbols import SourceLocation
 
 _MOST_BYTES = 32 << 20
 """Of a program that is disassembled: some 10 MB/s, and a listing of ten times that."""
@@ -92,10 +92,10 @@ def _sort(module: str, offsets: set[int], sites: Sites, lines: _Lines) -> None:
     }
     wanted = [spot for spot in spots if spot.what != "a store" or spot.function in touched]
     frames_of = sites.frames_at(
-        [Place(module, one) for one in {s.behind for s in wanted} | offsets]
+        [SourceLocation(module, one) for one in {s.behind for s in wanted} | offsets]
     )
     for spot in wanted:
-        frame = users(frames_of[Place(module, spot.behind)])
+        frame = users(frames_of[SourceLocation(module, spot.behind)])
         if frame is not None and frame.line:
             one = CrashMissed(
                 function=frame.function, file=frame.file, line=frame.line, what=spot.what
@@ -103,7 +103,9 @@ def _sort(module: str, offsets: set[int], sites: Sites, lines: _Lines) -> None:
             lines.all.setdefault((frame.file, frame.line), one)
     for offset in offsets:
         # Inlined code counts where it stands, and a call there with it.
-        lines.reached.update((frame.file, frame.line) for frame in frames_of[Place(module, offset)])
+        lines.reached.update(
+            (frame.file, frame.line) for frame in frames_of[SourceLocation(module, offset)]
+        )
 
 
 def _listing(module: str) -> list[str]:

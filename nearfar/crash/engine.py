@@ -16,7 +16,7 @@ from nearfar.base.units import PAGE_BYTES
 from nearfar.crash.checker import KEPT_BYTES, LIBRARY, Check, Command, Verdict
 from nearfar.crash.wire import Taken, frame, take
 from nearfar.native_files import native_file
-from nearfar.profile.program import preload
+from nearfar.program.executable import preload
 
 PROGRAM = "nearfar_crash_judge"
 RANKS = 5

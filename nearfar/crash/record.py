@@ -15,7 +15,7 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.crash.layout import POOL_VARIABLE, SHADOW, TRACE_VARIABLE, make_trace
 from nearfar.crash.trace import Trace, read_trace
-from nearfar.profile.program import preload, preloadable
+from nearfar.program.executable import preload, preloadable
 
 LIBRARY = "libnearfar_crash.so"
 MOST_POOL_BYTES = 1 << 33
@@ -87,7 +87,7 @@ def record(
 def _run(command: Sequence[str], variables: Mapping[str, str], *, json: bool) -> int:
     """Run to the end; with `json` its output goes to standard error. Ends it on Ctrl-C.
 
-    Not by `nearfar.profile.launch`, whose marks would have an instrumented program record a
+    Not by `nearfar.program.launch`, whose marks would have an instrumented program record a
     profile.
     """
     try:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nearfar.crash.trace import Trace
 from nearfar.documents.workload import Frame
-from nearfar.profile.symbols import Place, symbolise
+from nearfar.program.symbols import SourceLocation, symbolise
 
 _LIBRARIES = ("libpmem", "libc.so", "libc-", "ld-linux", "libnearfar_", "libpthread")
 """Not the user's code: what they do, they were told to."""
@@ -19,7 +19,7 @@ class Sites:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._known: dict[Place, list[Frame]] = {}
+        self._known: dict[SourceLocation, list[Frame]] = {}
 
     def learn(self, stacks: Sequence[tuple[int, ...]]) -> None:
         """Symbolise these at once."""
@@ -35,14 +35,14 @@ class Sites:
         own = [frame for frame in found if frame.module != "libnearfar_crash.so"]
         return own or found
 
-    def frames_at(self, places: Sequence[Place]) -> dict[Place, list[Frame]]:
+    def frames_at(self, places: Sequence[SourceLocation]) -> dict[SourceLocation, list[Frame]]:
         """Return the frames of single places."""
         new = [place for place in places if place not in self._known]
         if new:
             self._known.update(symbolise(new))
         return {place: self._known[place] for place in places}
 
-    def place(self, address: int) -> Place:
+    def place(self, address: int) -> SourceLocation:
         """Return where a return address is, without naming it."""
         return self._trace.place(address)
 

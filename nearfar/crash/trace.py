@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nearfar.base.errors import NearfarError
 from nearfar.crash.layout import HEADER, HEADER_BYTES, MAGIC, RECORD, Kind
-from nearfar.profile.symbols import Place
+from nearfar.program.symbols import SourceLocation
 
 _NOT_EVENTS = (Kind.MODULE, Kind.SIZE)
 
@@ -91,12 +91,12 @@ class Trace:
     children: int = 0
     data: mmap.mmap | None = None
 
-    def place(self, address: int) -> Place:
+    def place(self, address: int) -> SourceLocation:
         """Return where a return address is."""
         for module in self.modules:
             if module.begin <= address < module.end:
-                return Place(module.path, address - module.begin)
-        return Place("", address)
+                return SourceLocation(module.path, address - module.begin)
+        return SourceLocation("", address)
 
     def stacks(self) -> set[tuple[int, ...]]:
         """Return the different stacks of all events."""

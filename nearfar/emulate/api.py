@@ -23,16 +23,16 @@ from nearfar.emulate.way import (
 from nearfar.measure import topology
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.overlap import prefetched
-from nearfar.profile import program
-from nearfar.profile.phases import PhaseTime
-from nearfar.profile.session import Request
+from nearfar.profile.session import ProfileRequest
+from nearfar.program.executable import find_executable
+from nearfar.program.phases import PhaseTime
 
 ORDER = ("node", "delays", "contention")
 """Physical memory first; contention last, since it takes cache too and cannot be dosed."""
 
 
 def emulate(
-    request: Request,
+    request: ProfileRequest,
     near: DeviceProfile,
     far: DeviceProfile,
     *,
@@ -59,7 +59,7 @@ def emulate(
         placements=placements,
         most_slow_motion=most_slow_motion,
     )
-    executable = program.find_executable(request.job.command[0])
+    executable = find_executable(request.job.command[0])
     chosen, judged, said = _choose(request, wanted, executable, way, say)
     near_now = judged.now.memory(near_side)
     wanted = replace(wanted, near=near_now, slow_motion=judged.slow_motion)
@@ -111,7 +111,7 @@ def _stay_near(plan: Plan | None) -> Sequence[Placement]:
 
 
 def _choose(
-    request: Request, wanted: Wanted, executable: Path, way: str | None, say: Say
+    request: ProfileRequest, wanted: Wanted, executable: Path, way: str | None, say: Say
 ) -> tuple[str, Judged, list[str]]:
     """Return the way taken, its probes, and what is to be said of the others."""
     tried: dict[str, Judged] = {}

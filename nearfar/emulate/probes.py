@@ -21,9 +21,9 @@ from nearfar.emulate.way import Say, Times, Wanted, Way, check_ended
 from nearfar.native_files import include_folder
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.memory import Memory
-from nearfar.profile.phases import PhaseTime
-from nearfar.profile.program import Build
-from nearfar.profile.session import Request
+from nearfar.profile.session import ProfileRequest
+from nearfar.program.executable import Build
+from nearfar.program.phases import PhaseTime
 
 TOLERANCE = 0.10
 """What is off by more is not called faithful: the issue of many predictions is less than that."""
@@ -87,7 +87,7 @@ class Judged:
         ]
 
 
-def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
+def judge(way: Way, request: ProfileRequest, wanted: Wanted, say: Say) -> Judged:
     """Run the probes as the program is run, everything far; in huge pages where there are.
 
     Where tracing takes too long for a probe, the way runs them in as slow a motion as that takes,
@@ -118,7 +118,7 @@ def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
             before = after = _per_line(times.near)
             if way.slows_down:
                 again = plain_run(mine, plain)
-                check_ended(again.ended, mine.job.command)
+                check_ended(again.outcome, mine.job.command)
                 after = _per_line(again.phases)
             return Round(times, before, after)
 
@@ -131,7 +131,7 @@ def judge(way: Way, request: Request, wanted: Wanted, say: Say) -> Judged:
     return Judged(_probes(wanted.far, times), slow, known, max(one.drift for one in rounds))
 
 
-def _gets_huge_pages(request: Request, plain: Build) -> bool:
+def _gets_huge_pages(request: ProfileRequest, plain: Build) -> bool:
     """Whether the probes' region lies in pages of 2 MiB: a machine may have none left to give."""
     program, region_bytes, _ = request.job.command
     command = [program, region_bytes, str(FEW_LINES)]
@@ -140,7 +140,7 @@ def _gets_huge_pages(request: Request, plain: Build) -> bool:
     return pages.operations * LINE_BYTES >= MOSTLY_HUGE * int(region_bytes)
 
 
-def _request(request: Request, probes: Path) -> Request:
+def _request(request: ProfileRequest, probes: Path) -> ProfileRequest:
     region_bytes = max(CACHES * request.cache_bytes, LEAST_REGION_BYTES)
     job = replace(
         request.job,

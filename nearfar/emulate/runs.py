@@ -8,35 +8,36 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from nearfar.emulate.way import Times
-from nearfar.profile import program
+from nearfar.profile.builds import plain_build
 from nearfar.profile.compiler import twin
-from nearfar.profile.launch import run
-from nearfar.profile.phases import phase_times
-from nearfar.profile.session import Request, Run, run_folder
+from nearfar.profile.session import ProfiledRun, ProfileRequest, run_folder
+from nearfar.program.executable import Build, find_executable
+from nearfar.program.launch import run_job
+from nearfar.program.phases import phase_times
 
 
 def plain_run(
-    request: Request,
-    build: program.Build,
+    request: ProfileRequest,
+    build: Build,
     in_child: Callable[[], None] | None = None,
     beside: AbstractContextManager[None] | None = None,
-) -> Run:
+) -> ProfiledRun:
     """Run the plain build once; `beside` is held meanwhile."""
     with run_folder(request) as (folder, control), beside or nullcontext():
-        ended = run(request.job, build.executable, build.environment, folder, in_child)
-        return Run(ended, phase_times(control, ended))
+        outcome = run_job(request.job, build.executable, build.environment, folder, in_child)
+        return ProfiledRun(outcome, phase_times(control, outcome))
 
 
-def times_of(near: Run, emulated: Run, caveats: list[str]) -> Times:
+def times_of(near: ProfiledRun, emulated: ProfiledRun, caveats: list[str]) -> Times:
     """Return the times of two plain runs."""
-    failed = near.ended.failed or emulated.ended.failed
-    worse = near if near.ended.failed else emulated
-    return Times(near.phases, emulated.phases, worse.ended.status, failed, caveats=caveats)
+    failed = near.outcome.failed or emulated.outcome.failed
+    worse = near if near.outcome.failed else emulated
+    return Times(near.phases, emulated.phases, worse.outcome.status, failed, caveats=caveats)
 
 
-def plain_of(request: Request, folder: Path) -> program.Build:
+def plain_of(request: ProfileRequest, folder: Path) -> Build:
     """Return the plain build: the twin, the one named, or the program as it is."""
-    executable = program.find_executable(request.job.command[0])
+    executable = find_executable(request.job.command[0])
     if request.plain is not None or twin.is_instrumented(executable):
-        return program.plain_build(executable, request.plain, folder)
-    return program.Build(executable, dict(os.environ))
+        return plain_build(executable, request.plain, folder)
+    return Build(executable, dict(os.environ))

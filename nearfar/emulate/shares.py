@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from nearfar.emulate import file
-from nearfar.profile.launch import Ended
-from nearfar.profile.phases import PhaseTime
-from nearfar.profile.session import Run
+from nearfar.profile.session import ProfiledRun
+from nearfar.program.launch import RunOutcome
+from nearfar.program.phases import PhaseTime
 
 APART = 0.03
 """How much tracing's share may change by waiting before the program is run once more."""
@@ -31,7 +31,7 @@ Shares = Mapping[int, float]
 class Delayed:
     """A run with delays."""
 
-    ended: Ended
+    outcome: RunOutcome
     phases: dict[str, PhaseTime]
     """Measured times over `slow_motion`."""
     paid: file.Paid
@@ -60,9 +60,9 @@ class Parts:
             found.setdefault(self.one_of(name), []).append(phase.cpu_ns)
         return found
 
-    def shares(self, plain: Run, traced: Run) -> dict[int, float]:
+    def shares(self, plain: ProfiledRun, traced: ProfiledRun) -> dict[int, float]:
         """Return what share of `traced` is the program's own: of parts the middle one's."""
-        found = {-1: min(1.0, plain.ended.cpu_ns / max(1, traced.ended.cpu_ns))}
+        found = {-1: min(1.0, plain.outcome.cpu_ns / max(1, traced.outcome.cpu_ns))}
         before, with_tests = self.times(plain.phases), self.times(traced.phases)
         for whole, numbers in self.numbers().items():
             own, took = (median(times.get(whole, [0.0])) for times in (before, with_tests))
@@ -100,7 +100,7 @@ class Parts:
         return max(changes, default=0.0)
 
     def slow_motion(
-        self, plain: Run, delayed: Delayed, assumed: Shares, beside: Shares, most: float
+        self, plain: ProfiledRun, delayed: Delayed, assumed: Shares, beside: Shares, most: float
     ) -> float:
         """Return how slowly to run the program, up to `most`; as it was run where that will do.
 
@@ -112,7 +112,7 @@ class Parts:
         near = self.times(plain.phases)
         minded = self.minded(delayed)
         needed = 1.0 if minded else SPARE / beside[-1]
-        behind = paid.unpaid_ns > UNPAID * plain.ended.cpu_ns * had
+        behind = paid.unpaid_ns > UNPAID * plain.outcome.cpu_ns * had
         for whole in minded:
             of = [number for number in numbers[whole] if number < file.PHASES]
             waited_ns = sum(paid.waited_ns[number] for number in of)
@@ -124,7 +124,7 @@ class Parts:
         needed = min(most, needed)
         return needed if needed > MORE_SLOWLY * had and (behind or had > 1.0) else had
 
-    def without_waits(self, delayed: Delayed) -> Run:
+    def without_waits(self, delayed: Delayed) -> ProfiledRun:
         """Return a run with delays as if it had not waited: what tracing took beside delays."""
         slow, waited = delayed.slow_motion, delayed.paid.waited_ns
         of_phase = {name: waited[n] for n, name in self.names.items() if n < file.PHASES}
@@ -132,5 +132,5 @@ class Parts:
             name: replace(time, cpu_ns=max(1, round(time.cpu_ns * slow) - of_phase.get(name, 0)))
             for name, time in delayed.phases.items()
         }
-        cpu_ns = max(1, delayed.ended.cpu_ns - delayed.paid.delayed_ns)
-        return Run(replace(delayed.ended, cpu_ns=cpu_ns), phases)
+        cpu_ns = max(1, delayed.outcome.cpu_ns - delayed.paid.delayed_ns)
+        return ProfiledRun(replace(delayed.outcome, cpu_ns=cpu_ns), phases)

@@ -12,9 +12,9 @@ from nearfar.base.registry import Registry
 from nearfar.documents.plan import Placement
 from nearfar.measure.topology import Topology
 from nearfar.predict.memory import Memory
-from nearfar.profile.launch import Ended
-from nearfar.profile.phases import PhaseTime
-from nearfar.profile.session import Request
+from nearfar.profile.session import ProfileRequest
+from nearfar.program.launch import RunOutcome
+from nearfar.program.phases import PhaseTime
 
 Say = Callable[[str], None]
 
@@ -72,7 +72,7 @@ class Way(Protocol):
         """Return why it cannot be had here for this program; empty: it can."""
         ...
 
-    def run(self, request: Request, wanted: Wanted, say: Say) -> Times:
+    def run(self, request: ProfileRequest, wanted: Wanted, say: Say) -> Times:
         """Run the program near and emulated."""
         ...
 
@@ -80,11 +80,11 @@ class Way(Protocol):
 WAYS: Registry[type[Way]] = Registry("nearfar.emulate.ways", "way to emulate")
 
 
-def check_ended(ended: Times | Ended, command: Sequence[str]) -> None:
+def check_ended(outcome: Times | RunOutcome, command: Sequence[str]) -> None:
     """Refuse what a program that failed took."""
-    if ended.failed:
+    if outcome.failed:
         raise CommandError(
-            f"{command[0]} {ended.status} when it was emulated: its times mean nothing, and "
+            f"{command[0]} {outcome.status} when it was emulated: its times mean nothing, and "
             "nothing was saved",
             ExitCode.PROGRAM_FAILED,
         )

@@ -16,23 +16,23 @@ from nearfar.documents.workload import (
     Program,
 )
 from nearfar.profile.compiler import twin
-from nearfar.profile.control import PHASE_BEFORE
 from nearfar.profile.events import core_of, flushes_counted
 from nearfar.profile.live import live_samples
 from nearfar.profile.miss_curves import CURVE_BYTES, miss_curves
 from nearfar.profile.objects import make_objects
-from nearfar.profile.phases import PhaseTime
 from nearfar.profile.resident import resident_objects, resident_samples
-from nearfar.profile.session import Gathered, Request
+from nearfar.profile.session import GatheredRuns, ProfileRequest
 from nearfar.profile.sources.counted import scale_to_counts
 from nearfar.profile.sources.instructions import name_instructions
 from nearfar.profile.sources.source import of_phases
-from nearfar.profile.symbols import demangle
 from nearfar.profile.traffic import RunTraffic, gather, most_missing, sampling
 from nearfar.profile.warnings import collect_warnings
+from nearfar.program.control import PHASE_BEFORE
+from nearfar.program.phases import PhaseTime
+from nearfar.program.symbols import demangle
 
 
-def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
+def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile:
     """Return the profile of one program's runs."""
     files = gathered.files
     if not request.source.names_instructions:
@@ -45,7 +45,7 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
     names = {n: name for n, name in gathered.phase_numbers.items() if n != PHASE_BEFORE}
     kept = most_missing(traffic, set(names))
     phases = _phases(gathered, traffic, curves, names, kept)
-    objects = resident_objects(objects, phases, 64, gathered.instrumented.ended.peak_bytes)
+    objects = resident_objects(objects, phases, 64, gathered.instrumented.outcome.peak_bytes)
     header = files[0].header
     simulated = int(header["cache_sets"]) * int(header["cache_ways"]) * 64 * files[0].rate
     profile = WorkloadProfile(
@@ -58,7 +58,7 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
             or files[0].text(int(header["compiler"])),
             threads_seen=sum(int(file.header["threads"]) for file in files),
             processes_seen=len(files),
-            exit_status=gathered.instrumented.ended.status,
+            exit_status=gathered.instrumented.outcome.status,
             plain_executable=str(gathered.plain),
         ),
         size=request.size,
@@ -77,7 +77,7 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
         instructions=_readable([traffic.instructions[number] for number in kept]),
         phases=phases,
         live=resident_samples(
-            live_samples(files, object_of, names, gathered.instrumented.ended.wall_ns), objects
+            live_samples(files, object_of, names, gathered.instrumented.outcome.wall_ns), objects
         ),
     )
     profile.warnings = collect_warnings(request, gathered, profile)
@@ -85,7 +85,7 @@ def assemble(request: Request, gathered: Gathered) -> WorkloadProfile:
 
 
 def _phases(
-    gathered: Gathered,
+    gathered: GatheredRuns,
     traffic: RunTraffic,
     curves: Mapping[tuple[int, int], MissCurve],
     names: Mapping[int, str],
@@ -125,7 +125,7 @@ def _phases(
 
 
 def _near(
-    gathered: Gathered, name: str, time: PhaseTime, share: float
+    gathered: GatheredRuns, name: str, time: PhaseTime, share: float
 ) -> tuple[list[float], list[float]]:
     """Return CPU and wall time of the phase in each plain run, ns, for the work that was counted.
 
@@ -142,7 +142,7 @@ def _near(
     return cpu, wall
 
 
-def _slowdown(gathered: Gathered, phases: list[Phase]) -> float:
+def _slowdown(gathered: GatheredRuns, phases: list[Phase]) -> float:
     near = sum(phase.near_cpu_time_ns.value for phase in phases)
     traced = sum(time.cpu_ns for time in gathered.instrumented.phases.values())
     return traced / near if near else 1.0

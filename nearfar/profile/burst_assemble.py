@@ -18,7 +18,7 @@ from nearfar.profile.burst_walks import Addresses, apart
 from nearfar.profile.objects import make_objects
 from nearfar.profile.run_file import ProcessFile, Records
 from nearfar.profile.same_objects import same_objects
-from nearfar.profile.symbols import Place, symbolise
+from nearfar.program.symbols import SourceLocation, symbolise
 
 MOST_STEP = 3
 """Lines are numbered anew; numbers of lines that are not neighbours are so far apart."""
@@ -247,13 +247,15 @@ class Assembler:
         rate = self._rates.get((phase, pc), _Rate())
         return rate if rate.accesses >= FEWEST_SAMPLED else self._seldom.get(phase, _Rate())
 
-    def _place(self, pc: int) -> Place:
+    def _place(self, pc: int) -> SourceLocation:
         modules = self._file.modules
         found = modules[(modules["begin"] <= pc) & (pc < modules["end"])]
         if not len(found):
-            return Place("?", pc + 1)
+            return SourceLocation("?", pc + 1)
         # symbolise() looks one byte before, as return addresses want.
-        return Place(self._file.text(int(found[-1]["path"])), pc - int(found[-1]["base"]) + 1)
+        return SourceLocation(
+            self._file.text(int(found[-1]["path"])), pc - int(found[-1]["base"]) + 1
+        )
 
     def _burst(
         self, raw: RawBurst, renamed: Mapping[int, int], lines: Records, threads: dict[int, int]

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from nearfar.base.files import cannot_write
-from nearfar.profile.control import ControlPage
 from nearfar.profile.run_file import Records
+from nearfar.program.control import ControlPage
 
 FILE_NAME = "bursts"
 MAGIC = int.from_bytes(b"NFBRSTS1", "little")

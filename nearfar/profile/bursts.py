@@ -21,12 +21,12 @@ from nearfar.documents.workload import Traffic
 from nearfar.native_files import native_file
 from nearfar.profile import burst_file
 from nearfar.profile.burst_assemble import Assembler
-from nearfar.profile.control import PHASE_BEFORE
-from nearfar.profile.launch import Job
-from nearfar.profile.program import Build
 from nearfar.profile.run_file import read_run
-from nearfar.profile.session import Request, prepare_folder
+from nearfar.profile.session import ProfileRequest, prepare_folder
 from nearfar.profile.sources.qemu import Qemu
+from nearfar.program.control import PHASE_BEFORE
+from nearfar.program.executable import Build
+from nearfar.program.launch import Job
 
 RATE_LOG2 = 6
 """One line in 64 is sampled, as everywhere."""
@@ -51,7 +51,7 @@ class QemuWithBursts(Qemu):
 
 
 def add_bursts(
-    profile: WorkloadProfile, request: Request, sample_s: float, say: Callable[[str], None]
+    profile: WorkloadProfile, request: ProfileRequest, sample_s: float, say: Callable[[str], None]
 ) -> None:
     """Record bursts and put them into `profile`; where that is not possible, a warning says why."""
     say(f"bursts: the plain build under QEMU, at most {format_ns(sample_s * 1e9)}")
@@ -105,7 +105,7 @@ def _waiting(traffic: Traffic) -> float:
     )
 
 
-def _recorded(profile: WorkloadProfile, request: Request, sample_s: float) -> Bursts:
+def _recorded(profile: WorkloadProfile, request: ProfileRequest, sample_s: float) -> Bursts:
     source = QemuWithBursts(sample_s, RATE_LOG2)
     with (
         tempfile.TemporaryDirectory(prefix="nearfar-plain-") as twins,
@@ -118,7 +118,7 @@ def _recorded(profile: WorkloadProfile, request: Request, sample_s: float) -> Bu
         control = prepare_folder(folder, *size, counting=request.job.after_s == 0)
         try:
             burst_file.make(folder)
-            ended, _ = source.run(request.job, executable, plain, folder)
+            outcome, _ = source.run(request.job, executable, plain, folder)
             names = {
                 number: row.name.decode(errors="replace")
                 for number, row in enumerate(control.phases())
@@ -130,6 +130,6 @@ def _recorded(profile: WorkloadProfile, request: Request, sample_s: float) -> Bu
         recorded = burst_file.read(folder)
         if not files or not any(recorded.bursts.values()):
             raise NearfarError(
-                f"the program {ended.status} under QEMU before any could be recorded"
+                f"the program {outcome.status} under QEMU before any could be recorded"
             )
         return Assembler(profile, recorded, files[0], names).bursts()

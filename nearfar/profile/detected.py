@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.profile.control import PHASE_BEFORE, PHASE_REST
 from nearfar.profile.objects import Site, make_objects
-from nearfar.profile.phases import PhaseTime
 from nearfar.profile.run_file import ProcessFile
-from nearfar.profile.session import Gathered, Run
+from nearfar.profile.session import GatheredRuns, ProfiledRun
 from nearfar.profile.slices import SLICE
+from nearfar.program.control import PHASE_BEFORE, PHASE_REST
+from nearfar.program.phases import PhaseTime
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ LEAST_SHARE = 0.2
 """Of its traced time that a phase's near time is at least: no tracing takes five times longer."""
 
 
-def with_detected_phases(gathered: Gathered) -> tuple[Gathered, str]:
+def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:
     """Return what was gathered with slices put together to phases, and a sentence on them."""
     numbers = [
         number
@@ -70,13 +70,13 @@ def with_detected_phases(gathered: Gathered) -> tuple[Gathered, str]:
     changed = replace(
         gathered,
         plain_runs=runs,
-        instrumented=Run(gathered.instrumented.ended, traced),
+        instrumented=ProfiledRun(gathered.instrumented.outcome, traced),
         phase_numbers=dict(zip(firsts, names, strict=True)),
     )
     return changed, said
 
 
-def _unsliced(gathered: Gathered, numbers: Sequence[int]) -> Gathered:
+def _unsliced(gathered: GatheredRuns, numbers: Sequence[int]) -> GatheredRuns:
     """Return what was gathered as if nothing had been sliced."""
     for file in gathered.files:
         _relabel(file, dict.fromkeys(numbers, PHASE_REST))
@@ -91,7 +91,7 @@ def _unsliced(gathered: Gathered, numbers: Sequence[int]) -> Gathered:
     times = {k: v for k, v in gathered.instrumented.phases.items() if k not in sliced}
     return replace(
         gathered,
-        instrumented=Run(gathered.instrumented.ended, {names[PHASE_REST]: rest, **times}),
+        instrumented=ProfiledRun(gathered.instrumented.outcome, {names[PHASE_REST]: rest, **times}),
         phase_numbers={PHASE_REST: names[PHASE_REST], **kept},
     )
 
@@ -156,7 +156,7 @@ def _relabel(file: ProcessFile, phase_of: Mapping[int, int]) -> None:
 
 
 def _traced(
-    gathered: Gathered, phase_of: Mapping[int, int], names: Sequence[str]
+    gathered: GatheredRuns, phase_of: Mapping[int, int], names: Sequence[str]
 ) -> dict[str, PhaseTime]:
     times = {name: PhaseTime() for name in names}
     before = -1
@@ -171,8 +171,8 @@ def _traced(
 
 
 def _shared_out(
-    run: Run, traced: Mapping[str, PhaseTime], touched: Array, names: Sequence[str]
-) -> Run:
+    run: ProfiledRun, traced: Mapping[str, PhaseTime], touched: Array, names: Sequence[str]
+) -> ProfiledRun:
     """Return a plain run with its time shared out to the phases."""
     cpu = np.array([traced[name].cpu_ns for name in names], dtype=float)
     plain_cpu = float(sum(time.cpu_ns for time in run.phases.values()))
@@ -189,4 +189,4 @@ def _shared_out(
         )
         for name, share in zip(names, shares.tolist(), strict=True)
     }
-    return Run(run.ended, phases)
+    return ProfiledRun(run.outcome, phases)

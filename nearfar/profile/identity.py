@@ -20,7 +20,7 @@ from pathlib import Path
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Instruction, MemoryObject
-from nearfar.profile.names import bare_name
+from nearfar.program.names import bare_name
 
 _VERSION = re.compile(r"(\.so)(?:\.[0-9]+)+$")
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from nearfar.documents.workload import Frame, MemoryObject
-from nearfar.profile import run_file, wrappers
+from nearfar.profile import run_file
 from nearfar.profile.events import events_of
-from nearfar.profile.names import bare_name
 from nearfar.profile.run_file import ProcessFile
-from nearfar.profile.symbols import Place, symbolise
+from nearfar.program import wrappers
+from nearfar.program.names import bare_name
+from nearfar.program.symbols import SourceLocation, symbolise
 
 Kind = Literal["heap", "mmap", "file", "stack", "globals", "unknown"]
 
@@ -108,7 +109,7 @@ def _is_in(values: run_file.Records, wanted: list[int]) -> run_file.Records:
 
 
 def _group(files: Sequence[ProcessFile]) -> list[_Group]:
-    places: dict[Site, list[Place]] = {}
+    places: dict[Site, list[SourceLocation]] = {}
     groups: dict[tuple[object, ...], _Group] = {}
     heap: list[tuple[Site, Kind]] = []
     for process, file in enumerate(files):
@@ -195,16 +196,16 @@ def _bytes(files: Sequence[ProcessFile], group: _Group) -> int:
     return max(int(files[process].sites[number]["peak_bytes"]) for process, number in group.sites)
 
 
-def _places(file: ProcessFile, row: run_file.Records) -> Iterable[Place]:
+def _places(file: ProcessFile, row: run_file.Records) -> Iterable[SourceLocation]:
     for address in row["frames"][: int(row["depth"])].tolist():
         inside = (file.modules["begin"] <= address) & (address < file.modules["end"])
         found = file.modules[inside]
         if len(found):
             # A module loaded where another was before: the later one.
             module = found[-1]
-            yield Place(file.text(int(module["path"])), address - int(module["base"]))
+            yield SourceLocation(file.text(int(module["path"])), address - int(module["base"]))
         else:
-            yield Place("?", address)
+            yield SourceLocation("?", address)
 
 
 def _globals_name(path: str, file: ProcessFile) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
-from nearfar.base.units import format_bytes, parse_size_bytes
+from nearfar.base.units import format_bytes, parse_positive_seconds, parse_seconds, parse_size_bytes
 from nearfar.documents import DeviceProfile, load
 from nearfar.machine import detect
-from nearfar.profile.launch import Job
-from nearfar.profile.session import Request
+from nearfar.profile.session import ProfileRequest
+from nearfar.program.launch import Job
 
 SMALLEST_MEMORY_BYTES = 1 << 20
 """Below, the smallest table has no room for one record."""
@@ -32,7 +31,7 @@ def make_request(
     size: Sequence[str],
     plain: Path | None,
     stdout_to_stderr: bool,
-) -> Request:
+) -> ProfileRequest:
     """Check what was typed and return what to do; texts are as the verb's help describes them."""
     if repetitions < 1:
         raise CommandError("--repetitions must be at least 1: near time is a plain run's")
@@ -54,12 +53,12 @@ def make_request(
         origin = f"--ways {ways}" if llc is None else f"{origin} --ways {ways}"
     if not 1 <= cache_ways <= 1024 or cache_bytes < 64 * cache_ways:
         raise CommandError(f"a cache of {cache_bytes} bytes cannot have {cache_ways} ways")
-    return Request(
+    return ProfileRequest(
         job=Job(
             command=command,
             driver=driver,
-            duration_s=None if duration is None else some_seconds(duration, "--duration"),
-            after_s=seconds(after, "--after"),
+            duration_s=None if duration is None else parse_positive_seconds(duration, "--duration"),
+            after_s=parse_seconds(after, "--after"),
             stdout_to_stderr=stdout_to_stderr,
         ),
         repetitions=repetitions,
@@ -80,25 +79,6 @@ def _measured_cache(near: Path, claimed_bytes: int) -> tuple[int, str]:
     size_bytes = context.effective_llc_bytes
     claimed = format_bytes(context.llc_bytes)
     return size_bytes, f"measured in {near.name}: what a core gets of {claimed}"
-
-
-_UNITS_S = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-
-
-def seconds(text: str, option: str) -> float:
-    """Return the time that was typed, in seconds."""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)\s*", text)
-    if match is None:
-        raise CommandError(f"cannot read {option} {text!r}: write a time such as 10s or 500ms")
-    return float(match[1]) * _UNITS_S[match[2]]
-
-
-def some_seconds(text: str, option: str) -> float:
-    """Return the time that was typed, in seconds; none at all is refused."""
-    time_s = seconds(text, option)
-    if time_s == 0:
-        raise CommandError(f"{option} {text} leaves no time: write one above 0, such as 10s")
-    return time_s
 
 
 def _size(text: str) -> tuple[str, float]:

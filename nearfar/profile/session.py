@@ -11,22 +11,22 @@ from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.folders import memory_folder, temporary_folder
 from nearfar.base.terminate import exit_when_terminated
 from nearfar.base.units import format_ns
-from nearfar.profile import program
-from nearfar.profile.control import Control
-from nearfar.profile.launch import Ended, Job, run
 from nearfar.profile.modules import instrumented_libraries
-from nearfar.profile.phases import PhaseTime, phase_times
 from nearfar.profile.run_file import ProcessFile, read_run
 from nearfar.profile.slices import slicing
 from nearfar.profile.sources.compiled import Compiled
-from nearfar.profile.sources.source import Seen, Source
+from nearfar.profile.sources.source import AccessSource, SourceReport
+from nearfar.program.control import Control
+from nearfar.program.executable import Build, find_executable
+from nearfar.program.launch import Job, RunOutcome, run_job
+from nearfar.program.phases import PhaseTime, phase_times
 
 LIVE_INTERVAL_US = 10_000
 """First interval between samples of live bytes; it doubles when the table is full."""
 
 
 @dataclass(frozen=True)
-class Request:
+class ProfileRequest:
     """What to profile and how."""
 
     job: Job
@@ -41,25 +41,25 @@ class Request:
     """Whether the traced run is cut into slices, from which phases are detected."""
     split_sizes: bool = False
     """Whether sites are told apart by the sizes of their blocks."""
-    source: Source = field(default_factory=Compiled)
+    source: AccessSource = field(default_factory=Compiled)
 
 
 @dataclass(frozen=True)
-class Run:
+class ProfiledRun:
     """One run, and its phases."""
 
-    ended: Ended
+    outcome: RunOutcome
     phases: dict[str, PhaseTime]
 
 
 @dataclass(frozen=True)
-class Gathered:
+class GatheredRuns:
     """All that the runs of one request gave."""
 
     executable: Path
     plain: Path
-    plain_runs: list[Run]
-    instrumented: Run
+    plain_runs: list[ProfiledRun]
+    instrumented: ProfiledRun
     files: list[ProcessFile]
     phase_numbers: dict[int, str]
     lost_marks: int
@@ -67,16 +67,16 @@ class Gathered:
     message: str
     instrumented_in_plain: list[str]
     """Names of libraries that were instrumented in the plain runs too."""
-    seen: Seen = field(default_factory=Seen)
+    seen: SourceReport = field(default_factory=SourceReport)
     """What the source of accesses says besides."""
 
 
-def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
+def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> GatheredRuns:
     """Run plain, instrumented, plain, plain ...; what drifts on the machine drifts for both."""
     # Told to end, it ends the program and removes its folders, as for Ctrl-C.
     exit_when_terminated()
     name = request.job.command[0]
-    executable = program.find_executable(name)
+    executable = find_executable(name)
     with temporary_folder("nearfar-plain-", None) as twin_folder:
         plain = request.source.plain(executable, request.plain, twin_folder)
         say(f"run 1 of {request.repetitions + 1}: plain")
@@ -89,12 +89,12 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
         say(f"run 2 of {request.repetitions + 1}: {how}")
         with temporary_folder("nearfar-run-", memory_folder()) as folder:
             control = _control(request, folder)
-            with slicing(control, runs[0].ended.wall_ns, wanted=request.slices):
-                ended, seen = request.source.run(request.job, executable, plain, folder)
-            instrumented = Run(ended, phase_times(control, ended))
+            with slicing(control, runs[0].outcome.wall_ns, wanted=request.slices):
+                outcome, seen = request.source.run(request.job, executable, plain, folder)
+            instrumented = ProfiledRun(outcome, phase_times(control, outcome))
             page = control.page
             files = read_run(folder)
-            gathered = Gathered(
+            gathered = GatheredRuns(
                 executable=executable,
                 plain=plain.executable if request.plain else executable,
                 plain_runs=runs,
@@ -111,23 +111,23 @@ def gather_runs(request: Request, say: Callable[[str], None]) -> Gathered:
             )
             control.close()
         _check_gathered(gathered, name)
-        _check_same_end(runs[0].ended, ended, name)
-        failed = ended.failed or runs[0].ended.failed
+        _check_same_end(runs[0].outcome, outcome, name)
+        failed = outcome.failed or runs[0].outcome.failed
         for repetition in range(2, 1 if failed else request.repetitions + 1):
             say(f"run {repetition + 1} of {request.repetitions + 1}: plain")
             runs.append(_plain(request, plain))
-            _check_same_end(runs[-1].ended, ended, name)
+            _check_same_end(runs[-1].outcome, outcome, name)
     return gathered
 
 
-def _plain(request: Request, build: program.Build) -> Run:
+def _plain(request: ProfileRequest, build: Build) -> ProfiledRun:
     with run_folder(request) as (folder, control):
-        ended = run(request.job, build.executable, build.environment, folder)
-        return Run(ended, phase_times(control, ended))
+        outcome = run_job(request.job, build.executable, build.environment, folder)
+        return ProfiledRun(outcome, phase_times(control, outcome))
 
 
 @contextlib.contextmanager
-def run_folder(request: Request) -> Iterator[tuple[Path, Control]]:
+def run_folder(request: ProfileRequest) -> Iterator[tuple[Path, Control]]:
     """Yield the folder of one run and its control; gone afterwards."""
     with temporary_folder("nearfar-run-", memory_folder()) as folder:
         control = _control(request, folder)
@@ -151,7 +151,7 @@ def prepare_folder(
     return control
 
 
-def _control(request: Request, folder: Path) -> Control:
+def _control(request: ProfileRequest, folder: Path) -> Control:
     size = (request.cache_bytes, request.cache_ways, request.memory_bytes)
     control = prepare_folder(folder, *size, counting=request.job.after_s == 0)
     control.page.split_sizes = int(request.split_sizes)
@@ -165,19 +165,19 @@ def _phase_numbers(control: Control) -> dict[int, str]:
     return {**names, 255: "other phases"} if len(names) > 250 else names
 
 
-def _check_gathered(gathered: Gathered, name: str) -> None:
+def _check_gathered(gathered: GatheredRuns, name: str) -> None:
     """Refuse a run that left nothing to save."""
     counted = any(len(file.counters) for file in gathered.files)
     if counted:
         return
-    ended = gathered.instrumented.ended
+    outcome = gathered.instrumented.outcome
     if gathered.message:
         raise CommandError(
             f"the tables of {name} could not be made: {gathered.message}", ExitCode.MACHINE_LACKS
         )
-    if ended.failed:
+    if outcome.failed:
         raise CommandError(
-            f"{name} {ended.status} after {format_ns(ended.wall_ns)}, before any access was "
+            f"{name} {outcome.status} after {format_ns(outcome.wall_ns)}, before any access was "
             "counted; nothing was saved",
             ExitCode.PROGRAM_FAILED,
         )
@@ -191,7 +191,7 @@ def _check_gathered(gathered: Gathered, name: str) -> None:
 
 
 def _without_twin(
-    request: Request, executable: Path, files: list[ProcessFile], twins: set[str]
+    request: ProfileRequest, executable: Path, files: list[ProcessFile], twins: set[str]
 ) -> list[str]:
     """Return the plugins for which the plain runs had no twin; a build of its own may have."""
     if request.plain is not None and request.plain.resolve() != executable:
@@ -200,7 +200,7 @@ def _without_twin(
     return [path.name for path in libraries if path.name not in twins]
 
 
-def _check_same_end(plain: Ended, instrumented: Ended, name: str) -> None:
+def _check_same_end(plain: RunOutcome, instrumented: RunOutcome, name: str) -> None:
     """Refuse the time of a plain run that failed in another way than what was counted."""
     if plain.failed and plain.status != instrumented.status:
         raise CommandError(

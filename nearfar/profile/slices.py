@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from nearfar.profile.control import Control
+from nearfar.program.control import Control
 
 SLICE = "slice "
 MOST_SLICES = 240

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile
-from nearfar.profile.allocators import allocator_warning
 from nearfar.profile.compiler import twin
 from nearfar.profile.modules import foreign_libraries
-from nearfar.profile.session import Gathered, Request
+from nearfar.profile.session import GatheredRuns, ProfileRequest
 from nearfar.profile.unseen import reserved_warnings, unseen_warnings
+from nearfar.program.allocators import allocator_warning
 
 _TABLES = {
     "sites": "allocation sites (their memory is under 'other allocations')",
@@ -53,7 +53,9 @@ _WHICH = {
 }
 
 
-def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProfile) -> list[str]:
+def collect_warnings(
+    request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProfile
+) -> list[str]:
     """Return one sentence for each thing that limits what the profile says."""
     return [
         *_runs(request, gathered, profile),
@@ -67,13 +69,13 @@ def collect_warnings(request: Request, gathered: Gathered, profile: WorkloadProf
     ]
 
 
-def _runs(request: Request, gathered: Gathered, profile: WorkloadProfile) -> list[str]:
+def _runs(request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProfile) -> list[str]:
     found: list[str] = []
-    ended = gathered.instrumented.ended
-    failed_plain = [run.ended.status for run in gathered.plain_runs if run.ended.failed]
-    if ended.failed:
+    outcome = gathered.instrumented.outcome
+    failed_plain = [run.outcome.status for run in gathered.plain_runs if run.outcome.failed]
+    if outcome.failed:
         which = _WHICH[request.source.name]
-        found.append(f"the {which} {ended.status}: what it did until then was saved")
+        found.append(f"the {which} {outcome.status}: what it did until then was saved")
     if failed_plain:
         found.append(f"the plain program {failed_plain[0]}")
     low, high = PLAUSIBLE_SLOWDOWNS
@@ -118,7 +120,7 @@ def _runs(request: Request, gathered: Gathered, profile: WorkloadProfile) -> lis
     return found
 
 
-def _tables(gathered: Gathered, request: Request) -> list[str]:
+def _tables(gathered: GatheredRuns, request: ProfileRequest) -> list[str]:
     found: list[str] = []
     for table, what in _TABLES.items():
         lost = sum(file.lost().get(table, 0) for file in gathered.files)
@@ -153,12 +155,12 @@ def _tables(gathered: Gathered, request: Request) -> list[str]:
     return found
 
 
-def _allocator(gathered: Gathered, profile: WorkloadProfile) -> list[str]:
+def _allocator(gathered: GatheredRuns, profile: WorkloadProfile) -> list[str]:
     warning = allocator_warning(gathered.executable, profile.objects)
     return [warning] if warning else []
 
 
-def _unseen(request: Request, gathered: Gathered, profile: WorkloadProfile) -> list[str]:
+def _unseen(request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProfile) -> list[str]:
     # What was made before counting began may rightly not be touched after.
     if request.job.after_s:
         return []
@@ -166,7 +168,7 @@ def _unseen(request: Request, gathered: Gathered, profile: WorkloadProfile) -> l
     return unseen_warnings(profile, foreign, gathered.executable)
 
 
-def _precision(request: Request, profile: WorkloadProfile) -> list[str]:
+def _precision(request: ProfileRequest, profile: WorkloadProfile) -> list[str]:
     found: list[str] = []
     finer, built, run_finer = _HOW_FINER[request.source.name]
     wanted, had = request.cache_bytes, profile.cache.size_bytes
@@ -199,7 +201,7 @@ def _precision(request: Request, profile: WorkloadProfile) -> list[str]:
     return found
 
 
-def _notes(gathered: Gathered) -> list[str]:
+def _notes(gathered: GatheredRuns) -> list[str]:
     notes = twin.notes(gathered.executable)
     more = len(notes) - MOST_NOTES
     return notes[:MOST_NOTES] + ([f"... and {more} more such notes"] if more > 0 else [])

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from nearfar.base.errors import CommandError
 from nearfar.documents.plan import Plan
 from nearfar.documents.run_record import Migration
-from nearfar.profile.control import Control
+from nearfar.program.control import Control
 from nearfar.run import kernel, landing, layout
 from nearfar.run.hotness import Hotness
 from nearfar.run.looking import Looking

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from nearfar.documents.plan import Plan
 from nearfar.documents.run_record import RunRecord
-from nearfar.profile import program
 from nearfar.profile.compiler import twin
-from nearfar.profile.launch import Job
+from nearfar.program.executable import check_program, find_executable
+from nearfar.program.launch import Job
 from nearfar.run import launch, memories, sight
 from nearfar.run.adapt import Adapter, Pace, can_move
 from nearfar.run.record import make_record
@@ -40,8 +40,8 @@ def run_plan(
     """Run `how.job` with the plan's objects where it says."""
     launch.check_not_nested()
     command = how.job.command
-    executable = program.find_executable(command[0])
-    program.check_program(executable)
+    executable = find_executable(command[0])
+    check_program(executable)
     sight.refuse_privileged(executable)
     places = memories.resolve(plan, how.mapped)
     # Refuses memories whose pages cannot move.

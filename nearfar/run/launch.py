@@ -13,10 +13,9 @@ from nearfar.base.errors import CommandError
 from nearfar.base.folders import memory_folder, temporary_folder
 from nearfar.base.terminate import exit_when_terminated
 from nearfar.documents.plan import Plan
-from nearfar.profile.control import Control
-from nearfar.profile.launch import Ended, Job
-from nearfar.profile.launch import run as run_job
-from nearfar.profile.program import preloadable
+from nearfar.program.control import Control
+from nearfar.program.executable import preloadable
+from nearfar.program.launch import Job, RunOutcome, run_job
 from nearfar.run import layout
 from nearfar.run.adapt import Adapter
 from nearfar.run.memories import Place
@@ -46,7 +45,7 @@ class Serving:
 class Outcome:
     """A run and what was seen of it."""
 
-    ended: Ended
+    ended: RunOutcome
     seen: Seen
     adapter: Adapter | None
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
-from nearfar.profile import wrappers
-from nearfar.profile.names import bare_name
+from nearfar.program import wrappers
+from nearfar.program.names import bare_name
 from nearfar.run import nameless
 
 RECOGNISABLE = ("heap", "mmap")

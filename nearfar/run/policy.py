@@ -12,10 +12,9 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.folders import memory_folder, temporary_folder
 from nearfar.documents import producer
 from nearfar.documents.run_record import RunMemory, RunRecord
-from nearfar.profile import program
-from nearfar.profile.control import Control
-from nearfar.profile.launch import Ended, Job
-from nearfar.profile.launch import run as run_job
+from nearfar.program.control import Control
+from nearfar.program.executable import check_program, find_executable
+from nearfar.program.launch import Job, RunOutcome, run_job
 from nearfar.run import kernel
 from nearfar.run.memories import nodes_here
 from nearfar.run.policies import DEFAULT, POLICIES, Policy
@@ -67,8 +66,8 @@ def anonymous_by_node(numa_maps: str) -> dict[int, int]:
 
 def run_policy(name: str, job: Job, root: Path = Path("/")) -> RunRecord:
     """Run `job` under the policy `name`; raises NearfarError where this machine has no such way."""
-    executable = program.find_executable(job.command[0])
-    program.check_program(executable)
+    executable = find_executable(job.command[0])
+    check_program(executable)
     nodes = nodes_here(root)
     policy = POLICIES.get(name)(nodes, root)
     watch = _Watch()
@@ -109,7 +108,7 @@ def run_policy(name: str, job: Job, root: Path = Path("/")) -> RunRecord:
     )
 
 
-def _run(job: Job, executable: Path) -> Ended:
+def _run(job: Job, executable: Path) -> RunOutcome:
     with temporary_folder("nearfar-run-", memory_folder()) as folder:
         Control.create(folder).close()
         return run_job(job, executable, dict(os.environ), folder)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
-from nearfar.profile.symbols import Place as CodePlace
+from nearfar.program.symbols import SourceLocation
 from nearfar.run import kernel, landing, layout
 from nearfar.run.match import Matcher
 from nearfar.run.memories import Place
@@ -184,7 +184,7 @@ class Server:
                 if not module.is_file:
                     break
                 offset = address - self._base(process, module)
-                return self._symbolizer.frames(CodePlace(module.path, offset))
+                return self._symbolizer.frames(SourceLocation(module.path, offset))
             # Loaded since.
             with contextlib.suppress(OSError):
                 process.modules = kernel.mappings(pid)

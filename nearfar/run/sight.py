@@ -11,8 +11,8 @@ from pathlib import Path
 from nearfar.base.errors import CommandError
 from nearfar.documents.plan import Plan
 from nearfar.documents.workload import Frame
-from nearfar.profile.allocators import bundled_allocator
-from nearfar.profile.names import bare_name
+from nearfar.program.allocators import bundled_allocator
+from nearfar.program.names import bare_name
 from nearfar.run import nameless
 from nearfar.run.match import RECOGNISABLE
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.workload import Frame
-from nearfar.profile.symbols import Place, symbolise
+from nearfar.program.symbols import SourceLocation, symbolise
 
 _TOOLS = ("llvm-symbolizer-16", "llvm-symbolizer")
 
@@ -18,7 +18,7 @@ class Symbolizer:
     """Frames at a place of a file, innermost inlined call first; remembers what it said."""
 
     def __init__(self) -> None:
-        self._known: dict[Place, list[Frame]] = {}
+        self._known: dict[SourceLocation, list[Frame]] = {}
         tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)
         if tool is None and shutil.which("addr2line") is None:
             raise NearfarError(
@@ -39,7 +39,7 @@ class Symbolizer:
                 start_new_session=True,
             )
 
-    def frames(self, place: Place) -> list[Frame]:
+    def frames(self, place: SourceLocation) -> list[Frame]:
         """Return the frames at a return address; one at least."""
         if place not in self._known:
             found = self._ask(place) if '"' not in place.module else None
@@ -49,7 +49,7 @@ class Symbolizer:
             self._known[place] = found or [Frame(function=f"{name}+{place.offset:#x}", module=name)]
         return self._known[place]
 
-    def _ask(self, place: Place) -> list[Frame] | None:
+    def _ask(self, place: SourceLocation) -> list[Frame] | None:
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             return None

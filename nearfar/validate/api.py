@@ -14,7 +14,7 @@ from nearfar.measure import room, topology
 from nearfar.measure.checks import check_devdax
 from nearfar.measure.obtain import source_of
 from nearfar.measure.settings import Progress, native, no_progress
-from nearfar.profile.program import find_executable
+from nearfar.program.executable import find_executable
 from nearfar.validate import prepared as prepared_files
 from nearfar.validate import store
 from nearfar.validate.curves import Curves

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.profile.compiler import twin
-from nearfar.profile.program import find_executable
+from nearfar.program.executable import find_executable
 from nearfar.validate.companion import Companion, at_work
 from nearfar.validate.place import Place
 from nearfar.validate.placement import Placement

@@ -2,7 +2,7 @@
  * program and its children, and whoever marks from outside. All little-endian, sizes in bytes.
  *
  * The verb creates it (nf_control_create) and writes `target_pid`; the libraries in the program
- * map it if NEARFAR_RUN_DIR names its folder. nearfar/profile/control.py holds the same layout.
+ * map it if NEARFAR_RUN_DIR names its folder. nearfar/program/control.py holds the same layout.
  *
  * Each process that marks has a *slot*; slot 0 is the program's own. Whoever ends an interval adds
  * the CPU and wall time since the slot's last mark to the phase that was current: so the phases'

@@ -13,7 +13,7 @@ from nearfar.compare.kind import KINDS, Kind, Names, Pair, Paired, match
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Phase
 from nearfar.profile.identity import Same, aligned
-from nearfar.profile.names import bare_name
+from nearfar.program.names import bare_name
 
 FEW_LINES = 2.0
 """Sampled lines by which any count is off: two sigma of one."""

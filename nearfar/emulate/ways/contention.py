@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from nearfar.emulate.runs import plain_of, plain_run, times_of
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
-from nearfar.profile.session import Request
+from nearfar.profile.session import ProfileRequest
 
 REGION_BYTES = 256 << 20
 """What the other core stores to: beyond any last-level cache's share of a core."""
@@ -30,7 +30,7 @@ class Contention:
             return "this process may use one core only"
         return ""
 
-    def run(self, request: Request, wanted: Wanted, say: Say) -> Times:
+    def run(self, request: ProfileRequest, wanted: Wanted, say: Say) -> Times:
         """Run near, then beside a storing core."""
         from nearfar.validate.companion import contending
         from nearfar.validate.place import place_of

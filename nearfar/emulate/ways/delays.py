@@ -12,15 +12,22 @@ from nearfar.documents.plan import Placement
 from nearfar.emulate import file
 from nearfar.emulate.shares import APART, UNPAID, Delayed, Parts, Shares
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
-from nearfar.profile import program
+from nearfar.profile.builds import instrumented_build
 from nearfar.profile.compiler import twin
 from nearfar.profile.identity import Identity, identity_of
-from nearfar.profile.launch import Ended, Job, run
 from nearfar.profile.objects import make_objects
-from nearfar.profile.phases import phase_times
-from nearfar.profile.session import Gathered, Request, Run, gather_runs, run_folder
+from nearfar.profile.session import (
+    GatheredRuns,
+    ProfiledRun,
+    ProfileRequest,
+    gather_runs,
+    run_folder,
+)
 from nearfar.profile.sources.compiled import Compiled
-from nearfar.profile.sources.source import Seen
+from nearfar.profile.sources.source import SourceReport
+from nearfar.program.executable import Build
+from nearfar.program.launch import Job, RunOutcome, run_job
+from nearfar.program.phases import phase_times
 
 _ADDR_NO_RANDOMIZE = 0x0040000
 """Of linux/personality.h."""
@@ -37,12 +44,14 @@ def fix_addresses() -> None:
 
 class _AtFixedAddresses(Compiled):
     def run(
-        self, job: Job, executable: Path, plain: program.Build, folder: Path
-    ) -> tuple[Ended, Seen]:
+        self, job: Job, executable: Path, plain: Build, folder: Path
+    ) -> tuple[RunOutcome, SourceReport]:
         """Run the instrumented program."""
         del plain
-        build = program.instrumented_build(executable)
-        return run(job, build.executable, build.environment, folder, fix_addresses), Seen()
+        build = instrumented_build(executable)
+        return run_job(
+            job, build.executable, build.environment, folder, fix_addresses
+        ), SourceReport()
 
 
 @dataclass(frozen=True)
@@ -68,13 +77,13 @@ class Delays:
             return ""
         return "delays need a program built by `nearfar cc` or `nearfar c++`"
 
-    def run(self, request: Request, wanted: Wanted, say: Say) -> Times:
+    def run(self, request: ProfileRequest, wanted: Wanted, say: Say) -> Times:
         """Run plain, traced without delays (its cost is taken off), and with delays."""
         request = replace(request, repetitions=1, source=_AtFixedAddresses())
         gathered = gather_runs(request, lambda text: say(text.replace(" of 2", " of 3")))
         plain, traced = gathered.plain_runs[0], gathered.instrumented
-        if plain.ended.failed:
-            return Times(plain.phases, traced.phases, plain.ended.status, True)
+        if plain.outcome.failed:
+            return Times(plain.phases, traced.phases, plain.outcome.status, True)
         if wanted.near_now is not None:
             wanted = replace(wanted, near=wanted.near_now(plain.phases))
         kept = _kept(gathered, wanted.placements)
@@ -85,7 +94,7 @@ class Delays:
         # Waits let others into the caches: tracing takes longer beside them than without. With
         # what it takes beside them, waits are shorter, so once more may not be enough.
         again = 0
-        while again < MOST_AGAIN and not delayed.ended.failed:
+        while again < MOST_AGAIN and not delayed.outcome.failed:
             beside = parts.shares(plain, parts.without_waits(delayed))
             slow = parts.slow_motion(plain, delayed, shares, beside, wanted.most_slow_motion)
             if slow > delayed.slow_motion:
@@ -100,10 +109,10 @@ class Delays:
         return Times(
             near=plain.phases,
             emulated=delayed.phases,
-            status=delayed.ended.status,
-            failed=delayed.ended.failed,
+            status=delayed.outcome.status,
+            failed=delayed.outcome.failed,
             delayed_ns=float(delayed.paid.delayed_ns),
-            overhead_ns=float(max(0, traced.ended.cpu_ns - plain.ended.cpu_ns)),
+            overhead_ns=float(max(0, traced.outcome.cpu_ns - plain.outcome.cpu_ns)),
             unpaid_ns=float(delayed.paid.unpaid_ns),
             slow_motion=delayed.slow_motion,
             near_objects=kept.names,
@@ -112,29 +121,29 @@ class Delays:
 
 
 def _delayed(
-    request: Request,
+    request: ProfileRequest,
     wanted: Wanted,
-    gathered: Gathered,
+    gathered: GatheredRuns,
     shares: Shares,
     kept: _Kept,
 ) -> Delayed:
-    build = program.instrumented_build(gathered.executable)
+    build = instrumented_build(gathered.executable)
     slow = wanted.slow_motion
     with run_folder(request) as (folder, control):
         path = folder / file.FILE_NAME
         memories = (wanted.near, wanted.far)
         file.write(path, *memories, shares, kept.keys, ahead=wanted.ahead, slow_motion=slow)
-        ended = run(request.job, build.executable, build.environment, folder, fix_addresses)
+        outcome = run_job(request.job, build.executable, build.environment, folder, fix_addresses)
         phases = {
             name: replace(
                 time, cpu_ns=round(time.cpu_ns / slow), wall_ns=round(time.wall_ns / slow)
             )
-            for name, time in phase_times(control, ended).items()
+            for name, time in phase_times(control, outcome).items()
         }
-        return Delayed(ended, phases, file.paid(path), slow)
+        return Delayed(outcome, phases, file.paid(path), slow)
 
 
-def _kept(gathered: Gathered, placements: Sequence[Placement]) -> _Kept:
+def _kept(gathered: GatheredRuns, placements: Sequence[Placement]) -> _Kept:
     """Find the sites of the objects that stay near."""
     if not placements:
         return _Kept([], [], [])
@@ -166,7 +175,7 @@ def _same(one: Identity, others: Mapping[int, Identity]) -> set[int]:
     return found
 
 
-def _caveats(delayed: Delayed, kept: _Kept, plain: Run, traced: Run) -> list[str]:
+def _caveats(delayed: Delayed, kept: _Kept, plain: ProfiledRun, traced: ProfiledRun) -> list[str]:
     said = []
     paid, slow = delayed.paid, delayed.slow_motion
     if slow > 1.0:
@@ -180,7 +189,7 @@ def _caveats(delayed: Delayed, kept: _Kept, plain: Run, traced: Run) -> list[str
             "no batch of misses was full: this program hardly misses its last-level cache, so "
             "nothing was delayed"
         )
-    if paid.unpaid_ns > UNPAID * plain.ended.cpu_ns * slow:
+    if paid.unpaid_ns > UNPAID * plain.outcome.cpu_ns * slow:
         said.append(
             f"tracing took {paid.unpaid_ns / slow / 1e9:.3g} s more than the far memory would have "
             "added: the run is slower than it should be by that much"

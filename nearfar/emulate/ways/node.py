@@ -9,7 +9,7 @@ from typing import ClassVar
 from nearfar.emulate.runs import plain_of, plain_run, times_of
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
 from nearfar.measure import topology
-from nearfar.profile.session import Request
+from nearfar.profile.session import ProfileRequest
 from nearfar.run.kernel import set_mempolicy
 from nearfar.run.policies import BIND
 
@@ -29,7 +29,7 @@ class Node:
             return "this machine has no other NUMA node with memory"
         return ""
 
-    def run(self, request: Request, wanted: Wanted, say: Say) -> Times:
+    def run(self, request: ProfileRequest, wanted: Wanted, say: Say) -> Times:
         """Run near, then bound to the node."""
         node = far_node(wanted)
         assert node is not None

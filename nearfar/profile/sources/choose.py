@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
-from nearfar.profile import program
 from nearfar.profile.compiler import twin
 from nearfar.profile.sources import counters, emulator
 from nearfar.profile.sources.compiled import Compiled
 from nearfar.profile.sources.counters import Counters
 from nearfar.profile.sources.qemu import Qemu
-from nearfar.profile.sources.source import Source
+from nearfar.profile.sources.source import AccessSource
+from nearfar.program.executable import HOW_TO_BUILD, check_program
 
 USUAL_RATE = 64
 """One line of every page: what `nearfar cc` takes, for the same reasons."""
@@ -30,7 +30,7 @@ def choose(
     sample_s: float,
     rate: int | None,
     say: Callable[[str], None],
-) -> Source:
+) -> AccessSource:
     """Return the source called `name`, or the best there is for the program.
 
     What is instrumented reports itself. Anything else is counted by the processor where that can
@@ -40,21 +40,21 @@ def choose(
         if has_plain or twin.is_instrumented(executable):
             name = Compiled.name
         else:
-            program.check_program(executable)
+            check_program(executable)
             if counters.usable():
                 say(
                     f"{called} is not instrumented: counting by the processor; for classes of "
-                    f"access and other caches, {program.HOW_TO_BUILD}"
+                    f"access and other caches, {HOW_TO_BUILD}"
                 )
                 return Counters(sample_s)
             if not emulator.installed():
                 raise CommandError(
-                    f"{executable} is not instrumented; {program.HOW_TO_BUILD}, or install QEMU "
+                    f"{executable} is not instrumented; {HOW_TO_BUILD}, or install QEMU "
                     f"to profile it as it is ({emulator.HOW_TO_INSTALL})"
                 )
             say(
                 f"{called} is not instrumented: taking the first {sample_s:g} s of it "
-                f"under QEMU; for all of it, faster, {program.HOW_TO_BUILD}"
+                f"under QEMU; for all of it, faster, {HOW_TO_BUILD}"
             )
             name = Qemu.name
     if name == Compiled.name:

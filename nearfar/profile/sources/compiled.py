@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nearfar.profile import program
-from nearfar.profile.launch import Ended, Job, run
-from nearfar.profile.sources.source import Seen
+from nearfar.profile.builds import check_instrumented, instrumented_build, plain_build
+from nearfar.profile.sources.source import SourceReport
+from nearfar.program.executable import Build
+from nearfar.program.launch import Job, RunOutcome, run_job
 
 
 class Compiled:
@@ -16,15 +17,15 @@ class Compiled:
     compiler = ""
     names_instructions = True
 
-    def plain(self, executable: Path, given: Path | None, folder: Path) -> program.Build:
+    def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
         """Return the plain build: the one given or the twin that the program holds."""
-        program.check_instrumented(executable, has_plain=given is not None)
-        return program.plain_build(executable, given, folder)
+        check_instrumented(executable, has_plain=given is not None)
+        return plain_build(executable, given, folder)
 
     def run(
-        self, job: Job, executable: Path, plain: program.Build, folder: Path
-    ) -> tuple[Ended, Seen]:
+        self, job: Job, executable: Path, plain: Build, folder: Path
+    ) -> tuple[RunOutcome, SourceReport]:
         """Run the instrumented program."""
         del plain
-        build = program.instrumented_build(executable)
-        return run(job, build.executable, build.environment, folder), Seen()
+        build = instrumented_build(executable)
+        return run_job(job, build.executable, build.environment, folder), SourceReport()

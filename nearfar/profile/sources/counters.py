@@ -11,12 +11,12 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.machine.sysfs import Tree
-from nearfar.profile import program
-from nearfar.profile.launch import Ended, Job, run
 from nearfar.profile.sources import emulator, perf_events, pmu
 from nearfar.profile.sources.pmu import Event
 from nearfar.profile.sources.replay import Replay, shares_looked_at
-from nearfar.profile.sources.source import Seen
+from nearfar.profile.sources.source import SourceReport
+from nearfar.program.executable import Build, preload
+from nearfar.program.launch import Job, RunOutcome, run_job
 
 EVERY_LINE = 0
 """log2 of the rate: a sampled address may be of any line, so all must have an owner."""
@@ -97,14 +97,14 @@ class Counters:
         if not self._no_samples:
             self._sampled = pmu.sampled_event(tree)
 
-    def plain(self, executable: Path, given: Path | None, folder: Path) -> program.Build:
+    def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
         """Return the program itself."""
         del folder
         return emulator.unmodified(executable, given, self.name)
 
     def run(
-        self, job: Job, executable: Path, plain: program.Build, folder: Path
-    ) -> tuple[Ended, Seen]:
+        self, job: Job, executable: Path, plain: Build, folder: Path
+    ) -> tuple[RunOutcome, SourceReport]:
         """Run the program as it is, with the library that tells its allocations."""
         del executable
         file = emulator.program_file(plain.executable)
@@ -112,12 +112,12 @@ class Counters:
         replay.runs_natively()
         if file.is_static and file.end:
             replay.tell_module(file.begin, file.end, plain.executable)
-        preload = program.preload("libnearfar_guest.so")
-        environment = {**plain.environment, PRELOAD: preload}
+        library = preload("libnearfar_guest.so")
+        environment = {**plain.environment, PRELOAD: library}
         watch = perf_events.Watch(self._counted, self._sampled, _cpus())
         try:
             with replay.running(first=watch.attach, last=watch.close):
-                ended = run(
+                outcome = run_job(
                     replace(job), plain.executable, environment, folder, watch.open_in_child
                 )
         finally:
@@ -125,19 +125,19 @@ class Counters:
         facts = watch.facts()
         if not replay.facts.attached and not file.is_static:
             raise CommandError(
-                f"{job.command[0]} {ended.status} before nearfar's library was loaded into it: a "
+                f"{job.command[0]} {outcome.status} before nearfar's library was loaded into it: a "
                 "program with rights of its own (set-user-id) loads none; --source qemu runs it",
                 ExitCode.PROGRAM_FAILED,
             )
         counts, on = watch.counts(facts)
-        seen = Seen(shares_looked_at(replay.facts), counted=counts)
+        seen = SourceReport(shares_looked_at(replay.facts), counted=counts)
         seen.caveats = self._caveats(facts, on, file.is_static)
         if not replay.facts.sampled_to_the_end:
             seen.caveats.append(
                 f"counted for the first {format_ns(self._sample_s * 1e9)}; near times and "
                 "operations are of that part, by its instructions"
             )
-        return ended, seen
+        return outcome, seen
 
     def _caveats(self, facts: perf_events.Facts, on: dict[str, float], static: bool) -> list[str]:
         found = [

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
-from nearfar.profile import program
 from nearfar.profile.compiler import twin
+from nearfar.program.executable import Build, check_program, preload
 
 NAME = "qemu-x86_64"
 PACKAGE = "qemu-user"
@@ -71,9 +71,9 @@ class ProgramFile:
     end: int
 
 
-def unmodified(executable: Path, given: Path | None, source: str) -> program.Build:
+def unmodified(executable: Path, given: Path | None, source: str) -> Build:
     """Return the program itself as the build that near time is taken from, or refuse it."""
-    program.check_program(executable)
+    check_program(executable)
     program_file(executable)
     if given is not None:
         raise CommandError(
@@ -84,8 +84,8 @@ def unmodified(executable: Path, given: Path | None, source: str) -> program.Bui
             f"{executable} is instrumented and reports its accesses itself: leave --source "
             f"{source} out, or name a build of it made without nearfar"
         )
-    marks = program.preload("libnearfar_mark.so")
-    return program.Build(executable, {**os.environ, "LD_PRELOAD": marks})
+    marks = preload("libnearfar_mark.so")
+    return Build(executable, {**os.environ, "LD_PRELOAD": marks})
 
 
 _HEADER = struct.Struct("<16sHHIQQQIHHH")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.profile.run_file import ProcessFile
-from nearfar.profile.symbols import Place, symbolise
+from nearfar.program.symbols import SourceLocation, symbolise
 
 
 def name_instructions(file: ProcessFile) -> None:
@@ -16,7 +16,7 @@ def name_instructions(file: ProcessFile) -> None:
         for row in file.counters
         if int(row["read_misses"]) + int(row["write_misses"])
     }
-    places: dict[int, Place] = {}
+    places: dict[int, SourceLocation] = {}
     for at, row in enumerate(file.instructions):
         if int(row["key"]) in missed:
             places[at] = _place(file, int(row["line"]) | int(row["column"]) << 32)
@@ -52,14 +52,14 @@ class _Names:
         self._file.strings = bytes(self._bytes)
 
 
-def _place(file: ProcessFile, address: int) -> Place:
+def _place(file: ProcessFile, address: int) -> SourceLocation:
     inside = (file.modules["begin"] <= address) & (address < file.modules["end"])
     found = file.modules[inside]
     if not len(found):
-        return Place("?", address + 1)
+        return SourceLocation("?", address + 1)
     module = found[-1]
     # symbolise() looks one byte before, as return addresses want.
-    return Place(file.text(int(module["path"])), address - int(module["base"]) + 1)
+    return SourceLocation(file.text(int(module["path"])), address - int(module["base"]) + 1)
 
 
 def _low(number: int) -> int:

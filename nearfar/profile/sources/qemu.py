@@ -9,11 +9,11 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.native_files import native_file
-from nearfar.profile import program
-from nearfar.profile.launch import Ended, Job, run
 from nearfar.profile.sources import emulator
 from nearfar.profile.sources.replay import Facts, Replay, shares_looked_at
-from nearfar.profile.sources.source import Seen
+from nearfar.profile.sources.source import SourceReport
+from nearfar.program.executable import Build
+from nearfar.program.launch import Job, RunOutcome, run_job
 
 REST_FACTOR = 4
 """A program that is not over when sampling is may run so many times longer, to tell which share of
@@ -34,14 +34,14 @@ class Qemu:
         self._sample_s = sample_s
         self._rate_log2 = rate_log2
 
-    def plain(self, executable: Path, given: Path | None, folder: Path) -> program.Build:
+    def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
         """Return the program itself."""
         del folder
         return emulator.unmodified(executable, given, self.name)
 
     def run(
-        self, job: Job, executable: Path, plain: program.Build, folder: Path
-    ) -> tuple[Ended, Seen]:
+        self, job: Job, executable: Path, plain: Build, folder: Path
+    ) -> tuple[RunOutcome, SourceReport]:
         """Run the plain build under the emulator."""
         del executable
         file = emulator.program_file(plain.executable)
@@ -51,7 +51,7 @@ class Qemu:
         environment = {k: v for k, v in plain.environment.items() if k != PRELOAD}
         watched = self._bounded(replace(job, command=self._command(job, plain)))
         with replay.running():
-            ended = run(watched, self._emulator.path, environment, folder)
+            outcome = run_job(watched, self._emulator.path, environment, folder)
         if replay.facts.replaced:
             raise CommandError(
                 f"{job.command[0]} became another program (exec), which QEMU does not follow: name "
@@ -60,15 +60,15 @@ class Qemu:
             )
         if not replay.facts.attached and not file.is_static:
             raise CommandError(
-                f"{job.command[0]} {ended.status} before nearfar's library was loaded into it: "
+                f"{job.command[0]} {outcome.status} before nearfar's library was loaded into it: "
                 "does it run without nearfar?",
                 ExitCode.PROGRAM_FAILED,
             )
-        cut_off = job.duration_s is None and job.driver is None and not ended.finished
-        caveats = self._caveats(replay.facts, file, ended, cut_off)
-        return ended, Seen(shares_looked_at(replay.facts), caveats=caveats)
+        cut_off = job.duration_s is None and job.driver is None and not outcome.finished
+        caveats = self._caveats(replay.facts, file, outcome, cut_off)
+        return outcome, SourceReport(shares_looked_at(replay.facts), caveats=caveats)
 
-    def _command(self, job: Job, plain: program.Build) -> list[str]:
+    def _command(self, job: Job, plain: Build) -> list[str]:
         plugin = str(native_file("libnearfar_qemu.so"))
         mine = str(native_file("libnearfar_guest.so"))
         others = os.environ.get(PRELOAD)
@@ -88,14 +88,14 @@ class Qemu:
         return replace(job, duration_s=longest, limit=f"{longest:g} s, see --sample")
 
     def _caveats(
-        self, facts: Facts, file: emulator.ProgramFile, ended: Ended, cut_off: bool
+        self, facts: Facts, file: emulator.ProgramFile, outcome: RunOutcome, cut_off: bool
     ) -> list[str]:
         found = [
             f"the program was not rebuilt: it ran under QEMU {self._emulator.version}, which shows "
             "neither values nor how addresses come about, so all classes are opaque but for "
             "what advances from page to page; `nearfar cc` builds a profile that knows them"
         ]
-        if "SIGILL" in ended.status:
+        if "SIGILL" in outcome.status:
             found.append(
                 f"QEMU {self._emulator.version} knows no AVX-512, which would end a program so: "
                 "build it for a smaller processor (-march=x86-64-v3)"

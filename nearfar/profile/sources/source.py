@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from nearfar.profile.launch import Ended, Job
-from nearfar.profile.program import Build
+from nearfar.program.executable import Build
+from nearfar.program.launch import Job, RunOutcome
 
 
 @dataclass
-class Seen:
+class SourceReport:
     """What a source says of the run it watched, besides the processes' files."""
 
     shares: dict[int, float] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Seen:
     caveats: list[str] = field(default_factory=list)
 
 
-class Source(Protocol):
+class AccessSource(Protocol):
     """One way to see accesses."""
 
     name: str
@@ -36,7 +36,9 @@ class Source(Protocol):
         """Return the build that near time is taken from; refuse a program it cannot watch."""
         ...
 
-    def run(self, job: Job, executable: Path, plain: Build, folder: Path) -> tuple[Ended, Seen]:
+    def run(
+        self, job: Job, executable: Path, plain: Build, folder: Path
+    ) -> tuple[RunOutcome, SourceReport]:
         """Run `job` watched; `folder` is a run folder, and holds the processes' files after."""
         ...
 

@@ -16,9 +16,9 @@ from nearfar.emulate.rounds import DRIFT, MOST_ROUNDS, ROUNDS, Round, steadiest
 from nearfar.emulate.way import Say, Times, Wanted
 from nearfar.measure.topology import detect
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.profile.launch import Ended, Job
-from nearfar.profile.phases import PhaseTime
-from nearfar.profile.session import Request, Run
+from nearfar.profile.session import ProfiledRun, ProfileRequest
+from nearfar.program.launch import Job, RunOutcome
+from nearfar.program.phases import PhaseTime
 
 LINES = 1000.0
 
@@ -28,8 +28,8 @@ def wanted() -> Wanted:
     return Wanted(near, far_memory(device("far", 300.0, 5.0, 2.0), near), detect(), ahead=True)
 
 
-def request_of() -> Request:
-    return Request(Job(["program"]), 1, 1 << 20, 8, "asked", 1 << 20)
+def request_of() -> ProfileRequest:
+    return ProfileRequest(Job(["program"]), 1, 1 << 20, 8, "asked", 1 << 20)
 
 
 def phases_of(ns_per_line: Callable[[str], float]) -> dict[str, PhaseTime]:
@@ -63,7 +63,7 @@ class Faithful:
         del wanted, executable
         return ""
 
-    def run(self, request: Request, wanted: Wanted, say: Say) -> Times:
+    def run(self, request: ProfileRequest, wanted: Wanted, say: Say) -> Times:
         """Return the next round."""
         del request, say
         number = len(self.asked)
@@ -80,8 +80,9 @@ class Faithful:
 def _nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Near memory after a round is what it was before."""
     side = wanted().near
-    after = Run(
-        Ended("exited with 0", False, 1, 1), phases_of(lambda name: probes.target_ns(side, name))
+    after = ProfiledRun(
+        RunOutcome("exited with 0", False, 1, 1),
+        phases_of(lambda name: probes.target_ns(side, name)),
     )
     monkeypatch.setattr(probes, "_compiled", lambda folder: folder / "probes")
     monkeypatch.setattr(probes, "plain_of", lambda *_: None)
@@ -147,10 +148,10 @@ def test_what_pages_the_probes_get_is_looked_at(
     after[probes.HUGE_LINES] = PhaseTime(operations=lines)
     asked: list[list[str]] = []
 
-    def plain_run(request: Request, plain: object) -> Run:
+    def plain_run(request: ProfileRequest, plain: object) -> ProfiledRun:
         del plain
         asked.append(list(request.job.command))
-        return Run(Ended("exited with 0", False, 1, 1), after)
+        return ProfiledRun(RunOutcome("exited with 0", False, 1, 1), after)
 
     monkeypatch.setattr(probes, "plain_run", plain_run)
     way = Faithful([0.0], [1.0] * ROUNDS)

@@ -8,9 +8,9 @@ import pytest
 
 from nearfar.emulate.file import PHASES, Paid
 from nearfar.emulate.shares import APART, MORE_SLOWLY, SPARE, Delayed, Parts
-from nearfar.profile.launch import Ended
-from nearfar.profile.phases import PhaseTime
-from nearfar.profile.session import Run
+from nearfar.profile.session import ProfiledRun
+from nearfar.program.launch import RunOutcome
+from nearfar.program.phases import PhaseTime
 
 MS = 1_000_000
 NAMES = {1: "-"} | {
@@ -27,9 +27,9 @@ def phases(chase_ms: float, stream_ms: float, rest_ms: float = 1000.0) -> dict[s
     return {name: PhaseTime(cpu_ns=round(of[PARTS.one_of(name)] * MS)) for name in NAMES.values()}
 
 
-def run(of: dict[str, PhaseTime]) -> Run:
+def run(of: dict[str, PhaseTime]) -> ProfiledRun:
     cpu_ns = sum(phase.cpu_ns for phase in of.values())
-    return Run(Ended("exited with 0", False, cpu_ns, cpu_ns), of)
+    return ProfiledRun(RunOutcome("exited with 0", False, cpu_ns, cpu_ns), of)
 
 
 def by_phase(of: Mapping[str, float]) -> tuple[int, ...]:
@@ -44,14 +44,14 @@ def delayed(
     unpaid: Mapping[str, float] | None = None,
     slow_motion: float = 1.0,
 ) -> Delayed:
-    ended = run(measured)
+    run_near = run(measured)
     shown = {
         name: PhaseTime(cpu_ns=round(phase.cpu_ns / slow_motion))
         for name, phase in measured.items()
     }
     waited_ns = by_phase(waited)
     paid = Paid(1, sum(waited_ns), waited_ns, by_phase(unpaid or {}))
-    return Delayed(ended.ended, shown, paid, slow_motion)
+    return Delayed(run_near.outcome, shown, paid, slow_motion)
 
 
 def test_of_parts_the_middle_one_says_what_is_the_programs_own() -> None:
@@ -96,7 +96,7 @@ def test_waits_are_taken_off_in_the_time_that_was_measured() -> None:
     beside = PARTS.without_waits(slowly)
     assert beside.phases["chase.0"].cpu_ns == 40 * MS
     assert beside.phases["stream.6"].cpu_ns == 25 * MS
-    assert beside.ended.cpu_ns == slowly.ended.cpu_ns - 7 * 25 * MS
+    assert beside.outcome.cpu_ns == slowly.outcome.cpu_ns - 7 * 25 * MS
 
 
 def slow_motion(one: Delayed, most: float = 8.0) -> float:
@@ -111,7 +111,7 @@ def test_a_stream_alone_that_is_behind_is_run_in_slow_motion() -> None:
     """Of 1.2 s near 0.02 are unpaid, less than in all is minded: but a third of the stream's."""
     assert slow_motion(delayed(phases(65.0, 20.0), {"chase": 40.0})) == 1.0
     behind = delayed(phases(65.0, 20.0), {"chase": 40.0}, {"stream": 3.0})
-    assert behind.paid.unpaid_ns < 0.02 * run(phases(20.0, 8.0)).ended.cpu_ns
+    assert behind.paid.unpaid_ns < 0.02 * run(phases(20.0, 8.0)).outcome.cpu_ns
     # Far memory takes 17 ms of a part that tracing makes 20.
     assert slow_motion(behind) == pytest.approx(SPARE * 20.0 / 17.0)
     assert slow_motion(behind, most=1.0) == 1.0
@@ -133,7 +133,7 @@ def test_many_short_phases_that_are_behind_count_together() -> None:
 
     plain, measured = run(steps(1.0)), run(steps(2.0))
     unpaid = tuple(MS // 2 if number in names else 0 for number in range(PHASES))
-    behind = Delayed(measured.ended, measured.phases, Paid(1, 0, unpaid_of=unpaid), 1.0)
+    behind = Delayed(measured.outcome, measured.phases, Paid(1, 0, unpaid_of=unpaid), 1.0)
     assert parts.minded(behind) == []
     beside = parts.shares(plain, parts.without_waits(behind))
     assert parts.slow_motion(plain, behind, beside, beside, 8.0) == pytest.approx(SPARE * 2.0)

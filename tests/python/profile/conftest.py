@@ -17,10 +17,10 @@ from by_hand import Build, Result, Run
 
 from nearfar.base.errors import NearfarError
 from nearfar.native_files import include_folder, native_file, native_folder
-from nearfar.profile.control import RUN_FOLDER_VARIABLE, Control
 from nearfar.profile.objects import make_objects
 from nearfar.profile.run_file import read_run
 from nearfar.profile.traffic import gather
+from nearfar.program.control import RUN_FOLDER_VARIABLE, Control
 
 KERNELS = Path(__file__).parent / "kernels"
 ROOT = Path(__file__).parents[3]

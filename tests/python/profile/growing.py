@@ -13,8 +13,8 @@ import pytest
 from nearfar.documents import WorkloadProfile
 from nearfar.native_files import include_folder, native_folder
 from nearfar.profile.assemble import assemble
-from nearfar.profile.launch import Job
-from nearfar.profile.session import Request, gather_runs
+from nearfar.profile.session import ProfileRequest, gather_runs
+from nearfar.program.launch import Job
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -34,7 +34,7 @@ def profiled(
     program: Path, *words: object, cache_bytes: int, size: dict[str, float], repetitions: int = 1
 ) -> WorkloadProfile:
     """Profile one run of `program`."""
-    request = Request(
+    request = ProfileRequest(
         job=Job(command=[str(program), *map(str, words)], stdout_to_stderr=True),
         repetitions=repetitions,
         cache_bytes=cache_bytes,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from by_hand import Build, Run
 
-from nearfar.profile.control import Control
+from nearfar.program.control import Control
 
 LINES = (1 << 20) // 64
 """Of the array every mode works on."""

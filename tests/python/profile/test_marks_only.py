@@ -7,8 +7,8 @@ from pathlib import Path
 
 from growing import compiled
 
-from nearfar.profile.control import Control
-from nearfar.profile.launch import Job, run
+from nearfar.program.control import Control
+from nearfar.program.launch import Job, run_job
 
 
 def test_a_run_without_a_cache_to_simulate_is_not_traced(tmp_path: Path) -> None:
@@ -17,8 +17,8 @@ def test_a_run_without_a_cache_to_simulate_is_not_traced(tmp_path: Path) -> None
     folder.mkdir()
     control = Control.create(folder)
     job = Job(command=[str(program), "hash", "1000"], stdout_to_stderr=True)
-    ended = run(job, program, dict(os.environ), folder)
-    assert ended.status == "exited 0"
+    outcome = run_job(job, program, dict(os.environ), folder)
+    assert outcome.status == "exited 0"
     assert len(control.phases()) > 2
     assert not list(folder.glob("process.*"))
     control.close()

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from nearfar.profile.launch import Job, run
 from nearfar.profile.session import prepare_folder
+from nearfar.program.launch import Job, run_job
 
 
 def test_children_that_were_there_before_live_on_and_leftovers_do_not(tmp_path: Path) -> None:
@@ -26,7 +26,9 @@ def main(folder: Path) -> None:
         prepare_folder(folder, 1 << 20, 16, 1 << 20, counting=True).close()
         left = folder / "left"
         command = ("sh", "-c", f"sleep 60 & echo $! > {left}")
-        run(Job(command=command), executable=Path("/bin/sh"), environment=os.environ, folder=folder)
+        run_job(
+            Job(command=command), executable=Path("/bin/sh"), environment=os.environ, folder=folder
+        )
         alive = Path(f"/proc/{left.read_text().strip()}").exists()
         print(f"other {other.poll() is None}, left {alive}")
     finally:

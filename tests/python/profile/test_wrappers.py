@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nearfar.documents.workload import Frame
-from nearfar.profile.names import bare_name
-from nearfar.profile.wrappers import common_wrappers, container_call, is_wrapper, meaningful
+from nearfar.program.names import bare_name
+from nearfar.program.wrappers import common_wrappers, container_call, is_wrapper, meaningful
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from nearfar.documents import Plan
 from nearfar.documents.plan import Move, PhasePlacements
-from nearfar.profile.launch import Ended, Job
+from nearfar.program.launch import Job, RunOutcome
 from nearfar.run import kernel, launch, layout
 from nearfar.run.adapt import Adapter, Pace
 from nearfar.run.launch import Serving, serving
@@ -163,7 +163,7 @@ def test_no_stack_waits_for_a_move_and_an_interrupt_ends_it(
             # What holds it up would be minutes, if closing did not come.
             assert adapter.stopping.wait(60)
 
-        def interrupted(*_: object) -> Ended:
+        def interrupted(*_: object) -> RunOutcome:
             ask(served, layout.Ask(layout.HELLO, pid, ctypes.addressof(state)))
             served.control.begin("work")
             assert moving.wait(20)

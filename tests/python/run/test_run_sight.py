@@ -10,7 +10,7 @@ import pytest
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.workload import Frame
-from nearfar.profile.allocators import bundled_allocator
+from nearfar.program.allocators import bundled_allocator
 from nearfar.run import nameless
 from nearfar.run.sight import share_in
 from nearfar.run.symbolizer import Symbolizer

@@ -15,7 +15,7 @@ from nearfar.documents import Plan, RunRecord, load, save
 from nearfar.documents.plan import Move, PhasePlacements, PlanMemory
 from nearfar.documents.run_record import ObjectLanding
 from nearfar.native_files import include_folder
-from nearfar.profile.launch import Job
+from nearfar.program.launch import Job
 from nearfar.run.adapt import Pace
 from nearfar.run.api import How, run_plan
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
-from nearfar.profile.control import PID_VARIABLE, RUN_FOLDER_VARIABLE, Control
+from nearfar.program.control import PID_VARIABLE, RUN_FOLDER_VARIABLE, Control
 
 GRACE_S = 15.0
 """From SIGTERM to SIGKILL: a server may write its data first."""
@@ -42,7 +42,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Ended:
+class RunOutcome:
     """How a run ended."""
 
     status: str
@@ -57,13 +57,13 @@ class Ended:
     """Most memory that its largest process had at once (ru_maxrss); 0: not known."""
 
 
-def run(
+def run_job(
     job: Job,
     executable: Path,
     environment: Mapping[str, str],
     folder: Path,
     in_child: Callable[[], None] | None = None,
-) -> Ended:
+) -> RunOutcome:
     """Run `job` with the program file `executable`; phases and times go to `folder`'s control.
 
     `in_child` is called in the program's process before its exec.
@@ -111,7 +111,7 @@ def run(
         control.close()
     failed = process.returncode != 0 and not (reason and process.returncode == -signal.SIGTERM)
     status = _status(process.returncode, reason)
-    return Ended(status, failed, cpu_ns, wall_ns, not reason, peak_bytes)
+    return RunOutcome(status, failed, cpu_ns, wall_ns, not reason, peak_bytes)
 
 
 def _start(

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from nearfar.documents.workload import Frame
-from nearfar.profile.names import bare_name
+from nearfar.program.names import bare_name
 
 _ALLOCATES = (
     r"(?:try_?)?(?:m|c|re|rec|v|zm|zre)?alloc(?:ate)?"

@@ -1,4 +1,4 @@
-"""Finds the program to profile and its plain twin, or says why it cannot be profiled."""
+"""Finds a program's file, checks that nearfar can run it, and loads libraries into it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.native_files import native_file
-from nearfar.profile.compiler import twin
 
 
 @dataclass(frozen=True)
@@ -69,35 +68,6 @@ def gains_rights(file: os.stat_result) -> bool:
     by_group = stat.S_ISGID | stat.S_IXGRP
     group = file.st_mode & by_group == by_group and file.st_gid != os.getegid()
     return user or group
-
-
-def check_instrumented(executable: Path, has_plain: bool) -> None:
-    """Refuse what was not built by nearfar's compilers.
-
-    A program whose plain build is named may itself be plain and load instrumented libraries.
-    """
-    check_program(executable)
-    if not has_plain and not twin.is_instrumented(executable):
-        raise CommandError(f"{executable} is not instrumented; {HOW_TO_BUILD}")
-
-
-def plain_build(executable: Path, given: Path | None, folder: Path) -> Build:
-    """Return the plain build near time is taken from: `given`, or the embedded twin."""
-    if given is not None:
-        plain = find_executable(str(given.absolute()))
-        return Build(plain, {**os.environ, "LD_PRELOAD": preload("libnearfar_mark.so")})
-    plain_twin = twin.extract_plain(executable, folder)
-    if plain_twin is None:
-        raise CommandError(
-            f"{executable} holds no plain build of itself to take near time from: link it with "
-            "nearfar's compiler too, or name a plain build made with the same options by --plain"
-        )
-    return Build(plain_twin, twin.plain_environment(folder))
-
-
-def instrumented_build(executable: Path) -> Build:
-    """Return the instrumented program as it is to be run."""
-    return Build(executable, dict(os.environ))
 
 
 def preloadable(library: str) -> Path:

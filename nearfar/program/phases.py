@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearfar.profile.control import PHASE_BEFORE, Control
-from nearfar.profile.launch import Ended
+from nearfar.program.control import PHASE_BEFORE, Control
+from nearfar.program.launch import RunOutcome
 
 
 @dataclass
@@ -18,15 +18,15 @@ class PhaseTime:
     operations: float = 0.0
 
 
-def phase_times(control: Control, ended: Ended) -> dict[str, PhaseTime]:
+def phase_times(control: Control, outcome: RunOutcome) -> dict[str, PhaseTime]:
     """Return the counted phases of a run that has ended, by name, in the order of their marks.
 
     Marks see the CPU time of the process that makes them. What is left of the whole run's (what
     came after the last mark, other processes) belongs to the phase that was current at the end.
     """
     rows = control.phases()
-    left_cpu_ns = ended.cpu_ns - sum(row.cpu_ns for row in rows)
-    left_wall_ns = ended.wall_ns - sum(row.wall_ns for row in rows)
+    left_cpu_ns = outcome.cpu_ns - sum(row.cpu_ns for row in rows)
+    left_wall_ns = outcome.wall_ns - sum(row.wall_ns for row in rows)
     current = control.current_phase()
     times: dict[str, PhaseTime] = {}
     for number, row in enumerate(rows):

@@ -20,19 +20,19 @@ _SYMBOLIZERS = (
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """A return address as an offset in a module's file."""
 
     module: str
     offset: int
 
 
-def symbolise(places: Iterable[Place]) -> dict[Place, list[Frame]]:
+def symbolise(places: Iterable[SourceLocation]) -> dict[SourceLocation, list[Frame]]:
     """Return the frames at each place, innermost inlined call first; one frame at least."""
-    by_module: dict[str, list[Place]] = {}
+    by_module: dict[str, list[SourceLocation]] = {}
     for place in dict.fromkeys(places):
         by_module.setdefault(place.module, []).append(place)
-    found: dict[Place, list[Frame]] = {}
+    found: dict[SourceLocation, list[Frame]] = {}
     tool = next((path for name in _SYMBOLIZERS if (path := shutil.which(name))), None)
     for module, wanted in by_module.items():
         # A return address is that of the next instruction, perhaps the next line's or function's.

@@ -1,0 +1,1 @@
+"""Programs of the user: their files, their runs, their phases, names for their addresses."""
