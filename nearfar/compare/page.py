@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.compare.table import changed, interval, judged, number, verdict
 from nearfar.documents.comparison import Change, Comparison, Side
-from nearfar.report.plain_page import page, table, text
+from nearfar.html.page import page, table, text
 
 MOST = 200
 """Rows of a family: more nobody reads, and a page of 10,000 lines is slow to open."""

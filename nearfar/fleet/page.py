@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearfar.base.units import format_bytes
 from nearfar.documents.fleet import Fleet, HostType
 from nearfar.fleet.table import headline
-from nearfar.report.plain_page import page, table, text
+from nearfar.html.page import page, table, text
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 900, 300, 52, 40, 34
 COLOURS = 8

@@ -11,6 +11,7 @@ import msgspec
 from markupsafe import Markup
 
 from nearfar.base.units import format_bytes
+from nearfar.html.page import STYLE_SHEET
 from nearfar.report.data import ReportData
 from nearfar.report.figures import CONTROLS_BEFORE, FIGURES
 from nearfar.report.words import count_text, digits3, time_text
@@ -70,7 +71,7 @@ def embedded_json(data: ReportData) -> str:
 
 
 def _css() -> str:
-    parts = [HERE / "page/page.css", *(HERE / f"figures/{f.name}.css" for f in FIGURES)]
+    parts = [STYLE_SHEET, *(HERE / f"figures/{f.name}.css" for f in FIGURES)]
     return "\n".join(part.read_text() for part in parts if part.exists())
 
 

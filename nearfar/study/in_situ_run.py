@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.contention.program_memory import program_memory, slower_memories
 from nearfar.measure import topology
 from nearfar.predict.pipeline import PipelineTimes
-from nearfar.validate.place import place_of, slower_memories
 
 _HERE = Path(__file__).parent
 _HARNESS = _HERE.parent / "validate" / "kernels" / "harness"
@@ -56,7 +56,7 @@ def run_pipeline_here(
     Its sums are compared with those found without threads; raises NearfarError where they differ,
     where `far` cannot be had, and where there is no C compiler.
     """
-    place = place_of(far, topology.detect())
+    place = program_memory(far, topology.detect())
     with tempfile.TemporaryDirectory(prefix="nearfar-in-situ-") as folder:
         program = program or compiled(Path(folder))
         done = subprocess.run(

@@ -21,13 +21,13 @@ import msgspec
 from nearfar.base.errors import CommandError, NearfarError
 from nearfar.documents import producer, save
 from nearfar.documents.sweep import FailedPoint, Sweep
-from nearfar.sweep.commanded import Commanded, check_processors
+from nearfar.points.commanded import CommandedPoint, check_processors
+from nearfar.points.inputs import InputReader, PointInputs
+from nearfar.points.kind import decode_point
 from nearfar.sweep.dataset import HEAD, Dataset
 from nearfar.sweep.expand import Matrix, expand
 from nearfar.sweep.file import read_sweep_file
-from nearfar.sweep.inputs import InputReader, Inputs
 from nearfar.sweep.journal import recover
-from nearfar.sweep.kind import make_kind
 
 if TYPE_CHECKING:
     from nearfar.sweep.drive import Driver
@@ -42,7 +42,7 @@ class Planned:
     file: Path
     text: str
     matrix: Matrix
-    inputs: Inputs
+    inputs: PointInputs
 
 
 def plan(path: Path) -> Planned:
@@ -105,8 +105,8 @@ def check_here(planned: Planned) -> None:
     """Refuse points that cannot be measured on this machine."""
     for point in planned.matrix.points.values():
         if point.measured:
-            thing = make_kind(point.kind, msgspec.json.decode(point.parameters))
-            assert isinstance(thing, Commanded)
+            thing = decode_point(point.kind, msgspec.json.decode(point.parameters))
+            assert isinstance(thing, CommandedPoint)
             check_processors(thing.cpus)
 
 

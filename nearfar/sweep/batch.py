@@ -15,12 +15,12 @@ import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import write_atomically
+from nearfar.points.inputs import PointInputs
+from nearfar.points.kind import decode_point
+from nearfar.points.row import PointRow
 from nearfar.sweep.dataset import DOCUMENTS, TOKEN, axes_of
-from nearfar.sweep.inputs import Inputs
 from nearfar.sweep.journal import Done, Entry, Journal
-from nearfar.sweep.kind import make_kind
 from nearfar.sweep.machine_lock import machine_alone, sharing_machine
-from nearfar.sweep.row import Row
 from nearfar.sweep.versions import versions_here
 
 
@@ -43,7 +43,7 @@ class Answer(msgspec.Struct, kw_only=True):
 
     refused: str = ""
     """Why it did nothing."""
-    rows: list[Row] = []
+    rows: list[PointRow] = []
     """Only where it does not see the dataset's folder: the one that ordered it writes them."""
     documents: dict[str, bytes] = {}
     """Likewise."""
@@ -68,7 +68,7 @@ def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:
                     "nearfar there"
                 )
             )
-    inputs = Inputs(contents, order.digests)
+    inputs = PointInputs(contents, order.digests)
     folder = Path(order.folder)
     answer = Answer()
     if _sees(folder, order.token):
@@ -101,7 +101,7 @@ def _sees(folder: Path, token: str) -> bool:
 
 
 def _computed(
-    order: Order, inputs: Inputs, done: Done, answer: Answer, folder: Path | None
+    order: Order, inputs: PointInputs, done: Done, answer: Answer, folder: Path | None
 ) -> Iterator[Entry]:
     alone = machine_alone if order.measured else sharing_machine
     for point in order.points:
@@ -127,11 +127,15 @@ def _computed(
 
 
 def _point(
-    point: tuple[str, str, bytes], inputs: Inputs, order: Order, answer: Answer, folder: Path | None
+    point: tuple[str, str, bytes],
+    inputs: PointInputs,
+    order: Order,
+    answer: Answer,
+    folder: Path | None,
 ) -> Entry:
     name, kind, parameters = point
     given = msgspec.json.decode(parameters)
-    values, document = make_kind(kind, given).run(inputs)
+    values, document = decode_point(kind, given).run(inputs)
     if document is not None:
         if folder is None:
             answer.documents[name] = document
@@ -140,7 +144,7 @@ def _point(
             write_atomically(folder / DOCUMENTS / f"{name}.json", document)
     columns: dict[str, Any] = axes_of(given) | msgspec.structs.asdict(values)
     return Entry(
-        row=Row(
+        row=PointRow(
             point=name,
             kind=kind,
             parameters=parameters.decode(),

@@ -23,8 +23,8 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import atomic_path, cannot_write, write_atomically
 from nearfar.documents.header import load
 from nearfar.documents.sweep import Sweep
+from nearfar.points.row import AXIS_COLUMNS, PointRow, columns
 from nearfar.sweep.expand import Matrix
-from nearfar.sweep.row import AXIS_COLUMNS, Row, columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,7 +142,7 @@ def schema() -> pa.Schema:
     return pa.schema([(name, types[kind]) for name, kind in columns().items()])
 
 
-def write_part(path: Path, rows: Sequence[Row]) -> None:
+def write_part(path: Path, rows: Sequence[PointRow]) -> None:
     """Write rows as one part: whole under its name, or not at all."""
     import pyarrow as pa
 

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.points.inputs import POINT, PointInputs, digest_of
 from nearfar.sweep.batch import Answer, Order, run_batch
 from nearfar.sweep.cluster import MACHINE
 from nearfar.sweep.dataset import Dataset, part_path, write_part
 from nearfar.sweep.expand import Matrix, Point
-from nearfar.sweep.inputs import POINT, Inputs, digest_of
 from nearfar.sweep.journal import kept
 from nearfar.sweep.queue import Queue, batch_id
 
@@ -57,7 +57,7 @@ class Driver:
     """One run of one sweep."""
 
     def __init__(
-        self, client: Any, dataset: Dataset, matrix: Matrix, inputs: Inputs, finished: set[str]
+        self, client: Any, dataset: Dataset, matrix: Matrix, inputs: PointInputs, finished: set[str]
     ) -> None:
         self._client, self._dataset, self._matrix, self._inputs = client, dataset, matrix, inputs
         self._under: dict[str, _Under] = {}

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from nearfar.base.errors import NearfarError, nearest
+from nearfar.points.inputs import CODE, POINT, PROFILE, InputReader, digest_of
+from nearfar.points.kind import POINT_KINDS, PointKind
+from nearfar.points.kinds.profile import ProfilePoint
 from nearfar.sweep.command import command_of, digests_of
 from nearfar.sweep.file import Block, ProgramText, SweepFile
-from nearfar.sweep.inputs import CODE, POINT, PROFILE, InputReader, digest_of
-from nearfar.sweep.kind import KINDS, Kind
-from nearfar.sweep.kinds.profile import Profile
 from nearfar.sweep.versions import version_of
 
 MOST_POINTS = 10_000_000
@@ -119,7 +119,7 @@ class _Maker:
         self._sources: dict[Any, str] = {}
 
     def add(self, block: Block, values: dict[str, Any]) -> None:
-        kind = KINDS.get(block.kind)
+        kind = POINT_KINDS.get(block.kind)
         try:
             if "program" in kind.__struct_fields__:
                 values |= self._of_program(kind, values)
@@ -134,7 +134,7 @@ class _Maker:
                 error.exit_code,
             ) from error
 
-    def _add(self, thing: Kind) -> str:
+    def _add(self, thing: PointKind) -> str:
         seed = getattr(thing, "seed", None)
         if seed is not None and seed not in SEEDS:
             raise NearfarError(f"a seed is a number of 64 bits with its sign, not {seed}")
@@ -155,7 +155,7 @@ class _Maker:
             )
         return point
 
-    def _of_program(self, kind: type[Kind], values: dict[str, Any]) -> dict[str, Any]:
+    def _of_program(self, kind: type[PointKind], values: dict[str, Any]) -> dict[str, Any]:
         """Return the fields that ``[programs]`` fills."""
         name = values.get("program")
         if not isinstance(name, str) or name not in self._file.programs:
@@ -203,7 +203,7 @@ class _Maker:
         if key not in self._sources:
             wanted = {"program": name, "near": values.get("near"), "size": size, "seed": seed}
             wanted |= {"tracing": said.tracing} | self._commanded(said, name, wanted)
-            self._sources[key] = POINT + self._add(msgspec.convert(wanted, Profile))
+            self._sources[key] = POINT + self._add(msgspec.convert(wanted, ProfilePoint))
         return self._sources[key]
 
 

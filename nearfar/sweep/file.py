@@ -14,7 +14,7 @@ import msgspec
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.files import read_bytes
-from nearfar.sweep.kind import KINDS, Kind
+from nearfar.points.kind import POINT_KINDS, PointKind
 
 
 class ProgramText(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -61,7 +61,7 @@ class SweepFile:
     blocks: list[Block] = field(default_factory=list)
 
 
-def keys_of(kind: type[Kind]) -> list[str]:
+def keys_of(kind: type[PointKind]) -> list[str]:
     """Return the keys a block of this kind may have."""
     return [name for name in kind.__struct_fields__ if name not in kind.FILLED]
 
@@ -74,7 +74,7 @@ def read_sweep_file(path: Path) -> SweepFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise NearfarError(f"{path} is no TOML: {error}") from error
     programs = _programs(path, content.pop("programs", {}))
-    kinds = {name: KINDS.get(name) for name in KINDS.names()}
+    kinds = {name: POINT_KINDS.get(name) for name in POINT_KINDS.names()}
     common = {key: value for key, value in content.items() if key not in kinds}
     anywhere = sorted({key for kind in kinds.values() for key in keys_of(kind)})
     for key in common:

@@ -19,14 +19,14 @@ from types import TracebackType
 import msgspec
 
 from nearfar.base.files import write_atomically
+from nearfar.points.row import PointRow
 from nearfar.sweep.dataset import ERRORS, JOURNAL, ids_of, part_path, write_part
-from nearfar.sweep.row import Row
 
 
 class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One line."""
 
-    row: Row | None = None
+    row: PointRow | None = None
     point: str = ""
     """Of an error."""
     error: str = ""
@@ -36,7 +36,7 @@ class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Done:
     """What a batch has so far."""
 
-    rows: dict[str, Row] = field(default_factory=dict)
+    rows: dict[str, PointRow] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)
     """Points that are in a part already."""

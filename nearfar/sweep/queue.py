@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from nearfar.points.inputs import POINT, digest_of
 from nearfar.sweep.expand import Point
-from nearfar.sweep.inputs import POINT, digest_of
 
 BATCH_S = 2.0
 """Of work in a batch: a task costs the scheduler about 1 ms, and what is under way is seen late."""

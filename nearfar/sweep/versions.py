@@ -47,7 +47,7 @@ def versions_here() -> dict[str, str]:
     # Imported now, what the first batch would import while others wait for it.
     import pyarrow.parquet
 
-    from nearfar.sweep.kind import KINDS
+    from nearfar.points.kind import POINT_KINDS
 
     assert pyarrow.parquet
-    return {name: version_of(KINDS.get(name).CODE) for name in KINDS.names()}
+    return {name: version_of(POINT_KINDS.get(name).CODE) for name in POINT_KINDS.names()}

@@ -9,6 +9,14 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
+from nearfar.contention.program_memory import (
+    STAND_IN,
+    ProgramMemory,
+    check_cpus,
+    check_pair,
+    program_memory,
+    slower_memories,
+)
 from nearfar.documents.validation import KernelResult, Session, ValidationReport
 from nearfar.measure import room, topology
 from nearfar.measure.checks import check_devdax
@@ -19,14 +27,6 @@ from nearfar.validate import prepared as prepared_files
 from nearfar.validate import store
 from nearfar.validate.curves import Curves
 from nearfar.validate.kernel import chosen_kernels
-from nearfar.validate.place import (
-    STAND_IN,
-    Place,
-    check_apart,
-    check_cpus,
-    place_of,
-    slower_memories,
-)
 from nearfar.validate.placement import Cores, Placement
 from nearfar.validate.predicting import again as predicted_again
 from nearfar.validate.prepared import Prepared
@@ -129,9 +129,9 @@ def wanted_of(
     machine = topology.detect()
     there = slower_memories(machine)
     far = far or (there[0] if there else STAND_IN)
-    far_place = place_of(far, machine)
-    near_place = place_of(near or NEAR, machine)
-    check_apart(near_place, far_place)
+    far_place = program_memory(far, machine)
+    near_place = program_memory(near or NEAR, machine)
+    check_pair(near_place, far_place)
     check_cpus(far_place, machine)
     for place in (near_place, far_place):
         source_of(place.spec, machine)  # refuses a memory that is not there; takes none
@@ -192,7 +192,7 @@ def check_region(region_bytes: int) -> None:
         )
 
 
-def _on_device(far: Place, region_bytes: int) -> tuple[Place, int]:
+def _on_device(far: ProgramMemory, region_bytes: int) -> tuple[ProgramMemory, int]:
     """Share a DAX device between the curves and the kernels."""
     if far.spec.kind != "devdax" or far.spec.path is None:
         return far, region_bytes

@@ -24,6 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from nearfar.base.units import LINE_BYTES
+from nearfar.contention.companion import Companion, working
 from nearfar.documents import DeviceProfile, producer
 from nearfar.documents.device import MeasuredContext, Source
 from nearfar.measure import figures
@@ -37,7 +38,6 @@ from nearfar.measure.spec import MemorySpec
 from nearfar.measure.subject import Point, Sample, Subject
 from nearfar.measure.surfaces import SURFACES, Parts, Plan
 from nearfar.measure.surfaces._surface import SOURCE
-from nearfar.validate.companion import Companion, at_work
 from nearfar.validate.placement import Placement
 
 KEPT = 7
@@ -204,7 +204,7 @@ class Curves:
 
     def _take(self, point: Point) -> Sample:
         _use_isa(self.opened.subject, "" if point.kernel in WHOLE_LINES else BASE_ISA)
-        with at_work(self.beside):
+        with working(self.beside):
             return self.opened.subject.sample(point)
 
     def _of(self, placement: int) -> dict[Point, deque[Sample]]:

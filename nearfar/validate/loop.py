@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.contention.companion import Companion, working
+from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.validation import Inputs, KernelResult
 from nearfar.measure import topology
 from nearfar.measure.spec import PAGE_BYTES
 from nearfar.validate import whole_program
-from nearfar.validate.companion import Companion, at_work
 from nearfar.validate.interleave import Halves, Timed, calm
 from nearfar.validate.kernel import PHASE, Kernel
-from nearfar.validate.place import Place
 from nearfar.validate.placement import Placement
 from nearfar.validate.predicting import misses_of, slowdowns, with_near_time
 from nearfar.validate.running import Running
@@ -62,7 +62,7 @@ class Loop:
 
             def timed(time: Callable[[], Timed], companion: Companion | None) -> Timed:
                 def take() -> Timed:
-                    with at_work(companion):
+                    with working(companion):
                         return time()
 
                 found, placement = self._placement.during(take)
@@ -109,7 +109,7 @@ class Loop:
         shares = [0.0, 0.0]
         halves = Halves()
 
-        def timed(index: int, place: Place, companion: Companion | None) -> Timed:
+        def timed(index: int, place: ProgramMemory, companion: Companion | None) -> Timed:
             for _ in range(MOST_STARTS):
                 done, placement = whole_program.run(
                     program,

@@ -6,15 +6,15 @@ import os
 import subprocess
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.contention.program_memory import ProgramMemory
 from nearfar.validate.interleave import Timed
 from nearfar.validate.kernel import Kernel
-from nearfar.validate.place import Place
 
 
 class Running:
     """One kernel's process; prepares while others do, then stays on `cpu`."""
 
-    def __init__(self, kernel: Kernel, place: Place, region_bytes: int, cpu: int) -> None:
+    def __init__(self, kernel: Kernel, place: ProgramMemory, region_bytes: int, cpu: int) -> None:
         self._name, self._place, self._cpu = kernel.name, place, cpu
         self._process = subprocess.Popen(
             [str(kernel.plain), str(region_bytes)],

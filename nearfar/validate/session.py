@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from nearfar.contention.companion import awake, start_load, start_spinner
 from nearfar.documents import DeviceProfile
 from nearfar.documents.header import cpu_model
 from nearfar.documents.validation import KernelResult, Session
 from nearfar.measure import topology
 from nearfar.measure.settings import Progress
 from nearfar.predict.calibration import tier_of
-from nearfar.validate.companion import awake, contending, spinning
 from nearfar.validate.curves import Curves
 from nearfar.validate.loop import Loop
 from nearfar.validate.placement import Placement
@@ -155,11 +155,11 @@ def _companions(
         return
     cpu = machine.cpus[-1]
     with contextlib.ExitStack() as stack:
-        spinner = spinning(launcher, cpu)
+        spinner = start_spinner(launcher, cpu)
         stack.callback(spinner.end)
         contender = None
         if wanted.far.spec.load != "none":
-            contender = contending(wanted.far, cpu, far.plan.facts.buffer_bytes)
+            contender = start_load(wanted.far, cpu, far.plan.facts.buffer_bytes)
             stack.callback(contender.end)
         yield Companions(spinner, contender)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from nearfar.contention.companion import Companion
+from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents.validation import KernelResult, Session
-from nearfar.validate.companion import Companion
 from nearfar.validate.curves import Curves
-from nearfar.validate.place import Place
 from nearfar.validate.placement import Cores
 
 
@@ -46,8 +46,8 @@ that shares the cache, far latency went from 390 to 550 ns and back within a few
 class Wanted:
     """What a session is to do."""
 
-    near: Place
-    far: Place
+    near: ProgramMemory
+    far: ProgramMemory
     kernels: tuple[str, ...]
     programs: tuple[tuple[str, ...], ...]
     region_bytes: int

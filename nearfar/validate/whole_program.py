@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.contention.companion import Companion, working
+from nearfar.contention.program_memory import ProgramMemory
 from nearfar.profile.compiler import twin
 from nearfar.program.executable import find_executable
-from nearfar.validate.companion import Companion, at_work
-from nearfar.validate.place import Place
 from nearfar.validate.placement import Placement
 
 HUGE_BY_MALLOC = "glibc.malloc.hugetlb=1"
@@ -63,7 +63,7 @@ class ProgramRun:
     huge_share: float
 
 
-def check_placeable(place: Place) -> None:
+def check_placeable(place: ProgramMemory) -> None:
     """Refuse memories that a whole program's data cannot be put into from outside."""
     if place.spec.kind not in ("dram", "node"):
         raise NearfarError(
@@ -86,7 +86,7 @@ def prepare(command: Sequence[str], folder: Path) -> Program:
 
 def run(
     program: Program,
-    place: Place,
+    place: ProgramMemory,
     cpu: int,
     launcher: Path,
     *,
@@ -154,7 +154,7 @@ def _slice(
     """
     most = (0, 0)
     began = time.monotonic()
-    with at_work(companion):
+    with working(companion):
         while time.monotonic() - began < SLICE_S:
             pid, status, used = os.wait4(started.pid, os.WNOHANG)
             if pid:
@@ -171,7 +171,9 @@ def _kill(started: subprocess.Popen[bytes]) -> None:
     started.wait()
 
 
-def _start(program: Program, place: Place, cpu: int, launcher: Path) -> subprocess.Popen[bytes]:
+def _start(
+    program: Program, place: ProgramMemory, cpu: int, launcher: Path
+) -> subprocess.Popen[bytes]:
     environment = dict(program.environment)
     if not place.small_pages:
         before = environment.get("GLIBC_TUNABLES")

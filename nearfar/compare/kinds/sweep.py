@@ -14,8 +14,8 @@ from nearfar.compare.figure import Figure
 from nearfar.compare.kind import KINDS, Kind
 from nearfar.documents.header import Document, Producer, load
 from nearfar.documents.sweep import Sweep
-from nearfar.sweep.inputs import POINT
-from nearfar.sweep.kind import KINDS as POINTS
+from nearfar.points.inputs import POINT
+from nearfar.points.kind import POINT_KINDS
 
 HIDDEN = ("source", "files", "command", "folder", "environment")
 """Parameters that the program's name stands for: another build of it is what is compared."""
@@ -56,7 +56,9 @@ class Sweeps(Kind[Any]):
 
 def _figure(row: dict[str, Any]) -> Figure | None:
     given = json.loads(row["parameters"])
-    usual = {field.name: field.default for field in msgspec.structs.fields(POINTS.get(row["kind"]))}
+    usual = {
+        field.name: field.default for field in msgspec.structs.fields(POINT_KINDS.get(row["kind"]))
+    }
     shown = {
         k: v
         for k, v in given.items()

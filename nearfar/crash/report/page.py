@@ -14,7 +14,7 @@ from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.workload import Frame
 
 _HERE = Path(__file__).parent
-_STYLE = _HERE.parents[1] / "report" / "page" / "page.css"
+_STYLE = _HERE.parents[1] / "html" / "page.css"
 
 
 def page(report: CrashReport) -> str:

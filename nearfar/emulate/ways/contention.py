@@ -7,6 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
+from nearfar.contention.companion import start_load
+from nearfar.contention.program_memory import program_memory
 from nearfar.emulate.runs import plain_of, plain_run, times_of
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
 from nearfar.profile.session import ProfileRequest
@@ -32,21 +34,18 @@ class Contention:
 
     def run(self, request: ProfileRequest, wanted: Wanted, say: Say) -> Times:
         """Run near, then beside a storing core."""
-        from nearfar.validate.companion import contending
-        from nearfar.validate.place import place_of
-
         *own, other = wanted.machine.cpus
 
         def stay() -> None:
             os.sched_setaffinity(0, own)
 
-        place = place_of("dram,pages=4k,load=store", wanted.machine)
+        place = program_memory("dram,pages=4k,load=store", wanted.machine)
         with tempfile.TemporaryDirectory(prefix="nearfar-plain-") as folder:
             build = plain_of(request, Path(folder))
             say("run 1 of 2: near")
             near = plain_run(request, build, stay)
             say("run 2 of 2: beside a core that stores")
-            companion = contending(place, other, REGION_BYTES)
+            companion = start_load(place, other, REGION_BYTES)
             try:
                 emulated = plain_run(request, build, stay, companion.working())
             finally:

@@ -18,11 +18,11 @@ import msgspec
 import polars
 import pytest
 
+from nearfar.points.kind import decode_point
+from nearfar.points.row import WHERE_COLUMNS, columns
 from nearfar.sweep.api import plan
 from nearfar.sweep.dataset import axes_of
-from nearfar.sweep.kind import make_kind
 from nearfar.sweep.machine_lock import machine_alone
-from nearfar.sweep.row import WHERE_COLUMNS, columns
 
 PATIENCE_S = 120.0
 
@@ -187,7 +187,7 @@ def check_whole(path: Path, results: Path, before: dict[str, dict[str, Any]], to
         row = found[point.id]
         assert {name: row[name] for name in axes_of(given)} == axes_of(given)
         if point.kind == "simulate":
-            undisturbed = make_kind(point.kind, given).run(planned.inputs)[0]
+            undisturbed = decode_point(point.kind, given).run(planned.inputs)[0]
             expected = msgspec.structs.asdict(undisturbed)
             assert {name: row[name] for name in expected} == expected
     assert set(WHERE_COLUMNS) < set(columns())

@@ -14,12 +14,12 @@ import samples
 from nearfar.base.errors import NearfarError
 from nearfar.documents import save
 from nearfar.documents.sweep import Sweep
+from nearfar.points.row import PointRow
 from nearfar.sweep.api import How, Planned, plan, sweep
 from nearfar.sweep.batch import Answer, Order, run_batch
 from nearfar.sweep.dataset import Dataset, part_path, write_part
 from nearfar.sweep.expand import Point
 from nearfar.sweep.queue import Queue, batch_id
-from nearfar.sweep.row import Row
 
 SIMULATE = """
 [[simulate]]
@@ -213,7 +213,7 @@ def test_batches_shrink_towards_the_end() -> None:
 
 
 def test_columns_are_declared_once() -> None:
-    row = Row(
+    row = PointRow(
         point="a", kind="k", parameters="{}", nearfar="1", host="h", started_utc="", seconds=0.0
     )
-    assert set(msgspec.structs.asdict(row)) == set(Row.__struct_fields__)
+    assert set(msgspec.structs.asdict(row)) == set(PointRow.__struct_fields__)

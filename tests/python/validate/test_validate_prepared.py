@@ -9,14 +9,14 @@ import pytest
 import samples
 import window_bursts
 
+from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents import WorkloadProfile
 from nearfar.measure.spec import parse_spec
 from nearfar.profile.sources import emulator
-from nearfar.validate.place import Place
 from nearfar.validate.prepared import Prepared, keep, kept
 from nearfar.validate.wanted import QUICK, Wanted
 
-PLACE = Place(parse_spec("dram"), None)
+PLACE = ProgramMemory(parse_spec("dram"), None)
 WANTED = Wanted(PLACE, PLACE, kernels=(), programs=(), region_bytes=1 << 20, effort=QUICK)
 
 

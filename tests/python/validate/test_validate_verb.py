@@ -150,7 +150,7 @@ def _leftovers(folder: Path) -> list[str]:
             words = status.read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"nearfar.validate.contend" in words and _is_ours(status.parent):
+        if b"nearfar.contention.load" in words and _is_ours(status.parent):
             found.append(str(words))
     return found + [path.name for path in folder.iterdir() if path.name.startswith(".")]
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from nearfar.base.errors import NearfarError
+from nearfar.contention import companion
+from nearfar.contention.program_memory import program_memory
 from nearfar.measure import topology
-from nearfar.validate import companion, whole_program
+from nearfar.validate import whole_program
 from nearfar.validate.kernel import build
-from nearfar.validate.place import place_of
 from nearfar.validate.placement import Placement
 from nearfar.validate.whole_program import Program, ProgramRun
 
@@ -36,7 +37,7 @@ def _run(launcher: Path, looks: Iterable[float], words: str) -> ProgramRun | Non
     cpu = min(os.sched_getaffinity(0))
     found, began = whole_program.run(
         program,
-        place_of("dram", topology.detect()),
+        program_memory("dram", topology.detect()),
         cpu,
         launcher,
         companion=None,

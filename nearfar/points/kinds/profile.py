@@ -15,14 +15,14 @@ import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.documents import WorkloadProfile
-from nearfar.sweep.commanded import Commanded, run_once
-from nearfar.sweep.inputs import DEVICE, Inputs
-from nearfar.sweep.kind import KINDS
-from nearfar.sweep.row import Values
+from nearfar.points.commanded import CommandedPoint, run_once
+from nearfar.points.inputs import DEVICE, PointInputs
+from nearfar.points.kind import POINT_KINDS
+from nearfar.points.row import PointValues
 
 
-@KINDS.register("profile")
-class Profile(Commanded, kw_only=True, frozen=True, forbid_unknown_fields=True):
+@POINT_KINDS.register("profile")
+class ProfilePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One profile."""
 
     NAME: ClassVar[str] = "profile"
@@ -40,14 +40,14 @@ class Profile(Commanded, kw_only=True, frozen=True, forbid_unknown_fields=True):
         """Return near memory."""
         return [DEVICE + self.near]
 
-    def check(self, inputs: Inputs) -> None:
+    def check(self, inputs: PointInputs) -> None:
         """Refuse counts that are none."""
         super().check(inputs)
         if self.repetitions < 1:
             raise NearfarError("repetitions are 1 or more")
 
-    def run(self, inputs: Inputs) -> tuple[Values, bytes]:
-        """Profile it."""
+    def run(self, inputs: PointInputs) -> tuple[PointValues, bytes]:
+        """Profile the program."""
         with tempfile.TemporaryDirectory(prefix="nearfar-sweep-") as name:
             made = Path(name) / "profile.json"
             command = [sys.executable, "-m", "nearfar", "profile", "--quiet", "-o", str(made)]
@@ -72,7 +72,7 @@ class Profile(Commanded, kw_only=True, frozen=True, forbid_unknown_fields=True):
             )
             document = made.read_bytes()
         found = msgspec.json.decode(document, type=WorkloadProfile)
-        return Values(
+        return PointValues(
             near_time_ns=sum(phase.near_cpu_time_ns.value for phase in found.phases),
             footprint_bytes=sum(thing.size_bytes for thing in found.objects),
         ), document

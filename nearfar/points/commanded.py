@@ -20,8 +20,8 @@ from typing import IO, ClassVar
 import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.sweep.inputs import Inputs
-from nearfar.sweep.kind import Kind
+from nearfar.points.inputs import PointInputs
+from nearfar.points.kind import PointKind
 
 SAID_BYTES = 2000
 """Of a failed program's standard error, the end that its error quotes one line of."""
@@ -34,7 +34,7 @@ _PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
 
-class Commanded(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
+class CommandedPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """A point that runs a program."""
 
     MEASURED: ClassVar[bool] = True
@@ -54,7 +54,7 @@ class Commanded(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
     files: dict[str, str] = msgspec.field(default_factory=dict)
     """Digests of the executable and of files among its arguments."""
 
-    def check(self, inputs: Inputs) -> None:
+    def check(self, inputs: PointInputs) -> None:
         """Refuse more processors than there are here."""
         if self.cpus < 1:
             raise NearfarError(f"a program runs on 1 processor or more, not {self.cpus}")

@@ -9,14 +9,14 @@ import msgspec
 
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.prediction import HostRule
+from nearfar.points.inputs import CODE, DEVICE, PointInputs
+from nearfar.points.kind import PointKind
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
 from nearfar.predict.traffic import phases_of
-from nearfar.sweep.inputs import CODE, DEVICE, Inputs
-from nearfar.sweep.kind import Kind
 
 
-class Profiled(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
+class ProfiledPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """A point that reads a profile, the memory it was taken in, and a far memory."""
 
     program: str
@@ -35,7 +35,7 @@ class Profiled(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
         """Return the profile and both memories."""
         return [self.source, DEVICE + self.near, DEVICE + self.far]
 
-    def profile_of(self, inputs: Inputs) -> WorkloadProfile:
+    def profile_of(self, inputs: PointInputs) -> WorkloadProfile:
         """Return the profile, or the one that formulas describe."""
         if not self.source.startswith(CODE):
             return inputs.profile(self.source)
@@ -51,7 +51,7 @@ class Profiled(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
         sizes = {name: float(value) for name, value in self.size.items()}
         return profile_of_code(code, inputs.device(self.near), sizes)
 
-    def check_profile(self, inputs: Inputs, model: str, phases: list[str] | None) -> None:
+    def check_profile(self, inputs: PointInputs, model: str, phases: list[str] | None) -> None:
         """Refuse an unknown model or phase, and memories without the figures that are needed."""
         MODELS.get(model)
         digests = (inputs.digest(DEVICE + self.near), inputs.digest(DEVICE + self.far))
@@ -66,9 +66,9 @@ class Profiled(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
 
 
 class _Held:
-    """Inputs that are left out of a cache's key."""
+    """PointInputs that are left out of a cache's key."""
 
-    def __init__(self, inputs: Inputs, name: str = "") -> None:
+    def __init__(self, inputs: PointInputs, name: str = "") -> None:
         self.inputs, self.name = inputs, name
 
     def __eq__(self, other: object) -> bool:

@@ -12,16 +12,16 @@ from nearfar.place.api import DEFAULT_OPTIMISER, place
 from nearfar.place.budget import parse_budget_bytes, parse_price
 from nearfar.place.goal import check_goal
 from nearfar.place.optimiser import OPTIMISERS
+from nearfar.points.inputs import PointInputs
+from nearfar.points.kind import POINT_KINDS
+from nearfar.points.profiled import ProfiledPoint
+from nearfar.points.row import PointValues
 from nearfar.predict.model import DEFAULT_MODEL
 from nearfar.predict.total import TOTAL
-from nearfar.sweep.inputs import Inputs
-from nearfar.sweep.kind import KINDS
-from nearfar.sweep.profiled import Profiled
-from nearfar.sweep.row import Values
 
 
-@KINDS.register("place")
-class Place(Profiled, kw_only=True, frozen=True, forbid_unknown_fields=True):
+@POINT_KINDS.register("place")
+class PlacePoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One plan."""
 
     NAME: ClassVar[str] = "place"
@@ -36,7 +36,7 @@ class Place(Profiled, kw_only=True, frozen=True, forbid_unknown_fields=True):
     host: HostRule = "added"
     phase: str = TOTAL
 
-    def check(self, inputs: Inputs) -> None:
+    def check(self, inputs: PointInputs) -> None:
         """Refuse what place refuses of budgets, goals, optimisers, models and memories."""
         if (self.budget is None) == (self.slo is None):
             raise NearfarError("say budget or slo, one of the two")
@@ -48,8 +48,8 @@ class Place(Profiled, kw_only=True, frozen=True, forbid_unknown_fields=True):
             raise NearfarError(f"{self.optimiser} is only a bar to compare with, no optimiser")
         self.check_profile(inputs, self.model, None if self.phase == TOTAL else [self.phase])
 
-    def run(self, inputs: Inputs) -> tuple[Values, None]:
-        """Place it."""
+    def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
+        """Compute the plan."""
         plan = place(
             self.profile_of(inputs),
             inputs.device(self.near),
@@ -64,7 +64,7 @@ class Place(Profiled, kw_only=True, frozen=True, forbid_unknown_fields=True):
         )
         bars: dict[str, Alternative] = {one.name: one for one in plan.alternatives}
         chosen = bars.get("plan") or bars[_bar(self.optimiser)]
-        return Values(
+        return PointValues(
             time_ns=chosen.time_ns.value,
             time_low_ns=chosen.time_ns.low,
             time_high_ns=chosen.time_ns.high,

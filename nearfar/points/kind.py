@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import msgspec
 
 from nearfar.base.registry import Registry
-from nearfar.sweep.inputs import Inputs
-from nearfar.sweep.row import Values
+from nearfar.points.inputs import PointInputs
+from nearfar.points.row import PointValues
 
 
-class Kind(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+class PointKind(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One point. Its fields are the keys of its block in a sweep file; a list there is an axis."""
 
     NAME: ClassVar[str]
@@ -27,17 +27,17 @@ class Kind(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True
         """Return the names of the inputs it reads, see `inputs`."""
         return []
 
-    def check(self, inputs: Inputs) -> None:
+    def check(self, inputs: PointInputs) -> None:
         """Raise NearfarError if it cannot exist; quick, for it is asked of every point."""
 
-    def run(self, inputs: Inputs) -> tuple[Values, bytes | None]:
+    def run(self, inputs: PointInputs) -> tuple[PointValues, bytes | None]:
         """Compute it; the bytes, if any, are a document that other points read."""
         raise NotImplementedError
 
 
-KINDS: Registry[type[Kind]] = Registry("nearfar.sweep.kinds", "kind of point")
+POINT_KINDS: Registry[type[PointKind]] = Registry("nearfar.points.kinds", "kind of point")
 
 
-def make_kind(name: str, parameters: dict[str, Any]) -> Kind:
+def decode_point(name: str, parameters: dict[str, Any]) -> PointKind:
     """Return the point of these parameters."""
-    return msgspec.convert(parameters, KINDS.get(name))
+    return msgspec.convert(parameters, POINT_KINDS.get(name))

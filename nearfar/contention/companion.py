@@ -1,7 +1,6 @@
-"""Companions: processes on another core that run only while a sample is taken, and on all cores
-what keeps them awake.
+"""Companions: processes on another core that run only while a sample is taken.
 
-The first are stopped (SIGSTOP) in between, which takes effect at once; all die with us.
+They are stopped (SIGSTOP) in between, which takes effect at once; all die with this process.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.contention.program_memory import ProgramMemory
 from nearfar.measure.sampler import LOAD_KERNELS
-from nearfar.validate.place import Place
 
 
 class Companion:
-    """A process on the other core, at rest unless inside `working`."""
+    """A process on the other core, stopped unless inside `working`."""
 
-    def __init__(self, command: Sequence[str], cpu: int, says_ready: bool) -> None:
+    def __init__(self, command: Sequence[str], cpu: int, reports_ready: bool) -> None:
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -34,39 +33,41 @@ class Companion:
         )
         try:
             os.sched_setaffinity(self._process.pid, {cpu})
-            if says_ready:
-                self._until_ready()
-            self.rest()
+            if reports_ready:
+                self._wait_until_ready()
+            self.stop()
         except BaseException:
             self.end()
             raise
 
-    def _until_ready(self) -> None:
+    def _wait_until_ready(self) -> None:
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
-            _, said = self._process.communicate()
-            why = (said.strip().splitlines() or ["it said nothing"])[-1]
-            raise NearfarError(f"the contending core cannot be had: {why}", ExitCode.MACHINE_LACKS)
+            _, errors = self._process.communicate()
+            reason = (errors.strip().splitlines() or ["it printed no error"])[-1]
+            raise NearfarError(
+                f"cannot start the process that loads memory: {reason}", ExitCode.MACHINE_LACKS
+            )
 
-    def give_way(self) -> None:
-        """Let it run only while nothing else of our session wants its core, but for some 0.3 %."""
+    def run_when_idle(self) -> None:
+        """Let everything else of this session on its core go first, but for some 0.3 %."""
         os.sched_setscheduler(self._process.pid, os.SCHED_IDLE, os.sched_param(0))
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
         """Let it run within the block."""
-        self.go_on()
+        self.resume()
         try:
             yield
         finally:
-            self.rest()
+            self.stop()
 
-    def go_on(self) -> None:
-        """Let it run until it is to rest."""
+    def resume(self) -> None:
+        """Let it run until `stop`."""
         os.kill(self._process.pid, signal.SIGCONT)
 
-    def rest(self) -> None:
-        """Stop it, until it is to go on."""
+    def stop(self) -> None:
+        """Stop it until `resume`."""
         os.kill(self._process.pid, signal.SIGSTOP)
 
     def end(self) -> None:
@@ -76,21 +77,21 @@ class Companion:
             self._process.communicate()
 
 
-def at_work(one: Companion | None) -> contextlib.AbstractContextManager[None]:
-    """Return what lets a companion run within a block, if there is one."""
-    return one.working() if one is not None else contextlib.nullcontext()
+def working(companion: Companion | None) -> contextlib.AbstractContextManager[None]:
+    """Return a block during which the companion runs, if there is one."""
+    return companion.working() if companion is not None else contextlib.nullcontext()
 
 
-def contending(place: Place, cpu: int, size_bytes: int) -> Companion:
-    """Return a core that does to the far memory what its spec's load says."""
-    kernel = LOAD_KERNELS[place.spec.load]
-    command = [sys.executable, "-m", "nearfar.validate.contend", str(cpu), kernel]
-    return Companion([*command, str(size_bytes), str(place.spec)], cpu, says_ready=True)
+def start_load(memory: ProgramMemory, cpu: int, size_bytes: int) -> Companion:
+    """Start the load of the memory's spec on `cpu`."""
+    kernel = LOAD_KERNELS[memory.spec.load]
+    command = [sys.executable, "-m", "nearfar.contention.load", str(cpu), kernel]
+    return Companion([*command, str(size_bytes), str(memory.spec)], cpu, reports_ready=True)
 
 
-def spinning(program: Path, cpu: int) -> Companion:
-    """Return a core kept awake without touching memory; `program` is any kernel, plain."""
-    return Companion([str(program), "spin"], cpu, says_ready=False)
+def start_spinner(program: Path, cpu: int) -> Companion:
+    """Keep `cpu` awake without touching memory; `program` is the plain build of any kernel."""
+    return Companion([str(program), "spin"], cpu, reports_ready=False)
 
 
 NAP_S = 0.05
@@ -110,17 +111,17 @@ def awake(program: Path, cpus: Sequence[int]) -> Iterator[Callable[[], None]]:
     with contextlib.ExitStack() as stack:
         keepers = []
         for cpu in dict.fromkeys(cpus):
-            one = spinning(program, cpu)
+            one = start_spinner(program, cpu)
             stack.callback(one.end)
-            one.give_way()
-            one.go_on()
+            one.run_when_idle()
+            one.resume()
             keepers.append(one)
 
         def nap() -> None:
             for one in keepers:
-                one.rest()
+                one.stop()
             time.sleep(NAP_S)
             for one in keepers:
-                one.go_on()
+                one.resume()
 
         yield nap

@@ -6,17 +6,17 @@ import json
 from typing import ClassVar
 
 from nearfar.documents.prediction import HostRule
+from nearfar.points.inputs import PointInputs
+from nearfar.points.kind import POINT_KINDS
+from nearfar.points.profiled import ProfiledPoint
+from nearfar.points.row import PointValues
 from nearfar.predict.api import predict
 from nearfar.predict.model import DEFAULT_MODEL
 from nearfar.predict.pages import parse_page_bytes
-from nearfar.sweep.inputs import Inputs
-from nearfar.sweep.kind import KINDS
-from nearfar.sweep.profiled import Profiled
-from nearfar.sweep.row import Values
 
 
-@KINDS.register("predict")
-class Predict(Profiled, kw_only=True, frozen=True, forbid_unknown_fields=True):
+@POINT_KINDS.register("predict")
+class PredictPoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One program on one far memory, by one model."""
 
     NAME: ClassVar[str] = "predict"
@@ -28,14 +28,14 @@ class Predict(Profiled, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Only this phase; all of them where it is left out."""
     pages: str | None = None
 
-    def check(self, inputs: Inputs) -> None:
+    def check(self, inputs: PointInputs) -> None:
         """Refuse models, phases, pages and memories that predict refuses."""
         self.check_profile(inputs, self.model, None if self.phase is None else [self.phase])
         if self.pages is not None:
             parse_page_bytes(self.pages)
 
-    def run(self, inputs: Inputs) -> tuple[Values, None]:
-        """Predict it."""
+    def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
+        """Predict the times."""
         found = predict(
             self.profile_of(inputs),
             inputs.device(self.near),
@@ -46,7 +46,7 @@ class Predict(Profiled, kw_only=True, frozen=True, forbid_unknown_fields=True):
             page_bytes=None if self.pages is None else parse_page_bytes(self.pages),
         )
         total = found.devices[0].total
-        return Values(
+        return PointValues(
             time_ns=total.far_time_ns.value,
             time_low_ns=total.far_time_ns.low,
             time_high_ns=total.far_time_ns.high,

@@ -1,4 +1,4 @@
-"""A page in the report's style without scripts: what `compare` and `fleet` write.
+"""A page in the report's style without scripts, as `compare` and `fleet` write it.
 
 A part is HTML that was escaped where it was made; nothing is fetched, and nothing can run.
 """
@@ -11,11 +11,11 @@ from pathlib import Path
 
 from nearfar.documents.header import Producer
 
-CSS = Path(__file__).parent / "page/page.css"
+STYLE_SHEET = Path(__file__).parent / "page.css"
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
-OWN_CSS = """
+PAGE_CSS = """
 .sides { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); }
 .sides .card p { margin: 0 0 .3rem; }
 .bar { height: .62rem; border-radius: 2px; margin: .16rem 0; min-width: 1px; }
@@ -69,7 +69,7 @@ def page(title: str, sections: Sequence[tuple[str, str, str]], made: Producer) -
 <meta name="generator" content="nearfar {text(made.nearfar_version)}">
 <title>{text(title)}</title>
 <style>
-{CSS.read_text()}{OWN_CSS}</style>
+{STYLE_SHEET.read_text()}{PAGE_CSS}</style>
 </head>
 <body>
 <a class="skip" href="#{text(sections[0][0])}">Skip to the answer</a>

@@ -9,20 +9,20 @@ from typing import ClassVar, Literal
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import parse_size_bytes
 from nearfar.documents import DeviceProfile
+from nearfar.points.inputs import DEVICE, PointInputs
+from nearfar.points.kind import POINT_KINDS, PointKind
+from nearfar.points.row import PointValues
 from nearfar.sim.from_device import from_device
 from nearfar.sim.model_of import RANDOM, model_of
 from nearfar.sim.parameters import DeviceModel
 from nearfar.sim.simulate import LINES, MOST_IN_FLIGHT, Request, checked, simulate_pattern
-from nearfar.sweep.inputs import DEVICE, Inputs
-from nearfar.sweep.kind import KINDS, Kind
-from nearfar.sweep.row import Values
 
 MOST_LINES = 1_000_000_000
 """Shares are known to 0.003 % by then: more was not meant."""
 
 
-@KINDS.register("simulate")
-class Simulate(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
+@POINT_KINDS.register("simulate")
+class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One pattern on one memory."""
 
     NAME: ClassVar[str] = "simulate"
@@ -46,7 +46,7 @@ class Simulate(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
         """Return the device, unless it is made from a number."""
         return [] if self.far.startswith(RANDOM) else [DEVICE + self.far]
 
-    def check(self, inputs: Inputs) -> None:
+    def check(self, inputs: PointInputs) -> None:
         """Refuse what the simulator does, and numbers that it cannot hold."""
         if self.seed < 0:
             raise NearfarError(f"a seed of a simulation is 0 or more, not {self.seed}")
@@ -60,10 +60,10 @@ class Simulate(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
             )
         checked(self._request(), self._model(inputs))
 
-    def run(self, inputs: Inputs) -> tuple[Values, None]:
-        """Simulate it."""
+    def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
+        """Simulate the pattern."""
         found = simulate_pattern(self._request(), self._model(inputs))
-        return Values(
+        return PointValues(
             ns_per_access=found.ns_per_access,
             gb_per_s=found.gb_per_s,
             more=json.dumps(
@@ -90,7 +90,7 @@ class Simulate(Kind, kw_only=True, frozen=True, forbid_unknown_fields=True):
             lines=self.lines,
         )
 
-    def _model(self, inputs: Inputs) -> DeviceModel:
+    def _model(self, inputs: PointInputs) -> DeviceModel:
         if self.far.startswith(RANDOM):
             return _made_up(self.far)
         return _of(inputs.digest(DEVICE + self.far), _Unkeyed(inputs.device(self.far)))

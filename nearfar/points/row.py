@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 
-class Values(msgspec.Struct, kw_only=True, omit_defaults=True):
+class PointValues(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What a point found; empty columns where its kind has no such figure. Intervals are 90 %."""
 
     time_ns: float | None = None
@@ -34,7 +34,7 @@ class Values(msgspec.Struct, kw_only=True, omit_defaults=True):
     """JSON object of further figures."""
 
 
-class Row(Values, kw_only=True, omit_defaults=True):
+class PointRow(PointValues, kw_only=True, omit_defaults=True):
     """One line of the dataset."""
 
     point: str
@@ -66,8 +66,8 @@ AXIS_COLUMNS = ("program", "size", "seed", "near", "far", "model", "budget")
 
 def columns() -> dict[str, type]:
     """Return every column's type, in order: what a row is comes before what it found."""
-    hints = typing.get_type_hints(Row)
-    own = [*Row.__annotations__, *Values.__annotations__]
+    hints = typing.get_type_hints(PointRow)
+    own = [*PointRow.__annotations__, *PointValues.__annotations__]
     return {name: _plain(hints[name]) for name in own}
 
 

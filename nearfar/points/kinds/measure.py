@@ -7,18 +7,18 @@ from typing import Any, ClassVar
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import median_estimate
-from nearfar.sweep.commanded import Commanded, run_once
-from nearfar.sweep.inputs import Inputs
-from nearfar.sweep.kind import KINDS
-from nearfar.sweep.row import Values
+from nearfar.points.commanded import CommandedPoint, run_once
+from nearfar.points.inputs import PointInputs
+from nearfar.points.kind import POINT_KINDS
+from nearfar.points.row import PointValues
 
 
-@KINDS.register("measure")
-class Measure(Commanded, kw_only=True, frozen=True, forbid_unknown_fields=True):
+@POINT_KINDS.register("measure")
+class MeasurePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One command. Any program: also `nearfar run`, `emulate`, `bench` with --json."""
 
     NAME: ClassVar[str] = "measure"
-    CODE: ClassVar[tuple[str, ...]] = ("sweep/kinds",)
+    CODE: ClassVar[tuple[str, ...]] = ("points/kinds",)
 
     repetitions: int = 5
     """Timed runs; the median counts, its interval is 95 %, by bootstrap."""
@@ -29,7 +29,7 @@ class Measure(Commanded, kw_only=True, frozen=True, forbid_unknown_fields=True):
     numbers: bool = False
     """Whether it prints JSON, whose numbers are kept: medians over the repetitions."""
 
-    def check(self, inputs: Inputs) -> None:
+    def check(self, inputs: PointInputs) -> None:
         """Refuse counts that are none."""
         super().check(inputs)
         if self.repetitions < 1 or self.warm_up < 0:
@@ -37,7 +37,7 @@ class Measure(Commanded, kw_only=True, frozen=True, forbid_unknown_fields=True):
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise NearfarError("timeout_s is above 0")
 
-    def run(self, inputs: Inputs) -> tuple[Values, None]:
+    def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
         """Run it."""
         runs = [
             run_once(
@@ -61,7 +61,7 @@ class Measure(Commanded, kw_only=True, frozen=True, forbid_unknown_fields=True):
             more["warning"] = f"{threads} threads shared {self.cpus} processors: say more cpus"
         if self.numbers:
             more["numbers"] = _medians([_numbers(one.output) for one in runs])
-        return Values(
+        return PointValues(
             time_ns=wall.value,
             time_low_ns=wall.low,
             time_high_ns=wall.high,

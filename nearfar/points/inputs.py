@@ -30,7 +30,7 @@ def digest_of(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-class Inputs:
+class PointInputs:
     """Contents by name; decoded once."""
 
     def __init__(self, contents: Mapping[str, bytes], digests: Mapping[str, str]) -> None:
@@ -94,9 +94,9 @@ class InputReader:
         self.contents: dict[str, bytes] = {}
         self.digests: dict[str, str] = {}
 
-    def inputs(self) -> Inputs:
+    def inputs(self) -> PointInputs:
         """Return what was read so far, and what will be."""
-        return Inputs(self.contents, self.digests)
+        return PointInputs(self.contents, self.digests)
 
     def read(self, name: str) -> None:
         """Read an input and check that it is what its name says; another point's is not there."""
