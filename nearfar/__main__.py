@@ -48,7 +48,7 @@ def _run(arguments: list[str]) -> int:
         return like_main(arguments[1:])
     from cyclopts import App, CycloptsError
 
-    from nearfar.commands import add_commands
+    from nearfar.commands import add_command, add_summaries, verb_modules
     from nearfar.version import version_text
 
     app = App(
@@ -58,7 +58,11 @@ def _run(arguments: list[str]) -> int:
         help_on_error=False,
         suppress_keyboard_interrupt=False,  # main() says it in a sentence
     )
-    add_commands(app)
+    verb = next((word for word in arguments if not word.startswith("-")), "")
+    if verb in verb_modules():
+        add_command(app, verb)
+    else:
+        add_summaries(app)
     try:
         result = app(
             _with_negatives(arguments),

@@ -1,26 +1,52 @@
 """The verbs, one file each: module `foo` holds the function `foo`, whose docstring is its help.
 
-A module may hold a cyclopts `App` called `app` in place of the function, for a verb with verbs
-of its own (`device list`). Nothing else lists the verbs.
+A module may hold a cyclopts `App` called `app`, for a verb with verbs of its own (`device list`);
+without a function `foo`, the module's docstring is its help. Nothing else lists the verbs.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
+from pathlib import Path
 
 from cyclopts import App
 
+FILES = {"c++": "cxx"}
+"""Modules of verbs that cannot be Python names."""
+
+
+def verb_modules() -> dict[str, str]:
+    """Return the module of each verb, by the verb's name."""
+    verbs = {module: verb for verb, module in FILES.items()}
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return {verbs.get(name, name): name for name in names if not name.startswith("_")}
+
 
 def add_commands(app: App) -> None:
-    """Add every verb found in this folder to `app`."""
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
-        if module.name.startswith("_"):
-            continue
-        code = importlib.import_module(f"{__name__}.{module.name}")
-        # A verb that cannot be a Python name, such as c++, is said by VERB.
-        verb = getattr(code, "VERB", module.name)
-        if hasattr(code, "app"):
-            app.command(code.app, name=verb)
-        else:
-            app.command(getattr(code, module.name), name=verb)
+    """Add every verb of this folder to `app`."""
+    for verb in verb_modules():
+        add_command(app, verb)
+
+
+def add_command(app: App, verb: str) -> None:
+    """Import one verb and add it to `app`."""
+    name = verb_modules()[verb]
+    code = importlib.import_module(f"{__name__}.{name}")
+    app.command(code.app if hasattr(code, "app") else getattr(code, name), name=verb)
+
+
+def add_summaries(app: App) -> None:
+    """Add every verb to `app` with the first line of its help only; import none of them."""
+    for verb, name in verb_modules().items():
+        text = (Path(__path__[0]) / f"{name}.py").read_text()
+        app.command(App(name=verb, help=summary(text, name)))
+
+
+def summary(source: str, name: str) -> str:
+    """Return the first paragraph of a docstring: of the function `name`, else of the module."""
+    paragraph = r'"""(.*?)(?:"""|\n\n)'
+    function = re.search(rf"^def {name}\(.*?{paragraph}", source, re.MULTILINE | re.DOTALL)
+    found = function or re.search(paragraph, source, re.DOTALL)
+    return " ".join(found[1].split()) if found else ""

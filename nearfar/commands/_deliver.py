@@ -1,16 +1,54 @@
-"""How a verb that makes a document ends: saved, then printed as JSON, as a table, or not at all."""
+"""The end of a verb that makes a document: save it, then print it as JSON or as a table."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from nearfar.base.files import check_writable
 from nearfar.documents import Document, save
 from nearfar.documents.header import to_json
+from nearfar.options.shared import DeliveryOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+DocumentT = TypeVar("DocumentT", bound=Document)
+
+
+def check_output(*paths: Path | None) -> None:
+    """Fail before long work if a file that was named cannot be written."""
+    for path in paths:
+        if path is not None:
+            check_writable(path)
+
+
+def deliver_document(
+    document: DocumentT,
+    delivery: DeliveryOptions,
+    show: Callable[[DocumentT, Console], None],
+) -> None:
+    """Save `document` if a file is named; print it by `show` unless JSON or nothing is wanted."""
+    if delivery.output is not None:
+        save(document, delivery.output)
+    if delivery.quiet:
+        return
+    if delivery.json:
+        print_json(document)
+        return
+    from rich.console import Console
+
+    console = Console()
+    show(document, console)
+    if delivery.output is not None:
+        console.print(f"wrote {delivery.output}", markup=False, highlight=False)
+
+
+def print_json(document: Document) -> None:
+    """Print a document as JSON on standard output."""
+    sys.stdout.write(to_json(document).decode())
 
 
 def deliver(
@@ -22,16 +60,5 @@ def deliver(
     show: Callable[[Console], None],
 ) -> None:
     """Save `document` to `output` if named; then print it, by `show` unless `json` or `quiet`."""
-    if output is not None:
-        save(document, output)
-    if quiet:
-        return
-    if json:
-        print(to_json(document).decode(), end="")
-        return
-    from rich.console import Console
-
-    console = Console()
-    show(console)
-    if output is not None:
-        console.print(f"wrote {output}", markup=False, highlight=False)
+    delivery = DeliveryOptions(output=output, json=json, quiet=quiet)
+    deliver_document(document, delivery, lambda _, console: show(console))

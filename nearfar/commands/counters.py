@@ -1,4 +1,4 @@
-"""The verb `counters`: counter files of other tools."""
+"""Read what other tools counted, for models of whole programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.commands._options import JsonOption, QuietOption
 if TYPE_CHECKING:
     from nearfar.documents import CounterProfile
 
-app = App(name="counters", help="Read what other tools counted, for models of whole programs.")
+app = App(name="counters", help=__doc__)
 
 
 @app.command(name="import")

@@ -6,8 +6,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-VERB = "c++"
-
 
 def cxx(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> int:
     """Compile C++ as clang++ does; options as `nearfar cc --help` says. Also: nearfar-c++.

@@ -1,4 +1,7 @@
-"""The verb `device`: the library of memories."""
+"""List, show, compare, draw and import memories.
+
+A device is one of the library, or the path of a .toml or .json device profile.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,7 @@ from nearfar.commands._options import JsonOption, QuietOption
 if TYPE_CHECKING:
     from nearfar.documents import DeviceProfile
 
-app = App(
-    name="device",
-    help="List, show, compare, draw and import memories. A device is one of the library, or the "
-    "path of a .toml or .json device profile.",
-)
+app = App(name="device", help=__doc__)
 
 DeviceOutput = Annotated[Path | None, Parameter(name=["--output", "-o"])]
 RequiredOutput = Annotated[Path, Parameter(name=["--output", "-o"])]

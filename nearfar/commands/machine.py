@@ -14,10 +14,7 @@ from nearfar.commands._options import JsonOption, OutputOption, QuietOption
 if TYPE_CHECKING:
     from nearfar.documents import MachineProfile
 
-app = App(
-    name="machine",
-    help="Show processor, caches, memories and counters of this machine, and what it lacks.",
-)
+app = App(name="machine")
 
 NamesOption = Annotated[list[str] | None, Parameter(negative="")]
 

@@ -17,7 +17,7 @@ from nearfar.documents.header import Document, Producer, load, producer, save, s
 from nearfar.documents.machine import MachineProfile
 from nearfar.documents.machine_check import MachineCheck
 from nearfar.documents.plan import Plan
-from nearfar.documents.prediction import Prediction
+from nearfar.documents.prediction import HostRule, Prediction
 from nearfar.documents.run_record import RunRecord
 from nearfar.documents.study import Reproduction
 from nearfar.documents.sweep import Sweep
@@ -35,6 +35,7 @@ __all__ = [
     "Document",
     "Emulation",
     "Fleet",
+    "HostRule",
     "MachineCheck",
     "MachineProfile",
     "Plan",

@@ -1,0 +1,76 @@
+"""Turns the options classes of a verb into the signature that cyclopts reads."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING
+from typing import Annotated, Any, TypeVar
+
+from cyclopts import Parameter
+
+from nearfar.options.option import Field, option_fields
+
+ResultT = TypeVar("ResultT")
+
+
+def verb(*kinds: Any) -> Callable[[Callable[..., ResultT]], Callable[..., ResultT]]:
+    """Give a function of options objects one parameter for each of their fields."""
+    places = [(at, entry) for at, kind in enumerate(kinds) for entry in option_fields(kind)]
+    order = {"first": 0, "rest": 1, "": 2}
+    places.sort(key=lambda place: order[place[1].option.position])
+
+    def decorate(run: Callable[..., ResultT]) -> Callable[..., ResultT]:
+        @functools.wraps(run)
+        def call(*first: Any, **given: Any) -> ResultT:
+            bound = signature.bind(*first, **given).arguments
+            values: list[dict[str, Any]] = [{} for _ in kinds]
+            for at, entry in places:
+                # None and an empty list on the command line both mean: not given.
+                if bound.get(entry.name) not in (None, (), []):
+                    values[at][entry.name] = bound[entry.name]
+            return run(*(kind(**part) for kind, part in zip(kinds, values, strict=True)))
+
+        signature = inspect.Signature([_parameter(entry) for _, entry in places])
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        call.__annotations__ = {
+            name: parameter.annotation for name, parameter in signature.parameters.items()
+        }
+        del call.__wrapped__
+        return call
+
+    return decorate
+
+
+def _parameter(entry: Field) -> inspect.Parameter:
+    option = entry.option
+    names = (
+        [] if option.position == "rest" else [entry.flag, *([option.short] * bool(option.short))]
+    )
+    rest = option.position == "rest"
+    about = Parameter(
+        name=names or None,
+        help=entry.help or None,
+        negative=None if entry.default is True else "",
+        allow_leading_hyphen=option.any_text,
+        consume_multiple=option.consume or None,
+    )
+    kind: Any = entry.type
+    default = entry.default
+    if entry.many and not rest:
+        kind = list[kind]
+        if default is not MISSING:
+            kind, default = kind | None, None
+    elif entry.optional:
+        kind = kind | None
+    return inspect.Parameter(
+        entry.name,
+        {
+            "first": inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            "rest": inspect.Parameter.VAR_POSITIONAL,
+            "": inspect.Parameter.KEYWORD_ONLY,
+        }[option.position],
+        default=inspect.Parameter.empty if rest or default is MISSING else default,
+        annotation=Annotated[kind, about],
+    )

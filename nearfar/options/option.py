@@ -1,0 +1,212 @@
+"""Declaration of one option, and the base class of every verb's options."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from nearfar.base.errors import CommandError
+
+
+@dataclass(frozen=True)
+class Option:
+    """How an option is written and which values it accepts; goes into `Annotated`."""
+
+    position: Literal["", "first", "rest"] = ""
+    """Place among the words of the command line; empty: a named option."""
+    short: str = ""
+    """Short name, such as ``-o``."""
+    low: float | None = None
+    """Least value, inclusive."""
+    high: float | None = None
+    """Greatest value, inclusive."""
+    any_text: bool = False
+    """Whether the value may begin with a hyphen, such as a negative number that is refused."""
+    consume: bool = False
+    """Whether one ``--name`` takes all values that follow it."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One option of a verb, as read from its class."""
+
+    name: str
+    """Name in Python."""
+    flag: str
+    """Name on the command line, such as ``--near-time``."""
+    help: str
+    option: Option
+    type: Any
+    """Type of one value, without `Option`, `Sequence`, None and documents."""
+    many: bool
+    """Whether it holds several values."""
+    optional: bool
+    """Whether it may be None."""
+    default: Any
+    """Default value; `MISSING` if the option is required."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Base class of options: converts, checks each value, then calls `check`."""
+
+    def __post_init__(self) -> None:
+        """Convert text to paths and single values to sequences; refuse what is out of bounds."""
+        for entry in _fields_of(self):
+            value = getattr(self, entry.name)
+            converted = _converted(entry, value)
+            if converted is not value:
+                object.__setattr__(self, entry.name, converted)
+            for item in converted if entry.many else [converted]:
+                _check_value(entry, item)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse combinations that make no sense; subclasses say which, with CommandError."""
+
+    def given(self) -> dict[str, bool]:
+        """Return for each option, by its flag, whether its value differs from the default."""
+        return {
+            ("--no-" + entry.flag[2:] if entry.default is True else entry.flag): (
+                getattr(self, entry.name) != entry.default
+            )
+            for entry in _fields_of(self)
+            if not entry.option.position
+        }
+
+
+def check_names(options: Any, given: Sequence[str]) -> None:
+    """Refuse names that are no options, and required ones that are missing, as the verb does."""
+    known = {entry.name: entry for entry in option_fields(options)}
+    for name in given:
+        if name not in known:
+            flag = flag_of(name)
+            near = difflib.get_close_matches(flag, [entry.flag for entry in known.values()], n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise CommandError(f"Unknown option: {flag}.{hint}")
+    for entry in known.values():
+        if entry.default is MISSING and entry.name not in given:
+            raise CommandError(f"Parameter {entry.flag} requires an argument.")
+
+
+def flag_of(name: str) -> str:
+    """Return the name on the command line of a field."""
+    return "--" + name.strip("_").replace("_", "-")
+
+
+def _fields_of(options: Options) -> tuple[Field, ...]:
+    kind: Any = type(options)  # mypy takes the class of a frozen dataclass to be unhashable
+    return option_fields(kind)
+
+
+@cache
+def option_fields(options: Any) -> tuple[Field, ...]:
+    """Return every option of a class: those of its bases first."""
+    # Importing documents takes 80 ms: only needed to resolve their names in annotations.
+    documents = vars(importlib.import_module("nearfar.documents"))
+    hints = get_type_hints(options, localns=documents, include_extras=True)
+    helps = _helps(options)
+    return tuple(
+        _field(part.name, hints[part.name], part, helps.get(part.name, ""))
+        for part in fields(options)
+    )
+
+
+def _field(name: str, hint: Any, part: Any, text: str) -> Field:
+    option = Option()
+    if get_origin(hint) is Annotated:
+        hint, *extras = get_args(hint)
+        option = next((extra for extra in extras if isinstance(extra, Option)), option)
+    many = get_origin(hint) is get_origin(Sequence[Any])
+    if many:
+        (hint,) = get_args(hint)
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    optional = NoneType in members
+    kept = tuple(m for m in members if m is not NoneType and not _is_document(m))
+    default = part.default if part.default_factory is MISSING else part.default_factory()
+    return Field(name, flag_of(name), text, option, Union[kept], many, optional, default)  # noqa: UP007
+
+
+def _is_document(kind: Any) -> bool:
+    return hasattr(kind, "__struct_fields__")
+
+
+def _converted(entry: Field, value: Any) -> Any:
+    if entry.many:
+        single = (
+            isinstance(value, str | Path) or _is_document(value) or not hasattr(value, "__iter__")
+        )
+        values = [value] if single and value is not None else value or ()
+        return tuple(_as_path(entry, item) for item in values)
+    return _as_path(entry, value)
+
+
+def _as_path(entry: Field, value: Any) -> Any:
+    if entry.type is Path and isinstance(value, str):
+        return Path(value)
+    if entry.type is str and isinstance(value, Path):
+        return str(value)
+    return value
+
+
+def _check_value(entry: Field, value: Any) -> None:
+    if value is None and entry.optional:
+        return
+    if get_origin(entry.type) is Literal and value not in get_args(entry.type):
+        choices = ", ".join(f'"{choice}"' for choice in get_args(entry.type))
+        raise CommandError(f'Invalid value "{value}" for {entry.flag}. Choose from: {choices}.')
+    low, high = entry.option.low, entry.option.high
+    if low is None and high is None:
+        return
+    # Written so that NaN is refused.
+    if not ((low is None or value >= low) and (high is None or value <= high)):
+        bounds = f"at least {low:g}" if high is None else f"at most {high:g}"
+        if low is not None and high is not None:
+            bounds = f"from {low:g} to {high:g}"
+        raise CommandError(f"{entry.flag} must be {bounds}, not {value:g}")
+
+
+def _helps(options: Any) -> dict[str, str]:
+    """Return the docstring under each field, of bases too; a subclass's text wins."""
+    texts: dict[str, str] = {}
+    for kind in reversed(options.__mro__):
+        if kind not in (object, Options):
+            texts |= _module_helps(kind.__module__).get(kind.__name__, {})
+    return texts
+
+
+@cache
+def _module_helps(module: str) -> dict[str, dict[str, str]]:
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except OSError:  # installed without sources
+        return {}
+    return {
+        part.name: _class_helps(part)
+        for part in ast.parse(source).body
+        if isinstance(part, ast.ClassDef)
+    }
+
+
+def _class_helps(kind: ast.ClassDef) -> dict[str, str]:
+    texts = {}
+    for line, after in zip(kind.body, kind.body[1:], strict=False):
+        if (
+            isinstance(line, ast.AnnAssign)
+            and isinstance(line.target, ast.Name)
+            and isinstance(after, ast.Expr)
+            and isinstance(after.value, ast.Constant)
+            and isinstance(after.value.value, str)
+        ):
+            texts[line.target.id] = textwrap.dedent(inspect.cleandoc(after.value.value))
+    return texts

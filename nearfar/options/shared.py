@@ -1,0 +1,86 @@
+"""Options that several verbs share, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from nearfar.options.option import Option, Options
+
+if TYPE_CHECKING:
+    from nearfar.documents import DeviceProfile, HostRule, MachineProfile, WorkloadProfile
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonOptions(Options):
+    """What a verb prints."""
+
+    json: bool = False
+    """Print JSON on standard output."""
+    quiet: Annotated[bool, Option(short="-q")] = False
+    """Print nothing but errors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryOptions(JsonOptions):
+    """Where a verb's document goes, and what is printed of it."""
+
+    output: Annotated[Path | None, Option(short="-o")] = None
+    """File to write the document to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions(Options):
+    """A profiled program."""
+
+    profile: Annotated[Path | WorkloadProfile, Option(position="first")]
+    """File that `nearfar profile` wrote."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearOptions(Options):
+    """Near memory."""
+
+    near: str | DeviceProfile
+    """The memory the program was profiled in: a file of `nearfar measure`, or a library device."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarsOptions(Options):
+    """Far memories."""
+
+    far: Sequence[str | DeviceProfile]
+    """A library device (`nearfar device list`) or a device file; repeat for several, ``all`` for
+    the whole library."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostOptions(Options):
+    """Conversion of published latencies."""
+
+    host: HostRule = "added"
+    """How a latency published on another machine is converted to this machine. added: near latency
+    on this machine plus what the memory adds to local DRAM on the other one; that part belongs to
+    the memory and its link, the rest to this machine. ratio: near latency on this machine times
+    far over local DRAM on the other one. published: as it is. The interval spans all three; what
+    was measured on this machine stays as it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagesOptions(Options):
+    """Page size."""
+
+    pages: str | None = None
+    """Size of the program's pages: 4KiB, 2MiB. Default: what programs get where near was measured,
+    2 MiB only where transparent huge pages are given to all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineOptions(Options):
+    """Measured interference between memories."""
+
+    machine: Path | MachineProfile | None = None
+    """File that `nearfar machine --measure` wrote: memories that slow each other down there do so
+    in the result."""
