@@ -7,8 +7,26 @@ document itself can be given. Functions print nothing and raise `NearfarError`, 
 the sentence that the verb prints.
 """
 
+from nearfar.api.compare import compare
+from nearfar.api.place import place
 from nearfar.api.predict import predict
+from nearfar.api.report import report, report_page
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.options.compare import CompareOptions
+from nearfar.options.place import PlaceOptions
 from nearfar.options.predict import PredictOptions
+from nearfar.options.report import ReportOptions
 
-__all__ = ["ExitCode", "NearfarError", "PredictOptions", "predict"]
+__all__ = [
+    "CompareOptions",
+    "ExitCode",
+    "NearfarError",
+    "PlaceOptions",
+    "PredictOptions",
+    "ReportOptions",
+    "compare",
+    "place",
+    "predict",
+    "report",
+    "report_page",
+]

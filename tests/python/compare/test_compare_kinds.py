@@ -15,12 +15,12 @@ import samples
 from nearfar.__main__ import main
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.commands.compare import compare as verb
-from nearfar.commands.compare import parse_limit
 from nearfar.compare.api import compare
 from nearfar.compare.kind import KINDS
 from nearfar.compare.page import render
 from nearfar.documents import Document, RunRecord, producer, save
 from nearfar.documents.run_record import ObjectLanding
+from nearfar.options.compare import CompareOptions
 from nearfar.place.api import place
 from nearfar.predict.api import predict
 
@@ -138,7 +138,7 @@ def test_bad_input_is_a_sentence(tmp_path: Path) -> None:
         compare(tmp_path, tmp_path)
     for text in ("5", "-1%", "x%"):
         with pytest.raises(NearfarError, match="write a percentage"):
-            parse_limit(text)
+            CompareOptions(a=tmp_path, b=tmp_path, fail_over=text)
 
 
 def test_a_negative_limit_is_refused_as_a_limit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,92 @@
+"""Options of `place`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from nearfar.base.errors import CommandError
+from nearfar.options.option import Option
+from nearfar.options.shared import DeliveryOptions, HostOptions, PagesOptions
+
+if TYPE_CHECKING:
+    from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions(PagesOptions, HostOptions):
+    """Options of `place`."""
+
+    profile: Annotated[Sequence[Path | WorkloadProfile], Option(position="rest")] = ()
+    """Files that `nearfar profile` wrote: several are inputs of one program, placed together. With
+    --export also a plan that this verb wrote before."""
+    near: str | DeviceProfile | None = None
+    """The memory the program was profiled in: a file of `nearfar measure`, or a library device."""
+    far: Sequence[str | DeviceProfile] = ()
+    """Where the rest goes: a library device (`nearfar device list`) or a device file, with its
+    capacity if it has one, such as cxl-micron-cz120:64GiB; repeat for several."""
+    memories: Path | None = None
+    """A TOML or JSON file of near and far memories, capacities and prices, instead of --far."""
+    budget: Annotated[str | None, Option(any_text=True)] = None
+    """Near memory to use: a size with its unit (2GiB is 2 x 2^30 bytes, 2GB is 2 x 10^9), a share
+    of the program's memory (25%), or a price, as a share of what all near would cost (price:40%).
+    0 puts all far; more than all keeps all near."""
+    slo: float | None = None
+    """Instead of a budget: the greatest slowdown, 1.10 is 10 % slower than all near; the plan uses
+    the least near memory that meets it."""
+    slo_by: Literal["value", "high"] = "value"
+    """Which number must meet --slo: the predicted value, or the high end of its interval."""
+    phase: str = "total"
+    """The phase whose time is minimised; ``total`` is the whole run."""
+    over: Literal["mean", "worst"] = "mean"
+    """With several profiles: minimise the mean or the worst of their slowdowns."""
+    allow: Sequence[Literal["parts", "interleave", "moves", "all"]] = ()
+    """What the plan may do besides placing whole objects for good: place parts of large objects
+    separately, interleave the pages of what streams most, move data between phases; repeat for
+    several, or all."""
+    optimiser: str = "exact"
+    """Whose choice the plan is: exact, greedy, hot-first or x-mem; all are timed in any case."""
+    model: str = "best"
+    """Model that times the placements: best, or any other of predict, such as misses,
+    latency-ratio or null."""
+    machine: Path | MachineProfile | None = None
+    """File that `nearfar machine --measure` wrote: memories that slow each other down there do so
+    in the plan, and data moves as fast as it was copied there."""
+    near_price: float | None = None
+    """Relative price of a byte near; default 5 (X-Mem, EuroSys 2016: DRAM costs 5x NVM per bit)."""
+    far_price: Sequence[float] = ()
+    """Relative price of a byte far; default 1. Repeat for several far memories, in their order."""
+    move_gb_per_s: float | None = None
+    """Rate at which data moves between memories, in GB/s; default: as measured with --machine, else
+    from the devices' figures."""
+    map: Sequence[str] = ()
+    """Where a memory of the plan is, such as near=node:0 or far=node:1; repeat for several."""
+
+    def check(self) -> None:
+        """Refuse options without the one they belong to."""
+        if not self.profile:
+            raise CommandError(
+                "there is nothing to place: name a file that `nearfar profile` wrote"
+            )
+        if self.over == "worst" and len(self.profile) == 1:
+            raise CommandError("--over worst goes with several profiles: one has one slowdown")
+        if self.slo is None and self.slo_by == "high":
+            raise CommandError("--slo-by goes with --slo")
+        if self.memories is not None and self.far:
+            raise CommandError("far memories are in --memories already: leave out --far")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(DeliveryOptions):
+    """Where a plan goes."""
+
+    export: str | None = None
+    """Print the plan for another tool instead of the table: numactl, mbind, memkind, kubernetes
+    or json."""
+
+    def check(self) -> None:
+        """Refuse two formats at once."""
+        if self.export is not None and self.json:
+            raise CommandError("--export prints its own format: leave out --json")
