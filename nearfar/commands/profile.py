@@ -155,7 +155,7 @@ def profile(
     gathered = gather_runs(request, say)
     said = ""
     if request.slices:
-        from nearfar.profile.detected import with_detected_phases
+        from nearfar.profile.detected_phases import with_detected_phases
 
         gathered, said = with_detected_phases(gathered)
     result = assemble(request, gathered)
@@ -163,7 +163,7 @@ def profile(
         result.warnings.append(said)
     save(result, output)
     if bursts:
-        from nearfar.profile.bursts import add_bursts
+        from nearfar.profile.bursts.record import add_bursts
 
         add_bursts(result, request, sample_s, say)
         save(result, output)

@@ -40,15 +40,15 @@ def scale(
     from nearfar.base.files import check_writable
     from nearfar.commands._deliver import deliver
     from nearfar.documents import WorkloadProfile, load
+    from nearfar.profile.options import parse_named_size
     from nearfar.profile.scaling.extrapolate import extrapolate
-    from nearfar.profile.scaling.show import print_extrapolated
-    from nearfar.profile.scaling.target import parse_target
+    from nearfar.profile.summary import print_extrapolated
 
     if not profiles:
         raise CommandError("name the profiles: nearfar scale small.json ... --to n=1e7 -o big.json")
     if output is not None:
         check_writable(output)
-    target = parse_target(to)
+    target = dict(parse_named_size(text, "--to") for text in to)
     result = extrapolate(
         [load(path, WorkloadProfile) for path in profiles],
         [str(path) for path in profiles],

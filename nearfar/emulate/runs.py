@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from nearfar.emulate.way import Times
-from nearfar.profile.builds import plain_build
 from nearfar.profile.compiler import twin
 from nearfar.profile.session import ProfiledRun, ProfileRequest, run_folder
+from nearfar.profile.sources.compiled import plain_build
 from nearfar.program.executable import Build, find_executable
 from nearfar.program.launch import run_job
 from nearfar.program.phases import phase_times

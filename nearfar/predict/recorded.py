@@ -10,7 +10,7 @@ from nearfar.documents.bursts import Bursts
 from nearfar.documents.workload import WorkloadProfile
 
 if TYPE_CHECKING:
-    from nearfar.profile.burst_trace import Trace
+    from nearfar.profile.bursts.trace import Trace
 
 
 MOST_INSTRUCTIONS = 100_000
@@ -28,7 +28,7 @@ class Recorded:
     @cached_property
     def trace(self) -> Trace:
         """The bursts as arrays; made once, as it takes as long as many predictions."""
-        from nearfar.profile.burst_trace import make_trace
+        from nearfar.profile.bursts.trace import make_trace
 
         return make_trace(self.bursts, self.number, MOST_INSTRUCTIONS)
 

@@ -17,13 +17,11 @@ from nearfar.documents.workload import (
 )
 from nearfar.profile.compiler import twin
 from nearfar.profile.events import core_of, flushes_counted
-from nearfar.profile.live import live_samples
+from nearfar.profile.live_bytes import live_samples, resident_objects, resident_samples
 from nearfar.profile.miss_curves import CURVE_BYTES, miss_curves
 from nearfar.profile.objects import make_objects
-from nearfar.profile.resident import resident_objects, resident_samples
 from nearfar.profile.session import GatheredRuns, ProfileRequest
-from nearfar.profile.sources.counted import scale_to_counts
-from nearfar.profile.sources.instructions import name_instructions
+from nearfar.profile.sources.process_files import name_instructions, scale_to_counts
 from nearfar.profile.sources.source import of_phases
 from nearfar.profile.traffic import RunTraffic, gather, most_missing, sampling
 from nearfar.profile.warnings import collect_warnings

@@ -7,7 +7,7 @@ a plan must find room for the largest of each object.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.statistics import Estimate
 from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile, producer
+from nearfar.documents.bursts import Bursts
 from nearfar.documents.workload import (
     Instruction,
     InstructionTraffic,
@@ -26,9 +27,8 @@ from nearfar.documents.workload import (
     Phase,
     Sampling,
 )
-from nearfar.profile.burst_merge import kept_bursts
 from nearfar.profile.identity import Alignment, aligned, instruction_identity
-from nearfar.profile.sums import add_rows
+from nearfar.profile.traffic import add_rows
 
 
 def merge(
@@ -270,3 +270,33 @@ def _live(
             )
         start_ns = found[-1].time_ns if found else 0.0
     return found
+
+
+def kept_bursts(
+    given: Sequence[Bursts | None], number_of: Sequence[Mapping[int, int]]
+) -> Bursts | None:
+    """Return the bursts of the run that has those of most phases, the first of several.
+
+    `number_of` has, for each run, the merged numbers of its objects.
+    """
+    there = [(found, numbers) for found, numbers in zip(given, number_of, strict=True) if found]
+    if not there:
+        return None
+    bursts, numbers = max(there, key=lambda pair: len(pair[0].phases))
+    return msgspec.structs.replace(
+        bursts,
+        accesses=[
+            msgspec.structs.replace(one, object=numbers.get(one.object, -1))
+            for one in bursts.accesses
+        ],
+        phases=[
+            msgspec.structs.replace(
+                phase,
+                objects=[
+                    msgspec.structs.replace(row, object=numbers.get(row.object, -1))
+                    for row in phase.objects
+                ],
+            )
+            for phase in bursts.phases
+        ],
+    )

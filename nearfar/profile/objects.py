@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from nearfar.documents.workload import Frame, MemoryObject
 from nearfar.profile import run_file
 from nearfar.profile.events import events_of
@@ -97,15 +99,9 @@ def _sampled_peak(file: ProcessFile, numbers: set[int]) -> int:
     best = 0
     for sample in file.live:
         used = sample["sites"][: int(sample["count"])]
-        inside = _is_in(used["site"], wanted)
+        inside = np.isin(used["site"], wanted)
         best = max(best, int(used["bytes"][inside].sum()))
     return best
-
-
-def _is_in(values: run_file.Records, wanted: list[int]) -> run_file.Records:
-    import numpy as np
-
-    return np.isin(values, wanted)
 
 
 def _group(files: Sequence[ProcessFile]) -> list[_Group]:
@@ -129,7 +125,7 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
             elif kind == "file":
                 name = f"file {Path(file.text(int(row['path']))).name}"
             else:
-                places[site] = list(_places(file, row))
+                places[site] = [file.locate(a) for a in row["frames"][: int(row["depth"])].tolist()]
                 heap.append((site, kind))  # type: ignore[arg-type]
                 continue
             key = (kind, name, file.text(int(row["path"])))
@@ -174,10 +170,10 @@ def _split(files: Sequence[ProcessFile], site: Site) -> str:
     process, number = site
     row = files[process].sites[number]
     tag, bits = files[process].text(int(row["tag"])), int(row["size_class"])
-    return ", ".join(text for text in (tag, _sizes(bits)) if text)
+    return ", ".join(text for text in (tag, size_class_name(bits)) if text)
 
 
-def _sizes(bits: int) -> str:
+def size_class_name(bits: int) -> str:
     """Return the class of sizes of so many bits as people say it; "" for 0, all sizes."""
     if bits == 0:
         return ""
@@ -194,18 +190,6 @@ def _identity(frame: Frame) -> tuple[object, ...]:
 
 def _bytes(files: Sequence[ProcessFile], group: _Group) -> int:
     return max(int(files[process].sites[number]["peak_bytes"]) for process, number in group.sites)
-
-
-def _places(file: ProcessFile, row: run_file.Records) -> Iterable[SourceLocation]:
-    for address in row["frames"][: int(row["depth"])].tolist():
-        inside = (file.modules["begin"] <= address) & (address < file.modules["end"])
-        found = file.modules[inside]
-        if len(found):
-            # A module loaded where another was before: the later one.
-            module = found[-1]
-            yield SourceLocation(file.text(int(module["path"])), address - int(module["base"]))
-        else:
-            yield SourceLocation("?", address)
 
 
 def _globals_name(path: str, file: ProcessFile) -> str:

@@ -67,7 +67,7 @@ def make_request(
         cache_origin=origin,
         memory_bytes=memory_bytes,
         plain=plain,
-        size=dict(_size(text) for text in size),
+        size=dict(parse_named_size(text, "--size") for text in size),
     )
 
 
@@ -81,7 +81,8 @@ def _measured_cache(near: Path, claimed_bytes: int) -> tuple[int, str]:
     return size_bytes, f"measured in {near.name}: what a core gets of {claimed}"
 
 
-def _size(text: str) -> tuple[str, float]:
+def parse_named_size(text: str, option: str) -> tuple[str, float]:
+    """Parse a size of the program's input such as ``n=1e5``, the value of `option`."""
     name, equals, value = text.partition("=")
     try:
         number = float(value) if name and equals else math.nan
@@ -90,6 +91,6 @@ def _size(text: str) -> tuple[str, float]:
     # A law of growth needs a size's logarithm, and a document holds no infinity.
     if not (math.isfinite(number) and number > 0):
         raise CommandError(
-            f"cannot read --size {text!r}: write a name and a number above 0, such as n=1e5"
+            f"cannot read {option} {text!r}: write a name and a number above 0, such as n=1e5"
         )
     return name, number

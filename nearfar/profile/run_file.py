@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.errors import NearfarError
+from nearfar.program.symbols import SourceLocation
 
 MAGIC = b"NFPROC"
 VERSION = 5
@@ -170,6 +171,21 @@ class ProcessFile:
         """Return the string at `offset`; "" for 0."""
         end = self.strings.find(b"\0", offset)
         return self.strings[offset:end].decode(errors="replace") if offset else ""
+
+    def locate(self, address: int) -> SourceLocation:
+        """Return the file and offset of a return address; file "?" for one in no module."""
+        inside = (self.modules["begin"] <= address) & (address < self.modules["end"])
+        modules = self.modules[inside]
+        if not len(modules):
+            return SourceLocation("?", address)
+        # A module loaded where another was before: the later one.
+        module = modules[-1]
+        return SourceLocation(self.text(int(module["path"])), address - int(module["base"]))
+
+    def locate_instruction(self, address: int) -> SourceLocation:
+        """Return the location of an instruction, one byte on as symbolise() expects it."""
+        location = self.locate(address)
+        return SourceLocation(location.module, location.offset + 1)
 
     def lost(self) -> dict[str, int]:
         """Return, for each table that was full, how many records did not fit."""

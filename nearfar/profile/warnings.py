@@ -5,10 +5,9 @@ from __future__ import annotations
 from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile
 from nearfar.profile.compiler import twin
+from nearfar.profile.memory_warnings import allocator_warning, reserved_warnings, unseen_warnings
 from nearfar.profile.modules import foreign_libraries
 from nearfar.profile.session import GatheredRuns, ProfileRequest
-from nearfar.profile.unseen import reserved_warnings, unseen_warnings
-from nearfar.program.allocators import allocator_warning
 
 _TABLES = {
     "sites": "allocation sites (their memory is under 'other allocations')",

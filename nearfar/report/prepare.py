@@ -9,7 +9,7 @@ from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.workload import MemoryObject, ObjectTraffic, Phase
-from nearfar.profile.said import beside_misses
+from nearfar.profile.summary import beside_misses
 from nearfar.report.answer import answer
 from nearfar.report.data import (
     TOTAL,

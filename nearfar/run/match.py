@@ -17,6 +17,7 @@ from pathlib import Path
 
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
+from nearfar.profile.objects import size_class_name
 from nearfar.program import wrappers
 from nearfar.program.names import bare_name
 from nearfar.run import nameless
@@ -167,9 +168,7 @@ class Matcher:
 
 def size_class(size: int) -> str:
     """Return the name that profiles give to blocks of about `size` bytes."""
-    from nearfar.profile.objects import _sizes
-
-    return _sizes(size.bit_length())
+    return size_class_name(size.bit_length())
 
 
 def _split_agrees(placement: Placement, tag: str, size: int) -> bool:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later
  *
  * The run folder's file `bursts`: short stretches of all that one thread executes, in full, as the
- * plugin bursts.c writes them and nearfar/profile/burst_file.py reads them (same layout there).
+ * plugin bursts.c writes them and nearfar/profile/bursts/file.py reads them (same layout there).
  *
  * A burst is a list of executed *blocks* (stretches of code without a jump inside, as QEMU
  * translates them) and a list of accesses to memory. Blocks refer to instructions, kept once with

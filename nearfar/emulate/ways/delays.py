@@ -12,7 +12,6 @@ from nearfar.documents.plan import Placement
 from nearfar.emulate import file
 from nearfar.emulate.shares import APART, UNPAID, Delayed, Parts, Shares
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
-from nearfar.profile.builds import instrumented_build
 from nearfar.profile.compiler import twin
 from nearfar.profile.identity import Identity, identity_of
 from nearfar.profile.objects import make_objects
@@ -23,7 +22,7 @@ from nearfar.profile.session import (
     gather_runs,
     run_folder,
 )
-from nearfar.profile.sources.compiled import Compiled
+from nearfar.profile.sources.compiled import Compiled, instrumented_build
 from nearfar.profile.sources.source import SourceReport
 from nearfar.program.executable import Build
 from nearfar.program.launch import Job, RunOutcome, run_job

@@ -24,7 +24,7 @@ def main(driver: str, arguments: list[str]) -> int:
     try:
         command = parse(arguments, os.environ)
         toolchain = find_toolchain(driver, os.environ)
-        from nearfar.profile.compiler.drive import drive
+        from nearfar.profile.compiler.driver import drive
 
         return drive(command, toolchain)
     except UsageError as error:

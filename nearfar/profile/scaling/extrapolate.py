@@ -7,14 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from nearfar.documents import WorkloadProfile, producer
-from nearfar.documents.workload import Extrapolation, MemoryObject, Phase
+from nearfar.documents.workload import Extrapolation, LiveSample, MemoryObject, Phase
 from nearfar.profile.scaling import checks
-from nearfar.profile.scaling.growth import grow
-from nearfar.profile.scaling.joined import Joined, join
-from nearfar.profile.scaling.largest import live_at_target
-from nearfar.profile.scaling.notes import Notes
+from nearfar.profile.scaling.growth import Notes, grow
+from nearfar.profile.scaling.joined import Joined, combined, join
 from nearfar.profile.scaling.phase import phase_at_target
-from nearfar.profile.scaling.repeats import combined
 
 
 def extrapolate(
@@ -110,7 +107,7 @@ def _document(
         flushes_counted=False,
         objects=objects,
         phases=phases,
-        live=live_at_target(joined, objects, phases),
+        live=_live_at_target(joined, objects, phases),
         warnings=[
             f"extrapolated: nobody ran {parameter}={target[parameter]:g}; from {parameter}={sizes}",
             *notes.warnings,
@@ -124,3 +121,34 @@ def _document(
             quantities=notes.quantities,
         ),
     )
+
+
+def _live_at_target(
+    joined: Joined, objects: Sequence[MemoryObject], phases: Sequence[Phase]
+) -> list[LiveSample]:
+    """Return the largest size's samples, stretched in time and bytes."""
+    largest = joined.largest
+    then = sum(phase.near_cpu_time_ns.value for phase in largest.phases)
+    now = sum(phase.near_cpu_time_ns.value for phase in phases)
+    stretch = now / then if then else 1.0
+    number = {str(member): k for k, members in enumerate(joined.members[-1]) for member in members}
+    grown = {}
+    for k, thing in enumerate(objects):
+        before = sum(part.size_bytes for part in joined.parts(len(joined.sizes) - 1, k))
+        grown[k] = thing.size_bytes / before if before else 1.0
+    found = []
+    for sample in largest.live:
+        bytes_by_object: dict[str, int] = {}
+        for key, size_bytes in sample.bytes_by_object.items():
+            own = number.get(key)
+            name = "other" if own is None else str(own)
+            factor = 1.0 if own is None else grown[own]
+            bytes_by_object[name] = bytes_by_object.get(name, 0) + round(size_bytes * factor)
+        found.append(
+            LiveSample(
+                time_ns=sample.time_ns * stretch,
+                phase=sample.phase,
+                bytes_by_object=bytes_by_object,
+            )
+        )
+    return found

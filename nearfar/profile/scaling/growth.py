@@ -7,12 +7,14 @@ predict the larger ones. A law of two parameters is taken only where it is clear
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.statistics import Estimate
+from nearfar.documents.workload import Extrapolated
 
 Array = NDArray[np.float64]
 
@@ -236,3 +238,28 @@ def further(sizes: Sequence[float], target: float, tests: list[tuple[list[int], 
     """
     tried = max(float(np.log(sizes[test] / sizes[train[-1]])) for train, test in tests)
     return WORST_TO_95 * max(1.0, float(np.log(target / sizes[-1])) / tried)
+
+
+Quantity = Literal["near time", "operations", "size", "accesses", "misses", "write-backs"]
+
+
+@dataclass
+class Notes:
+    """Every number with its law and interval, and what limits them."""
+
+    quantities: list[Extrapolated] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, quantity: Quantity, growth: Growth, phase: str, thing: int | None) -> float:
+        """Keep how a number was found; return its value."""
+        self.quantities.append(
+            Extrapolated(
+                quantity=quantity,
+                phase=phase,
+                object=thing,
+                law=growth.law,
+                held_out_error=growth.held_out_error,
+                estimate=growth.estimate,
+            )
+        )
+        return growth.estimate.value

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import MemoryObject, Phase
 from nearfar.profile.identity import Same, aligned
-from nearfar.profile.sums import Row, add_rows
+from nearfar.profile.merge import merge
+from nearfar.profile.traffic import Row, add_rows
 
 
 @dataclass(frozen=True)
@@ -60,3 +61,23 @@ def join(
     sizes = [profile.size[parameter] for profile in ordered]
     every = Joined(parameter, sizes, list(ordered), shared, everywhere, members, list(repeats))
     return every, partly
+
+
+def combined(
+    profiles: Sequence[WorkloadProfile], names: Sequence[str], parameter: str
+) -> tuple[list[WorkloadProfile], list[str], list[int]]:
+    """Return one profile for each size, ascending; its name; how many runs it is the mean of."""
+    groups: dict[float, list[int]] = {}
+    for at, profile in enumerate(profiles):
+        groups.setdefault(profile.size[parameter], []).append(at)
+    found: list[WorkloadProfile] = []
+    called: list[str] = []
+    counts: list[int] = []
+    for size in sorted(groups):
+        places = groups[size]
+        some, own = [profiles[at] for at in places], [names[at] for at in places]
+        share = [1.0 / len(places)] * len(places)
+        found.append(some[0] if len(some) == 1 else merge(some, own, share))
+        called.append(own[0])
+        counts.append(len(places))
+    return found, called, counts

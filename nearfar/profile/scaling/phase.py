@@ -7,15 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from nearfar.base.units import format_bytes
-from nearfar.documents.workload import MemoryObject, Phase
+from nearfar.documents.workload import InstructionTraffic, MemoryObject, Phase
 from nearfar.profile.scaling import checks
-from nearfar.profile.scaling.growth import Growth, grow, off_by
+from nearfar.profile.scaling.growth import Growth, Notes, grow, off_by
 from nearfar.profile.scaling.joined import Joined
-from nearfar.profile.scaling.largest import instructions_at_target
-from nearfar.profile.scaling.notes import Notes
-from nearfar.profile.scaling.rows import InPhase, row_at_target
-from nearfar.profile.scaling.times import near_time
-from nearfar.profile.scaling.work import work_of
+from nearfar.profile.scaling.near_time import near_time, work_of
+from nearfar.profile.scaling.rows import InPhase, RowAtTarget, row_at_target
 
 
 def phase_at_target(
@@ -110,3 +107,25 @@ def matters(joined: Joined, name: str) -> bool:
             if values[name] > checks.MATTERS * sum(values.values()):
                 return True
     return False
+
+
+def instructions_at_target(
+    joined: Joined, last: Phase, results: dict[int, RowAtTarget]
+) -> list[InstructionTraffic]:
+    """Return the largest size's, each object's misses grown as the object's."""
+    number = {member: k for k, members in enumerate(joined.members[-1]) for member in members}
+    before = {
+        k: sum(r.traffic.misses() for r in last.objects if number.get(r.object) == k)
+        for k in results
+    }
+    found: dict[tuple[int, int], float] = {}
+    for row in last.instructions:
+        k = number.get(row.object)
+        if k is not None and before.get(k):
+            factor = results[k].misses.estimate.value / before[k]
+            place = (row.instruction, k)
+            found[place] = found.get(place, 0.0) + row.misses * factor
+    return [
+        InstructionTraffic(instruction=instruction, object=k, misses=misses)
+        for (instruction, k), misses in found.items()
+    ]

@@ -17,10 +17,9 @@ from nearfar.base.units import LINE_BYTES
 from nearfar.documents.workload import AccessClasses, MissCurve, ObjectTraffic, Traffic
 from nearfar.profile.scaling import checks
 from nearfar.profile.scaling.curves import Asked, Curves, level, predict_curve
-from nearfar.profile.scaling.growth import LEAST_HALF_WIDTH, Growth, further, grow, splits
+from nearfar.profile.scaling.growth import LEAST_HALF_WIDTH, Growth, Notes, further, grow, splits
 from nearfar.profile.scaling.joined import Joined
-from nearfar.profile.scaling.notes import Notes
-from nearfar.profile.sums import Row
+from nearfar.profile.traffic import Row
 
 Array = NDArray[np.float64]
 

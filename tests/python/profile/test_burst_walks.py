@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.profile.burst_walks import FEWEST, JUST_BEFORE, Addresses, apart
+from nearfar.profile.bursts.dependences import FEWEST, JUST_BEFORE, Addresses, apart
 
 PAGE, LINE = 4096, 32768
 """Bytes of a page, and of the data that one line of a page table is of."""

@@ -15,17 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from iced_x86 import Register
 
+from nearfar.base.errors import CommandError
 from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
 from nearfar.documents.workload import AccessClasses, Frame, MemoryObject
 from nearfar.native_files import include_folder
 from nearfar.predict.traffic import phases_of
-from nearfar.profile.burst_code import FLAGS, Decoded, decode
-from nearfar.profile.burst_merge import kept_bursts
-from nearfar.profile.burst_objects import describe
-from nearfar.profile.burst_trace import LAST_LEVEL, NEAR, make_trace
-from nearfar.profile.bursts import unseen_loads
-from nearfar.profile.same_objects import same_objects
+from nearfar.profile.bursts import record
+from nearfar.profile.bursts.dependences import describe
+from nearfar.profile.bursts.instructions import FLAGS, Decoded, decode
+from nearfar.profile.bursts.record import unseen_loads
+from nearfar.profile.bursts.trace import LAST_LEVEL, NEAR, make_trace
+from nearfar.profile.identity import same_objects
+from nearfar.profile.merge import kept_bursts
 
 SOURCE = Path(__file__).parent / "unmodified" / "waiting.c"
 RAX, RBX, RCX = (int(one) for one in (Register.RAX, Register.RBX, Register.RCX))
@@ -212,9 +214,6 @@ def test_bursts_are_spread_over_their_phase_and_bounded(recorded: WorkloadProfil
 
 
 def test_no_emulator_is_said_and_the_profile_is_written(tmp_path: Path):
-    from nearfar.base.errors import CommandError
-    from nearfar.profile import bursts
-
     def lacking(*_: object) -> None:
         raise CommandError("there is no emulator here")
 
@@ -222,8 +221,8 @@ def test_no_emulator_is_said_and_the_profile_is_written(tmp_path: Path):
         warnings: ClassVar[list[str]] = []
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bursts, "QemuWithBursts", lacking)
-        bursts.add_bursts(Lacking, None, 1.0, lambda _: None)  # type: ignore[arg-type]
+        patch.setattr(record, "QemuWithBursts", lacking)
+        record.add_bursts(Lacking, None, 1.0, lambda _: None)  # type: ignore[arg-type]
     assert Lacking.warnings == ["there are no bursts: there is no emulator here"]
 
 

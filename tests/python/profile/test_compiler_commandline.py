@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nearfar.profile.compiler.commandline import Command, UsageError, parse
-from nearfar.profile.compiler.drive import without_side_files
+from nearfar.profile.compiler.driver import without_side_files
 
 
 def words(text: str, **environment: str) -> Command:

@@ -27,9 +27,9 @@ from nearfar.profile.options import make_request
 from nearfar.profile.run_file import ProcessFile
 from nearfar.profile.session import gather_runs
 from nearfar.profile.sources import counters, perf_events, pmu
-from nearfar.profile.sources.counted import NOT_SAMPLED, scale_to_counts
 from nearfar.profile.sources.counters import Counters
 from nearfar.profile.sources.pmu import SOFTWARE, Event
+from nearfar.profile.sources.process_files import NOT_SAMPLED, scale_to_counts
 from nearfar.program.executable import gains_rights
 
 FAULTS = Event("page-faults", SOFTWARE, 2, period=1, is_rate=False, tells_source=False)

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from growing import compiled
 
 from nearfar.documents import WorkloadProfile, load
-from nearfar.profile.detected import kinds
+from nearfar.profile.detected_phases import kinds
 
 
 def profile(program: Path, folder: Path, *words: str) -> WorkloadProfile:

@@ -11,8 +11,8 @@ from made_profiles import made
 from nearfar.documents.workload import CoreModel, Traffic
 from nearfar.profile.events import add_events, events_of
 from nearfar.profile.run_file import _RECORDS, SITE_UNKNOWN, ProcessFile
-from nearfar.profile.said import beside_misses
-from nearfar.profile.sums import add_traffic
+from nearfar.profile.summary import beside_misses
+from nearfar.profile.traffic import add_traffic
 
 
 def file_of(*rows: dict[str, int]) -> ProcessFile:

@@ -10,7 +10,7 @@ import pytest
 
 from nearfar.base.statistics import Estimate
 from nearfar.profile.scaling.growth import best_law, grow, splits
-from nearfar.profile.scaling.times import Work, near_time
+from nearfar.profile.scaling.near_time import Work, near_time
 
 SIZES = [1e3, 2e3, 4e3, 8e3, 16e3]
 TARGET = 64e3

@@ -15,8 +15,8 @@ from made_profiles import made
 
 from nearfar.base.errors import NearfarError
 from nearfar.documents import WorkloadProfile, load, save
+from nearfar.profile.options import parse_named_size
 from nearfar.profile.scaling.extrapolate import extrapolate
-from nearfar.profile.scaling.target import parse_target
 
 SIZES = (1e4, 2e4, 4e4, 8e4)
 
@@ -94,10 +94,10 @@ def test_other_caches_programs_and_sizes() -> None:
 
 
 def test_targets() -> None:
-    assert parse_target(["n=1e7"]) == {"n": 1e7}
+    assert parse_named_size("n=1e7", "--to") == ("n", 1e7)
     for text in ("n", "n=", "=3", "n=x", "n=inf", "n=nan"):
         with pytest.raises(NearfarError, match="write a name and a number"):
-            parse_target([text])
+            parse_named_size(text, "--to")
 
 
 def nearfar(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -13,8 +13,8 @@ import samples
 
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Frame, MissCurve
-from nearfar.profile import resident
-from nearfar.profile.unseen import reserved_warnings, unseen_warnings
+from nearfar.profile import live_bytes
+from nearfar.profile.memory_warnings import reserved_warnings, unseen_warnings
 
 PROGRAM = Path("/opt/program")
 
@@ -89,11 +89,11 @@ def test_no_object_is_larger_than_the_program_ever_was(monkeypatch: pytest.Monke
     big = max(made.objects, key=lambda thing: thing.size_bytes)
 
     def size(touched_lines: float, huge_pages: bool) -> int:
-        monkeypatch.setattr(resident, "_huge_page_pool", lambda: huge_pages)
+        monkeypatch.setattr(live_bytes, "_huge_page_pool", lambda: huge_pages)
         rows = [row for phase in made.phases for row in phase.objects if row.object == big.id]
         for row in rows:
             row.curve = MissCurve(read=[touched_lines / len(rows)], write=[0.0])
-        kept = resident.resident_objects(made.objects, made.phases, 64, 8 << 20)
+        kept = live_bytes.resident_objects(made.objects, made.phases, 64, 8 << 20)
         return kept[big.id].size_bytes
 
     assert size(16, huge_pages=False) == 8 << 20

@@ -29,7 +29,7 @@ void forget_instructions() {
 }
 
 // The record has no names yet: in place of the line it holds the address, low half first, which
-// nearfar/profile/sources/instructions.py turns into function, file and line.
+// nearfar/profile/sources/process_files.py turns into function, file and line.
 void remember_instruction(std::uint32_t site) {
   const GuestAccess& access = known[site];
   runtime.instructions.find_or_add(

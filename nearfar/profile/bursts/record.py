@@ -19,8 +19,8 @@ from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Bursts
 from nearfar.documents.workload import Traffic
 from nearfar.native_files import native_file
-from nearfar.profile import burst_file
-from nearfar.profile.burst_assemble import Assembler
+from nearfar.profile.bursts import file as burst_file
+from nearfar.profile.bursts.document import Assembler
 from nearfar.profile.run_file import read_run
 from nearfar.profile.session import ProfileRequest, prepare_folder
 from nearfar.profile.sources.qemu import Qemu

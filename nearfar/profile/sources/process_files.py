@@ -1,4 +1,4 @@
-"""Brings what was sampled to what was counted: samples say whose, counts say how many."""
+"""Names instructions that are known by their addresses alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,58 @@ import numpy as np
 
 from nearfar.profile import run_file
 from nearfar.profile.run_file import ProcessFile
+from nearfar.program.symbols import SourceLocation, symbolise
+
+
+def name_instructions(file: ProcessFile) -> None:
+    """Give every instruction of the file the function, file and line that its module knows.
+
+    Only those that missed are looked up: no other is kept in a profile.
+    """
+    missed = {
+        int(row["key"]) & 0xFFFFFFFF
+        for row in file.counters
+        if int(row["read_misses"]) + int(row["write_misses"])
+    }
+    places: dict[int, SourceLocation] = {}
+    for at, row in enumerate(file.instructions):
+        if int(row["key"]) in missed:
+            places[at] = file.locate_instruction(int(row["line"]) | int(row["column"]) << 32)
+    frames = symbolise(places.values())
+    names = _Names(file)
+    for at, row in enumerate(file.instructions):
+        frame = frames[places[at]][0] if at in places else None
+        row["function"] = names.add(frame.function if frame else "")
+        # Without lines, the address within its file tells instructions of one function apart.
+        known = frame is not None and frame.line > 0
+        module = places[at].module if at in places else ""
+        row["file"] = names.add(frame.file if frame and known else module)
+        row["line"] = frame.line if frame and known else 0
+        row["column"] = 0 if known or at not in places else _low(places[at].offset - 1)
+    names.store()
+
+
+class _Names:
+    def __init__(self, file: ProcessFile) -> None:
+        self._file = file
+        self._known: dict[str, int] = {}
+        self._bytes = bytearray(file.strings)
+
+    def add(self, text: str) -> int:
+        if not text:
+            return 0
+        if text not in self._known:
+            self._known[text] = len(self._bytes)
+            self._bytes += text.encode() + b"\0"
+        return self._known[text]
+
+    def store(self) -> None:
+        self._file.strings = bytes(self._bytes)
+
+
+def _low(number: int) -> int:
+    return number & 0xFFFFFFFF
+
 
 NOT_SAMPLED = "(counted, not sampled)"
 _LOAD, _STORE = 1, 2

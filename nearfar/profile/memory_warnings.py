@@ -8,7 +8,8 @@ from pathlib import Path
 from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import MemoryObject
-from nearfar.profile.resident import touched_bytes
+from nearfar.profile.live_bytes import touched_bytes
+from nearfar.program.allocators import bundled_allocator
 
 NOTABLE_SHARE = 0.05
 """Of the memory the program had; below, a plan would gain nothing from it."""
@@ -22,6 +23,10 @@ fewer than pages: records of a quarter of a page, each touched on one line, are 
 RESERVED_BLOCK_BYTES = 1 << 20
 """Smaller blocks are not reserved ahead, and lie where others lay that touched the lines first."""
 MOST_NAMED = 3
+MAPPED_SHARE = 0.8
+"""If this much of what was allocated came from mmap, something inside divides it further..."""
+MAPPED_LEAST_BYTES = 4 << 20
+"""...and it is worth a word from here up."""
 
 
 def unseen_warnings(
@@ -114,3 +119,23 @@ def _untouched(profile: WorkloadProfile, foreign: Sequence[Path], least: float) 
 
 def _size(thing: MemoryObject) -> int:
     return thing.size_bytes
+
+
+def allocator_warning(executable: Path, objects: Sequence[MemoryObject]) -> str | None:
+    """Return a sentence if objects are hidden behind an allocator, and how to build without it."""
+    heap = sum(thing.allocated_bytes for thing in objects if thing.kind == "heap")
+    mapped = sum(thing.allocated_bytes for thing in objects if thing.kind == "mmap")
+    name = bundled_allocator(executable)
+    mend = (
+        "build it with the C library's malloc to see the objects (Redis: make MALLOC=libc; "
+        "often ./configure --without-jemalloc, --disable-jemalloc, --with-malloc=libc)"
+    )
+    if name is not None and heap < mapped:
+        return f"{executable.name} brings {name}, which hides what is allocated through it: {mend}"
+    if mapped > MAPPED_LEAST_BYTES and mapped > MAPPED_SHARE * (heap + mapped):
+        most = max((o for o in objects if o.kind == "mmap"), key=lambda o: o.allocated_bytes)
+        return (
+            f"{mapped / (heap + mapped):.0%} of the memory was mapped, most of it by {most.name}; "
+            f"if that is an allocator, {mend}"
+        )
+    return None

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
-from nearfar.profile.burst_code import Decoded, decode
-from nearfar.profile.burst_file import BurstFile, RawBurst
-from nearfar.profile.burst_objects import describe
-from nearfar.profile.burst_trace import make_trace
-from nearfar.profile.burst_walks import Addresses, apart
+from nearfar.profile.bursts.dependences import Addresses, apart, describe
+from nearfar.profile.bursts.file import BurstFile, RawBurst
+from nearfar.profile.bursts.instructions import Decoded, decode
+from nearfar.profile.bursts.trace import make_trace
+from nearfar.profile.identity import same_objects
 from nearfar.profile.objects import make_objects
 from nearfar.profile.run_file import ProcessFile, Records
-from nearfar.profile.same_objects import same_objects
-from nearfar.program.symbols import SourceLocation, symbolise
+from nearfar.program.symbols import symbolise
 
 MOST_STEP = 3
 """Lines are numbered anew; numbers of lines that are not neighbours are so far apart."""
@@ -220,7 +219,7 @@ class Assembler:
             if pc in widths:
                 row.access = by_pc.setdefault(pc, len(by_pc))
         decoded = {pc: found for (pc, _), found in self._decoded.items()}
-        places = {pc: self._place(pc) for pc in by_pc}
+        places = {pc: self._file.locate_instruction(pc) for pc in by_pc}
         frames = symbolise(places.values())
         classes = {(one.function, one.line): one.access_class for one in self._profile.instructions}
         found = []
@@ -246,16 +245,6 @@ class Assembler:
     def _rate(self, phase: int, pc: int) -> _Rate:
         rate = self._rates.get((phase, pc), _Rate())
         return rate if rate.accesses >= FEWEST_SAMPLED else self._seldom.get(phase, _Rate())
-
-    def _place(self, pc: int) -> SourceLocation:
-        modules = self._file.modules
-        found = modules[(modules["begin"] <= pc) & (pc < modules["end"])]
-        if not len(found):
-            return SourceLocation("?", pc + 1)
-        # symbolise() looks one byte before, as return addresses want.
-        return SourceLocation(
-            self._file.text(int(found[-1]["path"])), pc - int(found[-1]["base"]) + 1
-        )
 
     def _burst(
         self, raw: RawBurst, renamed: Mapping[int, int], lines: Records, threads: dict[int, int]

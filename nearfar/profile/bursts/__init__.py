@@ -1,0 +1,1 @@
+"""Bursts: short stretches of a run, recorded instruction by instruction under QEMU."""
