@@ -146,7 +146,7 @@ def _elsewhere(
     from nearfar.base.units import parse_size_bytes
     from nearfar.devices.library import load_near
     from nearfar.predict.code_file import find_code
-    from nearfar.predict.elsewhere import elsewhere, parse_near_times
+    from nearfar.predict.elsewhere import on_other_machine, parse_near_times
 
     of_code = (
         not options.more
@@ -156,7 +156,7 @@ def _elsewhere(
     llc = None if of_code else options.llc  # formulas have used it already
     if llc is None and not options.near_time and options.here is None:
         return workload
-    return elsewhere(
+    return on_other_machine(
         workload,
         near,
         llc_bytes=None if llc is None else parse_size_bytes(llc),

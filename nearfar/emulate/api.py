@@ -22,7 +22,7 @@ from nearfar.emulate.way import (
 )
 from nearfar.measure import topology
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.overlap import prefetched
+from nearfar.predict.overlap import has_prefetcher
 from nearfar.profile.session import ProfileRequest
 from nearfar.program.executable import find_executable
 from nearfar.program.phases import PhaseTime
@@ -55,7 +55,7 @@ def emulate(
         near_side,
         far_side,
         topology.detect(),
-        ahead=prefetched(near_side),
+        ahead=has_prefetcher(near_side),
         placements=placements,
         most_slow_motion=most_slow_motion,
     )

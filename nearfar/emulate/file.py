@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.overlap import (
-    LEAST_FACTOR,
-    MOST_FACTOR,
-    Streams,
+    MAX_OVERLAP,
+    MIN_OVERLAP,
+    StreamFetch,
     line_costs,
-    overlap,
+    overlap_at,
 )
 from nearfar.predict.traffic import HITS, Array
 
@@ -78,22 +78,22 @@ class Paid:
         return self.waited_ns[number] + self.unpaid_of[number] if number < PHASES else 0
 
 
-def costs(memory: Memory, ahead: bool) -> Array:
+def costs(memory: MemoryCosts, ahead: bool) -> Array:
     """Return ns of a line by overlap, kind of line and term; shape (FACTORS, HITS, TERMS).
 
     `ahead`: this core fetches streams ahead of their use. One thread's own: what threads take from
     each other they do in this machine's memory.
     """
-    factors = np.geomspace(LEAST_FACTOR, MOST_FACTOR, FACTORS)
-    streams = Streams(ahead)
-    rows = [line_costs(memory, overlap(float(f)), streams, 1.0)[:HITS, :TERMS] for f in factors]
+    factors = np.geomspace(MIN_OVERLAP, MAX_OVERLAP, FACTORS)
+    streams = StreamFetch(ahead)
+    rows = [line_costs(memory, overlap_at(float(f)), streams, 1.0)[:HITS, :TERMS] for f in factors]
     return np.stack(rows)
 
 
 def write(
     path: Path,
-    near: Memory,
-    far: Memory,
+    near: MemoryCosts,
+    far: MemoryCosts,
     shares: Mapping[int, float],
     near_keys: Iterable[int],
     *,

@@ -13,7 +13,7 @@ from statistics import median
 
 import numpy as np
 
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 
 CHAINS = {"chase": 1.0, "chains-4": 4.0, "chains-16": 16.0}
 """Misses in flight of the probes that wait for them."""
@@ -30,7 +30,7 @@ class Now:
     """By misses in flight; empty: nothing is known, and the profile is taken as it is."""
     stream: float = 1.0
 
-    def memory(self, near: Memory) -> Memory:
+    def memory(self, near: MemoryCosts) -> MemoryCosts:
         """Return near memory as it is now, in whatever pages its figures are for."""
         if not self.at:
             return near
@@ -72,7 +72,7 @@ class Now:
 UNKNOWN = Now({})
 
 
-def now(near: Memory, runs: Sequence[Mapping[str, float]]) -> Now:
+def now(near: MemoryCosts, runs: Sequence[Mapping[str, float]]) -> Now:
     """Return how near memory is, by ns per line of each probe in plain runs of it."""
     middle = {name: median(run[name] for run in runs) for name in (*CHAINS, STREAM)}
     return Now(

@@ -20,7 +20,7 @@ from nearfar.emulate.runs import plain_of, plain_run
 from nearfar.emulate.way import Say, Times, Wanted, Way, check_ended
 from nearfar.native_files import include_folder
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 from nearfar.profile.session import ProfileRequest
 from nearfar.program.executable import Build
 from nearfar.program.phases import PhaseTime
@@ -45,7 +45,7 @@ FEW_LINES = 16
 """Enough to see which pages the probes get."""
 
 
-def target_ns(memory: Memory, name: str) -> float:
+def target_ns(memory: MemoryCosts, name: str) -> float:
     """Return what a line of this probe takes in a memory, ns, by its profile."""
     if name == "stream":
         return memory.core_stream_ns
@@ -167,7 +167,7 @@ def kernel_of(phase: str) -> str:
     return phase.partition(".")[0]
 
 
-def _probes(far: Memory, runs: Sequence[Times]) -> list[Probe]:
+def _probes(far: MemoryCosts, runs: Sequence[Times]) -> list[Probe]:
     near = [_per_line(times.near) for times in runs]
     emulated = [_per_line(times.emulated) for times in runs]
     found = []

@@ -11,7 +11,7 @@ from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.registry import Registry
 from nearfar.documents.plan import Placement
 from nearfar.measure.topology import Topology
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 from nearfar.profile.session import ProfileRequest
 from nearfar.program.launch import RunOutcome
 from nearfar.program.phases import PhaseTime
@@ -27,8 +27,8 @@ MOST_SLOW_MOTION = 8.0
 class Wanted:
     """What is to be emulated."""
 
-    near: Memory
-    far: Memory
+    near: MemoryCosts
+    far: MemoryCosts
     machine: Topology
     ahead: bool
     """This core fetches streams ahead of their use, by near memory's profile: what probes take at
@@ -39,7 +39,7 @@ class Wanted:
     """How many times as long as in the far memory all is to take, where a way can do that."""
     most_slow_motion: float = MOST_SLOW_MOTION
     """A way may take more than `slow_motion` where tracing needs it, up to here."""
-    near_now: Callable[[Mapping[str, PhaseTime]], Memory] | None = None
+    near_now: Callable[[Mapping[str, PhaseTime]], MemoryCosts] | None = None
     """Near memory as phases that took so long in it, plain, find it; None: `near` as it is."""
     one_of: Callable[[str], str] = str
     """Phase to what it is a part of: parts do the same work, and the middle one counts."""

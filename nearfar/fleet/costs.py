@@ -13,7 +13,7 @@ import numpy as np
 
 from nearfar.documents import DeviceProfile
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.memory import MOST_CHAINS, Memory
+from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
 
 STEPS = 4
 """Of the parallelism, per doubling: its cost moves by < 5 % between two."""
@@ -37,7 +37,7 @@ def costs_of(near: DeviceProfile, far: DeviceProfile) -> Costs:
     """Return the costs; raises NearfarError for a device without the figures."""
     near_side = near_memory(near)
     far_side = far_memory(far, near_side)
-    steps = np.arange(0, STEPS * np.log2(MOST_CHAINS) + 1)
+    steps = np.arange(0, STEPS * np.log2(MAX_CHAINS) + 1)
     return Costs(
         near_ns=near_side.cost_ns(1.0),
         chase_ns=_more(near_side.cost_ns(1.0), far_side.cost_ns(1.0)),
@@ -55,5 +55,5 @@ def _more(near_ns: float, far_ns: float) -> float:
     return max(far_ns - near_ns, 0.0)
 
 
-def _write(memory: Memory) -> float:
+def _write(memory: MemoryCosts) -> float:
     return memory.write_ns[0]

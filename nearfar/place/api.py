@@ -33,7 +33,7 @@ from nearfar.place.problem import Over, Problem, problem_of
 from nearfar.place.rooms import rooms_of
 from nearfar.place.search import best_of
 from nearfar.place.undecided import undecided
-from nearfar.predict.api import scaled
+from nearfar.predict.api import scale_estimate
 from nearfar.predict.caveats import caveats, common_caveats
 from nearfar.predict.derive import near_memory
 from nearfar.predict.host import DEFAULT_HOST
@@ -288,8 +288,8 @@ def _per_phase_bar(problem: Problem, placed: Placed, moves: Moving) -> Evaluatio
     first = evaluate(problem, moves.shares[moves.first][np.newaxis])[0]
     return replace(
         first,
-        time_ns=scaled(static.time_ns, factor),
-        slowdown=scaled(static.slowdown, factor),
+        time_ns=scale_estimate(static.time_ns, factor),
+        slowdown=scale_estimate(static.slowdown, factor),
     )
 
 

@@ -12,9 +12,9 @@ from nearfar.documents.plan import Alternative, BarName
 from nearfar.place.evaluate import Evaluation, evaluate
 from nearfar.place.optimiser import OPTIMISERS, Choice
 from nearfar.place.problem import Problem
-from nearfar.predict.interval import outcome
+from nearfar.predict.interval import far_estimate
 from nearfar.predict.model import MODELS, ModelLacksError
-from nearfar.predict.total import summed
+from nearfar.predict.total import sum_estimates
 
 BARS = (
     "all-near",
@@ -67,9 +67,9 @@ def memory_mode(problem: Problem, budget_bytes: int) -> tuple[Alternative | None
         models = [kind(phase, near, problem.far) for phase in problem.phases]
     except ModelLacksError as lack:
         return None, [f"Memory Mode is not shown: {lack}"]
-    found = [outcome(kind, one.phase, near, problem.far, one) for one in models]
+    found = [far_estimate(kind, one.phase, near, problem.far, one) for one in models]
     near_ns = problem.near_time_ns.value
-    time = summed([one.far_time_ns for one in found])
+    time = sum_estimates([one.far_time_ns for one in found])
     weights = [
         phase.near_time_ns.value / near_ns if near_ns > 0 else 0.0 for phase in problem.phases
     ]

@@ -8,7 +8,7 @@ from nearfar.base.units import LINE_BYTES
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine import JointLimit
 from nearfar.place.problem import Problem
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.traffic import Array
 
 
@@ -36,7 +36,9 @@ def copy_ns_per_byte(
     return found
 
 
-def _measured(machine: MachineProfile | None, source: Memory, target: Memory) -> float | None:
+def _measured(
+    machine: MachineProfile | None, source: MemoryCosts, target: MemoryCosts
+) -> float | None:
     """Return GB/s of data that one thread copied from one memory to the other beside others."""
     for limit in machine.joint_limits if machine is not None else []:
         for first, second, copy in ((source, target, "A->B"), (target, source, "B->A")):
@@ -54,6 +56,6 @@ def _of_one_thread(limit: JointLimit, copy: str) -> float | None:
     return max(rates) / 2 if rates and max(rates) > 0 else None
 
 
-def _is(memory: Memory, named: str) -> bool:
+def _is(memory: MemoryCosts, named: str) -> bool:
     measured = memory.device.measured
     return named in (memory.device.name, measured.memory_spec if measured else None)

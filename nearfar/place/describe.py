@@ -14,8 +14,8 @@ from nearfar.place.optimiser import Choice
 from nearfar.place.parts import parts_of
 from nearfar.place.problem import Problem
 from nearfar.place.undecided import by_classes, by_writes, write_over_read
-from nearfar.predict.api import added_bounds
-from nearfar.predict.total import summed
+from nearfar.predict.api import added_interval
+from nearfar.predict.total import sum_estimates
 from nearfar.predict.traffic import Array
 
 MOST_NAMED = 5
@@ -32,9 +32,9 @@ def placements_of(
     dealt: Mapping[int, tuple[int, ...]],
 ) -> list[Placement]:
     """Return where every object goes, with what tells it from the others."""
-    far = summed([found.far_time_ns for found in problem.far_outcome])
+    far = sum_estimates([found.far_time_ns for found in problem.far_outcome])
     added = problem.added_ns
-    low, high = added_bounds(added, problem.near_time_ns.value, far)
+    low, high = added_interval(added, problem.near_time_ns.value, far)
     effects = zip(added.tolist(), low.tolist(), high.tolist(), strict=True)
     names, order = problem.memory_names, problem.speed_order
     return [

@@ -9,7 +9,7 @@ import numpy as np
 
 from nearfar.base.statistics import Estimate
 from nearfar.place.problem import Problem
-from nearfar.predict.total import summed
+from nearfar.predict.total import sum_estimates
 from nearfar.predict.traffic import Array
 
 
@@ -105,7 +105,7 @@ def _divided(over: Array, under: Array) -> Array:
 def _far_ends(problem: Problem, memory: int, count: int) -> _Ends:
     """Return the ends of everything in one far memory, for each of `count` placements."""
     outcomes = problem.far_outcomes[memory]
-    time = summed([found.far_time_ns for found in outcomes])
+    time = sum_estimates([found.far_time_ns for found in outcomes])
     near = problem.near_time_ns.value
     weights = [phase.near_time_ns.value / near if near > 0 else 0.0 for phase in problem.phases]
     pairs = list(zip(weights, (found.slowdown for found in outcomes), strict=True))

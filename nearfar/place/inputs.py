@@ -13,7 +13,7 @@ import numpy as np
 
 from nearfar.base.errors import NearfarError
 from nearfar.documents import WorkloadProfile
-from nearfar.predict.api import scaled
+from nearfar.predict.api import scale_estimate
 from nearfar.predict.total import TOTAL
 from nearfar.predict.traffic import PhaseTraffic, phases_of
 from nearfar.profile.identity import aligned
@@ -51,7 +51,7 @@ def joined(
             found.append(
                 replace(
                     one,
-                    near_time_ns=scaled(one.near_time_ns, factor),
+                    near_time_ns=scale_estimate(one.near_time_ns, factor),
                     operations=one.operations * factor if one.operations else one.operations,
                     objects=rows,
                 )

@@ -27,11 +27,11 @@ from nearfar.place.several import Pairs, several_times_ns
 from nearfar.predict.attribute import added_by_object_ns
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
-from nearfar.predict.interval import Outcome, outcome
-from nearfar.predict.memory import Memory, alike
-from nearfar.predict.model import DEFAULT_MODEL, MODELS, NO_DOUBT, Doubt, Model
-from nearfar.predict.together import together
-from nearfar.predict.total import TOTAL, summed
+from nearfar.predict.interval import FarEstimate, far_estimate
+from nearfar.predict.memory import MemoryCosts, comparable
+from nearfar.predict.model import DEFAULT_MODEL, MODELS, NO_PERTURBATION, Model, Perturbation
+from nearfar.predict.together import channel_sharing
+from nearfar.predict.total import TOTAL, sum_estimates
 from nearfar.predict.traffic import Array, PhaseTraffic, phases_of
 
 Over = Literal["mean", "worst"]
@@ -46,8 +46,8 @@ class Problem:
     sizes_bytes: Array
     """Room each object needs."""
     phases: list[PhaseTraffic]
-    near: Memory
-    fars: list[Memory]
+    near: MemoryCosts
+    fars: list[MemoryCosts]
     by_far: list[list[Model]]
     """Of each far memory, one model per phase."""
     prices: Prices
@@ -66,7 +66,7 @@ class Problem:
     over: Over = "mean"
 
     @property
-    def far(self) -> Memory:
+    def far(self) -> MemoryCosts:
         """The far memory; of several, the first."""
         return self.fars[0]
 
@@ -81,7 +81,7 @@ class Problem:
         return [NEAR, *self.far_names]
 
     @property
-    def memories(self) -> list[Memory]:
+    def memories(self) -> list[MemoryCosts]:
         """All, near first."""
         return [self.near, *self.fars]
 
@@ -93,18 +93,18 @@ class Problem:
     @cached_property
     def near_time_ns(self) -> Estimate:
         """Time with everything near, as measured."""
-        return summed([phase.near_time_ns for phase in self.phases])
+        return sum_estimates([phase.near_time_ns for phase in self.phases])
 
     @property
-    def far_outcome(self) -> list[Outcome]:
+    def far_outcome(self) -> list[FarEstimate]:
         """Time with everything in `far`, per phase."""
         return self.far_outcomes[0]
 
     @cached_property
-    def far_outcomes(self) -> list[list[Outcome]]:
+    def far_outcomes(self) -> list[list[FarEstimate]]:
         """Time with everything in each far memory, per phase."""
         return [
-            [outcome(type(model), model.phase, self.near, far, model) for model in models]
+            [far_estimate(type(model), model.phase, self.near, far, model) for model in models]
             for far, models in zip(self.fars, self.by_far, strict=True)
         ]
 
@@ -204,9 +204,11 @@ class Problem:
 
     def by_classes(self) -> Problem:
         """Return the same problem with parallelism from access classes, not from near time."""
-        return self.doubting(Doubt(parallelism="classes"))
+        return self.doubting(Perturbation(parallelism="classes"))
 
-    def doubting(self, doubt: Doubt = NO_DOUBT, fars: list[Memory] | None = None) -> Problem:
+    def doubting(
+        self, doubt: Perturbation = NO_PERTURBATION, fars: list[MemoryCosts] | None = None
+    ) -> Problem:
         """Return the same problem with something otherwise, far memories perhaps exchanged."""
         fars = fars or self.fars
         by_far = [
@@ -271,7 +273,7 @@ def make_problems(
 def problem_of(
     workload: WorkloadProfile,
     phases: list[PhaseTraffic],
-    near: Memory,
+    near: MemoryCosts,
     fars: Sequence[DeviceProfile],
     *,
     model: str = DEFAULT_MODEL,
@@ -286,15 +288,17 @@ def problem_of(
     prices = prices or Prices()
     check_prices(prices)
     kind = MODELS.get(model)
-    near, *sides = alike(
+    near, *sides = comparable(
         near,
         *(
-            replace(far_memory(far, near, host), together=together(machine, near.device, far))
+            replace(
+                far_memory(far, near, host), together=channel_sharing(machine, near.device, far)
+            )
             for far in fars
         ),
     )
     found = {
-        (i, j): together(machine, fars[i], fars[j])
+        (i, j): channel_sharing(machine, fars[i], fars[j])
         for i in range(len(fars))
         for j in range(i + 1, len(fars))
     }

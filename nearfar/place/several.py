@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nearfar.predict.core_time import Part, core_time_ns
+from nearfar.predict.core_time import TrafficTime, core_time_ns
 from nearfar.predict.explain import drawn_gb_per_s
-from nearfar.predict.memory import Together
+from nearfar.predict.memory import ChannelSharing
 from nearfar.predict.model import Model
-from nearfar.predict.models.inversion import Inversion
+from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.traffic import Array
 
-Pairs = Mapping[tuple[int, int], Together]
+Pairs = Mapping[tuple[int, int], ChannelSharing]
 """Far memories, by index, that share channels."""
 
 STEPS = 24
@@ -31,18 +31,18 @@ def several_times_ns(models: Sequence[Model], moved: Sequence[Array], pairs: Pai
         return models[0].times_ns(moved[0])
     near_ns = models[0].near_time_ns
     alone = [model.times_ns(lines) for model, lines in zip(models, moved, strict=True)]
-    inversions = [model for model in models if isinstance(model, Inversion)]
+    inversions = [model for model in models if isinstance(model, InversionModel)]
     if len(inversions) < len(models) or any(m.far.is_near for m in models):
         return np.asarray(np.maximum(near_ns + sum(time - near_ns for time in alone), 0.0))
     time_ns = _together_ns(inversions, moved, pairs)
     # What a model built on the inversion counts beside it (fences, bursts) adds up.
     for model, lines, time in zip(inversions, moved, alone, strict=True):
-        if type(model).times_ns is not Inversion.times_ns:
-            time_ns = time_ns + (time - Inversion.times_ns(model, lines))
+        if type(model).times_ns is not InversionModel.times_ns:
+            time_ns = time_ns + (time - InversionModel.times_ns(model, lines))
     return np.asarray(np.maximum(time_ns, 0.0))
 
 
-def _together_ns(models: Sequence[Inversion], moved: Sequence[Array], pairs: Pairs) -> Array:
+def _together_ns(models: Sequence[InversionModel], moved: Sequence[Array], pairs: Pairs) -> Array:
     first = models[0]
     why = first._why
     lines = [one * first.doubt.lines for one in moved]
@@ -83,7 +83,9 @@ def _together_ns(models: Sequence[Inversion], moved: Sequence[Array], pairs: Pai
     return np.asarray((low + high) / 2)
 
 
-def _given(models: Sequence[Inversion], parts: Sequence[Part], pairs: Pairs) -> Array | float:
+def _given(
+    models: Sequence[InversionModel], parts: Sequence[TrafficTime], pairs: Pairs
+) -> Array | float:
     """Return what is given of bandwidths: the pair that holds itself back most rules."""
     found: list[Array] = []
     near_lines = parts[0].lines

@@ -19,9 +19,9 @@ from nearfar.place.problem import Problem
 from nearfar.place.quick import quick_choice
 from nearfar.place.room_prices import price_rooms
 from nearfar.place.rooms import rooms_of
-from nearfar.predict.interval import doubts
-from nearfar.predict.memory import Memory
-from nearfar.predict.model import Doubt, Model
+from nearfar.predict.interval import perturbations
+from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.model import Model, Perturbation
 from nearfar.predict.traffic import Array
 
 LITTLE = 0.002
@@ -77,7 +77,7 @@ def cost_ends(problem: Problem) -> tuple[Array, Array]:
                 continue
             rows, near, far = model.phase.objects[kept], problem.near, model.given_far
             central = _added(type(model)(model.phase, near, far), rows)
-            for doubt in doubts(model.phase, near, far):
+            for doubt in perturbations(model.phase, near, far):
                 varied = _added(type(model)(model.phase, near, far, doubt), rows)
                 common = varied.sum() / central.sum() if central.sum() > 0 else 1.0
                 change = varied / common - central if common > 0 else np.zeros_like(central)
@@ -93,7 +93,7 @@ def _added(model: Model, rows: Array) -> Array:
 
 def by_classes(problem: Problem, budget_bytes: float) -> list[int]:
     """Return the objects whose place hangs on where parallelism comes from."""
-    other = problem.doubting(Doubt(parallelism="classes"))
+    other = problem.doubting(Perturbation(parallelism="classes"))
     return differing(
         problem,
         quick_choice(problem, problem.costs_ns, budget_bytes),
@@ -112,12 +112,12 @@ def by_writes(problem: Problem, budget_bytes: float) -> list[int]:
     )
 
 
-def write_over_read(memory: Memory) -> float:
+def write_over_read(memory: MemoryCosts) -> float:
     """Return the bandwidth time of a random line written over that of one read."""
     return memory.write_ns[0] / memory.read_ns[0]
 
 
-def _writing_as_reading(far: Memory, near: Memory) -> Memory:
+def _writing_as_reading(far: MemoryCosts, near: MemoryCosts) -> MemoryCosts:
     """Return the memory with near memory's ratio of writes to reads."""
     ratio = [w / r for w, r in zip(near.write_ns, near.read_ns, strict=True)]
     return replace(far, write_ns=(far.read_ns[0] * ratio[0], far.read_ns[1] * ratio[1]))

@@ -29,13 +29,13 @@ from nearfar.predict.attribute import added_by_object_ns
 from nearfar.predict.caveats import caveats, common_caveats, flushes_unknown
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
-from nearfar.predict.interval import outcome
-from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS, Model, usable
-from nearfar.predict.together import together
+from nearfar.predict.interval import far_estimate
+from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS, Model, usable_models
+from nearfar.predict.together import channel_sharing
 from nearfar.predict.total import total_of
 from nearfar.predict.traffic import Array, misses, phases_of, write_backs
 
-MOST_OBJECTS = 1000
+MAX_OBJECTS = 1000
 """Objects listed per phase, those that add most first; a plan looks at all of them."""
 
 
@@ -52,7 +52,7 @@ def predict(
     far_own_ns: float | None = None,
     near_own_ns: float | None = None,
     host: HostRule = DEFAULT_HOST,
-    most_objects: int = MOST_OBJECTS,
+    most_objects: int = MAX_OBJECTS,
     beside: Sequence[str] = (),
     machine: MachineProfile | None = None,
 ) -> Prediction:
@@ -85,7 +85,7 @@ def predict(
                 own_ns=far_own_ns,
                 near_own_ns=near_own_ns,
             ),
-            together=together(machine, near, device),
+            together=channel_sharing(machine, near, device),
         )
         said: list[str] = []
         predicted = [
@@ -137,14 +137,14 @@ def _phase(
 ) -> PhasePrediction:
     """Predict one phase; what its models say of themselves is added to `said`."""
     phase, near, far = central.phase, central.given_near, central.given_far
-    others, lacking = usable(beside, phase, near, far)
+    others, lacking = usable_models(beside, phase, near, far)
     said += [*central.remarks(), *lacking]
     said += [
         f"phase {phase.name!r} {what.format(share)} was measured to: extrapolated, and the "
         "interval is wider"
         for what, share in central.beyond().items()
     ]
-    found = outcome(type(central), phase, near, far, central)
+    found = far_estimate(type(central), phase, near, far, central)
     near_ns, far_ns = phase.near_time_ns.value, found.far_time_ns.value
     operations = phase.operations or None
     seconds_per_byte = phase.concurrency / far_ns if far_ns > 0 else 0.0
@@ -155,7 +155,9 @@ def _phase(
         slowdown=found.slowdown,
         operations=operations,
         near_ns_per_operation=near_ns / operations if operations else None,
-        far_ns_per_operation=scaled(found.far_time_ns, 1 / operations) if operations else None,
+        far_ns_per_operation=scale_estimate(found.far_time_ns, 1 / operations)
+        if operations
+        else None,
         bound=central.bound(),
         effective_parallelism=central.effective_parallelism(),
         far_read_gb_per_s=float(misses(phase.total)) * LINE_BYTES * seconds_per_byte,
@@ -191,7 +193,7 @@ def _effects(
     lines, written = misses(phase.objects), write_backs(phase.objects)
     touched = np.flatnonzero((lines > 0) | (written > 0))
     kept = greatest(added, touched, most)
-    low, high = added_bounds(added, phase.near_time_ns.value, far_time)
+    low, high = added_interval(added, phase.near_time_ns.value, far_time)
     rows = zip(
         kept.tolist(),
         *(column[kept].tolist() for column in (added, low, high, lines, written)),
@@ -218,7 +220,7 @@ def greatest(values: Array, places: NDArray[np.intp], most: int) -> NDArray[np.i
     return np.asarray(places[np.argsort(-values[places], kind="stable")])
 
 
-def added_bounds(added_ns: Array, near_ns: float, far_time: Estimate) -> tuple[Array, Array]:
+def added_interval(added_ns: Array, near_ns: float, far_time: Estimate) -> tuple[Array, Array]:
     """Return low and high of added times whose whole has the interval of `far_time`."""
     whole = far_time.value - near_ns
     if whole == 0.0:
@@ -230,6 +232,6 @@ def added_bounds(added_ns: Array, near_ns: float, far_time: Estimate) -> tuple[A
     return np.minimum(*ends), np.maximum(*ends)
 
 
-def scaled(estimate: Estimate, factor: float) -> Estimate:
+def scale_estimate(estimate: Estimate, factor: float) -> Estimate:
     """Return the estimate in another unit."""
     return Estimate(estimate.value * factor, estimate.low * factor, estimate.high * factor)

@@ -22,7 +22,7 @@ from nearfar.documents.validation import Calibration
 from nearfar.predict.model import NAIVE_MODELS
 
 
-def score_of(slowdown: Estimate, measured: float) -> float:
+def conformity_score(slowdown: Estimate, measured: float) -> float:
     """Return how far a measured slowdown lies outside the predicted interval, as a logarithm.
 
     Below 0 where it lies inside: how far from the nearer end (conformalised quantile regression,
@@ -56,7 +56,7 @@ def widened(slowdown: Estimate, others: Iterable[float]) -> Estimate:
     return Estimate(slowdown.value, min(found), max(found))
 
 
-def tier_of(far: DeviceProfile) -> str:
+def memory_tier(far: DeviceProfile) -> str:
     """Return the kind of a far memory: its technology, and what a stand-in is made of.
 
     ``cxl``, ``remote-dram``, ``pmem``; ``dram pages=4k load=store``: slower by page walks and a
@@ -73,7 +73,7 @@ def calibration_for(
     calibrations: Iterable[Calibration], model: str, far: DeviceProfile, cpu_model: str
 ) -> Calibration | None:
     """Return the calibration of `model` for this kind of memory on this processor, if any."""
-    tier = tier_of(far)
+    tier = memory_tier(far)
     for one in calibrations:
         if (one.model, one.tier) == (model, tier) and cpu_model in one.cpu_models:
             return one
@@ -135,7 +135,7 @@ def _widened(device: DevicePrediction, far: DeviceProfile, margin: float) -> Dev
         total=wider(device.total),
         caveats=[
             *device.caveats,
-            f"intervals are not calibrated for this kind of memory ({tier_of(far)}) on this "
+            f"intervals are not calibrated for this kind of memory ({memory_tier(far)}) on this "
             f"processor: their ends lie {exp(margin) - 1.0:.0%} further out than without "
             "validation, and they span what the models shown say",
         ],

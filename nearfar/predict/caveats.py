@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.predict.explain import explain
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.persisting import counted
 from nearfar.predict.traffic import PhaseTraffic, extrapolated_lines
 
@@ -23,7 +23,7 @@ PERSISTENT = ("pmem", "nvdimm")
 """Far memories that programs flush for."""
 
 
-def caveats(near: Memory, far: Memory, of_every: list[str]) -> list[str]:
+def caveats(near: MemoryCosts, far: MemoryCosts, of_every: list[str]) -> list[str]:
     """Return the sentences for one far memory; `of_every` are those of `common_caveats`."""
     return [*near.caveats, *far.caveats, *of_every]
 
@@ -46,7 +46,7 @@ def flushes_unknown(
 
 
 def common_caveats(
-    workload: WorkloadProfile, phases: list[PhaseTraffic], near: Memory
+    workload: WorkloadProfile, phases: list[PhaseTraffic], near: MemoryCosts
 ) -> list[str]:
     """Return the sentences that are the same for every far memory."""
     return [
@@ -96,7 +96,7 @@ def extrapolated(workload: WorkloadProfile) -> list[str]:
     ]
 
 
-def _beaten_curves(phases: list[PhaseTraffic], near: Memory) -> list[str]:
+def _beaten_curves(phases: list[PhaseTraffic], near: MemoryCosts) -> list[str]:
     """Say where a phase ran faster than the near memory's figures allow."""
     beaten = [
         f"{phase.name} by {1.0 - scale:.0%}"

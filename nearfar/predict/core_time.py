@@ -23,7 +23,7 @@ TINY = 1e-100
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TrafficTime:
     """What the traffic in one memory costs; ns of CPU time, of one placement or of many."""
 
     loads: Number
@@ -44,10 +44,10 @@ class Part:
         """Waiting of loads and streams at idle latency."""
         return self.loads + self.stream
 
-    def without(self, moved: Part) -> Part:
+    def without(self, moved: TrafficTime) -> TrafficTime:
         """Return what stays when `moved`, a part of the same lines in the same memory, goes."""
         larger = arithmetic(self.loads, moved.loads).larger
-        return Part(
+        return TrafficTime(
             larger(self.loads - moved.loads, 0.0),
             larger(self.stream - moved.stream, 0.0),
             larger(self.buffers - moved.buffers, 0.0),
@@ -57,7 +57,7 @@ class Part:
         )
 
 
-NOTHING = Part(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+NO_TRAFFIC = TrafficTime(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 """No traffic."""
 
 
@@ -82,7 +82,7 @@ def arithmetic(*values: Number) -> Arithmetic:
 
 
 def core_time_ns(
-    other_ns: Number, parts: Sequence[Part], factors: Sequence[Number], given: Number = 1.0
+    other_ns: Number, parts: Sequence[TrafficTime], factors: Sequence[Number], given: Number = 1.0
 ) -> Any:
     """Return CPU time: a core waits for loads of both memories, each has bandwidth of its own.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nearfar.predict.memory import MOST_CHAINS, Memory
-from nearfar.predict.overlap import prefetched
+from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
+from nearfar.predict.overlap import has_prefetcher
 
 if TYPE_CHECKING:
     from nearfar._window import Core, Medium
@@ -54,14 +54,14 @@ def core(window: int = WINDOW, hits: float = 1.0, shared_cycles: float = 0.0) ->
     )
 
 
-def cycle_ns(near: Memory) -> float:
+def cycle_ns(near: MemoryCosts) -> float:
     """Return the length of a cycle of the core that `near` was measured on."""
     return near.hit_ns / FIRST_LEVEL_CYCLES
 
 
 def medium(
-    memory: Memory,
-    near: Memory,
+    memory: MemoryCosts,
+    near: MemoryCosts,
     *,
     sequential: float,
     write_backs: float,
@@ -79,7 +79,7 @@ def medium(
 
     cycle = cycle_ns(near)
     # No more are on their way than latency over the least cost; what is asked for beyond queues.
-    best_ns = memory.cost_ns(MOST_CHAINS)
+    best_ns = memory.cost_ns(MAX_CHAINS)
     most = max(1.0, memory.latency_ns / best_ns)
     counts = [min(float(k), most) for k in range(1, MOST_IN_FLIGHT + 1)]
     read_ns, write_ns = (
@@ -91,5 +91,7 @@ def medium(
         buffer=best_ns / cycle,
         line=read_ns * lines / cycle,
         write_back=write_ns * write_backs * lines / cycle,
-        stream=streams * memory.stream_ns(at_once, streams) / cycle if prefetched(near) else 0.0,
+        stream=streams * memory.stream_ns(at_once, streams) / cycle
+        if has_prefetcher(near)
+        else 0.0,
     )

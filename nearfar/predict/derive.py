@@ -24,7 +24,7 @@ from nearfar.documents.device import (
 )
 from nearfar.documents.prediction import HostRule
 from nearfar.predict.host import DEFAULT_HOST, Here, latency_here
-from nearfar.predict.memory import MOST_CHAINS, Memory, WalksByRegion, bounded
+from nearfar.predict.memory import MAX_CHAINS, MemoryCosts, WalksByRegion, bounded
 from nearfar.predict.one_core import copied_line_ns, is_of_one_core, read_in_sequence_ns
 from nearfar.predict.pages import chains, hit_ns, program_page_bytes, walk_ns
 from nearfar.predict.traffic import Array
@@ -59,7 +59,7 @@ LEAST_WRITE_BACK_SHARE = 0.25
 two bandwidths from making write-backs free."""
 
 
-def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
+def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> MemoryCosts:
     """Return the memory everything is in today, with pages of `page_bytes`.
 
     By default, the pages that programs get on the machine where it was measured.
@@ -72,7 +72,7 @@ def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
     if len(figures) > 1:
         counts, costs = _curve(figures)
     else:
-        counts = np.array([1.0, ASSUMED_PARALLELISM, MOST_CHAINS])
+        counts = np.array([1.0, ASSUMED_PARALLELISM, MAX_CHAINS])
         costs = latency.value_ns / np.minimum(counts, ASSUMED_PARALLELISM)
         caveats.append(
             f"{device.name} has no chains curve: a core is assumed to overlap up to "
@@ -99,13 +99,13 @@ def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> Memory:
 
 def far_memory(
     device: DeviceProfile,
-    near: Memory,
+    near: MemoryCosts,
     host: HostRule = DEFAULT_HOST,
     page_bytes: int | None = None,
     *,
     own_ns: float | None = None,
     near_own_ns: float | None = None,
-) -> Memory:
+) -> MemoryCosts:
     """Return a memory that data may go to, as the core that `near` was measured on sees it.
 
     Its pages have `page_bytes`, by default as those near; `own_ns` is what a dependent random read
@@ -264,7 +264,7 @@ def _memory(
     core_stream_ns: float,
     page_ends_ns: float,
     caveats: list[str],
-) -> Memory:
+) -> MemoryCosts:
     random, sequential = (line_bandwidth(device, "read", p) for p in PATTERNS)
     writes = [line_bandwidth(device, "nt-store", pattern) for pattern in PATTERNS]
     sequential_ns = LINE_BYTES / sequential.value_gb_per_s
@@ -288,7 +288,7 @@ def _memory(
         if figure.how == "assumed":
             caveats.append(f"{device.name}: a figure is assumed ({figure.note})")
     noise = device.measured.noise_floor if device.measured is not None else 0.0
-    return Memory(
+    return MemoryCosts(
         device=device,
         page_bytes=page_bytes,
         latency_ns=float(costs[0]),
@@ -313,7 +313,7 @@ def _memory(
     )
 
 
-def _near_share(here: Here, near: Memory, far: Memory) -> float:
+def _near_share(here: Here, near: MemoryCosts, far: MemoryCosts) -> float:
     if here.taken == "added":
         return min(1.0, near.latency_ns / far.latency_ns)
     return 1.0 if here.taken == "ratio" else 0.0

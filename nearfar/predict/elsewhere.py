@@ -20,15 +20,15 @@ from nearfar.base.units import LINE_BYTES, format_bytes
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.interval import outcome
-from nearfar.predict.models.inversion import Inversion
+from nearfar.predict.interval import far_estimate
+from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.traffic import phases_of
 
 LEAST_SHARE = 0.5
 """Share of a phase's misses that must have curves for another cache to be worked out."""
 
 
-def elsewhere(
+def on_other_machine(
     workload: WorkloadProfile,
     near: DeviceProfile,
     *,
@@ -139,9 +139,9 @@ def with_near_memory(
     for phase, then, before in zip(
         workload.phases, phases_of(workload), phases_of(measured or workload), strict=True
     ):
-        model = Inversion(before, near, far)
+        model = InversionModel(before, near, far)
         time_ns = model.elsewhere_ns(then.total, frequency_ratio)
-        spread = outcome(Inversion, before, near, far, model).far_time_ns
+        spread = far_estimate(InversionModel, before, near, far, model).far_time_ns
         low, high = (time_ns * end / max(spread.value, 1.0) for end in (spread.low, spread.high))
         phases.append(_timed(phase, Estimate(time_ns, low, high)))
     return msgspec.structs.replace(

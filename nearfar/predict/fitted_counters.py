@@ -43,7 +43,7 @@ LAWS: dict[str, Callable[[Array], Array]] = {
 
 
 @dataclass(frozen=True)
-class Fit:
+class CountFit:
     """One count at the size asked for."""
 
     value: float
@@ -101,11 +101,11 @@ def profile_of_fit(counted: Sequence[CounterProfile], sizes: dict[str, float]) -
     )
 
 
-def fit(sizes: Array, counts: Sequence[float], at: float, what: str) -> Fit:
+def fit(sizes: Array, counts: Sequence[float], at: float, what: str) -> CountFit:
     """Return a count at size `at` from those at `sizes`; NearfarError where no curve holds."""
     y = np.asarray(counts, dtype=float)
     if not y.any():
-        return Fit(0.0, 0.0, "none")
+        return CountFit(0.0, 0.0, "none")
     if y.min() <= 0.0:
         raise NearfarError(
             f"{what} is none at {sizes[int(y.argmin())]:g} and not at other sizes: no curve is "
@@ -118,7 +118,7 @@ def fit(sizes: Array, counts: Sequence[float], at: float, what: str) -> Fit:
             kept = sizes != left_out
             told = _at(sizes[kept], y[kept], form, float(left_out))
             misses.append(np.abs(told / y[~kept] - 1.0).max())
-        found.append(Fit(_at(sizes, y, form, at), float(max(misses)), law))
+        found.append(CountFit(_at(sizes, y, form, at), float(max(misses)), law))
     best = min(found, key=lambda one: one.error)
     if best.error > LARGEST_ERROR or best.value <= 0.0:
         raise NearfarError(

@@ -20,7 +20,7 @@ from nearfar.devices import curves
 from nearfar.devices.library import host_dram
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.prediction import HostRule
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 
 LatencyFrom = Literal["measured", "added", "published", "ratio"]
 
@@ -57,7 +57,7 @@ def check_host(rule: str) -> None:
         raise NearfarError(f"there is no way {rule!r} to take published latencies here{hint}")
 
 
-def latency_here(device: DeviceProfile, near: Memory, rule: HostRule = DEFAULT_HOST) -> Here:
+def latency_here(device: DeviceProfile, near: MemoryCosts, rule: HostRule = DEFAULT_HOST) -> Here:
     """Return what the idle latency of `device` is taken to be on the machine of `near`."""
     check_host(rule)
     published_ns = curves.idle_read_latency_ns(device).value_ns
@@ -103,7 +103,7 @@ def latency_here(device: DeviceProfile, near: Memory, rule: HostRule = DEFAULT_H
     )
 
 
-def _of_unknown_host(device: DeviceProfile, published_ns: float, near: Memory) -> Here:
+def _of_unknown_host(device: DeviceProfile, published_ns: float, near: MemoryCosts) -> Here:
     if device.technology == "dram":
         whose = "another machine's own DRAM"
     else:
@@ -121,7 +121,7 @@ def _of_unknown_host(device: DeviceProfile, published_ns: float, near: Memory) -
     return Here(published_ns, (published_ns + own_path_ns,), "published", tuple(said))
 
 
-def _local_dram_ns(near: Memory) -> float | None:
+def _local_dram_ns(near: MemoryCosts) -> float | None:
     """Return the idle latency of local DRAM on the machine of `near`; None where not known."""
     host = host_dram(near.device)
     if host is not None:

@@ -22,10 +22,10 @@ from nearfar.documents import DeviceProfile, MachineProfile, Prediction, Workloa
 from nearfar.documents.prediction import HostRule, Pipeline, PipelineSplit
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
-from nearfar.predict.joint import Group, Scaling, shared
-from nearfar.predict.memory import Memory
+from nearfar.predict.joint import Scaling, ThreadGroup, shared_bandwidth
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS
-from nearfar.predict.pipeline import Part, PipelineTimes, Rates, run_pipeline
+from nearfar.predict.pipeline import PipelinePart, PipelineTimes, Rates, run_pipeline
 from nearfar.predict.together import joint_limit
 from nearfar.predict.traffic import PhaseTraffic, misses, phases_of, write_backs
 
@@ -125,11 +125,11 @@ def _parts(
     stages: Stages,
     generate: PhaseTraffic,
     analyse: PhaseTraffic,
-    near: Memory,
-    far: Memory,
+    near: MemoryCosts,
+    far: MemoryCosts,
     *,
     analyse_far_ns: float,
-) -> dict[Part, _Work]:
+) -> dict[PipelinePart, _Work]:
     lines = stages.set_bytes / LINE_BYTES
     # One thread copies: a line comes from near as a stream, and goes to far as one.
     line_ns = near.core_stream_ns + far.core_stream_ns + far.write_ns[1]
@@ -147,7 +147,7 @@ def _parts(
     }
 
 
-def _work(phase: PhaseTraffic, cpu_ns: float, memory: Memory, sets: int) -> _Work:
+def _work(phase: PhaseTraffic, cpu_ns: float, memory: MemoryCosts, sets: int) -> _Work:
     read, written = float(misses(phase.total)), float(write_backs(phase.total))
     # A stage that moves nothing is held back by nothing: a line, so that its rate has a unit.
     moved = max((read + written) * LINE_BYTES, LINE_BYTES)
@@ -157,14 +157,14 @@ def _work(phase: PhaseTraffic, cpu_ns: float, memory: Memory, sets: int) -> _Wor
     return _Work(moved / sets, Scaling(one, moved / memory_ns, SHARPNESS))
 
 
-def _alone_ns(phase: PhaseTraffic, memory: Memory, stages: Stages) -> float:
+def _alone_ns(phase: PhaseTraffic, memory: MemoryCosts, stages: Stages) -> float:
     """Return the time of a phase with all threads on one memory."""
     work = _work(phase, phase.near_time_ns.value, memory, stages.sets)
     return stages.sets * work.set_bytes / float(work.scaling.at(stages.threads))
 
 
 def _split(
-    stages: Stages, parts: dict[Part, _Work], consumers: int, joint: bool | None
+    stages: Stages, parts: dict[PipelinePart, _Work], consumers: int, joint: bool | None
 ) -> PipelineSplit:
     apart = run_pipeline(stages.sets, _rates(stages, parts, consumers, joint=False))
     together = run_pipeline(stages.sets, _rates(stages, parts, consumers, joint=True))
@@ -173,17 +173,21 @@ def _split(
     return _as_split(stages, consumers, taken, min(low, high), max(low, high))
 
 
-def _rates(stages: Stages, parts: dict[Part, _Work], consumers: int, *, joint: bool) -> Rates:
+def _rates(
+    stages: Stages, parts: dict[PipelinePart, _Work], consumers: int, *, joint: bool
+) -> Rates:
     threads = {
         "generate": stages.threads - consumers,
         "transfer": consumers,
         "analyse": consumers,
     }
 
-    def rates(running: frozenset[Part]) -> dict[Part, float]:
+    def rates(running: frozenset[PipelinePart]) -> dict[PipelinePart, float]:
         order = sorted(running)
         if joint:
-            drawn = shared([Group(threads[part], parts[part].scaling) for part in order])
+            drawn = shared_bandwidth(
+                [ThreadGroup(threads[part], parts[part].scaling) for part in order]
+            )
         else:
             drawn = [float(parts[part].scaling.at(threads[part])) for part in order]
         # GB/s are bytes per ns.

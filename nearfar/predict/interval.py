@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from math import exp, hypot, log, log1p
 
 from nearfar.base.statistics import Estimate
-from nearfar.predict.memory import Memory
-from nearfar.predict.model import NO_DOUBT, Doubt, Model, usable
+from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation, usable_models
 from nearfar.predict.traffic import PhaseTraffic
 
 MODEL_ERROR = 0.10
@@ -49,28 +49,28 @@ all kernels ask for other ends."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FarEstimate:
     """One phase with everything far: its time and slowdown with intervals."""
 
     far_time_ns: Estimate
     slowdown: Estimate
 
 
-def outcome(
-    kind: type[Model], phase: PhaseTraffic, near: Memory, far: Memory, central: Model
-) -> Outcome:
+def far_estimate(
+    kind: type[Model], phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts, central: Model
+) -> FarEstimate:
     """Return time and slowdown of everything far, with their 90 % intervals."""
     near_ns = phase.near_time_ns.value
     if near_ns <= 0.0:
         none = Estimate(near_ns, near_ns, near_ns)
-        return Outcome(none, Estimate(1.0, 1.0, 1.0))
+        return FarEstimate(none, Estimate(1.0, 1.0, 1.0))
     if far.is_near:
-        return Outcome(phase.near_time_ns, Estimate(1.0, 1.0, 1.0))
+        return FarEstimate(phase.near_time_ns, Estimate(1.0, 1.0, 1.0))
     time = float(central.times_ns(phase.total))
     looked_up, never_seen = _Ends(time, near_ns), _Ends(time, near_ns)
-    for doubt in doubts(phase, near, far):
+    for doubt in perturbations(phase, near, far):
         looked_up.add_model(kind(phase, near, far, doubt))
-    for doubt in unseen_doubts(far):
+    for doubt in host_perturbations(far):
         never_seen.add_model(kind(phase, near, far, doubt))
     for end in _towards(kind.brackets, phase, near, far, time):
         looked_up.add(end, near_ns)
@@ -79,7 +79,7 @@ def outcome(
     # What a curve says beyond its end is a guess, the more so the farther.
     never_seen.add_either_way(central.extrapolated() * added)
     held = central.must_hold_ns()
-    return Outcome(
+    return FarEstimate(
         _holding(_joined(time, looked_up.times, never_seen.times), held),
         _holding(
             _joined(time / near_ns, looked_up.slowdowns, never_seen.slowdowns),
@@ -113,47 +113,53 @@ class _Ends:
 
 
 def _towards(
-    brackets: tuple[str, ...], phase: PhaseTraffic, near: Memory, far: Memory, time: float
+    brackets: tuple[str, ...], phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts, time: float
 ) -> list[float]:
     """Return times a part of the way to the longest and to the shortest of other models."""
-    others = [float(one.times_ns(phase.total)) for one in usable(brackets, phase, near, far)[0]]
+    others = [
+        float(one.times_ns(phase.total)) for one in usable_models(brackets, phase, near, far)[0]
+    ]
     ends = (max([time, *others]), min([time, *others]))
     return [time + DISAGREEMENT * (end - time) for end in ends] if others else []
 
 
-def doubts(phase: PhaseTraffic, near: Memory, far: Memory) -> list[Doubt]:
+def perturbations(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> list[Perturbation]:
     """Return what may be otherwise."""
     time = phase.near_time_ns
     fewest, most = phase.lines_range
     latency, bandwidth = far.latency_error, far.bandwidth_error
     varied = [
-        Doubt(near_time=time.low / time.value),
-        Doubt(near_time=time.high / time.value),
-        Doubt(near_latency=1.0 - min(near.latency_error, 0.9)),
-        Doubt(near_latency=1.0 + near.latency_error),
-        Doubt(lines=max(fewest, 0.1)),
-        Doubt(lines=most),
-        Doubt(far_latency=1.0 - min(latency, 0.9)),
-        Doubt(far_latency=1.0 + latency),
-        Doubt(far_bandwidth=1.0 - min(bandwidth, 0.9)),
-        Doubt(far_bandwidth=1.0 + bandwidth),
-        Doubt(hits=0.0),
-        Doubt(hits=2.0),
-        Doubt(parallelism="classes"),
-        Doubt(near_curves_hold=True),
-        *([] if phase.bursts is None else [Doubt(smaller_window=True)]),
-        *([Doubt(streams_share=0.0), Doubt(streams_share=1.0)] if phase.streams > 1.0 else []),
+        Perturbation(near_time=time.low / time.value),
+        Perturbation(near_time=time.high / time.value),
+        Perturbation(near_latency=1.0 - min(near.latency_error, 0.9)),
+        Perturbation(near_latency=1.0 + near.latency_error),
+        Perturbation(lines=max(fewest, 0.1)),
+        Perturbation(lines=most),
+        Perturbation(far_latency=1.0 - min(latency, 0.9)),
+        Perturbation(far_latency=1.0 + latency),
+        Perturbation(far_bandwidth=1.0 - min(bandwidth, 0.9)),
+        Perturbation(far_bandwidth=1.0 + bandwidth),
+        Perturbation(hits=0.0),
+        Perturbation(hits=2.0),
+        Perturbation(parallelism="classes"),
+        Perturbation(near_curves_hold=True),
+        *([] if phase.bursts is None else [Perturbation(smaller_window=True)]),
+        *(
+            [Perturbation(streams_share=0.0), Perturbation(streams_share=1.0)]
+            if phase.streams > 1.0
+            else []
+        ),
     ]
-    return [doubt for doubt in varied if doubt != NO_DOUBT and doubt.near_time > 0.0]
+    return [doubt for doubt in varied if doubt != NO_PERTURBATION and doubt.near_time > 0.0]
 
 
-def unseen_doubts(far: Memory) -> list[Doubt]:
+def host_perturbations(far: MemoryCosts) -> list[Perturbation]:
     """Return what may be otherwise of a memory that was published on another machine.
 
     On the cycle-level core, where `SHARE` comes from, latencies are that core's own.
     """
-    ways = [Doubt(far_latency=factor) for factor in far.latency_range]
-    return [doubt for doubt in ways if doubt != NO_DOUBT]
+    ways = [Perturbation(far_latency=factor) for factor in far.latency_range]
+    return [doubt for doubt in ways if doubt != NO_PERTURBATION]
 
 
 def _joined(central: float, looked_up: list[float], never_seen: list[float]) -> Estimate:

@@ -38,7 +38,7 @@ class Scaling:
 
 
 @dataclass(frozen=True)
-class Group:
+class ThreadGroup:
     """Threads that do the same."""
 
     threads: float
@@ -54,7 +54,7 @@ def limited(demand: Array | float, scaling: Scaling) -> Array:
     return np.asarray(np.where(asked > 0, drawn, 0.0))
 
 
-def shared(groups: Sequence[Group]) -> list[float]:
+def shared_bandwidth(groups: Sequence[ThreadGroup]) -> list[float]:
     """Return what each group draws, GB/s, while all run on the same channels."""
     running = [group for group in groups if group.threads > 0]
     if not running:
@@ -69,7 +69,7 @@ def shared(groups: Sequence[Group]) -> list[float]:
     return [_drawn(group, waiting) for group in groups]
 
 
-def mixed(first: Scaling, second: Scaling, share: float = 0.5) -> Scaling:
+def mixed_scaling(first: Scaling, second: Scaling, share: float = 0.5) -> Scaling:
     """Return the scaling of work of which `share` of the bytes are moved by `second`.
 
     Times of a byte add, alone and at capacity alike; so the harmonic mean of both.
@@ -110,13 +110,13 @@ def fit_scaling(threads: Array, gb_per_s: Array) -> Scaling:
     return Scaling(one, float(np.exp(found.x[0])), float(np.exp(found.x[1])))
 
 
-def _drawn(group: Group, waiting: float) -> float:
+def _drawn(group: ThreadGroup, waiting: float) -> float:
     if group.threads <= 0:
         return 0.0
     return group.threads / (1.0 / group.scaling.one_thread + waiting / group.scaling.capacity)
 
 
-def _common_waiting(groups: Sequence[Group], use: float) -> float:
+def _common_waiting(groups: Sequence[ThreadGroup], use: float) -> float:
     """Return the waiting w at which the channels' use is `use`; it falls as w grows."""
     low, high = 0.0, 1.0
     while sum(_drawn(group, high) / group.scaling.capacity for group in groups) > use:

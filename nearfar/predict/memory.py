@@ -14,12 +14,12 @@ import numpy as np
 from nearfar.documents.device import DeviceProfile, LoadedLatencyCurve
 from nearfar.predict.traffic import Array
 
-MOST_CHAINS = 32
+MAX_CHAINS = 32
 """Chains curves are measured up to here; no core keeps more dependent chains of loads going."""
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class MemoryCosts:
     """One memory as one core sees it. All costs are ns per line of 64 B."""
 
     device: DeviceProfile
@@ -76,7 +76,7 @@ class Memory:
     """Of the latency, what moves with near memory's because it was taken from it."""
     taken: Literal["measured", "added", "published", "ratio"] = "measured"
     """How its latency was taken to this machine."""
-    together: Together | None = None
+    together: ChannelSharing | None = None
     """What near and this memory give at once, where they share channels; None: independent."""
     is_near: bool = False
     """A far memory whose figures are near memory's own: what is uncertain of one is alike of the
@@ -102,7 +102,7 @@ class Memory:
         Straight between measured points on logarithmic scales: exact for latency over k.
         """
         return float(
-            2.0 ** straight(log2(max(parallelism, 1.0)), self._log_counts, self._log_costs)
+            2.0 ** interpolate(log2(max(parallelism, 1.0)), self._log_counts, self._log_costs)
         )
 
     def stream_ns(self, at_once: float, streams: float) -> float:
@@ -143,10 +143,10 @@ class Memory:
         way = (share - below.read_share) / (above.read_share - below.read_share)
         if not 0.0 < way < 1.0:
             return found if way <= 0.0 else LoadedFactor.of(above, self.load_share)
-        return between(found, LoadedFactor.of(above, self.load_share), way)
+        return interpolated_load(found, LoadedFactor.of(above, self.load_share), way)
 
 
-def straight(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
+def interpolate(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
     """Return y at `x` on straight lines between points, the end's beyond them; `xs` never falls.
 
     As np.interp, at a tenth of its time for one number.
@@ -161,7 +161,7 @@ def straight(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
 
 
 @lru_cache(maxsize=1024)
-def scaled(memory: Memory, latency: float = 1.0, bandwidth: float = 1.0) -> Memory:
+def scaled_memory(memory: MemoryCosts, latency: float = 1.0, bandwidth: float = 1.0) -> MemoryCosts:
     """Return a memory with latencies and bandwidths multiplied; the same one for the same factors.
 
     Kept because what is explained of near time is kept by the memory's identity.
@@ -188,7 +188,7 @@ def scaled(memory: Memory, latency: float = 1.0, bandwidth: float = 1.0) -> Memo
     )
 
 
-def alike(near: Memory, *fars: Memory) -> tuple[Memory, ...]:
+def comparable(near: MemoryCosts, *fars: MemoryCosts) -> tuple[MemoryCosts, ...]:
     """Return near and far memories with what was measured of all of them only: a copy in one alone
     would tell of another core's streams than the others' figures do.
 
@@ -203,12 +203,12 @@ def alike(near: Memory, *fars: Memory) -> tuple[Memory, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _without_copies(memory: Memory) -> Memory:
+def _without_copies(memory: MemoryCosts) -> MemoryCosts:
     return memory if memory.copied_ns is None else replace(memory, copied_ns=None)
 
 
 @lru_cache(maxsize=1024)
-def _moving_as_copies(memory: Memory) -> Memory:
+def _moving_as_copies(memory: MemoryCosts) -> MemoryCosts:
     """Return a memory whose bus moves the lines that a core's copies do: no fewer than its reads,
     which wait for ends of pages.
     """
@@ -266,7 +266,7 @@ MOST_KEPT = 0.75
 
 
 @dataclass(frozen=True)
-class Together:
+class ChannelSharing:
     """How far two memories hold each other back, by the share of bytes the far one moves."""
 
     far_shares: Array
@@ -311,7 +311,7 @@ class LoadedFactor:
 
     def at_one(self, bandwidth_gb_per_s: float) -> float:
         """Return the same for one number, sooner."""
-        return straight(bandwidth_gb_per_s, *self._points)
+        return interpolate(bandwidth_gb_per_s, *self._points)
 
     @property
     def end_gb_per_s(self) -> float:
@@ -328,7 +328,7 @@ SURFACE_POINTS = 65
 """Of a curve between two: more than any measured curve has."""
 
 
-def between(one: LoadedFactor, other: LoadedFactor, way: float) -> LoadedFactor:
+def interpolated_load(one: LoadedFactor, other: LoadedFactor, way: float) -> LoadedFactor:
     """Return the curve a share `way` (0..1) from one read share's to another's.
 
     Curves of more writes end earlier: the ends are joined, and factors at the same share of each.

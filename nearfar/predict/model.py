@@ -12,13 +12,13 @@ from typing import ClassVar, Literal
 from nearfar.base.errors import NearfarError
 from nearfar.base.registry import Registry
 from nearfar.documents.prediction import Bound
-from nearfar.predict.memory import Memory, alike, scaled
+from nearfar.predict.memory import MemoryCosts, comparable, scaled_memory
 from nearfar.predict.traffic import Array, PhaseTraffic
 from nearfar.predict.walks import as_walked
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Perturbation:
     """What is taken to be otherwise than the central estimate; factors multiply."""
 
     near_time: float = 1.0
@@ -41,7 +41,7 @@ class Doubt:
     """Of models that simulate a core: whether it is a small one."""
 
 
-NO_DOUBT = Doubt()
+NO_PERTURBATION = Perturbation()
 
 
 class ModelLacksError(NearfarError):
@@ -68,16 +68,20 @@ class Model:
     """Models whose distance from this one widens its interval."""
 
     def __init__(
-        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+        self,
+        phase: PhaseTraffic,
+        near: MemoryCosts,
+        far: MemoryCosts,
+        doubt: Perturbation = NO_PERTURBATION,
     ) -> None:
         self.phase = phase
-        near, far = alike(near, far)
+        near, far = comparable(near, far)
         far = as_walked(far, phase, near)
         self.given_near, self.given_far = near, far
-        self.near = scaled(near, doubt.near_latency)
+        self.near = scaled_memory(near, doubt.near_latency)
         # What of far latency was taken from near's is in doubt with it, not apart from it.
         with_near = 1.0 + (doubt.near_latency - 1.0) * far.near_share
-        self.far = scaled(far, doubt.far_latency * with_near, doubt.far_bandwidth)
+        self.far = scaled_memory(far, doubt.far_latency * with_near, doubt.far_bandwidth)
         self.doubt = doubt
         self.near_time_ns = phase.near_time_ns.value * doubt.near_time
         self.total = phase.total * doubt.lines
@@ -127,8 +131,8 @@ NAIVE_MODELS = ("null", "latency-ratio", "misses")
 """Shown beside every prediction: at small slowdowns a tiny error is no skill."""
 
 
-def usable(
-    names: Iterable[str], phase: PhaseTraffic, near: Memory, far: Memory
+def usable_models(
+    names: Iterable[str], phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts
 ) -> tuple[list[Model], list[str]]:
     """Return the models that have what they need, and what the others lack, in sentences."""
     found, lacking = [], []

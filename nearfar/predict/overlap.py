@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from nearfar.predict.core_time import Part
-from nearfar.predict.memory import MOST_CHAINS, Memory
+from nearfar.predict.core_time import TrafficTime
+from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
 from nearfar.predict.traffic import (
     CHASE,
     COLUMNS,
@@ -35,7 +35,7 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Streams:
+class StreamFetch:
     """How a core fetches what it reads in sequence."""
 
     prefetched: bool = True
@@ -46,10 +46,10 @@ class Streams:
     """Of streams that advance together."""
 
 
-def overlap(factor: float) -> Overlap:
+def overlap_at(factor: float) -> Overlap:
     """Return both classes' parallelism: their priors (1 and 11) times one factor, within limits."""
     return Overlap(
-        min(max(factor, 1.0), MOST_CHAINS), min(max(INDEPENDENT_PRIOR * factor, 1.0), MOST_CHAINS)
+        min(max(factor, 1.0), MAX_CHAINS), min(max(INDEPENDENT_PRIOR * factor, 1.0), MAX_CHAINS)
     )
 
 
@@ -58,30 +58,30 @@ AHEAD = 0.98
 none, or it does not help."""
 
 
-def prefetched(near: Memory) -> bool:
+def has_prefetcher(near: MemoryCosts) -> bool:
     """Return whether this core's streams are fetched ahead of their use."""
-    return near.core_stream_ns < AHEAD * near.cost_ns(MOST_CHAINS)
+    return near.core_stream_ns < AHEAD * near.cost_ns(MAX_CHAINS)
 
 
-def streams_of(phase: PhaseTraffic, near: Memory, share: float) -> Streams:
+def stream_fetch(phase: PhaseTraffic, near: MemoryCosts, share: float) -> StreamFetch:
     """Return how the core that `near` was measured on fetches the phase's streams.
 
     `share` is the exponent of their number: 0, they share the core's buffers; 1, each has a
     prefetcher's depth of its own.
     """
-    return Streams(prefetched(near), phase.streams**share, phase.streams)
+    return StreamFetch(has_prefetcher(near), phase.streams**share, phase.streams)
 
 
-LEAST_FACTOR, MOST_FACTOR = 1.0 / INDEPENDENT_PRIOR, float(MOST_CHAINS)
+MIN_OVERLAP, MAX_OVERLAP = 1.0 / INDEPENDENT_PRIOR, float(MAX_CHAINS)
 """Below, everything is serial; above, everything overlaps as far as the core goes."""
 
-BY_CLASSES = Overlap(1.0, float(MOST_CHAINS))
+BY_CLASSES = Overlap(1.0, float(MAX_CHAINS))
 """What the classes alone say: a chase is serial, all else overlaps as far as the core goes."""
 
 
-def part(
-    lines: Array, memory: Memory, overlapped: Overlap, streams: Streams, concurrency: float
-) -> Part:
+def traffic_time(
+    lines: Array, memory: MemoryCosts, overlapped: Overlap, streams: StreamFetch, concurrency: float
+) -> TrafficTime:
     """Return what `lines` (..., COLUMNS) cost in `memory`.
 
     `concurrency` threads share the memory's bandwidth, so that a line takes so many times its
@@ -89,20 +89,22 @@ def part(
     """
     costs = line_costs(memory, overlapped, streams, concurrency)
     if lines.ndim == 1:
-        return Part(*(lines @ costs).tolist())
+        return TrafficTime(*(lines @ costs).tolist())
     # By rows of what it adds to: arithmetic over placements then runs along memory.
     times = np.matmul(costs.T, np.swapaxes(lines, -1, -2))
-    return Part(*(times[..., row, :] for row in range(6)))
+    return TrafficTime(*(times[..., row, :] for row in range(6)))
 
 
 @lru_cache(maxsize=4096)
-def line_costs(memory: Memory, overlapped: Overlap, streams: Streams, concurrency: float) -> Array:
+def line_costs(
+    memory: MemoryCosts, overlapped: Overlap, streams: StreamFetch, concurrency: float
+) -> Array:
     """Return ns of a line by column and by what of `Part` it adds to; kept, as models ask often."""
     chase_ns, independent_ns = (
         memory.cost_ns(overlapped.chase),
         memory.cost_ns(overlapped.independent),
     )
-    best_ns = memory.cost_ns(MOST_CHAINS)
+    best_ns = memory.cost_ns(MAX_CHAINS)
     read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
     if streams.prefetched:

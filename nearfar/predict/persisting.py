@@ -31,7 +31,7 @@ from nearfar.predict.model import Model, ModelLacksError
 from nearfar.predict.traffic import FENCE, FLUSH, NT_LINE, Array, PhaseTraffic
 
 if TYPE_CHECKING:
-    from nearfar.predict.memory import Memory
+    from nearfar.predict.memory import MemoryCosts
 
 OPERATIONS: tuple[Operation, ...] = ("clwb", "nt-store", "write")
 """What tells how long persisting takes, best first."""
@@ -88,7 +88,7 @@ class Persisting:
         fence_ns = self._fence_ns if fence_ns is None else fence_ns
         return np.asarray(self._scale * _wait_ns(lines, fence_ns, self._line_ns, synced_lines))
 
-    def _compare(self, near: Memory, far: Memory) -> None:
+    def _compare(self, near: MemoryCosts, far: MemoryCosts) -> None:
         host = host_dram(far.device) if near.device.technology in LOCAL else None
         beside = host or near.device
         far_ns, near_ns = persisted_ns(far.device, beside)

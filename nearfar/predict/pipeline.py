@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Part = Literal["generate", "transfer", "analyse"]
-PARTS: tuple[Part, ...] = ("generate", "transfer", "analyse")
+PipelinePart = Literal["generate", "transfer", "analyse"]
+PARTS: tuple[PipelinePart, ...] = ("generate", "transfer", "analyse")
 
-Rates = Callable[[frozenset[Part]], dict[Part, float]]
+Rates = Callable[[frozenset[PipelinePart]], dict[PipelinePart, float]]
 """The parts that run at once to sets per second of each, were it to run on."""
 
 
@@ -41,7 +41,7 @@ def run_pipeline(sets: int, rates: Rates) -> PipelineTimes:
     if sets < 1:
         raise ValueError("a pipeline needs at least one set")
     state = _Run(sets)
-    known: dict[frozenset[Part], dict[Part, float]] = {}
+    known: dict[frozenset[PipelinePart], dict[PipelinePart, float]] = {}
     while state.consumed < sets:
         running = frozenset(state.left)
         if running not in known:
@@ -62,13 +62,13 @@ class _Run:
         self.consumed = 0
         self.lock_a_open = True
         self.lock_b_open = False
-        self.left: dict[Part, float] = {"generate": 1.0}
+        self.left: dict[PipelinePart, float] = {"generate": 1.0}
         self.spent: dict[str, float] = dict.fromkeys(
             (*PARTS, "generate_idle", "transfer_idle"), 0.0
         )
         self.clock = 0.0
 
-    def advance(self, rate: dict[Part, float]) -> None:
+    def advance(self, rate: dict[PipelinePart, float]) -> None:
         """Go on until the next part ends, then take every step that is open."""
         step = min(left / rate[part] for part, left in self.left.items())
         self.clock += step
@@ -78,7 +78,7 @@ class _Run:
             self.spent["generate_idle"] += step
         if not {"transfer", "analyse"} & self.left.keys():
             self.spent["transfer_idle"] += step
-        ended: list[Part] = []
+        ended: list[PipelinePart] = []
         for part, left in self.left.items():
             self.left[part] = left - step * rate[part]
             if left / rate[part] <= step:

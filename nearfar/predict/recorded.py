@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from nearfar.profile.bursts.trace import Trace
 
 
-MOST_INSTRUCTIONS = 100_000
+MAX_INSTRUCTIONS = 100_000
 """Enough for a mean over ten bursts of code that computes a lot, and 20 ms in the window."""
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedBursts:
     """The bursts of one phase."""
 
     bursts: Bursts
@@ -30,14 +30,14 @@ class Recorded:
         """The bursts as arrays; made once, as it takes as long as many predictions."""
         from nearfar.profile.bursts.trace import make_trace
 
-        return make_trace(self.bursts, self.number, MOST_INSTRUCTIONS)
+        return make_trace(self.bursts, self.number, MAX_INSTRUCTIONS)
 
 
-def recorded(workload: WorkloadProfile, phase: str) -> Recorded | None:
+def recorded_bursts(workload: WorkloadProfile, phase: str) -> RecordedBursts | None:
     """Return the bursts of the phase of this name; None where the profile has none."""
     if workload.bursts is None:
         return None
     for number, one in enumerate(workload.bursts.phases):
         if one.phase == phase and one.bursts:
-            return Recorded(workload.bursts, number)
+            return RecordedBursts(workload.bursts, number)
     return None

@@ -16,9 +16,9 @@ import numpy as np
 
 from nearfar.devices import curves
 from nearfar.documents.device import DeviceProfile
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.taken_cache import CACHED, Chases, TakenCache, last_hit_ns
-from nearfar.predict.traffic import STORE_STREAM, STREAM, Curve, PhaseTraffic, misses
+from nearfar.predict.traffic import STORE_STREAM, STREAM, PhaseMissCurve, PhaseTraffic, misses
 
 MOST_STEPS, ENOUGH = 50, 1e-4
 """Of the search for a slowdown and the lines that it leaves; the latter as a share of misses."""
@@ -27,12 +27,12 @@ FEWEST_REGIONS = 3
 """A latency within caches, one of the last level, one of memory: fewer tell nothing apart."""
 
 
-def lines_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
+def lines_far(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> float:
     """Return misses with everything far over those near, at least 1; 1 where caches are alike."""
     return _lines_and_waits(phase, near, far)[0]
 
 
-def waits_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
+def waits_far(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> float:
     """Return lines far over those near, counted in waits of such as miss near, at least 1.
 
     Hits that would take longer than near time, one after the other and beside the misses, did not
@@ -42,7 +42,7 @@ def waits_far(phase: PhaseTraffic, near: Memory, far: Memory) -> float:
 
 
 @lru_cache(maxsize=1024)
-def chases(near: Memory, far: Memory) -> Chases | None:
+def chases(near: MemoryCosts, far: MemoryCosts) -> Chases | None:
     """Return the chases in both memories; None where no other core loads the far one, or where they
     do not tell hits from misses.
     """
@@ -62,7 +62,9 @@ def chases(near: Memory, far: Memory) -> Chases | None:
 
 
 @lru_cache(maxsize=1024)
-def _lines_and_waits(phase: PhaseTraffic, near: Memory, far: Memory) -> tuple[float, float]:
+def _lines_and_waits(
+    phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts
+) -> tuple[float, float]:
     lines = float(misses(phase.total))
     if phase.curve is None or lines <= 0.0 or (both := chases(near, far)) is None:
         return 1.0, 1.0
@@ -83,7 +85,7 @@ def _lines_and_waits(phase: PhaseTraffic, near: Memory, far: Memory) -> tuple[fl
     return 1.0 + more, 1.0 + more * min(far.cost_ns(of_all) / far.cost_ns(of_misses), 1.0)
 
 
-def farther_hits_ns(phase: PhaseTraffic, near: Memory) -> float:
+def farther_hits_ns(phase: PhaseTraffic, near: MemoryCosts) -> float:
     """Return what hits beyond the first-level cache take longer than hits in it, ns in all.
 
     Of hits beside streams nothing: a prefetcher brings these.
@@ -97,7 +99,7 @@ def farther_hits_ns(phase: PhaseTraffic, near: Memory) -> float:
     if near_ns[near_ns < CACHED * near_ns[-1]].size == 0:
         return 0.0
     longer_ns = np.maximum(np.minimum(near_ns, last_hit_ns(near_ns)) - near.hit_ns, 0.0)
-    inside = Curve(
+    inside = PhaseMissCurve(
         phase.curve.sizes_bytes,
         np.maximum(phase.curve.misses - phase.curve.at(phase.curve.here_bytes), 0.0),
         phase.curve.here_bytes,
@@ -112,7 +114,7 @@ def contended(device: DeviceProfile) -> bool:
     return device.measured is not None and "load=" in device.measured.memory_spec
 
 
-def _latencies(memory: Memory) -> dict[int, float]:
+def _latencies(memory: MemoryCosts) -> dict[int, float]:
     """Return latencies by region, with the memory's own pages where those were measured."""
     found = [
         figure for figure in curves.random_reads(memory.device) if figure.region_bytes is not None

@@ -20,7 +20,7 @@ import numpy as np
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.predict.core_window import PRIVATE_BYTES
-from nearfar.predict.traffic import Array, Curve
+from nearfar.predict.traffic import Array, PhaseMissCurve
 
 CACHED = 0.25
 """Of memory's latency, below which a near chase is one of hits: last levels take 10 to 25 ns."""
@@ -88,7 +88,7 @@ def last_hit_ns(latencies_ns: Array) -> float:
 class TakenCache:
     """Lines of one phase that miss beside a contending core and not alone."""
 
-    def __init__(self, curve: Curve, chases: Chases, wall_ns: float) -> None:
+    def __init__(self, curve: PhaseMissCurve, chases: Chases, wall_ns: float) -> None:
         """`wall_ns` is the time near that the curve's misses are of."""
         self._curve = curve
         self._distances = 2.0**curve.log_distances
@@ -118,7 +118,7 @@ class TakenCache:
         return float(self._curve.accesses @ more) * self._counted
 
 
-def fill_ns(curve: Curve, wall_ns: float) -> Array:
+def fill_ns(curve: PhaseMissCurve, wall_ns: float) -> Array:
     """Return by step of a miss curve how long a program takes to touch so many bytes, ns."""
     # By a step's mean misses: at its end a loop's whole data may fit, and nothing comes in.
     between = np.maximum((curve.misses[:-1] + curve.misses[1:]) / 2.0, TINY)

@@ -7,15 +7,15 @@ import numpy as np
 from nearfar.documents import DeviceProfile, MachineProfile
 from nearfar.documents.machine import JointLimit
 from nearfar.measure.joint import joint_bandwidth
-from nearfar.predict.memory import Together
+from nearfar.predict.memory import ChannelSharing
 
 SHARES = np.linspace(0.0, 1.0, 65)
 """Fine beside the splits of 16 threads, which are what limits are measured at."""
 
 
-def together(
+def channel_sharing(
     machine: MachineProfile | None, near: DeviceProfile, far: DeviceProfile
-) -> Together | None:
+) -> ChannelSharing | None:
     """Return what both give at once, by the machine's joint limits; None where they are apart."""
     limit = joint_limit(machine, near, far)
     if limit is None or not limit.shared:
@@ -39,7 +39,7 @@ def _is(device: DeviceProfile, named: str) -> bool:
     return named in (device.name, spec)
 
 
-def _of(limit: JointLimit, *, turned: bool) -> Together:
+def _of(limit: JointLimit, *, turned: bool) -> ChannelSharing:
     """Compare the limit with two memories that each give what they give alone."""
     given = []
     for share in SHARES:
@@ -51,4 +51,4 @@ def _of(limit: JointLimit, *, turned: bool) -> Together:
         )
         both = sum(joint_bandwidth(limit, free * parts[0], free * parts[1]))
         given.append(min(1.0, both / free))
-    return Together(SHARES, np.array(given))
+    return ChannelSharing(SHARES, np.array(given))

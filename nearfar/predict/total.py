@@ -14,8 +14,8 @@ def total_of(phases: list[PhasePrediction], most_objects: int) -> PhasePredictio
     Ends of intervals are added too, not joined as if independent: what is uncertain (the
     device, the rule) is the same in all phases.
     """
-    near = summed([phase.near_time_ns for phase in phases])
-    far = summed([phase.far_time_ns for phase in phases])
+    near = sum_estimates([phase.near_time_ns for phase in phases])
+    far = sum_estimates([phase.far_time_ns for phase in phases])
     longest = max(phases, key=lambda phase: phase.far_time_ns.value)
 
     def per_near(value: float) -> float:
@@ -38,7 +38,7 @@ def total_of(phases: list[PhasePrediction], most_objects: int) -> PhasePredictio
     )
 
 
-def summed(estimates: list[Estimate]) -> Estimate:
+def sum_estimates(estimates: list[Estimate]) -> Estimate:
     """Return the sum of values, of lows, of highs."""
     return Estimate(
         sum(estimate.value for estimate in estimates),

@@ -17,7 +17,7 @@ from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.statistics import Estimate
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.documents.workload import AccessClasses, MemoryObject, Phase, Traffic, WorkloadProfile
-from nearfar.predict.recorded import Recorded, recorded
+from nearfar.predict.recorded import RecordedBursts, recorded_bursts
 
 Array = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ MOSTLY = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class PhaseMissCurve:
     """Misses of a phase by size of the cache, of fully associative caches."""
 
     sizes_bytes: Array
@@ -86,11 +86,11 @@ class PhaseTraffic:
     """Relative 95 % half-width of the counts that sampling implies."""
     streams: float = 1.0
     """Streams that advance together, see `streams_at_once`."""
-    curve: Curve | None = None
+    curve: PhaseMissCurve | None = None
     """Misses that other caches would have; None where the profile does not say."""
     extrapolated: tuple[float, float] = (1.0, 1.0)
     """Ends of the interval of all lines over their value, where nobody ran this size."""
-    bursts: Recorded | None = None
+    bursts: RecordedBursts | None = None
     """Short stretches in full; None where the profile has none."""
     flushes_counted: bool = False
     """Whether flushes, fences and non-temporal stores were looked for: 0 says there are none."""
@@ -184,7 +184,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         streams=streams_at_once(workload, phase),
         curve=_curve(workload, phase),
         extrapolated=extrapolated_lines(workload, phase.name),
-        bursts=recorded(workload, phase.name),
+        bursts=recorded_bursts(workload, phase.name),
         flushes_counted=workload.flushes_counted,
         walks_per_miss=None if workload.core is None else _walks_per_miss(phase, lines),
         walks_apart=_walks_apart(workload, phase.name),
@@ -247,11 +247,11 @@ def extrapolated_lines(workload: WorkloadProfile, phase: str) -> tuple[float, fl
     return min(1.0, low), max(1.0, high)
 
 
-def _curve(workload: WorkloadProfile, phase: Phase) -> Curve | None:
+def _curve(workload: WorkloadProfile, phase: Phase) -> PhaseMissCurve | None:
     rows = [row.curve for row in phase.objects if row.curve is not None]
     if not rows or not workload.curve_bytes:
         return None
-    return Curve(
+    return PhaseMissCurve(
         np.asarray(workload.curve_bytes),
         np.asarray([[*row.read] for row in rows]).sum(axis=0)
         + np.asarray([[*row.write] for row in rows]).sum(axis=0),

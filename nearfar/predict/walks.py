@@ -24,7 +24,7 @@ from math import isfinite, log2
 import numpy as np
 
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.shared_cache import chases
 from nearfar.predict.traffic import STORE_STREAM, STREAM, PhaseTraffic, misses
 
@@ -45,7 +45,7 @@ MOST_STEPS, ENOUGH = 50, 1e-4
 """Of the search for a far time and the walks that it makes; the latter on a walk of the chase."""
 
 
-def as_walked(memory: Memory, phase: PhaseTraffic, near: Memory) -> Memory:
+def as_walked(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> MemoryCosts:
     """Return the memory as the phase's misses see it; itself, where walks were not told apart."""
     if memory.unwalked_costs_ns is None or phase.walks_per_miss is None:
         return memory
@@ -60,7 +60,9 @@ def as_walked(memory: Memory, phase: PhaseTraffic, near: Memory) -> Memory:
 
 
 @lru_cache(maxsize=1024)
-def _of_one_as_soon(memory: Memory, phase: PhaseTraffic, near: Memory, share: float) -> float:
+def _of_one_as_soon(
+    memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts, share: float
+) -> float:
     """Return what the phase's walks take over those of a chase of as much data, 0..1.
 
     `share` is what of the measured walks a miss takes if it comes back as late as a chase. The
@@ -106,7 +108,7 @@ def _of_one_as_soon(memory: Memory, phase: PhaseTraffic, near: Memory, share: fl
 
 
 @lru_cache(maxsize=1024)
-def _walked(memory: Memory, share: float) -> Memory:
+def _walked(memory: MemoryCosts, share: float) -> MemoryCosts:
     # Kept by the memory's identity: what is explained of near time is, too.
     assert memory.unwalked_costs_ns is not None
     costs = memory.unwalked_costs_ns

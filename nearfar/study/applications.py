@@ -19,7 +19,7 @@ import msgspec
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
 from nearfar.native_files import include_folder
-from nearfar.predict.elsewhere import elsewhere
+from nearfar.predict.elsewhere import on_other_machine
 from nearfar.profile.compiler import twin
 from nearfar.study.percentiles import Histogram, read_histograms
 
@@ -99,7 +99,7 @@ def measured(near: DeviceProfile) -> dict[str, Measured]:
             workload = profile(one, built, here)
             found[one.name] = Measured(
                 workload,
-                elsewhere(workload, near, here=local),
+                on_other_machine(workload, near, here=local),
                 latencies(one, built),
                 latencies(one, built, "--huge-pages"),
             )

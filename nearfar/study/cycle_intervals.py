@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from nearfar.base.statistics import Estimate
-from nearfar.predict.calibration import score_of, spread
+from nearfar.predict.calibration import conformity_score, spread
 from nearfar.study.cycle_level import Case
 from nearfar.validate.conformal import grouped_quantile, interval_score, leave_group_out
 
@@ -43,7 +43,7 @@ def calibrated(cases: Sequence[Case], model: str | None = None) -> Intervals | N
     found = [
         case.interval if model is None else Estimate(*[case.predicted[model]] * 3) for case in cases
     ]
-    scores = [score_of(one, case.truth) for one, case in zip(found, cases, strict=True)]
+    scores = [conformity_score(one, case.truth) for one, case in zip(found, cases, strict=True)]
     names = [case.kernel for case in cases]
     margins = leave_group_out(scores, names)
     if not all(map(isfinite, margins)):

@@ -26,8 +26,8 @@ from nearfar.documents.device import (
     Source,
 )
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.interval import outcome
-from nearfar.predict.model import DEFAULT_MODEL, MODELS, usable
+from nearfar.predict.interval import far_estimate
+from nearfar.predict.model import DEFAULT_MODEL, MODELS, usable_models
 from nearfar.predict.traffic import PhaseTraffic, misses, phases_of
 from nearfar.study.cycle_profiles import REGION
 from nearfar.study.study import SHARED
@@ -106,10 +106,10 @@ def cases(
         truth = runs[level][0] / runs["base"][0]
         predicted = {
             model.name: float(model.times_ns(phase.total)) / phase.near_time_ns.value
-            for model in usable(MODELS.names(), phase, near, far)[0]
+            for model in usable_models(MODELS.names(), phase, near, far)[0]
             if model.everything_far
         }
-        interval = outcome(kind, phase, near, far, kind(phase, near, far)).slowdown
+        interval = far_estimate(kind, phase, near, far, kind(phase, near, far)).slowdown
         found.append(Case(name, level, truth, predicted, interval))
     return found
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nearfar.predict.joint import Group, Scaling, mixed, shared
-from nearfar.predict.pipeline import Part, PipelineTimes, Rates, run_pipeline
+from nearfar.predict.joint import Scaling, ThreadGroup, mixed_scaling, shared_bandwidth
+from nearfar.predict.pipeline import PipelinePart, PipelineTimes, Rates, run_pipeline
 from nearfar.study.nvdimm_device import LINES_PER_COUNTED, scaling
 
 NODES = 16_000_000
@@ -50,7 +50,7 @@ def generate_scaling() -> Scaling:
 
 def transfer_scaling() -> Scaling:
     """Return how the copy from DRAM to NVDIMM scales, in GB/s on the channels."""
-    between = mixed(scaling("DRAM"), scaling("NVDIMM"))
+    between = mixed_scaling(scaling("DRAM"), scaling("NVDIMM"))
     lines = LINES_PER_COUNTED["copy"]
     return replace(
         between, one_thread=between.one_thread * lines, capacity=between.capacity * lines
@@ -83,9 +83,9 @@ def locks_only(generate_s: float, transfer_s: float, analyse_s: float) -> Pipeli
 
 def _rates(consumers: int, joint: bool) -> Rates:
     groups = {
-        "generate": Group(THREADS - consumers, generate_scaling()),
-        "transfer": Group(consumers, transfer_scaling()),
-        "analyse": Group(consumers, analyse_scaling("NVDIMM")),
+        "generate": ThreadGroup(THREADS - consumers, generate_scaling()),
+        "transfer": ThreadGroup(consumers, transfer_scaling()),
+        "analyse": ThreadGroup(consumers, analyse_scaling("NVDIMM")),
     }
     work = {
         "generate": GENERATE_BYTES,
@@ -93,10 +93,10 @@ def _rates(consumers: int, joint: bool) -> Rates:
         "analyse": ANALYSE_BYTES,
     }
 
-    def rates(parts: frozenset[Part]) -> dict[Part, float]:
+    def rates(parts: frozenset[PipelinePart]) -> dict[PipelinePart, float]:
         running = sorted(parts)
         if joint:
-            drawn = shared([groups[part] for part in running])
+            drawn = shared_bandwidth([groups[part] for part in running])
         else:
             drawn = [float(groups[part].scaling.at(groups[part].threads)) for part in running]
         return {

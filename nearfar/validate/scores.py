@@ -15,7 +15,7 @@ from nearfar.documents.validation import (
     ModelSlowdown,
     Session,
 )
-from nearfar.predict.calibration import score_of, spread
+from nearfar.predict.calibration import conformity_score, spread
 from nearfar.validate.conformal import LEVEL, grouped_quantile, interval_score, leave_group_out
 
 NULL = "null"
@@ -42,7 +42,7 @@ def score(results: Sequence[KernelResult], model: str) -> ModelScore | None:
     predicted = [_estimate(result.models[model]) for result in had]
     inside = [one.low <= value <= one.high for one, value in zip(predicted, measured, strict=True)]
     margins = leave_group_out(
-        [score_of(one, value) for one, value in zip(predicted, measured, strict=True)],
+        [conformity_score(one, value) for one, value in zip(predicted, measured, strict=True)],
         [result.name for result in had],
     )
     intervals = [
@@ -118,7 +118,7 @@ def calibrations(results: Sequence[KernelResult], sessions: Sequence[Session]) -
     for model in dict.fromkeys(name for result in results for name in result.models):
         had = [result for result in results if model in result.models]
         margin = grouped_quantile(
-            [score_of(_estimate(one.models[model]), one.slowdown.value) for one in had],
+            [conformity_score(_estimate(one.models[model]), one.slowdown.value) for one in had],
             [one.name for one in had],
         )
         if isfinite(margin):

@@ -15,7 +15,7 @@ from nearfar.documents.header import cpu_model
 from nearfar.documents.validation import KernelResult, Session
 from nearfar.measure import topology
 from nearfar.measure.settings import Progress
-from nearfar.predict.calibration import tier_of
+from nearfar.predict.calibration import memory_tier
 from nearfar.validate.curves import Curves
 from nearfar.validate.loop import Loop
 from nearfar.validate.placement import Placement
@@ -173,7 +173,7 @@ def _session(wanted: Wanted, far: DeviceProfile, llc_bytes: int) -> Session:
         cpu_model=cpu_model(),
         near=str(wanted.near.spec),
         far=str(wanted.far.spec),
-        tier=tier_of(far),
+        tier=memory_tier(far),
         llc_bytes=llc_bytes,
         region_bytes=wanted.region_bytes,
         rounds=wanted.effort.rounds,

@@ -8,7 +8,7 @@ import samples
 from nearfar.base.statistics import Estimate
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.recorded import Recorded
+from nearfar.predict.recorded import RecordedBursts
 from nearfar.predict.traffic import CHASE, COLUMNS, INDEPENDENT, PhaseTraffic
 
 LINES = 10_000.0
@@ -55,5 +55,5 @@ def phase(near_ns: float, *, dependent: bool, lines: float = LINES) -> PhaseTraf
         operations=None,
         objects=objects,
         sampling_error=0.0,
-        bursts=Recorded(bursts, 0),
+        bursts=RecordedBursts(bursts, 0),
     )

@@ -23,10 +23,10 @@ import numpy as np
 
 from nearfar.documents.prediction import Bound
 from nearfar.predict.fenced_stores import FencedStores
-from nearfar.predict.memory import Memory
-from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, ModelLacksError
+from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.model import MODELS, NO_PERTURBATION, ModelLacksError, Perturbation
 from nearfar.predict.models import inversion
-from nearfar.predict.models.window import TRUSTED, Window
+from nearfar.predict.models.window import TRUSTED, WindowModel
 from nearfar.predict.persisting import Persisting, persists
 from nearfar.predict.traffic import Array, PhaseTraffic
 
@@ -34,14 +34,18 @@ __doc__ = f"{__doc__}\n{inversion.__doc__}"  # The report prints how the default
 
 
 @MODELS.register("best")
-class Best(inversion.Inversion):
+class BestModel(inversion.InversionModel):
     """The inversion between its brackets; the window's mean with it where there are bursts."""
 
     name = "best"
     brackets = ("chains", "counters", "traffic")
 
     def __init__(
-        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+        self,
+        phase: PhaseTraffic,
+        near: MemoryCosts,
+        far: MemoryCosts,
+        doubt: Perturbation = NO_PERTURBATION,
     ) -> None:
         super().__init__(phase, near, far, doubt)
         self._said: list[str] = []
@@ -87,7 +91,7 @@ class Best(inversion.Inversion):
             time_ns = time_ns + self._persisting.added_ns(moved)
         return np.asarray(np.maximum(time_ns, 0.0))
 
-    def _trusted_window(self) -> Window | None:
+    def _trusted_window(self) -> WindowModel | None:
         """Return the window where it takes about near time. Doubts do not change whether it does:
         an interval is of one rule.
         """
@@ -95,7 +99,7 @@ class Best(inversion.Inversion):
         if phase.bursts is None or self.far.is_near:
             return None
         try:
-            plain = Window(phase, self.given_near, self.given_far)
+            plain = WindowModel(phase, self.given_near, self.given_far)
         except ModelLacksError as lack:
             self._said.append(str(lack))
             return None
@@ -108,8 +112,8 @@ class Best(inversion.Inversion):
                 "near time, which is not this program's, and is left out"
             )
             return None
-        if self.doubt != NO_DOUBT:
-            return Window(phase, self.given_near, self.given_far, self.doubt)
+        if self.doubt != NO_PERTURBATION:
+            return WindowModel(phase, self.given_near, self.given_far, self.doubt)
         of_both = [
             float(times_ns(phase.total)) / self.near_time_ns
             for times_ns in (plain.times_ns, super().times_ns)

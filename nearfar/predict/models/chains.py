@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.documents.prediction import Bound
-from nearfar.predict.memory import MOST_CHAINS, Memory
-from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
+from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
+from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, Perturbation
 from nearfar.predict.traffic import (
     WRITE_BACK,
     WRITE_BACK_STREAM,
@@ -23,13 +23,17 @@ from nearfar.predict.traffic import (
 
 
 @MODELS.register("chains")
-class Chains(Model):
+class ChainsModel(Model):
     """Near time and each moved miss's difference of chains costs."""
 
     name = "chains"
 
     def __init__(
-        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+        self,
+        phase: PhaseTraffic,
+        near: MemoryCosts,
+        far: MemoryCosts,
+        doubt: Perturbation = NO_PERTURBATION,
     ) -> None:
         super().__init__(phase, near, far, doubt)
         lines = float(misses(self.total))
@@ -62,12 +66,12 @@ class Chains(Model):
         return np.asarray(lines_ns * self.phase.concurrency)
 
 
-def parallelism(memory: Memory, per_miss_ns: float) -> float:
+def parallelism(memory: MemoryCosts, per_miss_ns: float) -> float:
     """Return the chains at which a miss costs so much: 1 if it costs more, 32 if less."""
     if per_miss_ns >= memory.cost_ns(1.0):
         return 1.0
-    if per_miss_ns <= memory.cost_ns(MOST_CHAINS):
-        return float(MOST_CHAINS)
+    if per_miss_ns <= memory.cost_ns(MAX_CHAINS):
+        return float(MAX_CHAINS)
     # Costs never rise with the count; where they stand still, the least count is meant.
     costs, counts = memory.chain_costs_ns[::-1], memory.chain_counts[::-1]
     return float(2.0 ** np.interp(np.log2(per_miss_ns), np.log2(costs), np.log2(counts)))

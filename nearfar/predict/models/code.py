@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.documents.prediction import Bound
-from nearfar.predict.memory import Memory
-from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
+from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, Perturbation
 from nearfar.predict.overlap import INDEPENDENT_PRIOR
 from nearfar.predict.traffic import (
     CHASE,
@@ -29,13 +29,17 @@ from nearfar.predict.traffic import (
 
 
 @MODELS.register("code")
-class Code(Model):
+class CodeModel(Model):
     """Computation and the classes' waiting in both memories."""
 
     name = "code"
 
     def __init__(
-        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+        self,
+        phase: PhaseTraffic,
+        near: MemoryCosts,
+        far: MemoryCosts,
+        doubt: Perturbation = NO_PERTURBATION,
     ) -> None:
         super().__init__(phase, near, far, doubt)
         waiting = float(waiting_ns(self.total, self.near, phase.concurrency))
@@ -56,12 +60,12 @@ class Code(Model):
         return "latency" if waiting > 0.5 * float(self.times_ns(self.total)) else "compute"
 
 
-def waiting_ns(lines: Array, memory: Memory, threads: float = 1.0) -> Array:
+def waiting_ns(lines: Array, memory: MemoryCosts, threads: float = 1.0) -> Array:
     """Return what `lines` (..., COLUMNS) wait in `memory`, ns."""
     return np.asarray(lines @ line_costs_ns(memory, threads))
 
 
-def line_costs_ns(memory: Memory, threads: float) -> Array:
+def line_costs_ns(memory: MemoryCosts, threads: float) -> Array:
     """Return ns of a line by column; `threads` share the bandwidth of writes."""
     costs = np.zeros(COLUMNS)
     costs[CHASE] = memory.latency_ns

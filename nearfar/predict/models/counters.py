@@ -18,8 +18,8 @@ from nearfar.base.statistics import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.prediction import Bound
 from nearfar.predict.fixed_point import all_settled
-from nearfar.predict.memory import Memory
-from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
+from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, Perturbation
 from nearfar.predict.traffic import (
     COLUMNS,
     INDEPENDENT,
@@ -33,13 +33,17 @@ from nearfar.predict.traffic import (
 
 
 @MODELS.register("counters")
-class Counters(Model):
+class CountersModel(Model):
     """Near time, its waiting part grown as the loaded latency."""
 
     name = "counters"
 
     def __init__(
-        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+        self,
+        phase: PhaseTraffic,
+        near: MemoryCosts,
+        far: MemoryCosts,
+        doubt: Perturbation = NO_PERTURBATION,
     ) -> None:
         super().__init__(phase, near, far, doubt)
         share = read_share(phase.total)

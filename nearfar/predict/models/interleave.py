@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from nearfar.predict.memory import Memory
-from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, RatioTime
-from nearfar.predict.models.inversion import Inversion
+from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.model import MODELS, NO_PERTURBATION, Perturbation, RatioTime
+from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.traffic import Array, PhaseTraffic
 
 RATIOS = ((1, 0), (8, 1), (4, 1), (3, 1), (2, 1), (1, 1), (1, 2), (0, 1))
@@ -25,14 +25,18 @@ GREATEST_WEIGHT = 255
 
 
 @MODELS.register("interleave")
-class Interleave(Inversion):
+class InterleaveModel(InversionModel):
     """The inversion with a share of everything moved."""
 
     name = "interleave"
     everything_far = False
 
     def __init__(
-        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+        self,
+        phase: PhaseTraffic,
+        near: MemoryCosts,
+        far: MemoryCosts,
+        doubt: Perturbation = NO_PERTURBATION,
     ) -> None:
         super().__init__(phase, near, far, doubt)
         # Of what devices say, not of what is in doubt: the kernel was given one ratio.
@@ -48,7 +52,7 @@ class Interleave(Inversion):
         total = self.phase.total
         chosen = sorted({*RATIOS, self.weights}, key=lambda pair: pair[1] / sum(pair))
         return [
-            RatioTime(n, f, float(Inversion.times_ns(self, total * (f / (n + f)))))
+            RatioTime(n, f, float(InversionModel.times_ns(self, total * (f / (n + f)))))
             for n, f in chosen
         ]
 
@@ -61,7 +65,7 @@ class Interleave(Inversion):
         ]
 
 
-def weights(near: Memory, far: Memory) -> tuple[int, int]:
+def weights(near: MemoryCosts, far: MemoryCosts) -> tuple[int, int]:
     """Return near and far pages in the ratio of sequential read bandwidths, whole numbers."""
     ratio = Fraction(far.read_ns[1] / near.read_ns[1])
     if ratio >= 1:

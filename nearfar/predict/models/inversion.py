@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 
 from nearfar.documents.prediction import Bound
-from nearfar.predict.core_time import NOTHING, Number, Part, arithmetic, core_time_ns
+from nearfar.predict.core_time import NO_TRAFFIC, Number, TrafficTime, arithmetic, core_time_ns
 from nearfar.predict.explain import drawn_gb_per_s, explain, load_curve
 from nearfar.predict.fixed_point import all_settled, settled
-from nearfar.predict.memory import LoadedFactor, Memory
-from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model
-from nearfar.predict.overlap import part, streams_of
+from nearfar.predict.memory import LoadedFactor, MemoryCosts
+from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, Perturbation
+from nearfar.predict.overlap import stream_fetch, traffic_time
 from nearfar.predict.shared_cache import waits_far
 from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array, PhaseTraffic
 
@@ -45,16 +45,20 @@ LEAST_BEYOND = 0.01
 
 
 @MODELS.register("inversion")
-class Inversion(Model):
+class InversionModel(Model):
     """The default model."""
 
     name = "inversion"
 
     def __init__(
-        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+        self,
+        phase: PhaseTraffic,
+        near: MemoryCosts,
+        far: MemoryCosts,
+        doubt: Perturbation = NO_PERTURBATION,
     ) -> None:
         super().__init__(phase, near, far, doubt)
-        self._streams = streams_of(phase, self.near, doubt.streams_share)
+        self._streams = stream_fetch(phase, self.near, doubt.streams_share)
         self._why = explain(
             phase,
             self.near,
@@ -137,28 +141,28 @@ class Inversion(Model):
         overlapped += independent * self.near.cost_ns(found.independent)
         return (chase + independent) * self.near.cost_ns(1.0) / overlapped
 
-    def _parts(self, moved: Array) -> list[Part]:
+    def _parts(self, moved: Array) -> list[TrafficTime]:
         if moved is self.total:
-            return [NOTHING, self._all_far]
+            return [NO_TRAFFIC, self._all_far]
         stays = self._all_near.without(self._part(moved, self.near))
         return [stays, self._part(moved * self._waits_far, self.far)]
 
     @cached_property
-    def _parts_all_far(self) -> list[Part]:
+    def _parts_all_far(self) -> list[TrafficTime]:
         return self._parts(self.total)
 
     @cached_property
-    def _all_near(self) -> Part:
+    def _all_near(self) -> TrafficTime:
         return self._part(self.total, self.near)
 
     @cached_property
-    def _all_far(self) -> Part:
+    def _all_far(self) -> TrafficTime:
         return self._part(self.total * self._waits_far, self.far)
 
-    def _part(self, lines: Array, memory: Memory) -> Part:
-        return part(lines, memory, self._why.overlap, self._streams, self.phase.concurrency)
+    def _part(self, lines: Array, memory: MemoryCosts) -> TrafficTime:
+        return traffic_time(lines, memory, self._why.overlap, self._streams, self.phase.concurrency)
 
-    def _time(self, parts: list[Part], far_factor: Number) -> Any:
+    def _time(self, parts: list[TrafficTime], far_factor: Number) -> Any:
         why = self._why
         time_ns = why.scale * core_time_ns(
             why.other_ns, parts, [why.near_factor, far_factor], self._given(parts)
@@ -166,7 +170,7 @@ class Inversion(Model):
         least_ns = parts[1].all_lines * self._far_limit
         return arithmetic(time_ns).larger(time_ns, least_ns)
 
-    def _given(self, parts: list[Part]) -> Number:
+    def _given(self, parts: list[TrafficTime]) -> Number:
         """Return what both memories give of their bandwidths where they share channels."""
         if self.far.together is None:
             return 1.0
@@ -187,7 +191,7 @@ class Inversion(Model):
         slower = max(1.0, float(far.all_lines) / max(float(near.all_lines), 1e-9))
         return float(self._why.scale ** (1.0 / slower))
 
-    def _fixed_point(self, moved: Array, parts: list[Part], load: LoadedFactor) -> Any:
+    def _fixed_point(self, moved: Array, parts: list[TrafficTime], load: LoadedFactor) -> Any:
         """Return the time at which latency and drawn bandwidth agree."""
         drawn = drawn_gb_per_s(self.phase, self.far, moved, 1.0)
         if moved.ndim == 1:

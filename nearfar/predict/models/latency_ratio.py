@@ -9,7 +9,7 @@ from nearfar.predict.traffic import Array, misses
 
 
 @MODELS.register("latency-ratio")
-class LatencyRatio(Model):
+class LatencyRatioModel(Model):
     """Near time times far over near latency, for the moved share of the misses."""
 
     name = "latency-ratio"

@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.base.units import LINE_BYTES, format_bytes
-from nearfar.predict.core_time import Part
-from nearfar.predict.memory import Memory, scaled
-from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, ModelLacksError
-from nearfar.predict.models.inversion import Inversion
+from nearfar.predict.core_time import TrafficTime
+from nearfar.predict.memory import MemoryCosts, scaled_memory
+from nearfar.predict.model import MODELS, NO_PERTURBATION, ModelLacksError, Perturbation
+from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.traffic import (
     COLUMNS,
     FENCE,
@@ -26,7 +26,7 @@ from nearfar.predict.traffic import (
     NT_LINE,
     WRITE_BACK,
     Array,
-    Curve,
+    PhaseMissCurve,
     PhaseTraffic,
     misses,
 )
@@ -36,14 +36,18 @@ STEPS = 8
 
 
 @MODELS.register("memory-mode")
-class MemoryMode(Inversion):
+class MemoryModeModel(InversionModel):
     """The inversion with only what misses in near memory going far."""
 
     name = "memory-mode"
     everything_far = False
 
     def __init__(
-        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+        self,
+        phase: PhaseTraffic,
+        near: MemoryCosts,
+        far: MemoryCosts,
+        doubt: Perturbation = NO_PERTURBATION,
     ) -> None:
         self.cache_bytes = near.device.capacity_bytes
         if not self.cache_bytes:
@@ -57,7 +61,7 @@ class MemoryMode(Inversion):
                 "profile the program again, a longer run"
             )
         # A miss waits for both, one after the other.
-        both = scaled(far, (near.latency_ns + far.latency_ns) / far.latency_ns)
+        both = scaled_memory(far, (near.latency_ns + far.latency_ns) / far.latency_ns)
         super().__init__(phase, near, far if far.is_near else both, doubt)
         self.given_far = far
         self.miss_share = direct_mapped_share(phase.curve, self.cache_bytes) if phase.curve else 0.0
@@ -70,7 +74,7 @@ class MemoryMode(Inversion):
             "memory-mode was not validated on hardware",
         ]
 
-    def _parts(self, moved: Array) -> list[Part]:
+    def _parts(self, moved: Array) -> list[TrafficTime]:
         lost = np.full(COLUMNS, self.miss_share)
         lost[[HITS, FLUSH, FENCE, NT_LINE]] = 0.0
         far_lines = moved * lost
@@ -79,7 +83,7 @@ class MemoryMode(Inversion):
         return [self._part(near_lines, self.near), self._part(far_lines, self.far)]
 
 
-def direct_mapped_share(curve: Curve, cache_bytes: int) -> float:
+def direct_mapped_share(curve: PhaseMissCurve, cache_bytes: int) -> float:
     """Return misses of a direct-mapped cache over those of the cache that was simulated."""
     here = curve.at(curve.here_bytes)
     if here <= 0.0:

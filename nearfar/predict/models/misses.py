@@ -10,7 +10,7 @@ from nearfar.predict.traffic import Array, misses
 
 
 @MODELS.register("misses")
-class Misses(Model):
+class MissesModel(Model):
     """Near time plus moved misses times the difference of latencies."""
 
     name = "misses"

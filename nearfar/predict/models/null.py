@@ -10,7 +10,7 @@ from nearfar.predict.traffic import Array
 
 
 @MODELS.register("null")
-class Null(Model):
+class NullModel(Model):
     """Time stays what it is in near memory."""
 
     name = "null"

@@ -9,21 +9,25 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.predict.fenced_stores import FencedStores
-from nearfar.predict.memory import Memory
-from nearfar.predict.model import MODELS, NO_DOUBT, Doubt
-from nearfar.predict.models.inversion import Inversion
+from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.model import MODELS, NO_PERTURBATION, Perturbation
+from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.persisting import Persisting
 from nearfar.predict.traffic import Array, PhaseTraffic
 
 
 @MODELS.register("persist")
-class Persist(Inversion):
+class PersistModel(InversionModel):
     """The inversion, and the difference of what fences wait."""
 
     name = "persist"
 
     def __init__(
-        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+        self,
+        phase: PhaseTraffic,
+        near: MemoryCosts,
+        far: MemoryCosts,
+        doubt: Perturbation = NO_PERTURBATION,
     ) -> None:
         super().__init__(phase, near, far, doubt)
         self._persisting = Persisting(self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.documents.prediction import Bound
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
     CHASE,
@@ -31,7 +31,7 @@ MANY_WAIT = 0.2
 
 
 @MODELS.register("traffic")
-class Traffic(Model):
+class TrafficModel(Model):
     """The longer of both memories' bandwidth times, and what near time leaves over."""
 
     name = "traffic"
@@ -74,7 +74,7 @@ def lines_moved(lines: Array) -> Array:
     return misses(lines) + write_backs(lines)
 
 
-def line_costs_ns(memory: Memory, threads: float) -> Array:
+def line_costs_ns(memory: MemoryCosts, threads: float) -> Array:
     """Return the bandwidth time of a line by column, ns of CPU time while `threads` share it.
 
     A stream takes at least what one core needs for it alone.

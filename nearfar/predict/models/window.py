@@ -27,10 +27,10 @@ from nearfar.predict.core_window import (
     cycle_ns,
     medium,
 )
-from nearfar.predict.memory import MOST_CHAINS, Memory
-from nearfar.predict.model import MODELS, NO_DOUBT, Doubt, Model, ModelLacksError
+from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
+from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, ModelLacksError, Perturbation
 from nearfar.predict.overlap import INDEPENDENT_PRIOR
-from nearfar.predict.recorded import Recorded
+from nearfar.predict.recorded import RecordedBursts
 from nearfar.predict.shared_cache import lines_far
 from nearfar.predict.traffic import (
     CHASE,
@@ -91,14 +91,18 @@ class _How:
 
 
 @MODELS.register("window")
-class Window(Model):
+class WindowModel(Model):
     """Near time, and what far memory adds in a simulated window."""
 
     name = "window"
     brackets = ("inversion", "chains", "traffic")
 
     def __init__(
-        self, phase: PhaseTraffic, near: Memory, far: Memory, doubt: Doubt = NO_DOUBT
+        self,
+        phase: PhaseTraffic,
+        near: MemoryCosts,
+        far: MemoryCosts,
+        doubt: Perturbation = NO_PERTURBATION,
     ) -> None:
         super().__init__(phase, near, far, doubt)
         if phase.bursts is None:
@@ -167,7 +171,7 @@ class Window(Model):
             return None
         return self._times.near * self._lines / self.near_time_ns
 
-    def _simulate(self, recorded: Recorded, how: _How) -> _Times:
+    def _simulate(self, recorded: RecordedBursts, how: _How) -> _Times:
         """Simulate both memories; where near time beats near bandwidth, with as much as it shows.
 
         A bandwidth may have been measured of fewer lines in flight than the program has. The far
@@ -215,7 +219,7 @@ class Window(Model):
         for column, chains in (
             (CHASE, 1.0),
             (INDEPENDENT, INDEPENDENT_PRIOR),
-            (STORE, float(MOST_CHAINS)),
+            (STORE, float(MAX_CHAINS)),
         ):
             weights[column] = self.far.cost_ns(chains) - self.near.cost_ns(chains)
         stream = self.far.core_stream_ns - self.near.core_stream_ns
@@ -226,11 +230,11 @@ class Window(Model):
         return weights if float(self.phase.total @ weights) > 0.0 else np.ones(COLUMNS)
 
 
-def _ratios(near: Memory, far: Memory) -> list[float]:
+def _ratios(near: MemoryCosts, far: MemoryCosts) -> list[float]:
     """Return far over near times of all kinds of lines; nothing is quicker there than the least."""
     there, here = (
         [
-            *(memory.cost_ns(k) for k in (1.0, INDEPENDENT_PRIOR, float(MOST_CHAINS))),
+            *(memory.cost_ns(k) for k in (1.0, INDEPENDENT_PRIOR, float(MAX_CHAINS))),
             memory.core_stream_ns,
             memory.copied_ns or memory.core_stream_ns,
             *memory.read_ns,
@@ -252,7 +256,7 @@ def _last_level(phase: PhaseTraffic) -> float:
 
 @lru_cache(maxsize=4096)
 def _per_miss_ns(
-    recorded: Recorded, memory: Memory, near: Memory, how: _How, lines: float
+    recorded: RecordedBursts, memory: MemoryCosts, near: MemoryCosts, how: _How, lines: float
 ) -> float:
     """Return what the window takes over its misses with everything in `memory`, ns."""
     from nearfar._window import run

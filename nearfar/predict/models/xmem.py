@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.documents.prediction import Bound
-from nearfar.predict.memory import Memory
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
     CHASE,
@@ -30,7 +30,7 @@ number; its random pattern is independent loads, of which cores of its time kept
 
 
 @MODELS.register("xmem")
-class XMem(Model):
+class XMemModel(Model):
     """Near time plus each pattern's misses times its difference of effective latencies."""
 
     name = "xmem"
@@ -57,7 +57,7 @@ class XMem(Model):
         ]
 
 
-def effective_latencies_ns(memory: Memory) -> Array:
+def effective_latencies_ns(memory: MemoryCosts) -> Array:
     """Return ns per line by column: chase, random and streaming, read and written."""
     costs = np.zeros(COLUMNS)
     costs[CHASE] = memory.latency_ns

@@ -9,7 +9,7 @@ import numpy as np
 from nearfar.documents.machine import JointLimit
 from nearfar.documents.study import ComparisonTable, StudyResult
 from nearfar.measure.joint import joint_bandwidth
-from nearfar.predict.joint import Group, Scaling, mixed, shared
+from nearfar.predict.joint import Scaling, ThreadGroup, mixed_scaling, shared_bandwidth
 from nearfar.study.compare import column, mean_max, percent, row, table
 from nearfar.study.figures import Column
 from nearfar.study.nvdimm_device import THESIS, curve, scaling
@@ -115,8 +115,11 @@ class NvdimmCopies(Study):
 
 def predicted(kind: str, others: float) -> tuple[list[float], list[float]]:
     """Return GB/s of the DRAM group and of `others` threads that copy `kind`: shared, and alone."""
-    groups = [Group(THREADS - others, scaling("DRAM")), Group(others, copy_scaling(kind))]
-    return shared(groups), [float(g.scaling.at(g.threads)) for g in groups]
+    groups = [
+        ThreadGroup(THREADS - others, scaling("DRAM")),
+        ThreadGroup(others, copy_scaling(kind)),
+    ]
+    return shared_bandwidth(groups), [float(g.scaling.at(g.threads)) for g in groups]
 
 
 def cut_alike(kind: str, others: float) -> tuple[float, float]:
@@ -138,7 +141,7 @@ def copy_scaling(kind: str) -> Scaling:
     """Return how copies of one kind scale; between memories, half of each."""
     if kind == "NVM->NVM":
         return scaling("NVDIMM")
-    return mixed(scaling("DRAM"), scaling("NVDIMM"))
+    return mixed_scaling(scaling("DRAM"), scaling("NVDIMM"))
 
 
 def steady_gb_per_s(kind: str) -> tuple[Column, Column, Column]:

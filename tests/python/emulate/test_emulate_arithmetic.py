@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from samples import device
 
 from nearfar.emulate import file
-from nearfar.predict.core_time import Part, core_time_ns
+from nearfar.predict.core_time import TrafficTime, core_time_ns
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.traffic import HITS, INDEPENDENT, STREAM
 
@@ -62,8 +62,8 @@ def by_the_model(
 ) -> float:
     """The same in Python, on the same grid of overlaps."""
 
-    def part(count: np.ndarray, costs: np.ndarray) -> Part:
-        return Part(*(count @ costs).tolist(), float(count.sum()))
+    def part(count: np.ndarray, costs: np.ndarray) -> TrafficTime:
+        return TrafficTime(*(count @ costs).tolist(), float(count.sum()))
 
     spent = [core_time_ns(0.0, [part(lines, costs)], [1.0]) for costs in near]
     explains = [i for i, ns in enumerate(spent) if ns >= near_ns]

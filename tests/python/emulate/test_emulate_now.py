@@ -13,7 +13,7 @@ from samples import device
 from nearfar.emulate.now import CHAINS, UNKNOWN, now
 from nearfar.predict.core_time import core_time_ns
 from nearfar.predict.derive import near_memory
-from nearfar.predict.overlap import Streams, overlap, part
+from nearfar.predict.overlap import StreamFetch, overlap_at, traffic_time
 from nearfar.predict.traffic import COLUMNS, STREAM
 
 
@@ -54,7 +54,7 @@ def test_bandwidth_is_no_less_than_what_one_core_draws_now() -> None:
     assert here.read_ns[1] <= here.core_stream_ns
     lines = np.zeros(COLUMNS)
     lines[STREAM] = 1e6
-    ahead = part(lines, here, overlap(1.0), Streams(), 1.0)
+    ahead = traffic_time(lines, here, overlap_at(1.0), StreamFetch(), 1.0)
     assert core_time_ns(0.0, [ahead], [1.0]) == pytest.approx(0.8e6 * near.core_stream_ns)
 
 

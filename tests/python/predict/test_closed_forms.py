@@ -8,7 +8,7 @@ import samples
 
 from nearfar.base.statistics import Estimate
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.interval import outcome
+from nearfar.predict.interval import far_estimate
 from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
     CHASE,
@@ -141,7 +141,7 @@ def test_a_phase_that_mostly_computes_has_no_wide_interval():
     near = near_memory(samples.device("near", **NEAR))
     far = far_memory(samples.device("far", **FAR), near)
     kind = MODELS.get("inversion")
-    found = outcome(kind, traffic, near, far, kind(traffic, near, far)).slowdown
+    found = far_estimate(kind, traffic, near, far, kind(traffic, near, far)).slowdown
     assert found.value == pytest.approx((900 + 180) / 900)
     assert found.low >= 1.0
     assert found.high < 1.3

@@ -12,7 +12,7 @@ from nearfar.base.statistics import Estimate
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Bursts
 from nearfar.documents.workload import AccessClasses, MissCurve, ObjectTraffic, Traffic
-from nearfar.predict.elsewhere import elsewhere, parse_near_times, parse_time_ns
+from nearfar.predict.elsewhere import on_other_machine, parse_near_times, parse_time_ns
 
 NEAR = samples.device("near", 100.0, 20.0)
 SLOWER = samples.device("slower", 200.0, 10.0)
@@ -46,7 +46,7 @@ def made_up(llc_bytes: int = 1 << 20) -> WorkloadProfile:
 
 @pytest.mark.parametrize("log2", [18, 20, 24, 25])
 def test_misses_of_another_cache_are_those_of_the_curve(log2: int) -> None:
-    there = elsewhere(made_up(), NEAR, llc_bytes=1 << log2)
+    there = on_other_machine(made_up(), NEAR, llc_bytes=1 << log2)
     traffic = there.phases[0].objects[0].traffic
     expected = 1e6 * (1 - (1 << log2) / (64 << 20))
     assert traffic.read_misses.indirect == pytest.approx(expected, rel=1e-6)
@@ -63,7 +63,7 @@ def test_what_no_cache_changes_stays_and_bursts_of_another_cache_go() -> None:
     traffic.log_bytes, traffic.tlb_misses_4k, traffic.transfers = 7.0, 8.0, 9.0
     code = Bursts(code=[], blocks=[], accesses=[], phases=[])
     workload = msgspec.structs.replace(workload, bursts=code)
-    there = elsewhere(workload, NEAR, llc_bytes=64 << 20)
+    there = on_other_machine(workload, NEAR, llc_bytes=64 << 20)
     # Nothing misses, and what the program sends to memory itself goes there all the same.
     expected = msgspec.structs.replace(
         traffic,
@@ -74,44 +74,44 @@ def test_what_no_cache_changes_stays_and_bursts_of_another_cache_go() -> None:
     assert there.phases[0].objects[0].traffic == expected
     assert there.bursts is None
     assert any("bursts are left out" in warning for warning in there.warnings)
-    assert elsewhere(workload, NEAR, llc_bytes=1 << 20).bursts is code
+    assert on_other_machine(workload, NEAR, llc_bytes=1 << 20).bursts is code
 
 
 def test_a_cache_that_holds_everything_misses_nothing() -> None:
-    there = elsewhere(made_up(), NEAR, llc_bytes=64 << 20)
+    there = on_other_machine(made_up(), NEAR, llc_bytes=64 << 20)
     assert there.phases[0].objects[0].traffic.misses() == 0.0
 
 
 def test_without_curves_or_outside_them_it_refuses() -> None:
     bare = msgspec.structs.replace(made_up(), curve_bytes=[])
     with pytest.raises(NearfarError, match="no miss curves"):
-        elsewhere(bare, NEAR, llc_bytes=1 << 22)
+        on_other_machine(bare, NEAR, llc_bytes=1 << 22)
     with pytest.raises(NearfarError, match="outside the profile's miss curves"):
-        elsewhere(made_up(), NEAR, llc_bytes=1 << 42)
+        on_other_machine(made_up(), NEAR, llc_bytes=1 << 42)
     workload = made_up()
     row = msgspec.structs.replace(workload.phases[0].objects[0], curve=None)
     phase = msgspec.structs.replace(workload.phases[0], objects=[row])
     with pytest.raises(NearfarError, match="have miss curves"):
-        elsewhere(msgspec.structs.replace(workload, phases=[phase]), NEAR, llc_bytes=1 << 22)
+        on_other_machine(msgspec.structs.replace(workload, phases=[phase]), NEAR, llc_bytes=1 << 22)
 
 
 def test_near_times_given_replace_those_measured() -> None:
     workload = made_up()
     name = workload.phases[0].name
-    there = elsewhere(workload, NEAR, near_times_ns=parse_near_times(["4e2ms"], [name]))
+    there = on_other_machine(workload, NEAR, near_times_ns=parse_near_times(["4e2ms"], [name]))
     assert there.phases[0].near_cpu_time_ns.value == 4e8
     assert there.phases[0].near_wall_time_ns == pytest.approx(4e8)
 
 
 def test_near_time_in_the_same_memory_is_what_was_measured() -> None:
-    there = elsewhere(made_up(), NEAR, here=NEAR)
+    there = on_other_machine(made_up(), NEAR, here=NEAR)
     assert there.phases[0].near_cpu_time_ns.value == pytest.approx(2e8, rel=1e-6)
 
 
 def test_a_slower_near_memory_a_smaller_cache_and_a_slower_clock_each_take_longer() -> None:
     def near_ns(**given: object) -> float:
         near = given.pop("near", NEAR)
-        there = elsewhere(made_up(), near, here=NEAR, **given)  # type: ignore[arg-type]
+        there = on_other_machine(made_up(), near, here=NEAR, **given)  # type: ignore[arg-type]
         return there.phases[0].near_cpu_time_ns.value
 
     same = near_ns()
@@ -131,8 +131,8 @@ def test_a_time_of_no_known_phase_is_refused_and_the_nearest_named() -> None:
     workload = made_up()
     name = workload.phases[0].name
     with pytest.raises(NearfarError, match="did you mean"):
-        elsewhere(workload, NEAR, near_times_ns={name + "x": 1.0})
+        on_other_machine(workload, NEAR, near_times_ns={name + "x": 1.0})
     with pytest.raises(NearfarError, match="must name a phase"):
         parse_near_times(["3s"], ["a", "b"])
     with pytest.raises(NearfarError, match="out of reason"):
-        elsewhere(workload, NEAR, here=NEAR, frequency_ratio=100.0)
+        on_other_machine(workload, NEAR, here=NEAR, frequency_ratio=100.0)

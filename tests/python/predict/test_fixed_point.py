@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.predict.core_time import Part, core_time_ns
+from nearfar.predict.core_time import TrafficTime, core_time_ns
 from nearfar.predict.fixed_point import all_settled, settled
-from nearfar.predict.memory import LoadedFactor, straight
+from nearfar.predict.memory import LoadedFactor, interpolate
 
 FACTORS = st.floats(1.0, 8.0)
 
@@ -38,8 +38,8 @@ def test_one_and_many_settle_where_the_curve_answers_what_it_was_asked(
 def test_core_time_of_numbers_is_that_of_arrays(costs: list[float], other_ns: float, factor: float):
     for of in (0, 6):  # Reads are some of all lines.
         costs[of + 4] += costs[of + 3]
-    parts = [Part(*costs[:6]), Part(*costs[6:])]
-    arrays = [Part(*(np.array([c, c]) for c in row)) for row in (costs[:6], costs[6:])]
+    parts = [TrafficTime(*costs[:6]), TrafficTime(*costs[6:])]
+    arrays = [TrafficTime(*(np.array([c, c]) for c in row)) for row in (costs[:6], costs[6:])]
     one = core_time_ns(other_ns, parts, [1.0, factor])
     assert core_time_ns(other_ns, arrays, [1.0, factor]) == pytest.approx([one, one], rel=1e-12)
     # No shorter than anything that must be waited for, nor than all of it one after the other.
@@ -50,4 +50,4 @@ def test_core_time_of_numbers_is_that_of_arrays(costs: list[float], other_ns: fl
 @given(st.floats(-2.0, 12.0))
 def test_straight_is_numpys_interpolation(x: float):
     xs, ys = [0.0, 1.0, 1.5, 9.0], [4.0, 2.0, 2.0, -1.0]
-    assert straight(x, xs, ys) == pytest.approx(float(np.interp(x, xs, ys)), abs=1e-12)
+    assert interpolate(x, xs, ys) == pytest.approx(float(np.interp(x, xs, ys)), abs=1e-12)

@@ -22,7 +22,7 @@ from nearfar.documents.prediction import HostRule
 from nearfar.place.api import place
 from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.interval import Outcome, outcome
+from nearfar.predict.interval import FarEstimate, far_estimate
 from nearfar.predict.model import MODELS
 from nearfar.predict.traffic import CHASE, COLUMNS, PhaseTraffic
 
@@ -48,7 +48,7 @@ def measured(latency_ns: float = HERE_NS) -> DeviceProfile:
     )
 
 
-def chase(near: DeviceProfile, far: str, host: HostRule) -> Outcome:
+def chase(near: DeviceProfile, far: str, host: HostRule) -> FarEstimate:
     """A million serial misses that take all of near time."""
     # Idle: what the chase's own few lines queue is another matter.
     device = msgspec.structs.replace(load_device(far), loaded_latency=[])
@@ -59,7 +59,7 @@ def chase(near: DeviceProfile, far: str, host: HostRule) -> Outcome:
     time = near_side.latency_ns * 1e6
     phase = PhaseTraffic("p", Estimate(time, time, time), 1.0, None, lines, 0.0)
     kind = MODELS.get("inversion")
-    return outcome(kind, phase, near_side, far_side, kind(phase, near_side, far_side))
+    return far_estimate(kind, phase, near_side, far_side, kind(phase, near_side, far_side))
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -17,8 +17,8 @@ from nearfar.documents.prediction import Pipeline
 from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.in_situ import parse_stages, with_pipeline
-from nearfar.predict.models.traffic import Traffic
-from nearfar.predict.together import together
+from nearfar.predict.models.traffic import TrafficModel
+from nearfar.predict.together import channel_sharing
 from nearfar.predict.traffic import phases_of
 
 NEAR, FAR = samples.device(), samples.device("far", 300.0, 5.0, 3.0)
@@ -95,10 +95,10 @@ def test_traffic_over_shared_channels_takes_longer_where_both_memories_are_drawn
     local = near_memory(NEAR)
     phase = phases_of(samples.workload())[0]
     apart, both = (
-        Traffic(
+        TrafficModel(
             phase,
             local,
-            replace(far_memory(far, local), together=together(one, NEAR, far)),
+            replace(far_memory(far, local), together=channel_sharing(one, NEAR, far)),
         )
         for one in (machine(shared=False), machine(shared=True))
     )

@@ -7,13 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.predict.joint import Group, Scaling, fit_scaling, limited, mixed, shared
+from nearfar.predict.joint import (
+    Scaling,
+    ThreadGroup,
+    fit_scaling,
+    limited,
+    mixed_scaling,
+    shared_bandwidth,
+)
 
 rate = st.floats(0.1, 50.0)
 scalings = st.builds(
     Scaling, one_thread=rate, capacity=st.floats(5.0, 500.0), sharpness=st.floats(1.0, 10.0)
 )
-groups = st.builds(Group, threads=st.integers(1, 64), scaling=scalings)
+groups = st.builds(ThreadGroup, threads=st.integers(1, 64), scaling=scalings)
 
 
 def test_little_demand_is_met_and_much_is_held_at_capacity() -> None:
@@ -30,30 +37,30 @@ def test_at_the_knee_both_bounds_count_alike() -> None:
 
 
 @given(groups)
-def test_one_group_gets_what_its_own_law_says(group: Group) -> None:
-    (drawn,) = shared([group])
+def test_one_group_gets_what_its_own_law_says(group: ThreadGroup) -> None:
+    (drawn,) = shared_bandwidth([group])
     assert drawn == pytest.approx(float(group.scaling.at(group.threads)), rel=1e-6)
 
 
 @given(scalings, st.integers(1, 30), st.integers(1, 30))
 def test_a_group_in_two_halves_is_the_same_group(law: Scaling, first: int, second: int) -> None:
-    apart = shared([Group(first, law), Group(second, law)])
+    apart = shared_bandwidth([ThreadGroup(first, law), ThreadGroup(second, law)])
     assert sum(apart) == pytest.approx(float(law.at(first + second)), rel=1e-6)
     assert apart[0] / first == pytest.approx(apart[1] / second, rel=1e-6)
 
 
 @given(st.lists(groups, min_size=1, max_size=4))
-def test_the_channels_never_carry_more_than_their_capacity(several: list[Group]) -> None:
+def test_the_channels_never_carry_more_than_their_capacity(several: list[ThreadGroup]) -> None:
     use = sum(
         drawn / group.scaling.capacity
-        for drawn, group in zip(shared(several), several, strict=True)
+        for drawn, group in zip(shared_bandwidth(several), several, strict=True)
     )
     assert use <= 1.0 + 1e-9
 
 
 @given(groups, groups)
-def test_company_never_helps_and_none_starves(one: Group, other: Group) -> None:
-    together = shared([one, other])
+def test_company_never_helps_and_none_starves(one: ThreadGroup, other: ThreadGroup) -> None:
+    together = shared_bandwidth([one, other])
     assert 0.0 < together[0] <= one.threads * one.scaling.one_thread * (1 + 1e-9)
     assert 0.0 < together[1] <= other.threads * other.scaling.one_thread * (1 + 1e-9)
 
@@ -63,19 +70,21 @@ def test_of_two_kinds_of_threads_the_faster_alone_is_the_faster_together(
     law: Scaling, factor: float, threads: int
 ) -> None:
     faster = Scaling(law.one_thread * factor, law.capacity, law.sharpness)
-    slow, fast = shared([Group(threads, law), Group(threads, faster)])
+    slow, fast = shared_bandwidth([ThreadGroup(threads, law), ThreadGroup(threads, faster)])
     assert slow < fast <= factor * slow * (1 + 1e-9)
 
 
 def test_groups_without_threads_draw_nothing_and_change_nothing() -> None:
     law = Scaling(5.0, 40.0, 2.0)
-    assert shared([Group(0, law), Group(8, law)]) == pytest.approx([0.0, float(law.at(8))])
-    assert shared([]) == []
-    assert shared([Group(0, law)]) == [0.0]
+    assert shared_bandwidth([ThreadGroup(0, law), ThreadGroup(8, law)]) == pytest.approx(
+        [0.0, float(law.at(8))]
+    )
+    assert shared_bandwidth([]) == []
+    assert shared_bandwidth([ThreadGroup(0, law)]) == [0.0]
 
 
 def test_mixed_work_takes_the_sum_of_both_times() -> None:
-    found = mixed(Scaling(10.0, 60.0, 2.0), Scaling(5.0, 30.0, 4.0))
+    found = mixed_scaling(Scaling(10.0, 60.0, 2.0), Scaling(5.0, 30.0, 4.0))
     assert found.one_thread == pytest.approx(2 / (1 / 10 + 1 / 5))
     assert found.capacity == pytest.approx(2 / (1 / 60 + 1 / 30))
     assert found.sharpness == pytest.approx(3.0)

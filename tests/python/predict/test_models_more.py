@@ -21,19 +21,19 @@ from nearfar.documents.machine import JointLimit
 from nearfar.documents.workload import MissCurve
 from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.memory import LoadedFactor, between
+from nearfar.predict.memory import LoadedFactor, interpolated_load
 from nearfar.predict.model import MODELS, Model, ModelLacksError
 from nearfar.predict.models.counters import counters_phase
 from nearfar.predict.models.interleave import weights
 from nearfar.predict.models.memory_mode import direct_mapped_share
-from nearfar.predict.overlap import Streams, overlap, part
-from nearfar.predict.together import together
+from nearfar.predict.overlap import StreamFetch, overlap_at, traffic_time
+from nearfar.predict.together import channel_sharing
 from nearfar.predict.traffic import (
     COLUMNS,
     FENCE,
     FLUSH,
     STREAM,
-    Curve,
+    PhaseMissCurve,
     PhaseTraffic,
     phases_of,
     streams_at_once,
@@ -140,7 +140,7 @@ def test_direct_mapped_misses_follow_the_closed_form():
     """All reuse at one distance: lost with chance 1 - exp(-d / lines), whatever the cache here."""
     sizes = 2.0 ** np.arange(15, 41)
     distance_bytes = 2.0**28
-    curve = Curve(sizes, np.where(sizes < distance_bytes, 1e6, 0.0), 1 << 25)
+    curve = PhaseMissCurve(sizes, np.where(sizes < distance_bytes, 1e6, 0.0), 1 << 25)
     # Between two sizes of the curve the reuse lies somewhere: a factor of 2.
     for cache_bytes in (1 << 27, 1 << 28, 1 << 30):
         low, high = (1.0 - math.exp(-distance_bytes * x / cache_bytes) for x in (0.5, 1.0))
@@ -193,18 +193,18 @@ def test_without_a_prefetcher_a_stream_waits_latency_over_parallelism():
     memory = near_memory(samples.device(latency_ns=90.0, parallelism=4.0))
     lines = np.zeros(COLUMNS)
     lines[STREAM] = 1.0
-    found = part(lines, memory, overlap(10.0 / 11.0), Streams(prefetched=False), 1.0)
+    found = traffic_time(lines, memory, overlap_at(10.0 / 11.0), StreamFetch(prefetched=False), 1.0)
     assert float(found.loads) == pytest.approx(9.0)
     assert float(found.stream) == 0.0
-    two = part(lines, memory, overlap(1.0), Streams(at_once=2.0), 1.0)
-    one = part(lines, memory, overlap(1.0), Streams(), 1.0)
+    two = traffic_time(lines, memory, overlap_at(1.0), StreamFetch(at_once=2.0), 1.0)
+    one = traffic_time(lines, memory, overlap_at(1.0), StreamFetch(), 1.0)
     assert float(one.stream) == pytest.approx(2.0 * float(two.stream))
 
 
 def test_between_two_read_shares_the_surface_lies_between():
     reads = LoadedFactor(np.array([0.0, 10.0]), np.array([1.0, 3.0]))
     writes = LoadedFactor(np.array([0.0, 6.0]), np.array([1.0, 2.0]))
-    half = between(reads, writes, 0.5)
+    half = interpolated_load(reads, writes, 0.5)
     assert half.end_gb_per_s == pytest.approx(8.0)
     assert half.greatest == pytest.approx(2.5)
     assert float(half.at(4.0)) == pytest.approx(1.75)
@@ -243,13 +243,13 @@ def test_memories_on_one_channel_do_not_add():
         together_gb_per_s=12.0,
         shared=True,
     )
-    found = together(samples.machine(limit), near, far)
+    found = channel_sharing(samples.machine(limit), near, far)
     assert found is not None
     assert float(found.at(np.array(0.5))) == pytest.approx(0.5)
     assert float(found.at(np.array(0.0))) == float(found.at(np.array(1.0))) == 1.0
-    turned = together(samples.machine(limit), far, near)
+    turned = channel_sharing(samples.machine(limit), far, near)
     assert turned is not None
-    assert together(samples.machine(limit), near, samples.device("other")) is None
+    assert channel_sharing(samples.machine(limit), near, samples.device("other")) is None
     workload = samples.workload()
     for phase in workload.phases:
         phase.near_wall_time_ns = phase.near_cpu_time_ns.value / 8

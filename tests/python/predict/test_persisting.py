@@ -13,8 +13,8 @@ from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import AccessClasses
 from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.interval import outcome
-from nearfar.predict.model import MODELS, Doubt, Model, ModelLacksError
+from nearfar.predict.interval import far_estimate
+from nearfar.predict.model import MODELS, Model, ModelLacksError, Perturbation
 from nearfar.predict.traffic import (
     COLUMNS,
     FENCE,
@@ -105,9 +105,11 @@ def test_half_of_the_fences_add_half_and_the_figures_doubts_are_in_the_interval(
     model = model_of("persist", {FLUSH: FENCES, FENCE: FENCES}, load_device(OPTANE))
     half = float(model.times_ns(model.phase.total / 2)) - NEAR_NS
     assert half == pytest.approx(added_ns(model) * FENCES / 2)
-    found = outcome(type(model), model.phase, model.given_near, model.given_far, model)
+    found = far_estimate(type(model), model.phase, model.given_near, model.given_far, model)
     assert found.far_time_ns.low < found.far_time_ns.value < found.far_time_ns.high
-    slower = type(model)(model.phase, model.given_near, model.given_far, Doubt(far_latency=2.0))
+    slower = type(model)(
+        model.phase, model.given_near, model.given_far, Perturbation(far_latency=2.0)
+    )
     assert added_ns(slower) == pytest.approx(2 * 62.3 - 57.3)
 
 
@@ -119,7 +121,7 @@ def test_each_fence_waits_for_the_line_that_a_store_fetches_first(name: str):
     assert added_ns(model) == pytest.approx(fetched_ns + 62.3 - 57.3, rel=0.1)
     half = float(model.times_ns(model.phase.total / 2)) - NEAR_NS
     assert half == pytest.approx(added_ns(model) * FENCES / 2, rel=0.1)
-    found = outcome(type(model), model.phase, model.given_near, model.given_far, model)
+    found = far_estimate(type(model), model.phase, model.given_near, model.given_far, model)
     assert found.far_time_ns.low <= NEAR_NS + 0.6 * fetched_ns * FENCES
     # Unfenced, they wait in the store buffer; stored in sequence, they may have been fetched ahead.
     assert added_ns(model_of("best", {STORE: FENCES}, load_device(OPTANE))) < 0.2 * fetched_ns

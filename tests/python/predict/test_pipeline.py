@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.predict.pipeline import Part, PipelineTimes, run_pipeline
+from nearfar.predict.pipeline import PipelinePart, PipelineTimes, run_pipeline
 
 
 def constant(generate_s: float, transfer_s: float, analyse_s: float, sets: int) -> PipelineTimes:
@@ -56,7 +56,7 @@ def test_constant_times_give_the_closed_form(g: float, t: float, a: float, sets:
 
 
 def test_parts_that_share_slow_each_other_down() -> None:
-    def halved(parts: frozenset[Part]) -> dict[Part, float]:
+    def halved(parts: frozenset[PipelinePart]) -> dict[PipelinePart, float]:
         return {part: 1.0 / len(parts) for part in parts}
 
     # Each part takes 1 s alone, 2 s beside another. First generation alone (1); then, while the

@@ -14,8 +14,8 @@ from nearfar.base.units import LINE_BYTES
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.memory import Memory, alike, scaled
-from nearfar.predict.models.inversion import Inversion
+from nearfar.predict.memory import MemoryCosts, comparable, scaled_memory
+from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.models.window import _ratios
 from nearfar.predict.traffic import COLUMNS, STORE_STREAM, STREAM, WRITE_BACK_STREAM, PhaseTraffic
 
@@ -46,11 +46,11 @@ NEAR = near_memory(device("near", {HUGE: 32.0}, 32.0), HUGE)
 FAR_DEVICE = device("far", {HUGE: 32.0, SMALL: 16.0}, 32.0)
 
 
-def far(page_bytes: int) -> Memory:
+def far(page_bytes: int) -> MemoryCosts:
     return far_memory(FAR_DEVICE, NEAR, page_bytes=page_bytes)
 
 
-def slowdown(streams: float, there: Memory) -> float:
+def slowdown(streams: float, there: MemoryCosts) -> float:
     """Of a program that does nothing but stream, as quickly as near memory lets it."""
     lines = np.zeros((1, COLUMNS))
     lines[0, STREAM] = LINES
@@ -58,7 +58,7 @@ def slowdown(streams: float, there: Memory) -> float:
     phase = PhaseTraffic(
         "p", Estimate(near_ns, near_ns, near_ns), 1.0, None, lines, 0.0, streams=streams
     )
-    return float(Inversion(phase, NEAR, there).times_ns(phase.total)) / near_ns
+    return float(InversionModel(phase, NEAR, there).times_ns(phase.total)) / near_ns
 
 
 def test_one_stream_waits_for_all_ends_of_its_pages() -> None:
@@ -144,7 +144,7 @@ def test_two_streams_take_what_a_copy_over_such_pages_takes() -> None:
     assert COPIED_FAR.stream_ns(2.0**0.5, 2.0) == pytest.approx(LINE_BYTES / 12.8)
     assert COPIED_FAR.stream_ns(1.0, 1.0) == pytest.approx(LINE_BYTES / 16.0)
     assert LINE_BYTES / 16.0 < COPIED_FAR.stream_ns(1.2, 1.5) < LINE_BYTES / 12.8
-    found = Inversion(copier(2.0), COPIED_NEAR, COPIED_FAR)
+    found = InversionModel(copier(2.0), COPIED_NEAR, COPIED_FAR)
     phase = found.phase
     slower = float(found.times_ns(phase.total)) / phase.near_time_ns.value
     # Nearly: its stores, which write-backs are reckoned by, are quicker than its copies.
@@ -160,29 +160,32 @@ def test_more_streams_than_a_copy_has_wait_less_for_ends_of_pages() -> None:
 
 def test_a_copy_shows_how_many_lines_a_bus_moves() -> None:
     # Of three lines two are read, and that is what the figure counts.
-    _, there = alike(COPIED_NEAR, COPIED_FAR)
+    _, there = comparable(COPIED_NEAR, COPIED_FAR)
     assert there.read_ns[1] == pytest.approx(LINE_BYTES / 12.8 / 1.5)
     assert there.bandwidth_error >= 0.1  # one stream reads 4 ns a line, the bus moves 3.3
-    assert alike(COPIED_NEAR, COPIED_FAR)[1] is there
-    assert alike(there, there) == (there, there)
+    assert comparable(COPIED_NEAR, COPIED_FAR)[1] is there
+    assert comparable(there, there) == (there, there)
 
 
 def test_a_slow_copy_is_no_slower_bus_than_reads_show() -> None:
     slow = far_memory(copying(FAR_DEVICE, {SMALL: 8.0}), COPIED_NEAR, page_bytes=SMALL)
-    _, there = alike(COPIED_NEAR, slow)
+    _, there = comparable(COPIED_NEAR, slow)
     assert there.read_ns[1] == pytest.approx(LINE_BYTES / 16.0)
     assert there.write_ns[1] == slow.write_ns[1]
 
 
 def test_a_copy_in_one_memory_alone_says_nothing_of_the_others() -> None:
     plain = far_memory(FAR_DEVICE, COPIED_NEAR, page_bytes=SMALL)
-    found = Inversion(copier(2.0), COPIED_NEAR, plain)
+    found = InversionModel(copier(2.0), COPIED_NEAR, plain)
     assert found.near.copied_ns is None
     assert found.near.read_ns == NEAR.read_ns
     assert found.far.stream_ns(1.0, 2.0) == plain.stream_ns(1.0, 2.0)
     # However many there are, near memory is the same one for all.
-    assert alike(COPIED_NEAR, COPIED_FAR, plain)[0] is alike(COPIED_NEAR, plain, COPIED_FAR)[0]
-    assert alike(COPIED_NEAR, COPIED_FAR, plain)[1].copied_ns is None
+    assert (
+        comparable(COPIED_NEAR, COPIED_FAR, plain)[0]
+        is comparable(COPIED_NEAR, plain, COPIED_FAR)[0]
+    )
+    assert comparable(COPIED_NEAR, COPIED_FAR, plain)[1].copied_ns is None
 
 
 def test_a_bus_of_all_cores_is_not_what_a_copy_of_one_moves() -> None:
@@ -193,7 +196,7 @@ def test_a_bus_of_all_cores_is_not_what_a_copy_of_one_moves() -> None:
     many = msgspec.structs.replace(COPIED_FAR.device, bandwidth=every)
     there = far_memory(many, COPIED_NEAR, page_bytes=SMALL)
     assert not there.of_one_core
-    assert alike(COPIED_NEAR, there) == (COPIED_NEAR, there)
+    assert comparable(COPIED_NEAR, there) == (COPIED_NEAR, there)
 
 
 def test_pages_that_nobody_names_are_the_largest_that_were_measured() -> None:
@@ -217,5 +220,5 @@ def test_copies_over_other_pages_or_of_several_cores_are_not_taken() -> None:
 
 
 def test_a_memory_of_less_bandwidth_copies_as_much_slower() -> None:
-    slower = scaled(COPIED_FAR, bandwidth=0.5).copied_ns
+    slower = scaled_memory(COPIED_FAR, bandwidth=0.5).copied_ns
     assert slower == pytest.approx(2.0 * LINE_BYTES / 12.8)

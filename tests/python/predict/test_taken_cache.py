@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nearfar.predict.taken_cache import Chases, TakenCache, fill_ns
-from nearfar.predict.traffic import Curve
+from nearfar.predict.traffic import PhaseMissCurve
 
 MIB = float(1 << 20)
 REGIONS = np.array([0.5, 2.0, 3.0, 8.0, 32.0, 64.0, 128.0]) * MIB
@@ -19,10 +19,10 @@ def chases(far_ns: np.ndarray = BESIDE_NS) -> Chases:
     return Chases(REGIONS, NEAR_NS, far_ns, 205.0)
 
 
-def reused_after(distance_bytes: float) -> Curve:
+def reused_after(distance_bytes: float) -> PhaseMissCurve:
     """All lines are used again after so many bytes."""
     sizes = np.geomspace(MIB / 32, 256 * MIB, 53)
-    return Curve(sizes, np.where(sizes < distance_bytes, ACCESSES, 0.0), int(8 * MIB))
+    return PhaseMissCurve(sizes, np.where(sizes < distance_bytes, ACCESSES, 0.0), int(8 * MIB))
 
 
 def test_a_loop_touches_its_bytes_in_the_time_of_a_round() -> None:

@@ -17,7 +17,7 @@ from nearfar.documents.device import ChainsFigure, LatencyFigure
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
 from nearfar.predict.shared_cache import lines_far, waits_far
-from nearfar.predict.traffic import CHASE, COLUMNS, Curve, PhaseTraffic
+from nearfar.predict.traffic import CHASE, COLUMNS, PhaseMissCurve, PhaseTraffic
 from nearfar.predict.walks import MOST_SHARE, as_walked
 
 HAD = {"how": "measured", "source": "here"}
@@ -55,7 +55,7 @@ def far(third_ns: float = 15.0, load: str = "store") -> DeviceProfile:
     return device("far", regions, {HUGE: 200.0, SMALL: 350.0}, load)
 
 
-def chase(walks_per_miss: float | None = 1.0, curve: Curve | None = None) -> PhaseTraffic:
+def chase(walks_per_miss: float | None = 1.0, curve: PhaseMissCurve | None = None) -> PhaseTraffic:
     lines = np.zeros((1, COLUMNS))
     lines[0, CHASE] = MISSES
     ns = MISSES * 150.0
@@ -204,11 +204,11 @@ def test_of_walks_to_one_line_of_a_table_the_first_counts() -> None:
     assert walk_share(alone, by_regions(WALKS_NS)) == pytest.approx(1 / 3)
 
 
-def in_cache(accesses: float) -> Curve:
+def in_cache(accesses: float) -> PhaseMissCurve:
     """So many accesses reuse their line after 2 to 4 MiB, and the misses after 64."""
     sizes = np.array([MIB, 2 * MIB, 4 * MIB, 64 * MIB, 128 * MIB], dtype=float)
     misses = [accesses + MISSES, accesses + MISSES, MISSES, MISSES, 0.0]
-    return Curve(sizes, np.array(misses), 8 * MIB)
+    return PhaseMissCurve(sizes, np.array(misses), 8 * MIB)
 
 
 def test_beside_a_contending_core_hits_of_the_shared_cache_become_misses() -> None:

@@ -16,10 +16,10 @@ from nearfar.documents.header import cpu_model
 from nearfar.predict.api import predict
 from nearfar.predict.calibration import (
     calibration_for,
+    conformity_score,
     load_calibrations,
-    score_of,
+    memory_tier,
     spread,
-    tier_of,
     widened,
     with_calibrations,
 )
@@ -38,8 +38,8 @@ def test_a_score_and_a_spread_are_each_others_inverse() -> None:
     slowdown = Estimate(2.0, 1.8, 2.3)
     for margin in (-0.05, 0.0, 0.5, 3.0):
         wide = spread(slowdown, margin)
-        assert score_of(slowdown, wide.high) == pytest.approx(margin)
-        assert score_of(slowdown, wide.low) == pytest.approx(margin)
+        assert conformity_score(slowdown, wide.high) == pytest.approx(margin)
+        assert conformity_score(slowdown, wide.low) == pytest.approx(margin)
 
 
 def test_ends_move_inwards_to_the_value_at_most() -> None:
@@ -47,7 +47,7 @@ def test_ends_move_inwards_to_the_value_at_most() -> None:
 
 
 def test_an_interval_from_zero_on_misses_nothing_below() -> None:
-    assert score_of(Estimate(2.0, 0.0, 3.0), 0.001) < 0.0
+    assert conformity_score(Estimate(2.0, 0.0, 3.0), 0.001) < 0.0
 
 
 def test_other_models_only_widen() -> None:
@@ -61,7 +61,7 @@ def test_the_tier_of_a_validated_memory_alone_is_calibrated() -> None:
         msgspec.structs.replace(one, models={"inversion": one.models["good"]})
         for one in made.several()
     ]
-    report = pooled([made.session(tier=tier_of(far), cpu_model=cpu_model())], results)
+    report = pooled([made.session(tier=memory_tier(far), cpu_model=cpu_model())], results)
     (calibration,) = report.calibrations
     assert (calibration.kernels, calibration.level) == (12, 0.9)
     before = prediction(far)
@@ -77,7 +77,7 @@ def test_the_tier_of_a_validated_memory_alone_is_calibrated() -> None:
 def test_elsewhere_the_interval_holds_what_other_models_say(other: str) -> None:
     far = far_device()
     session = made.session(
-        tier="elsewhere" if other == "tier" else tier_of(far),
+        tier="elsewhere" if other == "tier" else memory_tier(far),
         cpu_model="another" if other == "cpu" else cpu_model(),
     )
     name = "xmem" if other == "model" else "inversion"
