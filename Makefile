@@ -5,8 +5,9 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 NEARFAR := $(VENV)/bin/nearfar
 STAMP := $(VENV)/.set-up
-NATIVE_SOURCES := CMakeLists.txt $(shell find native include -type f 2>/dev/null)
-NATIVE_TESTS := $(shell find tests/native -type f 2>/dev/null)
+PROJECTS := pyproject.toml $(wildcard companions/*/pyproject.toml) scripts/companion_extras.py
+NATIVE_SOURCES := CMakeLists.txt $(shell find native include companions/bench/CMakeLists.txt companions/bench/native -type f 2>/dev/null)
+NATIVE_TESTS := $(shell find tests/native companions/bench/tests/native -type f 2>/dev/null)
 
 .PHONY: help setup demo test test-long vm-test native-test sanitize lint format benchmarks reproduce docs clean
 
@@ -15,11 +16,11 @@ help: ## list these targets
 
 setup: $(STAMP) ## install what is missing and build into .venv
 
-$(STAMP): pyproject.toml scripts/setup.sh $(NATIVE_SOURCES)
+$(STAMP): $(PROJECTS) scripts/setup.sh $(NATIVE_SOURCES)
 	@scripts/setup.sh run
 	@touch $@
 
-$(VENV)/.set-up-tests: pyproject.toml scripts/setup.sh $(NATIVE_SOURCES) $(NATIVE_TESTS)
+$(VENV)/.set-up-tests: $(PROJECTS) scripts/setup.sh $(NATIVE_SOURCES) $(NATIVE_TESTS)
 	@scripts/setup.sh test
 	@touch $(STAMP) $@
 
@@ -38,12 +39,16 @@ vm-test: $(VENV)/.set-up-tests ## what needs far memory, in a virtual machine th
 
 native-test: $(VENV)/.set-up-tests ## the native core's tests: built with it, one tree for both
 	@ctest --test-dir build/native --output-on-failure
+	@ctest --test-dir build/bench --output-on-failure
 
 sanitize: $(VENV)/.set-up-tests ## the native tests under address and undefined-behaviour sanitizers
-	@cmake -S . -B build/sanitize -G Ninja -DNEARFAR_TESTS=ON -DNEARFAR_SANITIZE=ON \
-	  -DPython_EXECUTABLE=$(abspath $(PYTHON)) >build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
-	@cmake --build build/sanitize >>build/sanitize.log 2>&1 || { tail -50 build/sanitize.log; exit 1; }
-	@ctest --test-dir build/sanitize --output-on-failure
+	@for project in . companions/bench; do \
+	  tree=build/sanitize/$$(basename $$(realpath $$project)); log=$$tree.log; mkdir -p $$tree; \
+	  { cmake -S $$project -B $$tree -G Ninja -DNEARFAR_TESTS=ON -DNEARFAR_SANITIZE=ON \
+	      -DPython_EXECUTABLE=$(abspath $(PYTHON)) && cmake --build $$tree; } >$$log 2>&1 || \
+	    { tail -50 $$log; exit 1; }; \
+	  ctest --test-dir $$tree --output-on-failure || exit 1; \
+	done
 
 lint: $(VENV)/.set-up-tests ## ruff, mypy, clang-format, clang-tidy
 	@scripts/lint.sh

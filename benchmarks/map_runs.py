@@ -19,9 +19,8 @@ import msgspec
 from benchmarks.turns import Turns, end_verified
 from nearfar.base.errors import NearfarError
 from nearfar.base.owned_folders import owned_folder
-from nearfar.bench.memories import find_memory
-from nearfar.bench.native import Line, Mode, counted, run
-from nearfar.native_files import native_file
+from nearfar_bench.memories import find_memory
+from nearfar_bench.native import Line, Mode, bench_file, counted, run
 
 EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
 FOLDER = Path("build/benchmarks/maps")
@@ -89,7 +88,7 @@ def our_turns(name: str, n: int, memory: str, mode: Mode = "time") -> Iterator[T
         environment = counted(environment)
     words = [f"map={name}", f"n={n}", f"seed={SEED}", f"mode={mode}"]
     with place.pool() as where:
-        command = [str(native_file("nearfar-bench")), "turns", "map", *words, *where]
+        command = [str(bench_file("nearfar-bench")), "turns", "map", *words, *where]
         with Turns(command, environment) as turns:
             yield turns
             end_verified(turns)

@@ -43,12 +43,12 @@ def _run(arguments: list[str]) -> int:
         word == "--like" or word.startswith("--like=") for word in arguments
     ):
         # What follows is another tool's command line, in its own way of writing options.
-        from nearfar.measure.like import main as like_main
+        from nearfar.companions import TOOLS, load
 
-        return like_main(arguments[1:])
+        return int(load(TOOLS, "measure --like")(arguments[1:]))
     from cyclopts import App, CycloptsError
 
-    from nearfar.commands import add_command, add_summaries, verb_modules
+    from nearfar.commands import add_command, add_summaries, verbs
     from nearfar.version import version_text
 
     app = App(
@@ -59,7 +59,7 @@ def _run(arguments: list[str]) -> int:
         suppress_keyboard_interrupt=False,  # main() says it in a sentence
     )
     verb = next((word for word in arguments if not word.startswith("-")), "")
-    if verb in verb_modules():
+    if verb in verbs():
         add_command(app, verb)
     else:
         add_summaries(app)

@@ -6,13 +6,19 @@ import subprocess
 from pathlib import Path
 
 from nearfar import __version__
+from nearfar.companions import TOOLS, VERBS, installed
 from nearfar.native_files import native_folder
 
 
 def version_text() -> str:
-    """Return version, commit and which native parts were built in."""
+    """Return version, commit, native parts and installed companions."""
     of_commit = f" ({commit})" if (commit := built_from()) else ""
-    return f"nearfar {__version__}{of_commit}\nnative parts: {', '.join(native_parts())}"
+    companions = sorted({*installed(VERBS), *installed(TOOLS)})
+    return (
+        f"nearfar {__version__}{of_commit}\n"
+        f"native parts: {', '.join(native_parts())}\n"
+        f"companions: {', '.join(companions) or 'none'}"
+    )
 
 
 def native_parts() -> list[str]:

@@ -81,11 +81,17 @@ if ! .venv/bin/python -c 'import nanobind, scikit_build_core' 2>/dev/null; then
   echo "nearfar set-up: installing Python packages into .venv"
   pip install "scikit-build-core>=0.11" "nanobind>=2.4"
 fi
+tests=OFF
+extra=""
 if [ "$what" = test ]; then
-  echo "nearfar set-up: building, with the native tests"
-  pip install --no-build-isolation -e ".[dev]" -C cmake.define.NEARFAR_TESTS=ON \
-    -C cmake.define.CMAKE_EXPORT_COMPILE_COMMANDS=ON
-else
-  echo "nearfar set-up: building"
-  pip install --no-build-isolation -e .
+  tests=ON
+  extra="[dev]"
 fi
+echo "nearfar set-up: building the core and its companions"
+build() {
+  pip install --no-build-isolation "$@" -C cmake.define.NEARFAR_TESTS=$tests \
+    -C cmake.define.CMAKE_EXPORT_COMPILE_COMMANDS=ON
+}
+build -e ".$extra"
+build --no-deps -e companions/bench
+pip install --no-build-isolation --no-deps -e companions/like -e companions/studies

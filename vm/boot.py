@@ -176,7 +176,7 @@ def _compile(folder: Path) -> None:
 def _compile_in_situ(folder: Path) -> None:
     """Compile the study in-situ-here's program: the guest has no compiler."""
     sys.path.insert(0, str(REPOSITORY))
-    from nearfar.study.in_situ_run import compiled
+    from nearfar_studies.in_situ_run import compiled
 
     if shutil.which("cc"):
         compiled(folder)

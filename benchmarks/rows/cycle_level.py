@@ -8,8 +8,8 @@ import sys
 from benchmarks import Row, make_row
 from nearfar.base.errors import NearfarError
 from nearfar.predict.model import DEFAULT_MODEL
-from nearfar.study import cycle_intervals, cycle_level
-from nearfar.study.cycle_profiles import profiles
+from nearfar_studies import cycle_intervals, cycle_level
+from nearfar_studies.cycle_profiles import profiles
 
 BARS = {
     ("nopf", "x2"): (6.0, 20.0),

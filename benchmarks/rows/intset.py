@@ -9,9 +9,9 @@ hash set, as published.
 from __future__ import annotations
 
 from benchmarks import Row, make_row
-from nearfar.bench.kinds.intset import said
-from nearfar.bench.slowdowns import Pair, geometric_mean_slowdown
-from nearfar.study.intset_runs import DRAM, NO_FLUSH, STRUCTURES, VOLATILE, Case, Plan, Runs, sets
+from nearfar_bench.kinds.intset import said
+from nearfar_bench.slowdowns import Pair, geometric_mean_slowdown
+from nearfar_studies.intset_runs import DRAM, NO_FLUSH, STRUCTURES, VOLATILE, Case, Plan, Runs, sets
 
 PLAN = Plan(sizes=(256,), repeats=10, seconds=0.1)
 """The size that the original benchmark begins with; runs as often as published."""

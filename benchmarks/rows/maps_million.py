@@ -41,8 +41,7 @@ from benchmarks.rows.maps import (
 )
 from benchmarks.turns import Turns
 from nearfar.base.errors import NearfarError
-from nearfar.bench.native import Line
-from nearfar.native_files import native_file
+from nearfar_bench.native import Line, bench_file
 
 N = 1_000_000
 OF_A_TURN = N // 10
@@ -61,8 +60,8 @@ Times = dict[str, list[list[float]]]
 
 def rows() -> Iterator[Row]:
     """Yield counts, which nothing disturbs; then times."""
-    counter = native_file("libnearfar_bench_count.so")
-    kept = Kept("maps_million", [native_file("nearfar-bench"), counter, SOURCE, Path(__file__)])
+    counter = bench_file("libnearfar_bench_count.so")
+    kept = Kept("maps_million", [bench_file("nearfar-bench"), counter, SOURCE, Path(__file__)])
     try:
         peer()
     except NearfarError as error:

@@ -30,7 +30,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* native/bench/counts.hpp */
+/* companions/bench/native/bench/counts.hpp */
 struct counts {
   uint64_t transactions, snapshots, snapshot_bytes, allocations, frees, publications, flush_calls,
       flushed_lines, copied_lines, fences, msyncs;
@@ -38,7 +38,7 @@ struct counts {
 __attribute__((weak)) void nearfar_bench_count_begin(void);
 __attribute__((weak)) void nearfar_bench_count_end(struct counts* into);
 
-static uint64_t mixed(uint64_t key) { /* native/bench/maps/hash.hpp */
+static uint64_t mixed(uint64_t key) { /* companions/bench/native/bench/maps/hash.hpp */
   key ^= key >> 33;
   key *= 0xff51afd7ed558ccdULL;
   key ^= key >> 33;

@@ -20,7 +20,7 @@ from benchmarks import Row, make_row
 from nearfar.documents import DeviceProfile, load
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.problem import Problem, make_problem
-from nearfar.study.applications import (
+from nearfar_studies.applications import (
     APPLICATIONS,
     MEASURED,
     Application,

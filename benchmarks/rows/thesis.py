@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks import Row, make_row
-from nearfar.study.studies.thesis_hashmap import CODE, COUNTERS, ThesisHashmap
-from nearfar.study.study import Given
+from nearfar_studies.studies.thesis_hashmap import CODE, COUNTERS, ThesisHashmap
+from nearfar_studies.study import Given
 
 
 def rows() -> list[Row]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from guest import SkipCheckError
 
-from nearfar.study.in_situ_run import far_here, run_pipeline_here
+from nearfar_studies.in_situ_run import far_here, run_pipeline_here
 
 PROGRAM = Path("/payload/programs/in_situ")
 NODES, SETS = 60_000, 4

@@ -15,7 +15,7 @@ from nearfar.devices.library import load_device
 from nearfar.predict.api import predict
 from nearfar.predict.code_file import CODES, load_code, parse_sizes, profile_of_code
 from nearfar.predict.formula import evaluate
-from nearfar.study import hashmap
+from nearfar_studies import hashmap
 
 
 @pytest.mark.parametrize(

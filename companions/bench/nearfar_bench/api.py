@@ -1,0 +1,155 @@
+"""Runs an experiment: rounds of all cells, percentiles and counts in runs of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError, nearest
+from nearfar.documents.bench import BenchResult
+from nearfar_bench.experiment import Experiment
+from nearfar_bench.kind import kind_of
+from nearfar_bench.matrix import cells
+from nearfar_bench.memories import Memory, expand, find_memory
+from nearfar_bench.native import Line, Mode, find_kind, run
+from nearfar_bench.progress import Kept
+from nearfar_bench.summarise import summarise
+
+Progress = Callable[[int, int, str], None]
+"""Called before each run with how many are done, how many there are, and the cell in words."""
+
+DEFAULT_MEMORY = "volatile"
+MOST_THREADS = 4096
+"""Twice the processors of the largest x86 machines. Each thread is one of the kernel's, with stacks
+and counts of its own: a hundred thousand of them are ended by the system, without a word."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A cell that can be run here."""
+
+    cell: dict[str, str]
+    arguments: dict[str, str]
+    memory: Memory
+
+
+def bench(
+    experiment: Experiment, output: Path | None = None, progress: Progress | None = None
+) -> BenchResult:
+    """Run every cell of `experiment` and return what was measured.
+
+    With `output`, runs are kept beside it as they are done: an interrupted experiment goes on where
+    it was. Raises NearfarError where nothing of it can be run here, or content was wrong.
+    """
+    experiment = _here(experiment)
+    planned, left_out = _plan(experiment)
+    kept = Kept(experiment, output)
+    rounds = _rounds(experiment, planned)
+    total = len(rounds)
+    failed: dict[int, str] = {}
+    for done, (cell, round_, mode) in enumerate(rounds):
+        if cell in failed or (cell, round_, mode) in kept.runs:
+            continue
+        each = planned[cell]
+        if progress is not None:
+            progress(done, total, said(each.cell))
+        try:
+            line = run(experiment.kind, each.arguments, each.memory, mode)
+        except NearfarError as error:
+            # What this machine lacks for one cell must not cost the others.
+            if error.exit_code is not ExitCode.MACHINE_LACKS or len(planned) == 1:
+                raise
+            failed[cell] = str(error)
+            left_out.append(f"{said(each.cell)}: {error}")
+            continue
+        kept.add(cell, round_, mode, line)
+    if len(failed) == len(planned):
+        raise NearfarError(f"nothing could be run: {left_out[0]}", ExitCode.MACHINE_LACKS)
+    lines: dict[int, dict[Mode, list[Line]]] = {}
+    for (cell, _, mode), line in sorted(kept.runs.items()):
+        if cell not in failed:
+            lines.setdefault(cell, {}).setdefault(mode, []).append(line)
+    result = summarise(
+        experiment,
+        [(planned[cell].cell, by_mode) for cell, by_mode in sorted(lines.items())],
+        left_out,
+        kind_of(experiment.kind),
+    )
+    if output is not None:
+        from nearfar.documents import save
+
+        save(result, output)
+    kept.finish()
+    return result
+
+
+def said(cell: dict[str, str]) -> str:
+    """Return a cell in words."""
+    return ", ".join(f"{key} {value}" for key, value in cell.items()) or "the one cell"
+
+
+def _here(experiment: Experiment) -> Experiment:
+    """Check the experiment against the kind's parameters; resolve ``every`` memory."""
+    from dataclasses import replace
+
+    kind = find_kind(experiment.kind)
+    if kind.needs:
+        raise NearfarError(
+            f"the kind {kind.name} needs {kind.needs}, which was not there when nearfar was built: "
+            "run `make setup`",
+            ExitCode.MACHINE_LACKS,
+        )
+    valid = [each.name for each in kind.parameters if each.name not in ("mode", "pool")]
+    for key in (*experiment.arguments, *experiment.matrix):
+        if key not in valid:
+            raise NearfarError(f"the kind {kind.name} has no argument {key!r}{nearest(key, valid)}")
+    matrix = dict(experiment.matrix)
+    if "memory" in matrix:
+        matrix["memory"] = expand(matrix["memory"])
+    elif experiment.arguments.get("memory") == "every":
+        arguments = {k: v for k, v in experiment.arguments.items() if k != "memory"}
+        return replace(
+            experiment, arguments=arguments, matrix={**matrix, "memory": expand(["every"])}
+        )
+    return replace(experiment, matrix=matrix)
+
+
+def _plan(experiment: Experiment) -> tuple[list[Planned], list[str]]:
+    planned, left_out = [], []
+    problems: dict[str, NearfarError] = {}
+    for cell in cells(experiment):
+        arguments = {**experiment.arguments, **cell}
+        _check_threads(arguments)
+        word = arguments.pop("memory", DEFAULT_MEMORY)
+        try:
+            planned.append(Planned(cell, arguments, find_memory(word)))
+        except NearfarError as error:
+            if error.exit_code is not ExitCode.MACHINE_LACKS:
+                raise
+            if word not in problems:
+                left_out.append(str(error))
+            problems[word] = error
+    if not planned:
+        raise next(iter(problems.values()))
+    return planned, left_out
+
+
+def _check_threads(arguments: dict[str, str]) -> None:
+    """Refuse what the system would end the run for; what is no number the executable refuses."""
+    given = arguments.get("threads", "1")
+    if given.isdecimal() and not 1 <= int(given[:20]) <= MOST_THREADS:
+        raise NearfarError(f"threads={given}: it must be from 1 to {MOST_THREADS}")
+
+
+def _rounds(experiment: Experiment, planned: list[Planned]) -> list[tuple[int, int, Mode]]:
+    """Return all runs in their order: counts first, for what is wrong shows there soonest."""
+    found: list[tuple[int, int, Mode]] = []
+    for cell, each in enumerate(planned):
+        if experiment.counts and each.memory.is_pool:
+            found.append((cell, 0, "count"))
+    for round_ in range(experiment.repeats):
+        found += [(cell, round_, "time") for cell in range(len(planned))]
+    if experiment.latency:
+        found += [(cell, 0, "latency") for cell in range(len(planned))]
+    return found

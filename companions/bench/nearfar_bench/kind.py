@@ -1,0 +1,49 @@
+"""What a kind of workload says beyond medians; see README.md."""
+
+from __future__ import annotations
+
+from nearfar.base.registry import Registry
+from nearfar.documents.bench import BenchResult
+from nearfar_bench.native import Line
+
+KINDS: Registry[type[Kind]] = Registry("nearfar_bench.kinds", "kind of workload")
+
+
+LEAST_FOR_SHARE_NS = 50e6
+"""The kernel tells its time from the program's by looking at each tick, 1 to 4 ms: below a dozen
+ticks the share is chance."""
+
+
+class Kind:
+    """Figures and sentences of a kind; this one serves kinds without a file of their own."""
+
+    def figures(self, line: Line) -> dict[str, float]:
+        """Return figures of one run beside those that every run has; the unit is in the name."""
+        return {name: value for name, value in line.notes.items() if value is not None}
+
+    def columns(self) -> list[str]:
+        """Return which of `figures` the table shows."""
+        return []
+
+    def summary(self, result: BenchResult) -> list[str]:
+        """Return sentences for under the table."""
+        del result
+        return []
+
+
+def kind_of(name: str) -> Kind:
+    """Return the kind's own figures and sentences, or none."""
+    return KINDS.get(name)() if name in KINDS.names() else Kind()
+
+
+def common_figures(line: Line) -> dict[str, float]:
+    """Return the figures that every run has."""
+    operations = max(line.operations, 1)
+    found = {
+        "ns_per_operation": line.wall_ns / operations,
+        "cpu_ns_per_operation": line.cpu_ns / operations,
+        "operations_per_s": line.operations / max(line.wall_ns, 1.0) * 1e9,
+    }
+    if line.cpu_ns >= LEAST_FOR_SHARE_NS:
+        found["kernel_share"] = min(line.system_ns / line.cpu_ns, 1.0)
+    return found

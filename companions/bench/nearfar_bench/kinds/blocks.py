@@ -1,0 +1,61 @@
+"""Blocks of a file: which file systems were compared, which are not here, the kernel's share."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from nearfar.documents.bench import BenchResult
+from nearfar_bench.kind import KINDS, Kind
+from nearfar_bench.memories import TMPFS, file_system
+
+PERSISTENT = ("ext4 with DAX", "xfs with DAX", "device-DAX")
+"""What persistent memory is used through; the others every machine has."""
+
+
+@KINDS.register("blocks")
+class Blocks(Kind):
+    """Shows the kernel's share, and names file systems."""
+
+    def columns(self) -> list[str]:
+        """Return the kernel's share of processor time, and what was written a second."""
+        return ["kernel_share", "payload_gb_per_s"]
+
+    def summary(self, result: BenchResult) -> list[str]:
+        """Return what each memory is, and what this machine lacks."""
+        words = dict.fromkeys(
+            {**result.arguments, **cell.arguments}.get("memory", "") for cell in result.cells
+        )
+        kinds = {word: kind_of_file_system(word) for word in words}
+        found = [f"{word} is {kind}" for word, kind in kinds.items() if kind]
+        absent = [kind for kind in PERSISTENT if kind not in kinds.values()]
+        sentences = ["; ".join(found)] if found else []
+        if absent:
+            sentences.append(f"not compared, for they are not here: {', '.join(absent)}")
+        sentences.append(
+            "kernel_share is of processor time (getrusage); what is waited for a disk is in "
+            "neither part of it"
+        )
+        return sentences
+
+
+def kind_of_file_system(word: str, mounts: Path = Path("/proc/self/mounts")) -> str:
+    """Return what a word of `memory` lies on, such as ``ext4 with DAX``; "" if not known."""
+    name, _, rest = word.partition(":")
+    if name == "devdax":
+        return "device-DAX"
+    folder = TMPFS if word.startswith("tmpfs") else Path(rest or tempfile.gettempdir())
+    kind = file_system(folder, mounts)
+    return f"{kind} with DAX" if kind and _dax(folder, mounts) else kind
+
+
+def _dax(folder: Path, mounts: Path) -> bool:
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return False
+    for line in lines:
+        _, point, _, options, *_ = line.split(" ")
+        if Path(point) == folder:
+            return any(each in ("dax", "dax=always") for each in options.split(","))
+    return False

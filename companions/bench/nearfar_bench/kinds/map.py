@@ -1,0 +1,32 @@
+"""Maps: what persisting costs each kind of operation, over all maps; and the lock, where one is."""
+
+from __future__ import annotations
+
+from statistics import geometric_mean
+
+from nearfar.documents.bench import BenchResult
+from nearfar_bench.kind import KINDS, Kind
+
+
+@KINDS.register("map")
+class Map(Kind):
+    """Slowdowns by operation and memory."""
+
+    def summary(self, result: BenchResult) -> list[str]:
+        """Return the geometric mean of slowdowns, and what threads wait for."""
+        by_kind: dict[tuple[str, str], list[float]] = {}
+        for cell in result.cells:
+            if cell.slowdown is None:
+                continue
+            shown = {**result.arguments, **cell.arguments}
+            key = shown.get("operation", "insert"), shown.get("memory", "volatile")
+            by_kind.setdefault(key, []).append(cell.slowdown.value)
+        said = [
+            f"{operation}, {memory}: {geometric_mean(slowdowns):.3g} times as long, geometric mean "
+            f"of {len(slowdowns)}"
+            for (operation, memory), slowdowns in by_kind.items()
+            if len(slowdowns) > 1
+        ]
+        locks = sorted({cell.words["locking"] for cell in result.cells if "locking" in cell.words})
+        shared = [lock for lock in locks if "no lock" not in lock]
+        return said + [f"several threads: {lock}" for lock in shared]

@@ -1,0 +1,71 @@
+"""Runs that were done, kept beside the output until all are: an interrupted experiment goes on."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+
+import msgspec
+
+from nearfar_bench.experiment import Experiment
+from nearfar_bench.native import Line, Mode
+
+
+class Done(msgspec.Struct, frozen=True):
+    """One run of a cell."""
+
+    cell: int
+    round: int
+    mode: Mode
+    line: Line
+
+
+def partial_of(output: Path) -> Path:
+    """Return the file beside `output` that holds the runs that were done."""
+    return output.with_name(f"{output.name}.partial")
+
+
+class Kept:
+    """The runs of an experiment, in memory and, with a file, on disk."""
+
+    def __init__(self, experiment: Experiment, output: Path | None) -> None:
+        self._file = None if output is None else partial_of(output)
+        self._mark = hashlib.sha256(
+            msgspec.json.encode(asdict(experiment), order="sorted")
+        ).hexdigest()
+        self.runs: dict[tuple[int, int, Mode], Line] = {}
+        self.resumed = 0
+        """Runs that were done before."""
+        if self._file is not None:
+            self._read(self._file)
+
+    def add(self, cell: int, round_: int, mode: Mode, line: Line) -> None:
+        """Keep a run, on disk at once."""
+        self.runs[cell, round_, mode] = line
+        if self._file is None:
+            return
+        with self._file.open("ab") as file:
+            if file.tell() == 0:
+                file.write(self._mark.encode() + b"\n")
+            file.write(msgspec.json.encode(Done(cell, round_, mode, line)) + b"\n")
+
+    def finish(self) -> None:
+        """Forget the file: the result is written."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
+    def _read(self, path: Path) -> None:
+        if not path.is_file():
+            return
+        mark, *lines = path.read_bytes().split(b"\n")
+        if mark.decode(errors="replace") != self._mark:
+            path.unlink()  # of another experiment, or of this one before it was changed
+            return
+        for text in lines:
+            try:
+                done = msgspec.json.decode(text, type=Done)
+            except msgspec.DecodeError:
+                continue  # cut off in the middle of writing it
+            self.runs[done.cell, done.round, done.mode] = done.line
+        self.resumed = len(self.runs)

@@ -1,0 +1,154 @@
+"""A BenchResult in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.base.statistics import Estimate
+from nearfar.base.units import format_ns
+from nearfar.documents.bench import BenchCell, BenchResult
+from nearfar_bench.kind import kind_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+COUNTED = {
+    "transactions": "tx",
+    "publications": "publ.",
+    "snapshots": "snap.",
+    "flush_calls": "flushes",
+    "fences": "fences",
+    "msyncs": "msyncs",
+}
+"""Counts that the table shows; the document has all."""
+
+
+def print_result(result: BenchResult, console: Console) -> None:
+    """Print the tables, what made content durable, what was left out, and the kind's sentences."""
+    console.print(_times(result))
+    counted = [
+        name for name in COUNTED if any(cell.counts.get(name, 0) > 0 for cell in result.cells)
+    ]
+    if counted or any(cell.latency_ns for cell in result.cells):
+        console.print(_details(result, counted))
+    for sentence in [*_durable(result), *result.summary]:
+        console.print(sentence, markup=False, highlight=False)
+    for sentence in result.left_out:
+        console.print(f"left out: {sentence}", markup=False, highlight=False)
+
+
+def _times(result: BenchResult) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    extra = [
+        name
+        for name in kind_of(result.workload).columns()
+        if any(name in cell.figures for cell in result.cells)
+    ]
+    compared = any(cell.slowdown is not None for cell in result.cells)
+    shares = any("kernel_share" in cell.figures for cell in result.cells)
+    keys = _varied(result)
+    table = Table(
+        *keys,
+        "per operation",
+        *(["slowdown"] if compared else []),
+        "CPU",
+        *(["kernel"] if shares else []),
+        *extra,
+        title=_title(result),
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        caption=_caption(result),
+    )
+    for cell in result.cells:
+        row = [cell.arguments.get(key, "") for key in keys]
+        row.append(_time(cell.figures["ns_per_operation"]))
+        if compared:
+            row.append("" if cell.slowdown is None else _plain(cell.slowdown))
+        row.append(format_ns(cell.figures["cpu_ns_per_operation"].value))
+        if shares:
+            share = cell.figures.get("kernel_share")
+            row.append("" if share is None else f"{share.value * 100:.0f} %")
+        row += [_plain(cell.figures[name]) if name in cell.figures else "" for name in extra]
+        table.add_row(*row)
+    return table
+
+
+def _details(result: BenchResult, counted: list[str]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    timed = any(cell.latency_ns for cell in result.cells)
+    keys = _varied(result)
+    percentiles = {"p50": "p50", "p99": "p99", "p99_9": "p99.9"} if timed else {}
+    table = Table(
+        *keys,
+        *percentiles.values(),
+        *(COUNTED[name] for name in counted),
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        caption="percentiles of single operations and counts per operation, from runs of their own",
+    )
+    for cell in result.cells:
+        row = [cell.arguments.get(key, "") for key in keys]
+        row += [
+            format_ns(cell.latency_ns[name]) if name in cell.latency_ns else ""
+            for name in percentiles
+        ]
+        row += [f"{cell.counts[name]:.3g}" if name in cell.counts else "" for name in counted]
+        table.add_row(*row)
+    return table
+
+
+def durable_words(cell: BenchCell) -> str:
+    """Return what made a cell durable, in a sentence."""
+    by, survives = cell.durability.instructions, cell.durability.survives
+    if by == "none":
+        return f"survives {survives}"
+    return f"made durable by {by}; it survives {survives}"
+
+
+def _varied(result: BenchResult) -> list[str]:
+    """Return what differs between cells; what does not is in the title."""
+    varied = [key for key, values in result.matrix.items() if len(values) > 1]
+    return varied or list(result.matrix)[:1]
+
+
+def _title(result: BenchResult) -> str:
+    fixed = [
+        f"{key} {values[0]}"
+        for key, values in result.matrix.items()
+        if len(values) == 1 and key not in _varied(result)
+    ]
+    return f"{result.title} ({', '.join(fixed)})" if fixed else result.title
+
+
+def _caption(result: BenchResult) -> str:
+    if result.repeats < 3:
+        return f"{result.repeats} run{'s' if result.repeats > 1 else ''}, least and greatest"
+    return f"median of {result.repeats} runs with a 95 % interval (10,000 resamples)"
+
+
+def _time(found: Estimate) -> str:
+    """Return a time and its interval, all in the unit that suits the time."""
+    number, unit = format_ns(found.value).split(" ")
+    scale = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    return f"{number} {unit} [{found.low / scale:.3g}, {found.high / scale:.3g}]"
+
+
+def _plain(found: Estimate) -> str:
+    return f"{found.value:.3g} [{found.low:.3g}, {found.high:.3g}]"
+
+
+def _durable(result: BenchResult) -> list[str]:
+    by_sentence: dict[str, list[str]] = {}
+    for cell in result.cells:
+        memory = cell.arguments.get("memory", result.arguments.get("memory", "volatile"))
+        names = by_sentence.setdefault(durable_words(cell), [])
+        if memory not in names:
+            names.append(memory)
+    return [f"{', '.join(names)}: {words}" for words, names in by_sentence.items()]

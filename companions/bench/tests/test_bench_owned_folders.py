@@ -1,0 +1,57 @@
+"""What a run that is told to end, or is killed, leaves behind."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.owned_folders import OWNER, clear_dead, owned_folder
+from nearfar_bench.native import kinds
+
+
+def test_only_folders_whose_owner_is_dead_are_cleared(tmp_path: Path) -> None:
+    later_s = time.time() + 3600
+    for name in ("a-dead", "b-dead"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / OWNER).touch()
+    (tmp_path / "a-nobody-knows").mkdir()
+    clear_dead("a-", tmp_path)  # too young to tell
+    assert (tmp_path / "a-dead").exists()
+    with owned_folder("a-", str(tmp_path)) as mine:
+        clear_dead("a-", tmp_path, now_s=later_s)
+        assert (mine / OWNER).exists()
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+            [mine.name, "a-nobody-knows", "b-dead"]
+        )
+    assert not mine.exists()
+
+
+def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path) -> None:
+    try:
+        if kinds()["log"].needs:
+            pytest.skip("built without libpmem")
+    except NearfarError as error:
+        pytest.skip(str(error))
+    words = ["bench", "log", "--set", f"memory=file:{tmp_path}", "--set", "seconds=100"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nearfar", *words, "-o", str(tmp_path / "out.json")],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until_s = time.monotonic() + 100
+    while not list(tmp_path.glob("nearfar-bench-*/pool")):
+        assert process.poll() is None
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert said.count("\n") == 1
+    assert "interrupted" in said
+    assert list(tmp_path.iterdir()) == []

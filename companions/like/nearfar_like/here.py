@@ -1,0 +1,168 @@
+"""This machine as the tools see it: nodes, cores, nominal clock, and what fits in its memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.units import format_bytes
+from nearfar.machine.nodes import read_nodes
+from nearfar.machine.persistent_memory import read_persistent_memory
+from nearfar.machine.sysfs import Tree
+from nearfar.measure.memory_mode import cache_bytes
+from nearfar_like.bench import Chase, NodeFacts, Place, Worker
+
+KEPT = 0.9
+"""Share of what is free that buffers may take: beyond it the kernel would swap or kill, and a chase
+keeps 4 bytes for each of its lines, a sixteenth, beside its buffer."""
+
+
+def nodes(root: Path = Path("/"), allowed: set[int] | None = None) -> list[NodeFacts]:
+    """Return the nodes with the CPUs this process may use."""
+    allowed = allowed or os.sched_getaffinity(0)
+    return [
+        NodeFacts(
+            node.id,
+            tuple(sorted(set(node.cpus) & allowed)),
+            node.memory_bytes,
+            node.free_bytes,
+            cache_bytes(node.id, root) or None,
+        )
+        for node in read_nodes(Tree(root), sorted(allowed))
+    ]
+
+
+def has_numa(root: Path = Path("/")) -> bool:
+    """Say whether the kernel has nodes to place memory on."""
+    return bool(Tree(root).cpu_list("sys/devices/system/node/online"))
+
+
+def one_per_core(cpus: Iterable[int], root: Path = Path("/")) -> tuple[int, ...]:
+    """Return the first CPU of each core."""
+    tree = Tree(root)
+    cores: dict[frozenset[int], int] = {}
+    for cpu in cpus:
+        siblings = tree.cpu_list(f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        cores.setdefault(frozenset(siblings or [cpu]), cpu)
+    return tuple(cores.values())
+
+
+def nominal_ghz(root: Path = Path("/")) -> float:
+    """Return the clock that x86 counts time in, else the highest there is; 1.0 if none is told."""
+    tree = Tree(root)
+    info = tree.table("proc/cpuinfo")
+    if named := re.search(r"@ ([0-9.]+)GHz", info.get("model name", "")):
+        return float(named[1])
+    # On x86 a BogoMIPS is half a cycle of the time-stamp counter; elsewhere of a slow timer.
+    if "flags" in info and (told := info.get("bogomips")):
+        return float(told) / 2000
+    khz = tree.number("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
+    return khz / 1e6 if khz else 1.0
+
+
+def default_pages(root: Path = Path("/")) -> str:
+    """Return the pages that programs get here unasked: thp or 4k."""
+    chosen = Tree(root).text("sys/kernel/mm/transparent_hugepage/enabled") or ""
+    return "thp" if "[always]" in chosen else "4k"
+
+
+def home_node(place: Place, cpu: int, found: list[NodeFacts]) -> int:
+    """Return the node of a place that names none: the CPU's own, or the nearest with memory."""
+    if place.node is not None:
+        return place.node
+    own = next(node for node in found if cpu in node.cpus)
+    if own.memory_bytes:
+        return own.id
+    return next(node.id for node in found if node.memory_bytes)
+
+
+def app_direct_hint(root: Path = Path("/")) -> str:
+    """Say that persistent memory in App Direct mode is no part of a node, where there is some."""
+    modes = ("fsdax", "devdax", "raw", "sector")
+    if any(one.mode in modes for one in read_persistent_memory(Tree(root))):
+        return "; persistent memory here is in App Direct mode and not part of it: take -J FOLDER"
+    return ""
+
+
+def check_room(
+    chase: Chase | None,
+    workers: list[Worker],
+    found: list[NodeFacts],
+    available_bytes: int,
+    hint: str = "",
+) -> None:
+    """Refuse buffers beyond a node's memory, its free memory, or what can be had at all.
+
+    `hint` ends the refusal.
+    """
+    if len(found) > 1:
+        hint = f"; a thread has one node's memory, not that of all {len(found)}{hint}"
+    wanted: dict[int, list[int]] = {}
+    shared: set[tuple[Place, int]] = set()
+    for one in (chase, *workers):
+        if one is None or one.place.folder is not None:
+            continue
+        if isinstance(one, Worker) and one.shared:
+            if (one.place, one.size_bytes) in shared:
+                continue
+            shared.add((one.place, one.size_bytes))
+        cpu = one.home_cpu if one.home_cpu is not None else one.cpu
+        wanted.setdefault(home_node(one.place, cpu, found), []).append(one.size_bytes)
+    for number, sizes in wanted.items():
+        node = next(node for node in found if node.id == number)
+        _check(sizes, f"node {number}", node.memory_bytes, node.free_bytes, hint)
+    every = [size for sizes in wanted.values() for size in sizes]
+    if every:
+        total = sum(node.memory_bytes for node in found)
+        _check(every, "this machine", total, available_bytes, hint)
+
+
+def _check(sizes: list[int], where: str, memory_bytes: int, free_bytes: int, hint: str) -> None:
+    usable = int(min(memory_bytes, free_bytes) * KEPT)
+    if sum(sizes) <= usable:
+        return
+    each = "a buffer" if len(sizes) == 1 else f"{len(sizes)} buffers"
+    most = usable // len(sizes) >> 20
+    raise NearfarError(
+        f"{each} of {format_bytes(max(sizes))} cannot be had on {where}: it has "
+        f"{format_bytes(memory_bytes)}, of which {format_bytes(free_bytes)} are free; take "
+        + (f"-b{most}m or less" if most else "another node, or free memory")
+        + hint,
+        ExitCode.MACHINE_LACKS,
+    )
+
+
+def memory_mode_notes(
+    chase: Chase | None, workers: list[Worker], found: list[NodeFacts]
+) -> list[str]:
+    """Say where buffers lie to a memory-side cache: in Memory Mode DRAM is a cache."""
+    notes = []
+    for node in found:
+        if not node.cache_bytes:
+            continue
+        sizes = [
+            one.size_bytes
+            for one in (chase, *workers)
+            if one is not None
+            and one.place.folder is None
+            and home_node(one.place, one.cpu, found) == node.id
+        ]
+        if not sizes:
+            continue
+        total, cache = sum(sizes), node.cache_bytes
+        cached = format_bytes(cache)
+        if total <= cache:
+            notes.append(
+                f"node {node.id} is behind a memory-side cache of {cached} (Memory Mode): buffers "
+                f"of {format_bytes(total)} together fit in it, so this is the cache, which is "
+                "DRAM; the memory behind it takes a -b beyond that"
+            )
+        else:
+            notes.append(
+                f"node {node.id} is behind a memory-side cache of {cached} (Memory Mode): buffers "
+                f"of {format_bytes(total)} together hit it {cache / total:.0%} of the time at most"
+            )
+    return notes

@@ -1,0 +1,116 @@
+"""LENS' three probers on nearfar's kernels: ``nearfar measure --like lens``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from nearfar import __version__
+from nearfar.base.errors import CommandError, nearest
+from nearfar.base.units import format_bytes, parse_size_bytes
+from nearfar.measure.subject import Subject
+from nearfar_like.lens.probe import Probe
+
+SUMMARY = "buffers, policies and performance of a memory's device, as LENS probes them"
+
+PROBERS = ("buffer", "policy", "performance")
+
+HELP = """nearfar measure --like lens [MEMORY] [buffer|policy|performance] [OPTION...] [--json]
+
+LENS' probers in user space, without its kernel module, by nearfar's kernels. Without a prober: all.
+
+  MEMORY            dram (default), node:N, file:FOLDER, devdax:DEVICE, model:NAME
+  buffer            latency by region and block, of reads and of stores made durable; amplification
+  policy            stores over and over the same region: tails and stalls; sequential persists
+  performance       bandwidth by access size and stride
+
+  --largest SIZE    largest region, such as 512MiB (default: the memory's largest)
+  --rounds N        samples of every point (default 3)
+  --writes N        stores of the overwrite test (default 200000)
+  --no-infer        tables only, nothing inferred of them
+"""
+
+
+def run(arguments: list[str], say: Callable[[str], None]) -> dict[str, Any]:
+    """Probe and print; return the tables for JSON."""
+    chosen = parse(arguments)
+    from nearfar.measure.open_subject import open_subject
+
+    return probe(open_subject(chosen["memory"], largest_bytes=chosen["largest"]), chosen, say)
+
+
+def parse(arguments: list[str]) -> dict[str, Any]:
+    """Read the command line."""
+    chosen: dict[str, Any] = {
+        "memory": "",
+        "probers": [],
+        "largest": 0,
+        "rounds": 3,
+        "writes": 200_000,
+        "infer": True,
+    }
+    rest = list(arguments)
+    valid = ["--largest", "--rounds", "--writes", "--no-infer"]
+    while rest:
+        word = rest.pop(0)
+        if word in PROBERS:
+            if word not in chosen["probers"]:
+                chosen["probers"].append(word)
+        elif word == "--no-infer":
+            chosen["infer"] = False
+        elif word in valid:
+            if not rest:
+                raise CommandError(f"{word} needs a value")
+            chosen[word[2:]] = _number(word, rest.pop(0))
+        elif word.startswith("-"):
+            raise CommandError(
+                f"lens has no option {word}{nearest(word, valid)} (`nearfar measure --like lens "
+                "--help` lists all)"
+            )
+        elif chosen["memory"]:
+            raise CommandError(f"one memory at a time: {chosen['memory']} and {word} were given")
+        else:
+            chosen["memory"] = word
+    chosen["memory"] = chosen["memory"] or "dram"
+    chosen["probers"] = chosen["probers"] or list(PROBERS)
+    return chosen
+
+
+def _number(option: str, text: str) -> int:
+    if option == "--largest":
+        return parse_size_bytes(text)
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        raise CommandError(f"{option}: {text!r} is no whole number of at least 1")
+    return int(text)
+
+
+def probe(subject: Subject, chosen: dict[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
+    """Run the chosen probers on `subject`."""
+    facts = subject.facts()
+    largest = min(chosen["largest"] or facts.largest_bytes, facts.largest_bytes)
+    if chosen["largest"] > facts.largest_bytes:
+        raise CommandError(
+            f"--largest {format_bytes(chosen['largest'])} is beyond what {chosen['memory']} can "
+            f"have measured ({format_bytes(facts.largest_bytes)})"
+        )
+    say(f"nearfar {__version__}, LENS-like, {chosen['memory']}, regions to {format_bytes(largest)}")
+    one = Probe(subject, facts, largest, chosen["rounds"], chosen["writes"], say)
+    results = {}
+    for name in chosen["probers"]:
+        say("")
+        results[name] = importlib.import_module(f"{__name__}.{name}").run(one)
+    found: dict[str, Any] = {
+        "tool": "lens",
+        "producer": f"nearfar {__version__}",
+        "memory": chosen["memory"],
+        "largest_bytes": largest,
+        "notes": one.notes,
+        "results": results,
+    }
+    if chosen["infer"]:
+        from nearfar_like.lens.inferred import inferred
+
+        say("")
+        found["inferred"] = inferred(subject, say)
+    return found

@@ -1,0 +1,91 @@
+"""The policy prober: what happens to stores that come back to the same place, and in order.
+
+Overwrite: the same small region is stored over and over, every store with its fence timed. A device
+that moves worn blocks stalls now and then; the stalls stand out of the tail. Sequential persists by
+access size: where the device combines stores, the time per access steps at its block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nearfar.measure.subject import Point
+from nearfar_like.lens.probe import Probe, size_name
+
+REGIONS = (2048, 4096, 65536, 1 << 20)
+"""From eight accesses on."""
+PERCENTILES = (50.0, 99.0, 99.9, 99.99)
+ACCESSES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+KINDS = ("persist-nt-store", "persist-clwb")
+
+STALL = 10.0
+"""Times the median from which an access is counted as a stall: neighbours' interrupts and refresh
+stay below. What a stall is in earnest `infer` decides, by its period."""
+
+
+def run(probe: Probe) -> dict[str, Any]:
+    """Print the tails of overwriting, and sequential persists by access size."""
+    found: dict[str, Any] = {"overwrite": [], "sequential": []}
+    if probe.has("overwrite", "the overwrite test"):
+        _overwrite(probe, found)
+    kinds = [kind for kind in KINDS if probe.has(f"{kind}-sequential", f"sequential {kind}")]
+    if kinds:
+        _sequential(probe, found, kinds)
+    return found
+
+
+def _overwrite(probe: Probe, found: dict[str, Any]) -> None:
+    import numpy as np
+
+    probe.say(f"Policy prober: {probe.writes} stores of 256 B over the same region, ns each")
+    columns = [*(f"p{one:g}" for one in PERCENTILES), "max", "stalls", "every"]
+    probe.table("region", columns, 11)
+    for region in (one for one in REGIONS if one <= probe.largest_bytes):
+        point = Point(
+            "overwrite",
+            "overwrite",
+            probe.page_bytes,
+            region,
+            access_bytes=256,
+            each=True,
+            accesses=probe.writes,
+        )
+        each = probe.sample(point).each_ns
+        if each is None or not len(each):
+            probe.note("single accesses are not timed here: the overwrite test is left out")
+            return
+        values = [float(one) for one in np.percentile(each, PERCENTILES)]
+        at = np.flatnonzero(each > STALL * values[0])
+        every = float(np.median(np.diff(at))) if len(at) > 1 else None
+        row: list[float | None] = [*values, float(each.max()), float(len(at)), every]
+        probe.row(size_name(region), row, 0, 11)
+        found["overwrite"].append(
+            {
+                "region_bytes": region,
+                "accesses": len(each),
+                **{f"p{one:g}_ns": value for one, value in zip(PERCENTILES, values, strict=True)},
+                "max_ns": float(each.max()),
+                "stalls": len(at),
+                "stores_between_stalls": every,
+            }
+        )
+
+
+def _sequential(probe: Probe, found: dict[str, Any], kinds: list[str]) -> None:
+    probe.say("")
+    probe.say("Policy prober: stores in order, each made durable and fenced, ns an access")
+    probe.table("access", [kind.removeprefix("persist-") for kind in kinds], 11)
+    for size in ACCESSES:
+        values: list[float | None] = []
+        for kind in kinds:
+            point = Point(
+                "persist",
+                f"{kind}-sequential",
+                probe.page_bytes,
+                probe.largest_bytes,
+                access_bytes=size,
+            )
+            value = probe.value(point)
+            values.append(value)
+            found["sequential"].append({"kernel": kind, "access_bytes": size, "value_ns": value})
+        probe.row(size_name(size), values, 1, 11)

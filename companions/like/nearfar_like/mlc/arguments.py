@@ -1,0 +1,213 @@
+"""The command line of MLC, as people type it: ``-b200m``, ``-b 200m``, ``--latency_matrix -X``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nearfar.base.errors import CommandError, nearest
+from nearfar_like.mlc.options import MODES, OPTIONS, Option
+from nearfar_like.mlc.sizes import cpu_list, cpu_mask, number, size_bytes
+from nearfar_like.mlc.traffic import Traffic, traffic
+from nearfar_like.repeat import Effort
+
+Value = int | str | Path | tuple[int, ...] | Traffic | bool
+
+DEFAULT_SECONDS = 2.0
+"""Of each figure, as MLC: 19 delays take 40 s."""
+
+DELAYS = (0, 2, 8, 15, 50, 100, 200, 300, 400, 500, 700, 1000, 1300, 1700, 2500, 3500, 5000, 9000,
+          20000)  # fmt: skip
+"""Cycles; MLC's table."""
+
+WINDOW_LINES = 4096
+"""Of random latency, MLC's default: it hides misses of the TLB and of DRAM rows."""
+
+
+EXCLUDING = ("km", "dg", "RW", "ij", "Jj", "tx", "YZ", "Lh", "oW", "ok", "om", "uU")
+"""Pairs of options of which only one may be given."""
+
+
+@dataclass
+class Arguments:
+    """What was typed, read."""
+
+    words: list[str]
+    memory: str = ""
+    """``model:NAME``; empty: this machine."""
+    mode: str = ""
+    """Empty: all that a bare run does."""
+    options: dict[str, Value] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What is said of an option that changes nothing in this mode."""
+
+    def has(self, letter: str) -> bool:
+        """Say whether an option was given."""
+        return letter in self.options
+
+    def number(self, letter: str) -> int | None:
+        """Return the value of an option that takes a number or a size."""
+        value = self.options.get(letter)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def path(self, letter: str) -> Path | None:
+        """Return the value of an option that takes a file or folder."""
+        value = self.options.get(letter)
+        return value if isinstance(value, Path) else None
+
+    @property
+    def cpus(self) -> tuple[int, ...] | None:
+        """CPUs of ``-k`` or ``-m``."""
+        value = self.options.get("k", self.options.get("m"))
+        return value if isinstance(value, tuple) else None
+
+    @property
+    def traffic(self) -> Traffic:
+        """Traffic of ``-R`` or ``-W``; reads if neither was given."""
+        value = self.options.get("W")
+        return value if isinstance(value, Traffic) else traffic("R", "-R")
+
+    @property
+    def effort(self) -> Effort:
+        """How long each figure is measured."""
+        seconds = None if self.mode == "memory_bandwidth_scan" else self.number("t")
+        return Effort(DEFAULT_SECONDS if seconds is None else seconds, self.number("x"))
+
+    @property
+    def pages(self) -> str:
+        """Pages of all buffers."""
+        return "1g" if self.has("h") else "2m" if self.has("L") else "default"
+
+    @property
+    def random_latency(self) -> bool:
+        """Whether the latency thread goes at random: asked for, or prefetchers cannot be off."""
+        return self.has("r") or not self.has("e")
+
+    @property
+    def window_bytes(self) -> int:
+        """Window of random latency."""
+        lines = self.number("D")
+        return 64 * (WINDOW_LINES if lines is None else lines)
+
+
+def parse(words: list[str]) -> Arguments:
+    """Read MLC's command line, or refuse it and say what to write."""
+    found = Arguments(words)
+    letters = _split(words, found)
+    for letter, value in letters:
+        option = OPTIONS[letter]
+        if letter in found.options:
+            raise CommandError(f"-{letter} is given twice")
+        if option.refused:
+            raise CommandError(f"-{letter} ({option.meaning}): {option.refused}")
+        if found.mode and found.mode not in option.modes:
+            if not option.elsewhere:
+                modes = ", ".join(f"--{mode}" for mode in MODES if mode in option.modes)
+                raise CommandError(
+                    f"-{letter} ({option.meaning}) means nothing to --{found.mode}; it is for "
+                    f"{modes}"
+                )
+            found.notes.append(f"-{letter} changes nothing in --{found.mode}")
+        found.options[letter] = _value(option, value)
+    _check(found)
+    return found
+
+
+def _split(words: list[str], found: Arguments) -> list[tuple[str, str | None]]:
+    """Take modes and the memory into `found`; return options with the text of their values."""
+    letters: list[tuple[str, str | None]] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("-"):
+            if not word.startswith("model:"):
+                raise CommandError(
+                    f"{word!r} is neither an option nor model:NAME; -j NODE and -J FOLDER say "
+                    "which memory of this machine"
+                )
+            if found.memory:
+                raise CommandError("one model at a time: two were given")
+            found.memory = word
+        elif (name := word.lstrip("-")) in MODES:
+            if found.mode:
+                raise CommandError(f"one mode at a time: --{found.mode} and --{name} were given")
+            found.mode = name
+        elif word.startswith("--") or (len(word) > 2 and word[1] not in OPTIONS):
+            raise CommandError(
+                f"there is no mode or option {word}{nearest(name, list(MODES))} (`nearfar measure "
+                "--like mlc --help` lists all)"
+            )
+        elif word == "-" or word[1] not in OPTIONS:
+            raise CommandError(
+                f"there is no option {word}; there are "
+                + " ".join(f"-{letter}" for letter, one in OPTIONS.items() if not one.refused)
+            )
+        else:
+            letters.append((word[1], _text(OPTIONS[word[1]], word, rest)))
+    return letters
+
+
+def _text(option: Option, word: str, rest: list[str]) -> str | None:
+    """Return the text of an option's value: what follows the letter, or the next word."""
+    attached = word[2:]
+    if option.takes == "":
+        if attached:
+            raise CommandError(
+                f"-{option.letter} takes no value, but {word} was given: write options apart, "
+                f"such as -{option.letter} -{attached[:1]}"
+            )
+        return None
+    if attached or option.takes == "switch":
+        return attached or None
+    if not rest or rest[0].startswith("-"):
+        raise CommandError(f"-{option.letter} ({option.meaning}) needs a value")
+    return rest.pop(0)
+
+
+def _value(option: Option, text: str | None) -> Value:
+    where = f"-{option.letter}"
+    if text is None:
+        return True
+    if option.takes == "size":
+        return size_bytes(text, where)
+    if option.takes == "cpus":
+        return cpu_list(text, where)
+    if option.takes == "mask":
+        return cpu_mask(text, where)
+    if option.takes in ("file", "folder"):
+        return Path(text)
+    if option.takes == "type":
+        return traffic(f"W{text}", where)
+    if option.takes == "switch":
+        if text not in ("0", "1"):
+            raise CommandError(f"{where} takes 0, 1 or nothing, not {text!r}")
+        return True
+    return number(text, where, least=1 if option.letter in "tlD" else 0)
+
+
+def _check(found: Arguments) -> None:
+    """Refuse what excludes each other."""
+    for pair in EXCLUDING:
+        one, other = pair[0], pair[1]
+        if found.has(one) and found.has(other) and found.mode != "memory_bandwidth_scan":
+            raise CommandError(f"-{one} and -{other} exclude each other: leave one out")
+    if found.options.get("e") is True and "-e1" in found.words:
+        raise CommandError(
+            "-e1 asks for prefetchers to be switched, which nearfar never does: take -e or -r"
+        )
+    if found.number("K") not in (None, 0):
+        raise CommandError(
+            "-K1 (parts of lines): nearfar's kernels load and store whole lines: leave out -K, "
+            "and take -W6 to -W9 where stores without a read for ownership make -W2, -W3 or -W5 "
+            "show more than the memory can do"
+        )
+    if (stride := found.number("l")) is not None and stride % 64:
+        raise CommandError(f"-l {stride}: a stride is a multiple of 64 bytes")
+    kind = found.options.get("W")
+    if isinstance(kind, Traffic) and kind.two_streams:
+        raise CommandError(f"traffic {kind.name} has two memories: it is for lines of -o only")
+    for letter in "PQ":
+        if found.has(letter) and not found.has("Z"):
+            raise CommandError(f"-{letter} (CLFLUSHOPT after stores) is for -Z, as in MLC: add -Z")
+    if found.has("D") and not found.random_latency:
+        raise CommandError("-D is the window of random accesses: add -r, or leave out -e")

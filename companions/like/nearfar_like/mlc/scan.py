@@ -1,0 +1,77 @@
+"""Reads a node block after block; each stays mapped until all are read."""
+
+from __future__ import annotations
+
+import os
+import struct
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar_like.here import KEPT
+from nearfar_like.mlc.run import Run
+
+if TYPE_CHECKING:
+    from nearfar import _measure
+
+BLOCK_BYTES = 1 << 30
+SAMPLES = 3
+PASS_NS = 50e6
+"""Of one sample: a good part of a block at 10 GB/s a thread."""
+
+PRESENT = 1 << 63
+FRAME = (1 << 55) - 1
+"""Of an entry of /proc/self/pagemap (Linux' admin-guide/mm/pagemap.rst)."""
+
+
+def scan(run: Run, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Return MB/s and physical address (0: not told) of every block of a node."""
+    from nearfar_like.real import RealBench
+
+    bench = run.bench
+    if not isinstance(bench, RealBench):
+        raise CommandError(f"{bench.name} has no physical memory to scan")
+    from nearfar import _measure
+    from nearfar.measure.room import available_bytes
+
+    node = run.node(memory, "-j")
+    count = int(min(node.free_bytes, available_bytes()) * KEPT) // BLOCK_BYTES
+    if count == 0:
+        raise NearfarError(
+            f"node {memory} has less than 1 GiB free: end other programs first",
+            ExitCode.MACHINE_LACKS,
+        )
+    run.say(f"Reserved {count} 1GB free regions")
+    held: list[_measure.Memory] = []
+    found = []
+    for _ in range(count):
+        # What is free changes meanwhile; the last block may no longer fit.
+        if held and available_bytes() * KEPT < BLOCK_BYTES:
+            run.note(f"stopped after {len(held)} regions: other programs took the rest")
+            break
+        block = bench.block(memory, BLOCK_BYTES)
+        held.append(block)
+        workers = [
+            _measure.Worker(cpu, "read", block, part=part, parts=len(cpus))
+            for part, cpu in enumerate(cpus)
+        ]
+        rates = [
+            sum(one.gb_per_s for one in _measure.together(workers, PASS_NS, PASS_NS / 5).each)
+            for _ in range(SAMPLES)
+        ]
+        found.append(
+            {"mb_per_s": 1e3 * median(rates), "physical_address": physical_address(block.address)}
+        )
+    return found
+
+
+def physical_address(address: int) -> int:
+    """Return where a page of ours lies in physical memory; 0: the kernel does not tell."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    try:
+        with open("/proc/self/pagemap", "rb", buffering=0) as pages:  # noqa: PTH123
+            pages.seek(address // page * 8)
+            (entry,) = struct.unpack("<Q", pages.read(8))
+    except (OSError, struct.error):
+        return 0
+    return (entry & FRAME) * page if entry & PRESENT else 0

@@ -1,0 +1,116 @@
+"""The file of ``-o``: one line for some CPUs and what they do.
+
+::
+
+    <cpus> <R|Wn> <seq|rand> <buffer> <dram|pmem> [<node|folder> [<delay>]]
+    <cpus> <W21|W23|W27> <seq|rand> <buffer> <dram|pmem> <node|folder> <dram|pmem> <node|folder> <%>
+
+A ``#`` starts a comment. A mistake is refused with the file's name and the line's number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nearfar.base.errors import CommandError, nearest
+from nearfar_like.bench import Place
+from nearfar_like.mlc.sizes import cpu_list, number, size_bytes
+from nearfar_like.mlc.traffic import Traffic, traffic
+
+FORM = "<cpus> <R|Wn> <seq|rand> <buffer> <dram|pmem> [<node|folder> [<delay>]]"
+TWO_STREAMS = (
+    "<cpus> <W21|W23|W27> <seq|rand> <buffer> <dram|pmem> <node|folder> <dram|pmem> <node|folder> "
+    "<10|25|50>"
+)
+SHARES = {"W21": (10, 25, 50), "W23": (10, 25), "W27": (10, 25)}
+"""Percent of the traffic that goes to the second memory."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """What some CPUs do."""
+
+    cpus: tuple[int, ...]
+    traffic: Traffic
+    random: bool
+    size_bytes: int
+    place: Place
+    delay: int | None = None
+    """Cycles; None: that of ``-d``."""
+    second: Place | None = None
+    second_percent: int = 0
+    where: str = ""
+    """File and line, for what is refused later."""
+
+
+def read_thread_file(path: Path) -> list[Line]:
+    """Read a file of ``-o``."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise CommandError(f"-o: cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"-o: {path} is no text file") from error
+    lines: list[Line] = []
+    taken: dict[int, str] = {}
+    for count, whole in enumerate(text.splitlines(), start=1):
+        words = whole.split("#", 1)[0].split()
+        if not words:
+            continue
+        line = _line(words, f"{path}, line {count}")
+        for cpu in line.cpus:
+            if cpu in taken:
+                raise CommandError(f"{line.where}: CPU {cpu} already has work by {taken[cpu]}")
+            taken[cpu] = line.where
+        lines.append(line)
+    if not lines:
+        raise CommandError(f"-o: {path} has no line; a line is {FORM}")
+    return lines
+
+
+def _line(words: list[str], where: str) -> Line:
+    if len(words) < 5:
+        raise CommandError(f"{where}: {len(words)} fields where there should be: {FORM}")
+    cpus = cpu_list(words[0], where)
+    kind = traffic(words[1], where)
+    if words[2].lower() not in ("seq", "rand"):
+        raise CommandError(f"{where}: the order is seq or rand, not {words[2]!r}")
+    random = words[2].lower() == "rand"
+    size = size_bytes(words[3], where)
+    if kind.two_streams:
+        if random:
+            raise CommandError(f"{where}: traffic {kind.name} is sequential only: write seq")
+        return _two_streams(words, where, Line(cpus, kind, random, size, Place(), where=where))
+    if len(words) > 7:
+        raise CommandError(f"{where}: {len(words)} fields, at most 7 are known: {FORM}")
+    place = _place(words[4], words[5] if len(words) > 5 else None, where)
+    delay = number(words[6], where) if len(words) > 6 else None
+    return Line(cpus, kind, random, size, place, delay, where=where)
+
+
+def _two_streams(words: list[str], where: str, line: Line) -> Line:
+    if len(words) != 9:
+        raise CommandError(f"{where}: {len(words)} fields where there should be: {TWO_STREAMS}")
+    first = _place(words[4], words[5], where)
+    second = _place(words[6], words[7], where)
+    percent = number(words[8], where)
+    if percent not in SHARES[line.traffic.name]:
+        valid = ", ".join(map(str, SHARES[line.traffic.name]))
+        raise CommandError(
+            f"{where}: the second memory's share of {line.traffic.name} is one of {valid} percent, "
+            f"not {percent}"
+        )
+    return replace(line, place=first, second=second, second_percent=percent)
+
+
+def _place(kind: str, what: str | None, where: str) -> Place:
+    if kind.lower() == "dram":
+        return Place(None if what is None else number(what, f"{where}: the node"))
+    if kind.lower() == "pmem":
+        if what is None:
+            raise CommandError(f"{where}: pmem needs a folder on it, such as pmem /mnt/pmem0")
+        return Place(folder=Path(what))
+    raise CommandError(
+        f"{where}: a memory is dram or pmem, not {kind!r}{nearest(kind, ['dram', 'pmem'])}"
+    )

@@ -1,0 +1,261 @@
+"""This machine as a bench: memory where it was asked for, threads by the native harness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar.base.units import format_bytes
+from nearfar.measure import checks, obtain, room, topology
+from nearfar.measure.sampler import warm_up_accesses
+from nearfar.measure.settings import native
+from nearfar.measure.spec import PAGE_BYTES, MemorySpec, Pages
+from nearfar_like import here
+from nearfar_like.bench import Chase, HandOff, NodeFacts, Place, Values, Worker
+from nearfar_like.repeat import FEWEST, Effort, repeat
+
+if TYPE_CHECKING:
+    from nearfar import _measure
+
+TIMED_ACCESSES = 50_000
+LEAST_NS = 5e6
+"""Of a timed chase: 5 ms, against a clock resolved to < 1 us."""
+
+BANDWIDTH_NS = 20e6
+WARM_UP_NS = 5e6
+"""20 ms of one thread are some 200 MB: more than caches hold back at the ends."""
+
+Key = tuple[Place, int, int, str, int]
+"""Place, node, bytes, pages, and which of several alike."""
+
+
+@dataclass
+class RealBench:
+    """The CPUs and memories this process may use."""
+
+    isa: str = ""
+    """Instruction set of the sequential kernels; empty: the widest."""
+    name: str = field(default="", init=False)
+    _held: dict[Key, _measure.Memory] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse where the native module was not built, or the instruction set is not there."""
+        native()
+        from nearfar import _measure
+
+        there = _measure.isas()
+        if self.isa and self.isa not in there:
+            raise CommandError(
+                f"this processor has no {self.isa}; it has {', '.join(there)}",
+                ExitCode.MACHINE_LACKS,
+            )
+
+    @cached_property
+    def vector(self) -> str:
+        """Instruction set in use."""
+        from nearfar import _measure
+
+        return self.isa or str(_measure.isas()[0])
+
+    @cached_property
+    def ghz(self) -> float:
+        """Nominal clock."""
+        return here.nominal_ghz()
+
+    @cached_property
+    def llc_bytes(self) -> int:
+        """Last-level cache as one CPU sees it."""
+        return topology.detect().llc_bytes
+
+    def nodes(self) -> list[NodeFacts]:
+        """Return the nodes, with what is free now (what this bench holds counts as free)."""
+        return here.nodes()
+
+    def one_per_core(self, cpus: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the first CPU of each core."""
+        return here.one_per_core(cpus)
+
+    def check(self, chase: Chase | None, workers: list[Worker]) -> list[str]:
+        """Refuse buffers that cannot be had; say what is not what its name says."""
+        self._keep_only(set(self._keys(chase, workers)))
+        found = self.nodes()
+        held = sum(memory.size_bytes for memory in self._held.values())
+        if not held:
+            here.check_room(chase, workers, found, room.available_bytes(), here.app_direct_hint())
+        notes = here.memory_mode_notes(chase, workers, found)
+        folders: dict[Path, int] = {}
+        for one in (chase, *workers):
+            if one is not None and one.place.folder is not None:
+                folders.setdefault(one.place.folder, 0)
+                folders[one.place.folder] += one.size_bytes
+        for folder, size in folders.items():
+            notes += _folder(folder, 0 if held else size)
+        return notes
+
+    def measure(self, chase: Chase | None, workers: list[Worker], effort: Effort) -> Values:
+        """Map what is not held yet, then sample."""
+        from nearfar import _measure
+
+        keys = self._keys(chase, workers)
+        memories = [self._memory(key) for key in keys]
+        native_workers = [
+            self._native(worker, memory)
+            for worker, memory in zip(workers, memories[bool(chase) :], strict=True)
+        ]
+        if chase is None:
+            taken = repeat(
+                lambda: _measure.together(native_workers, BANDWIDTH_NS, WARM_UP_NS), effort
+            )
+            return Values([], _by_worker([one.each for one in taken], len(workers)))
+        shape = _measure.Shape(
+            stride_bytes=chase.stride_bytes if chase.stride_bytes > 64 else 0,
+            window_bytes=chase.window_bytes,
+        )
+        timed = _measure.Worker(
+            chase.cpu,
+            "chase-sequential" if chase.sequential else "chase",
+            memories[0],
+            shape=shape,
+        )
+        beside = native_workers or self._spin(chase.cpu)
+        warm_up = warm_up_accesses(chase.size_bytes, self.llc_bytes)
+        timings = repeat(
+            lambda: _measure.time_alone(timed, TIMED_ACCESSES, warm_up, LEAST_NS, beside), effort
+        )
+        ns = [one.ns for one in timings]
+        drawn = _by_worker([one.beside for one in timings], len(workers)) if workers else []
+        return Values(ns, drawn)
+
+    def core_to_core(self) -> list[HandOff]:
+        """Time a line between every two cores, on memory of the first one's node."""
+        from nearfar import _measure
+
+        found = self.nodes()
+        cpus = self.one_per_core(tuple(sorted(cpu for node in found for cpu in node.cpus)))
+        if len(cpus) < 2:
+            raise NearfarError(
+                "a line passes between two cores, and one may be used: allow this process more "
+                "(taskset, the container)",
+                ExitCode.MACHINE_LACKS,
+            )
+        pairs = []
+        for at, one in enumerate(cpus):
+            memory = self._memory((Place(), here.home_node(Place(), one, found), 4096, "4k", 0))
+            for other in cpus[at + 1 :]:
+                taken = [_measure.core_to_core(one, other, memory) for _ in range(FEWEST)]
+                pairs.append(
+                    HandOff(
+                        one,
+                        other,
+                        [sample.modified_ns for sample in taken],
+                        [sample.clean_ns for sample in taken],
+                    )
+                )
+        return pairs
+
+    def block(self, node: int, size_bytes: int) -> _measure.Memory:
+        """Map memory of a node that this bench does not hold itself."""
+        return self._map(Place(node), node, size_bytes, here.default_pages())
+
+    def _native(self, worker: Worker, memory: _measure.Memory) -> _measure.Worker:
+        from nearfar import _measure
+
+        shape = _measure.Shape(
+            stride_bytes=worker.stride_bytes if worker.stride_bytes > 64 else 0,
+            window_bytes=worker.window_bytes,
+            read_share=1.0 if worker.read_share is None else worker.read_share,
+        )
+        return _measure.Worker(
+            worker.cpu,
+            worker.kernel,
+            memory,
+            shape=shape,
+            pause_ns=worker.pause_ns,
+            isa=self.isa,
+        )
+
+    def _spin(self, cpu: int) -> list[_measure.Worker]:
+        """Keep another core awake: an idle one makes clocks change."""
+        from nearfar import _measure
+
+        cpus = [one for node in self.nodes() for one in node.cpus]
+        others = self.one_per_core(tuple(sorted(cpus)))
+        return [_measure.Worker(others[-1])] if len(others) > 1 and others[-1] != cpu else []
+
+    def _keys(self, chase: Chase | None, workers: list[Worker]) -> list[Key]:
+        """Return one key for each, the chase first; workers that share have the same."""
+        found = self.nodes()
+        keys: list[Key] = []
+        for one in (chase, *workers):
+            if one is None:
+                continue
+            cpu = one.cpu if one.home_cpu is None else one.home_cpu
+            node = -1 if one.place.folder else here.home_node(one.place, cpu, found)
+            pages = here.default_pages() if one.pages == "default" else one.pages
+            count = 0
+            shared = isinstance(one, Worker) and one.shared
+            while not shared and (one.place, node, one.size_bytes, pages, count) in keys:
+                count += 1
+            keys.append((one.place, node, one.size_bytes, pages, count))
+        return keys
+
+    def _keep_only(self, keys: set[Key]) -> None:
+        """Give back what the next measurement does not use."""
+        for key in [key for key in self._held if key not in keys]:
+            del self._held[key]
+
+    def _memory(self, key: Key) -> _measure.Memory:
+        if key not in self._held:
+            place, node, size, pages, _ = key
+            self._held[key] = self._map(place, node, size, pages)
+        return self._held[key]
+
+    def _map(self, place: Place, node: int, size_bytes: int, pages: str) -> _measure.Memory:
+        kind = cast("Pages", pages)
+        if place.folder is not None:
+            spec = MemorySpec("file", path=place.folder)
+        elif here.has_numa():
+            spec = MemorySpec("node", node=node, pages=kind)
+        else:
+            spec = MemorySpec("dram", pages=kind)
+        page = 4096 if pages == "thp" else PAGE_BYTES[kind]
+        whole = -(-size_bytes // page) * page
+        if place.folder is None and pages in ("2m", "1g"):
+            free = checks.free_huge_pages(page) or 0
+            if free < whole // page:
+                option = "-L" if pages == "2m" else "-h"
+                raise NearfarError(
+                    f"{option}: a buffer takes {whole // page} reserved pages of "
+                    f"{format_bytes(page)}, and {free} are free: reserve them "
+                    f"(/sys/kernel/mm/hugepages/hugepages-{page >> 10}kB/nr_hugepages), or leave "
+                    f"out {option}",
+                    ExitCode.MACHINE_LACKS,
+                )
+        return obtain.source_of(spec, topology.detect())(whole, kind)
+
+
+def _folder(folder: Path, size_bytes: int) -> list[str]:
+    """Refuse a folder that cannot hold `size_bytes`; say where it is no persistent memory."""
+    checks.check_folder(folder, 0)
+    if not folder.is_dir():
+        raise CommandError(f"{folder} is no folder: name where persistent memory is mounted")
+    free = obtain.file_system_bytes(folder)[1]
+    if size_bytes > free:
+        raise NearfarError(
+            f"{folder} has {format_bytes(free)} free, and buffers take {format_bytes(size_bytes)}: "
+            f"take -b{free >> 20}m or less, or free some space",
+            ExitCode.MACHINE_LACKS,
+        )
+    if obtain.is_direct(MemorySpec("file", path=folder)):
+        return []
+    return [
+        f"{folder} is not on a DAX file system: what is measured is its page cache, which is DRAM "
+        "(mount persistent memory with -o dax)"
+    ]
+
+
+def _by_worker(taken: list[list[_measure.Drawn]], count: int) -> list[list[float]]:
+    return [[each[worker].gb_per_s for each in taken] for worker in range(count)]

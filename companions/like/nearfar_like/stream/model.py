@@ -1,0 +1,46 @@
+"""STREAM's kernels on a memory of the library: bandwidths without data to validate."""
+
+from __future__ import annotations
+
+from nearfar.measure.subject import Point, Subject
+from nearfar_like.stream.arrays import Function
+
+
+class ModelArrays:
+    """A model's threads and bandwidth buffer."""
+
+    verdict = "Not validated: a model holds no data"
+
+    def __init__(self, name: str, threads: int | None, subject: Subject | None = None) -> None:
+        """Open the model called `name`, or take `subject`."""
+        if subject is None:
+            from nearfar.measure.open_subject import open_subject
+
+            subject = open_subject(name, threads=threads)
+        self._subject = subject
+        self._facts = subject.facts()
+        self.threads = threads or self._facts.threads
+        self.llc_bytes = self._facts.llc_bytes
+        self.notes = [f"Memory is {name}, simulated"]
+
+    def prepare(self, elements: int) -> int:
+        """Return `elements`: a model has room for any."""
+        return elements
+
+    def fill(self, function: Function) -> None:
+        """Do nothing: there is no data."""
+
+    def gb_per_s(self, function: Function) -> float:
+        """Sample the kernel's bandwidth."""
+        point = Point(
+            "bandwidth",
+            function.kernel,
+            self._facts.page_sizes[0],
+            self._facts.buffer_bytes,
+            threads=self.threads,
+        )
+        return self._subject.sample(point).value
+
+    def wrong(self, function: Function) -> list[str]:
+        """Return nothing: there is no data."""
+        return []

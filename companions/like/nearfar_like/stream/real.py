@@ -1,0 +1,182 @@
+"""STREAM's arrays in this machine's memory, every thread's part on its own node."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.units import format_bytes
+from nearfar.measure import obtain, room, topology
+from nearfar.measure.settings import native
+from nearfar.measure.spec import MemorySpec, Pages, parse_spec
+from nearfar_like import here
+from nearfar_like.stream.arrays import ELEMENT_BYTES, Function
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nearfar import _measure
+
+PER_LINE = 64 // ELEMENT_BYTES
+FIRST_TRIAL_NS = 50e6
+"""Long enough to tell how long a pass takes."""
+WARM_UP_NS = 1e6
+MOST_NS = 2e9
+
+
+class RealArrays:
+    """Three arrays, cut by node and by thread."""
+
+    verdict = "Solution Validates: every element of every array is exact"
+
+    def __init__(self, memory: str, threads: int | None) -> None:
+        """Choose CPUs: all cores of the machine for ``dram``, else those near the memory."""
+        native()
+        self._spec = parse_spec(memory)
+        self._machine = topology.detect()
+        self._shares = self._cpus(threads)
+        self.threads = sum(len(cpus) for cpus in self._shares.values())
+        self.llc_bytes = self._machine.total_llc_bytes * len(self._shares)
+        self.notes: list[str] = []
+        if self._spec.kind == "file" and not obtain.is_direct(self._spec):
+            self.notes.append(
+                f"{self._spec.path} is not on a DAX file system: what is measured is its page "
+                "cache, which is DRAM"
+            )
+        self._memories: dict[int, _measure.Memory] = {}
+        self._per_thread = 0
+        self._pass_ns: dict[str, float] = {}
+
+    def _cpus(self, threads: int | None) -> dict[int, tuple[int, ...]]:
+        """Return CPUs by node, spread over the nodes as evenly as may be."""
+        if self._spec.kind == "dram":
+            nodes = {node.id: here.one_per_core(node.cpus) for node in here.nodes() if node.cpus}
+        else:
+            nodes = {self._machine.node or 0: self._machine.cpus}
+        cores = [cpu for cpus in nodes.values() for cpu in cpus]
+        wanted = threads or len(cores)
+        if wanted > len(cores):
+            raise NearfarError(
+                f"{wanted} threads need {wanted} cores, and this process may use {len(cores)}: "
+                f"take --threads {len(cores)}, or allow it more CPUs (taskset, the container)",
+                ExitCode.MACHINE_LACKS,
+            )
+        chosen = set(cores[:wanted])
+        shares = {node: tuple(cpu for cpu in cpus if cpu in chosen) for node, cpus in nodes.items()}
+        return {node: cpus for node, cpus in shares.items() if cpus}
+
+    def prepare(self, elements: int) -> int:
+        """Map the arrays; each thread has as many whole lines as the others."""
+        lines = -(-elements // (self.threads * PER_LINE))
+        # In-sequence kernels take lines by the eight.
+        self._per_thread = max(lines, 8) * PER_LINE
+        total = 3 * ELEMENT_BYTES * self._per_thread * self.threads
+        usable = int(room.available_bytes() * here.KEPT)
+        if self._spec.kind in ("dram", "node") and total > usable:
+            raise NearfarError(
+                f"three arrays take {format_bytes(total)}, and {format_bytes(usable)} can be had: "
+                f"take -n {usable // (3 * ELEMENT_BYTES)} or fewer",
+                ExitCode.MACHINE_LACKS,
+            )
+        for node, cpus in self._shares.items():
+            size = 3 * ELEMENT_BYTES * self._per_thread * len(cpus)
+            self._memories[node] = self._map(node, -(-size // 4096) * 4096)
+        return self._per_thread * self.threads
+
+    def _map(self, node: int, size_bytes: int) -> _measure.Memory:
+        spec = self._spec
+        pages: Pages = spec.pages or ("thp" if here.default_pages() == "thp" else "4k")
+        if spec.kind == "dram" and here.has_numa():
+            spec = MemorySpec("node", node=node, pages=pages)
+        return obtain.source_of(spec, self._machine)(size_bytes, pages)
+
+    def fill(self, function: Function) -> None:
+        """Number all elements, so that no two neighbours are alike; the target gets nothing."""
+        import numpy as np
+
+        for memory in self._memories.values():
+            words = _words(memory)
+            words[:] = np.arange(1, len(words) + 1, dtype=np.uint64)
+        self._pass_ns.pop(function.kernel, None)
+
+    def gb_per_s(self, function: Function) -> float:
+        """Run for the time of one pass."""
+        rates = self._run(function, self._pass_ns.get(function.kernel, FIRST_TRIAL_NS))
+        rate = sum(rates)
+        self._pass_ns[function.kernel] = min(self._bytes(function) * self.threads / rate, MOST_NS)
+        return rate
+
+    def wrong(self, function: Function) -> list[str]:
+        """Compare every element of every thread's part."""
+        if not function.factors:
+            return []
+        self._visit_all(function)
+        found = []
+        for node, cpus in self._shares.items():
+            words = _words(self._memories[node])
+            for part, cpu in enumerate(cpus):
+                at = part * function.arrays * self._per_thread
+                bad = self._count(words, at, function)
+                if bad:
+                    found.append(f"{function.name}: {bad} elements of CPU {cpu}'s part")
+        return found
+
+    def _visit_all(self, function: Function) -> None:
+        """Run once so long that the slowest thread has been everywhere.
+
+        Trials go by time: none of them need visit every element of every part.
+        """
+        duration = 1.5 * self._pass_ns[function.kernel]
+        while min(self._run(function, duration)) * duration < self._bytes(function):
+            duration *= 2
+
+    def _run(self, function: Function, duration_ns: float) -> list[float]:
+        """Return GB/s of every thread."""
+        from nearfar import _measure
+
+        workers = [
+            _measure.Worker(
+                cpu,
+                function.kernel,
+                self._memories[node],
+                region_bytes=self._bytes(function) * len(cpus),
+                part=part,
+                parts=len(cpus),
+            )
+            for node, cpus in self._shares.items()
+            for part, cpu in enumerate(cpus)
+        ]
+        found = _measure.together(workers, duration_ns, WARM_UP_NS)
+        return [float(one.gb_per_s) for one in found.each]
+
+    def _bytes(self, function: Function) -> int:
+        """Return bytes of a thread's part: of all arrays of the function."""
+        return function.arrays * self._per_thread * ELEMENT_BYTES
+
+    def _count(self, words: NDArray[np.uint64], at: int, function: Function) -> int:
+        """Return how many elements of a part are not what they must be."""
+        import numpy as np
+
+        size = self._per_thread
+        numbers = np.arange(at + 1, at + function.arrays * size + 1, dtype=np.uint64)
+        part = words[at : at + function.arrays * size]
+        kept = (function.arrays - 1) * size
+        expected = sum(
+            (
+                np.uint64(factor) * numbers[number * size : (number + 1) * size]
+                for number, factor in enumerate(function.factors)
+            ),
+            start=np.zeros(size, dtype=np.uint64),
+        )
+        bad = np.count_nonzero(part[:kept] != numbers[:kept])
+        return int(bad + np.count_nonzero(part[kept:] != expected))
+
+
+def _words(memory: _measure.Memory) -> NDArray[np.uint64]:
+    """Return a view of a memory's 64-bit words."""
+    import numpy as np
+
+    count = memory.size_bytes // ELEMENT_BYTES
+    return np.ctypeslib.as_array((ctypes.c_uint64 * count).from_address(memory.address))

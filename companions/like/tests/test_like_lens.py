@@ -1,0 +1,94 @@
+"""LENS' probers on a subject of known truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from like_subject import FAR_NS, NEAR_NS, STALL_EVERY, KnownSubject
+
+from nearfar.base.errors import NearfarError
+from nearfar_like.lens import PROBERS, parse, probe
+from nearfar_like.lens.probe import size_name
+
+
+def lens(words: list[str], subject: KnownSubject | None = None) -> tuple[list[str], dict[str, Any]]:
+    said: list[str] = []
+    chosen = parse(["model:known", "--no-infer", "--writes", "20000", *words])
+    return said, probe(subject or KnownSubject(), chosen, said.append)
+
+
+def test_command_lines() -> None:
+    assert parse([])["memory"] == "dram"
+    assert parse([])["probers"] == list(PROBERS)
+    chosen = parse(["node:1", "policy", "--largest", "64MiB", "--rounds", "5"])
+    assert (chosen["memory"], chosen["probers"]) == ("node:1", ["policy"])
+    assert (chosen["largest"], chosen["rounds"]) == (64 << 20, 5)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--larges", "1MiB"], "did you mean '--largest'"),
+        (["--largest"], "--largest needs a value"),
+        (["--largest", "64"], "cannot read the size"),
+        (["--rounds", "0"], "at least 1"),
+        (["dram", "node:1"], "one memory at a time"),
+    ],
+)
+def test_refused(words: list[str], says: str) -> None:
+    with pytest.raises(NearfarError, match=says):
+        parse(words)
+
+
+def test_the_buffer_shows_in_the_rows_and_the_block_in_the_columns() -> None:
+    said, result = lens(["buffer"])
+    read = {
+        (one["region_bytes"], one["block_bytes"]): one["value_ns"]
+        for one in result["results"]["buffer"]["read"]
+    }
+    assert read[16 << 20, 64] == NEAR_NS
+    assert read[256 << 20, 64] == pytest.approx(NEAR_NS + (FAR_NS - NEAR_NS) * 15 / 16)
+    assert read[256 << 20, 256] == read[256 << 20, 4096]
+    ratios = {
+        one["block_bytes"]: one["ratio"] for one in result["results"]["buffer"]["amplification"]
+    }
+    assert ratios[64] == 1
+    assert ratios[256] == ratios[4096] > ratios[128] > 1
+    (row,) = [line for line in said if line.startswith("       16M    100.0")]
+    assert row.split() == ["16M"] + ["100.0"] * 7
+
+
+def test_stalls_show_in_the_tail() -> None:
+    _, result = lens(["policy"])
+    first = result["results"]["policy"]["overwrite"][0]
+    assert first["stores_between_stalls"] == STALL_EVERY
+    assert first["stalls"] == 20000 // STALL_EVERY
+    assert (first["p50_ns"], first["max_ns"]) == (90, 50e3)
+
+
+def test_bandwidth_by_size() -> None:
+    _, result = lens(["performance"])
+    found = {
+        (one["kernel"], one["threads"], one["access_bytes"]): one["value_gb_per_s"]
+        for one in result["results"]["performance"]["random"]
+    }
+    assert found["read-random", 4, 64] == pytest.approx(4)
+    assert found["read-random", 4, 256] == found["read-random", 4, 4096] == pytest.approx(16)
+
+
+def test_what_is_not_there_is_said() -> None:
+    said, result = lens(["policy"], KnownSubject(without=("overwrite",)))
+    assert "*** the overwrite test is left out: there is no kernel overwrite here" in said
+    assert result["results"]["policy"]["overwrite"] == []
+
+
+def test_a_region_beyond_the_memory() -> None:
+    with pytest.raises(NearfarError, match="beyond what model:known can have measured"):
+        lens(["buffer", "--largest", "1GiB"])
+
+
+def test_sizes() -> None:
+    assert [size_name(size) for size in (64, 1536, 16 << 20, 1 << 30)] == [
+        *("64", "1.5K", "16M", "1G"),
+    ]

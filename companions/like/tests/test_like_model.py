@@ -1,0 +1,92 @@
+"""MLC's modes on a model: what its points say, and what a model cannot do."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+from like_subject import FAR_NS, NEAR_NS, KnownSubject
+
+from nearfar.base.errors import CommandError
+from nearfar_like.mlc import measure
+from nearfar_like.mlc.arguments import parse
+from nearfar_like.model import ModelBench
+
+
+def mlc(line: str, subject: KnownSubject | None = None) -> tuple[list[str], dict[str, Any]]:
+    said: list[str] = []
+    bench = ModelBench("model:known", subject or KnownSubject())
+    return said, measure(parse(shlex.split(line)), bench, said.append)
+
+
+def test_idle_latency() -> None:
+    subject = KnownSubject()
+    said, _ = mlc("--idle_latency -r -b16m", subject)
+    assert said[-1] == f"Each iteration took {NEAR_NS:.1f} base frequency clocks (\t{NEAR_NS}\tns)"
+    point = subject.seen[0]
+    assert (point.region_bytes, point.stride_bytes, point.window_bytes) == (
+        16 << 20,
+        128,
+        256 << 10,
+    )
+    assert point.page_bytes == 4096
+    said, _ = mlc("--latency_matrix -r -b32m -L")
+    assert float(said[-1].split()[-1]) == pytest.approx((NEAR_NS + FAR_NS) / 2)
+
+
+def test_instruction_sets_are_no_models() -> None:
+    said, _ = mlc("--idle_latency -r -b16m -Z")
+    assert any("-Z changes nothing" in line for line in said)
+
+
+def test_bandwidth() -> None:
+    said, _ = mlc("--peak_injection_bandwidth -b1m")
+    rates = [float(line.split(":\t")[1]) for line in said[-5:]]
+    # 4 threads; ordinary stores with their reads for ownership; the triad as a mixture.
+    assert rates == pytest.approx([16e3, 10e3 * 4 / 3, 10e3 * 3 / 2, 4e3 * 2, 12e3], abs=0.1)
+
+
+def test_loaded_latency_says_what_a_delay_is() -> None:
+    said, result = mlc("--loaded_latency -d1000 -r -b16m")
+    assert "*** delays are in ns: a model has no clock" in said
+    row = result["results"]["loaded_latency"]["rows"][0]
+    drawn = 3 / (1 / 4 + 16000 / 2048)
+    assert row["bandwidth"]["value_mb_per_s"] == pytest.approx(
+        1e3 * (drawn + 64 / row["latency"]["value_ns"]), rel=1e-6
+    )
+
+
+def test_a_bare_run_leaves_out_cores() -> None:
+    said, result = mlc("-b16m -x3")
+    assert "c2c_latency" not in result["results"]
+    assert any("is a memory and has no cores" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("--c2c_latency", "has no cores"),
+        ("--idle_latency -b1g", "take a smaller -b"),
+        ("--idle_latency -J/mnt/pmem0", "has no folders"),
+        ("--loaded_latency -T -d100", "delays go with latency"),
+        ("--idle_latency -c9", "CPU 9 is not one"),
+        ("--idle_latency -j1", "there is no node 1"),
+        ("--memory_bandwidth_scan", "no physical memory"),
+    ],
+)
+def test_refused(line: str, says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        mlc(line)
+
+
+def test_a_kernel_that_the_model_lacks() -> None:
+    with pytest.raises(CommandError, match="has no kernel 'write'"):
+        mlc("--loaded_latency -W5 -d0 -b1m", KnownSubject(without=("write",)))
+
+
+def test_lines_of_a_file_must_be_alike(tmp_path: Any) -> None:
+    path = tmp_path / "file"
+    path.write_text("0 R seq 1m dram\n1 W6 seq 1m dram\n")
+    with pytest.raises(CommandError, match="all threads do the same"):
+        mlc(f"--loaded_latency -T -d0 -o {path}")

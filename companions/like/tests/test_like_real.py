@@ -1,0 +1,223 @@
+"""The verb on this machine: it runs, prints what scripts scrape, and refuses in one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nearfar.__main__ import main
+from nearfar_like.bench import Place, Worker
+from nearfar_like.repeat import Effort
+
+SMALL = ("-b8m", "-x3")
+
+
+@dataclass
+class Done:
+    """What a command ended with."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def like(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Run ``nearfar measure --like ...`` in this process."""
+
+    def run(*arguments: str, before: tuple[str, ...] = ("--like",)) -> Done:
+        code = main(["measure", *before, *arguments])
+        out, err = capsys.readouterr()
+        return Done(code, out, err)
+
+    return run
+
+
+Like = Callable[..., Done]
+
+
+def test_idle_latency_and_its_json(like: Like) -> None:
+    done = like("mlc", "--idle_latency", "-r", "-l64", *SMALL)
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"Each iteration took +([0-9.]+) .*\(\s*([0-9.]+)\s*ns\)", done.stdout)
+    assert found is not None
+    assert float(found[2]) > 0
+    as_json = json.loads(like("mlc", "--idle_latency", "-r", "--json", *SMALL).stdout)
+    idle = as_json["results"]["idle_latency"]
+    assert idle["low_ns"] <= idle["value_ns"] <= idle["high_ns"]
+    assert idle["samples"] == 3
+    assert as_json["arguments"] == ["--idle_latency", "-r", *SMALL]
+
+
+@pytest.mark.parametrize("kind", ["-R", "-W2", "-W3", "-W5", "-W6", "-W7", "-W8", "-W9", "-W10",
+                                  "-W11", "-W12", "-W19"])  # fmt: skip
+def test_every_traffic_type_runs(like: Like, kind: str) -> None:
+    done = like("mlc", "--loaded_latency", "-T", "-d0", kind, *SMALL)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^ 00000\t  0\.00\t +[0-9.]+$", done.stdout, re.MULTILINE)
+
+
+def test_the_guides_line_with_a_file(
+    like: Like, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "perthreadfile").write_text(f"0 R seq 8m pmem {tmp_path}\n")
+    done = like("mlc", "--loaded_latency", "-d0", "-T", "-operthreadfile", "-x3")
+    assert done.returncode == 0, done.stderr
+    assert "is not on a DAX file system" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["perthreadfile"]
+
+
+def test_delays_slow_traffic_down() -> None:
+    from nearfar_like.real import RealBench
+
+    bench = RealBench()
+    cpu = bench.nodes()[0].cpus[0]
+    rates = []
+    for pause in (0.0, 20e3):
+        workers = [Worker(cpu, Place(), 8 << 20, "read", pause_ns=pause)]
+        rates.append(bench.measure(None, workers, Effort(0)).gb_per_s[0][0])
+    # 2 KiB in 20 us and a little.
+    assert 0.02 < rates[1] < 0.11 < rates[0]
+
+
+def test_instruction_sets(like: Like) -> None:
+    from nearfar import _measure
+
+    done = like("mlc", "--loaded_latency", "-T", "-d0", "-Y", "--json", *SMALL)
+    if "avx2" in _measure.isas():
+        assert json.loads(done.stdout)["vector"] == "avx2"
+    else:
+        assert (done.returncode, "has no avx2" in done.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["mlc", "--idle_latency", "-b4096g"], 3, "cannot be had on node 0"),
+        (["mlc", "--idle_latency", "-c4000"], 3, "CPU 4000 is not one that may be used here"),
+        (["mlc", "--idle_latency", "-j99"], 3, "there is no node 99"),
+        (["mlc", "--idle_latency", "-J/nowhere"], 3, "there is no /nowhere"),
+        (["mlc", "--idle_latency", "-J/etc/passwd"], 2, "is no folder"),
+        (["mlc", "--loaded_latency", "-k0-4000"], 3, "is not one that may be used here"),
+        (["mlc", "--loaded_latency", "-o/nowhere"], 2, "cannot read /nowhere"),
+        (["mlc", "--latency_matrx"], 2, "did you mean 'latency_matrix'"),
+        (["mlc", "model:nowhere"], 2, "nowhere"),
+        (["stream", "-n1000000000000"], 3, "or fewer"),
+        (["stream", "--threads", "4000"], 3, "take --threads"),
+        (["stream", "drum"], 2, "did you mean"),
+        (["lens", "node:99"], 3, "node 99"),
+        (["mcl"], 2, "did you mean 'mlc'"),
+        ([], 2, "one of lens, mlc, stream"),
+    ],
+)
+def test_refused(like: Like, arguments: list[str], code: int, says: str) -> None:
+    done = like(*arguments)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1, "one sentence"
+
+
+def test_what_stands_before_like(like: Like) -> None:
+    for before in (
+        ("model:optane-100-1dimm", "--like", "mlc"),
+        ("--like=mlc", "model:thesis-dram"),
+    ):
+        done = like("--idle_latency", "-r", before=before)
+        assert done.returncode == 0, done.stderr
+        assert "Each iteration took" in done.stdout
+    done = like(before=("--quick", "--like", "mlc"))
+    assert done.returncode == 2
+    assert "--quick does not go with --like" in done.stderr
+
+
+@pytest.mark.parametrize("tool", ["mlc", "stream", "lens"])
+def test_help(like: Like, tool: str) -> None:
+    done = like(tool, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"nearfar measure --like {tool}")
+
+
+def test_quiet_prints_nothing(like: Like) -> None:
+    done = like("mlc", "--idle_latency", "-e", "--quiet", *SMALL)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_stream_validates(like: Like) -> None:
+    done = like("stream", "-n", "100000", "-t", "3")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^Triad: +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$", done.stdout, re.MULTILINE)
+    assert "Solution Validates" in done.stdout
+
+
+def test_a_wrong_element_is_counted() -> None:
+    from nearfar_like.stream import real
+    from nearfar_like.stream.arrays import FUNCTIONS
+
+    arrays = real.RealArrays("dram", 1)
+    arrays.prepare(10_000)
+    for name in ("Copy", "Scale", "Add", "Triad"):
+        function = FUNCTIONS[name]
+        arrays.fill(function)
+        arrays.gb_per_s(function)
+        assert arrays.wrong(function) == []
+    (memory,) = arrays._memories.values()
+    real._words(memory)[5] += 1  # a source of the triad: what follows from it is wrong too
+    (said,) = arrays.wrong(FUNCTIONS["Triad"])
+    assert said.startswith("Triad: 2 elements of CPU")
+
+
+def test_cores_pass_lines(like: Like) -> None:
+    done = like("mlc", "--c2c_latency")
+    if len(os.sched_getaffinity(0)) < 2:
+        assert done.returncode == 3
+    else:
+        assert re.search(r"Local Socket L2->L2 HITM latency\t[0-9.]+", done.stdout)
+
+
+def test_lens_on_this_machine(like: Like) -> None:
+    words = [
+        "buffer",
+        "policy",
+        "--largest",
+        "256KiB",
+        "--writes",
+        "1000",
+        "--rounds",
+        "2",
+        "--no-infer",
+    ]
+    done = like("lens", "dram", *words)
+    assert done.returncode == 0, done.stderr
+    assert "Read amplification" in done.stdout
+
+
+def test_the_scan_holds_every_block(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nearfar.measure import room
+    from nearfar_like.mlc import scan
+
+    monkeypatch.setattr(scan, "BLOCK_BYTES", 4 << 20)
+    monkeypatch.setattr(room, "available_bytes", lambda: 14 << 20)
+    done = like("mlc", "--memory_bandwidth_scan", "-t1", "--json")
+    assert done.returncode == 0, done.stderr
+    blocks = json.loads(done.stdout)["results"]["memory_bandwidth_scan"]["blocks"]
+    assert len(blocks) == 3
+    addresses = [block["physical_address"] for block in blocks]
+    assert len(set(addresses)) == (3 if any(addresses) else 1)
+    assert all(block["mb_per_s"] > 0 for block in blocks)
+
+
+def test_reserved_pages_that_are_not_there(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nearfar.measure import checks
+
+    monkeypatch.setattr(checks, "free_huge_pages", lambda _bytes: 3)
+    done = like("mlc", "--idle_latency", "-L", "-b200m")
+    assert done.returncode == 3
+    assert "-L: a buffer takes 100 reserved pages of 2.00 MiB, and 3 are free" in done.stderr
+    assert "leave out -L" in done.stderr

@@ -1,0 +1,165 @@
+"""The programs of examples/applications: built, run for their latencies, profiled here.
+
+What is measured is measured here: misses by instrumented runs, near time and latencies by plain
+ones. Near time on X-Mem's machine is predicted from it (`nearfar predict --here`), its caches and
+clock are taken to be ours.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.documents import DeviceProfile, WorkloadProfile, load
+from nearfar.native_files import include_folder
+from nearfar.predict.elsewhere import on_other_machine
+from nearfar.profile.compiler import twin
+from nearfar_studies.percentiles import Histogram, read_histograms
+
+SOURCES = Path(__file__).parent / "programs" / "applications"
+
+MEASURED = ("--only", "idle,chains,bandwidth", "--quick", "--seconds", "5", "--no-samples")
+"""Of this machine's memory: what near time is explained by."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """One program, and which of its phases count."""
+
+    name: str
+    kind: str
+    source: str
+    arguments: tuple[str, ...]
+    """How large, how much work: 350 to 750 MB, one to two seconds."""
+    placed: tuple[str, ...]
+    """Phases that plans are made and judged for; loading data and asking are none of them."""
+    requests: tuple[str, ...]
+    """Kinds of request, each a phase: what has latencies."""
+
+
+GETS = tuple(f"get {size}" for size in (32, 64, 128, 256, 512, 1024, 2048, 8192))
+ORDERS = ("new order", "payment", "status", "delivery", "stock level")
+
+GRAPH = Application(
+    "graph",
+    "graph analytics",
+    "graph_analytics.cpp",
+    ("4194304", "1"),
+    ("pagerank",),
+    ("two hops",),
+)
+INDEX = Application(
+    "index", "transactional index", "transactions.cpp", ("4", "100000"), ORDERS, ORDERS
+)
+CACHE = Application(
+    "cache",
+    "key-value cache",
+    "kv_cache.cpp",
+    ("900000", "400000"),
+    (*GETS, "set"),
+    (*GETS, "set"),
+)
+APPLICATIONS = (GRAPH, INDEX, CACHE)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One application, measured here."""
+
+    here: WorkloadProfile
+    there: WorkloadProfile
+    """As on a machine with another near memory."""
+    latencies: dict[str, Histogram]
+    """By kind of request, near, here."""
+    in_huge_pages: dict[str, Histogram]
+    """The same with all objects in pages of 2 MiB: a quicker memory that this machine has."""
+
+
+def measured(near: DeviceProfile) -> dict[str, Measured]:
+    """Return each application, also as on a machine whose near memory is `near`, by its name.
+
+    This machine's memory is measured first. Raises NearfarError with `MACHINE_LACKS` where nothing
+    can be compiled or profiled.
+    """
+    with tempfile.TemporaryDirectory(prefix="nearfar-applications-") as name:
+        folder = Path(name)
+        here = folder / "here.json"
+        nearfar("measure", "dram", *MEASURED, "--quiet", "-o", str(here))
+        local = load(here, DeviceProfile)
+        found = {}
+        for one in APPLICATIONS:
+            built = build(one, folder)
+            workload = profile(one, built, here)
+            found[one.name] = Measured(
+                workload,
+                on_other_machine(workload, near, here=local),
+                latencies(one, built),
+                latencies(one, built, "--huge-pages"),
+            )
+    return found
+
+
+def build(one: Application, folder: Path) -> Path:
+    """Build an application with nearfar's compiler and return the program."""
+    if not SOURCES.is_dir():
+        raise NearfarError(
+            f"the applications' sources are not in this installation ({SOURCES})",
+            ExitCode.MACHINE_LACKS,
+        )
+    built = folder / one.name
+    options = ["-O2", "-std=c++20", "-pthread", f"-I{include_folder()}"]
+    nearfar("c++", *options, str(SOURCES / one.source), "-o", str(built))
+    return built
+
+
+def profile(one: Application, built: Path, near: Path, *words: str) -> WorkloadProfile:
+    """Profile an application, called with `words` too, in the memory of the document `near`."""
+    output = built.with_suffix(".json")
+    options = ["--quiet", "--near", str(near), "--repetitions", "3", "-o", str(output)]
+    nearfar("profile", *options, "--", str(built), *one.arguments, *words)
+    return load(output, WorkloadProfile)
+
+
+def only(workload: WorkloadProfile, names: Sequence[str]) -> WorkloadProfile:
+    """Return the profile with these phases alone."""
+    kept = [phase for phase in workload.phases if phase.name in names]
+    return msgspec.structs.replace(workload, phases=kept)
+
+
+def latencies(one: Application, built: Path, *words: str) -> dict[str, Histogram]:
+    """Run the plain build and return its latencies by kind of request."""
+    with tempfile.TemporaryDirectory(dir=built.parent) as name:
+        folder = Path(name)
+        plain = twin.extract_plain(built, folder)
+        assert plain is not None, "nearfar c++ puts it in"
+        into = folder / "latencies.csv"
+        command = [str(plain), *one.arguments, "--latencies", str(into), *words]
+        _run(command, f"{one.source} failed", twin.plain_environment(folder))
+        return read_histograms(into)
+
+
+def nearfar(*words: str) -> None:
+    """Run a verb, or raise with its last sentence."""
+    _run([sys.executable, "-m", "nearfar", *words], f"nearfar {words[0]} failed")
+
+
+def _run(command: Sequence[str], failed: str, environment: dict[str, str] | None = None) -> None:
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise NearfarError(f"{failed}: {last.removeprefix('nearfar: ')}", ExitCode.MACHINE_LACKS)

@@ -1,0 +1,61 @@
+"""The Optane guide's machine in each of its states, as the kernel would show it in sysfs.
+
+Made by hand from the guide's platform table: for machines that have no such hardware.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from nearfar_studies.figures import published
+
+State = Literal["memory-mode", "region", "not mounted", "without dax", "app-direct"]
+STATES: tuple[State, ...] = ("memory-mode", "region", "not mounted", "without dax", "app-direct")
+
+CPU = "Intel(R) Xeon(R) Gold 5218 CPU @ 2.30GHz"
+CORES = 16
+
+ND = "sys/bus/nd/devices"
+
+
+def write(root: Path, state: State) -> Path:
+    """Write the tree of `state` into `root` and return it."""
+    guide = published("optane-guide")
+    dram, pmem = (int(guide.value(key)) for key in ("dram_bytes", "pmem_bytes"))
+    memory = pmem if state == "memory-mode" else dram
+    files = {
+        "proc/cpuinfo": f"vendor_id : GenuineIntel\nmodel name : {CPU}\nflags : avx2 avx512f clwb",
+        "proc/mounts": _mounts(state),
+        "sys/devices/system/cpu/online": f"0-{CORES - 1}",
+        "sys/devices/system/node/online": "0",
+        "sys/devices/system/node/node0/cpulist": f"0-{CORES - 1}",
+        "sys/devices/system/node/node0/distance": "10",
+        "sys/devices/system/node/node0/meminfo": (
+            f"Node 0 MemTotal: {memory >> 10} kB\nNode 0 MemFree: {memory >> 10} kB"
+        ),
+    }
+    if state == "memory-mode":
+        cache = "sys/devices/system/node/node0/memory_side_cache/index1"
+        files[f"{cache}/size"] = str(dram)
+        files[f"{cache}/line_size"] = "64"
+    else:
+        files[f"{ND}/region0/size"] = str(pmem)
+        files[f"{ND}/region0/numa_node"] = "0"
+        files[f"{ND}/region0/target_node"] = "1"
+    if state in ("not mounted", "without dax", "app-direct"):
+        files[f"{ND}/namespace0.0/size"] = str(pmem)
+        files[f"{ND}/namespace0.0/mode"] = "memory"
+        files[f"{ND}/namespace0.0/holder"] = "pfn0.0"
+        files[f"{ND}/pfn0.0/block/pmem0/size"] = str(pmem // 512)
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    return root
+
+
+def _mounts(state: State) -> str:
+    root = "/dev/sda1 / ext4 rw 0 0"
+    option = {"without dax": "rw", "app-direct": "rw,dax=always"}.get(state)
+    return root if option is None else f"{root}\n/dev/pmem0 /mnt/pmem0 ext4 {option} 0 0"

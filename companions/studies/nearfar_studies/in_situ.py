@@ -1,0 +1,107 @@
+"""The NVDIMM thesis' simulation with analysis, as its printed code moves bytes (chapter 5).
+
+A set is one iteration: a sparse-matrix product generates it, and it is summed up five times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nearfar.predict.joint import Scaling, ThreadGroup, mixed_scaling, shared_bandwidth
+from nearfar.predict.pipeline import PipelinePart, PipelineTimes, Rates, run_pipeline
+from nearfar_studies.nvdimm_device import LINES_PER_COUNTED, scaling
+
+NODES = 16_000_000
+EDGES = 127_952_004
+SETS = 5000
+"""Of all its runs, table 2."""
+THREADS = 16
+
+DOUBLE, INT = 8, 4
+
+GENERATE_BYTES = NODES * (3 * DOUBLE + INT) + EDGES * (DOUBLE + INT)
+"""On the channels, a set: of every node x read for ownership and written back, x of the step before
+read, one row pointer; of every edge its value and its column. Its own count has 2.5 doubles a node:
+it leaves the read for ownership out."""
+
+TRANSFER_BYTES = NODES * DOUBLE * 3
+"""Read, read for ownership, written back."""
+
+ANALYSE_BYTES = NODES * DOUBLE * 5
+
+GIGA = 1e9
+
+
+def generate_scaling() -> Scaling:
+    """Return how generation scales on DRAM, in GB/s on the channels.
+
+    One thread adds every edge's product to one sum, as STREAM's added sum does every element: it
+    can go no faster than one dependent addition after the other, whose time that kernel's one
+    thread gives. All threads: what copy's lines show of the channels.
+    """
+    copy, total = scaling("DRAM"), scaling("DRAM", "sum")
+    addition_ns = DOUBLE / total.one_thread
+    return Scaling(
+        one_thread=GENERATE_BYTES / (EDGES * addition_ns),
+        capacity=copy.capacity * LINES_PER_COUNTED["copy"],
+        sharpness=copy.sharpness,
+    )
+
+
+def transfer_scaling() -> Scaling:
+    """Return how the copy from DRAM to NVDIMM scales, in GB/s on the channels."""
+    between = mixed_scaling(scaling("DRAM"), scaling("NVDIMM"))
+    lines = LINES_PER_COUNTED["copy"]
+    return replace(
+        between, one_thread=between.one_thread * lines, capacity=between.capacity * lines
+    )
+
+
+def analyse_scaling(memory: str) -> Scaling:
+    """Return how the analysis scales: it is STREAM's added sum."""
+    return scaling(memory, "sum")
+
+
+def alone_s(byte_count: float, law: Scaling, threads: float) -> float:
+    """Return the seconds that all sets take with `threads` and nothing beside them."""
+    return SETS * byte_count / GIGA / float(law.at(threads))
+
+
+def pipeline(consumers: int, *, joint: bool = True) -> PipelineTimes:
+    """Return the pipeline's times with so many of the threads transferring and analysing.
+
+    `joint` False takes the memories as independent of each other.
+    """
+    return run_pipeline(SETS, _rates(consumers, joint))
+
+
+def locks_only(generate_s: float, transfer_s: float, analyse_s: float) -> PipelineTimes:
+    """Return what the two locks make of given times of the parts, s over all sets."""
+    seconds = {"generate": generate_s, "transfer": transfer_s, "analyse": analyse_s}
+    return run_pipeline(SETS, lambda parts: {part: SETS / seconds[part] for part in parts})
+
+
+def _rates(consumers: int, joint: bool) -> Rates:
+    groups = {
+        "generate": ThreadGroup(THREADS - consumers, generate_scaling()),
+        "transfer": ThreadGroup(consumers, transfer_scaling()),
+        "analyse": ThreadGroup(consumers, analyse_scaling("NVDIMM")),
+    }
+    work = {
+        "generate": GENERATE_BYTES,
+        "transfer": TRANSFER_BYTES,
+        "analyse": ANALYSE_BYTES,
+    }
+
+    def rates(parts: frozenset[PipelinePart]) -> dict[PipelinePart, float]:
+        running = sorted(parts)
+        if joint:
+            drawn = shared_bandwidth([groups[part] for part in running])
+        else:
+            drawn = [float(groups[part].scaling.at(groups[part].threads)) for part in running]
+        return {
+            part: gb_per_s * GIGA / work[part]
+            for part, gb_per_s in zip(running, drawn, strict=True)
+        }
+
+    return rates

@@ -1,0 +1,106 @@
+"""What persistent sets would take elsewhere: from times here and counts of what they persist.
+
+Sets of the study's sizes stay in the caches: of all traffic, what is flushed and streamed is what
+reaches memory. So their profile has no misses, and the model `persist` says the rest.
+"""
+
+from __future__ import annotations
+
+from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES
+from nearfar.documents import WorkloadProfile, producer
+from nearfar.documents.workload import (
+    CacheModel,
+    MemoryObject,
+    ObjectTraffic,
+    Phase,
+    Program,
+    Sampling,
+    Traffic,
+)
+from nearfar_bench.slowdowns import slowdown
+from nearfar_studies.intset_runs import DRAM, SYNCED, Case, Runs
+
+OPERATIONS = 1e6
+"""What a profile is of; its figures are of one operation times this."""
+
+
+def flushed(counts: dict[str, float]) -> Traffic:
+    """Return what an operation flushes. A fence after which nothing was flushed waits for nothing:
+    not more fences wait than ranges were flushed.
+    """
+    return Traffic(
+        flushes=OPERATIONS * counts["flushed_lines"],
+        fences=OPERATIONS * min(counts["fences"], counts["flush_calls"]),
+        nt_store_bytes=OPERATIONS * counts["copied_lines"] * LINE_BYTES,
+    )
+
+
+def synced(counts: dict[str, float]) -> Traffic:
+    """Return what it syncs in a file: libpmem calls msync once for each range it would flush."""
+    return Traffic(syncs=OPERATIONS * counts["flush_calls"])
+
+
+def predicted(runs: Runs, case: Case, device: str) -> Estimate:
+    """Return ns per operation of a set in DRAM, were everything in the library's `device`."""
+    from nearfar.devices.library import host_dram, load_device
+    from nearfar.predict.api import predict
+
+    far = load_device(device)
+    on_disk = far.technology == "file"
+    counts = runs.counts[Case(case.structure, runs.plan.sizes[0], DRAM, case.safety)]
+    here = Case(case.structure, case.size, SYNCED if on_disk else DRAM, case.safety)
+    traffic = synced(counts) if on_disk else flushed(counts)
+    # Of mean throughput, as slowdowns are.
+    ns = slowdown([1e9, 1e9], runs.throughput[here])
+    profile = profile_of(ns, traffic)
+    # Nothing misses, so near memory counts only as what flushes take beside the published ones.
+    near = host_dram(far)
+    if near is None:
+        raise ValueError(f"{device} names no DRAM beside it")
+    found = predict(profile, near, [far], "persist").devices[0].phases[0].far_time_ns
+    return Estimate(*(end / OPERATIONS for end in (found.value, found.low, found.high)))
+
+
+def profile_of(ns: Estimate, traffic: Traffic) -> WorkloadProfile:
+    """Return the profile of a program that takes `ns` an operation and touches memory only so."""
+    pool = MemoryObject(
+        id=0,
+        name="pool",
+        kind="file",
+        frames=[],
+        allocations=1,
+        allocated_bytes=0,
+        peak_live_bytes=0,
+        live_bytes_at_peak=0,
+        size_bytes=0,
+    )
+    phase = Phase(
+        name="operations",
+        near_cpu_time_ns=Estimate(*(OPERATIONS * end for end in (ns.value, ns.low, ns.high))),
+        near_repetitions=1,
+        near_wall_time_ns=OPERATIONS * ns.value,
+        operations=OPERATIONS,
+        objects=[ObjectTraffic(object=0, traffic=traffic)],
+        instructions=[],
+    )
+    return WorkloadProfile(
+        producer=producer(),
+        program=Program(
+            command=["nearfar-bench", "run", "intset"],
+            executable="nearfar-bench",
+            compiler="",
+            threads_seen=1,
+            processes_seen=1,
+            exit_status="exited 0",
+            plain_executable="nearfar-bench",
+        ),
+        cache=CacheModel(size_bytes=1 << 20, ways=16, line_bytes=64, origin="of no account here"),
+        sampling=Sampling(rate=1, sampled_accesses=0, sampled_misses=0, relative_error=0.0),
+        flushes_counted=True,
+        instrumented_slowdown=1.0,
+        objects=[pool],
+        instructions=[],
+        phases=[phase],
+        live=[],
+    )

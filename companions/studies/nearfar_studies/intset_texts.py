@@ -1,0 +1,153 @@
+"""What the published sets leave out that a crash would need, what that hides, what a sync costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import geometric_mean
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents.study import TextTable
+from nearfar_bench.slowdowns import slowdown
+from nearfar_studies.intset_runs import (
+    DISK,
+    DRAM,
+    PUBLISHED,
+    SAFE,
+    STRUCTURES,
+    SYNCED,
+    UNLOGGED,
+    Case,
+    Runs,
+)
+
+NAMES = {"list": "sorted list", "hash": "hash set", "skip": "skip list"}
+LEFT_OUT = [
+    ["list", "nothing in its operations: it takes snapshots of what it changes", "-"],
+    [
+        "hash set, insert",
+        "a transaction makes the node; another, without TX_ADD, overwrites bucket and counter",
+        "the node leaks; bucket and counter are neither flushed nor restored: an insert that "
+        "returned is gone, or the bucket leads to a node and the counter does not know",
+    ],
+    [
+        "hash set, remove",
+        "one transaction without TX_ADD unlinks, a second frees",
+        "the free is durable and the unlinking is not: the bucket leads to freed memory",
+    ],
+    [
+        "skip list, insert",
+        "the level, the node and each of its links in transactions of their own; the neighbours' "
+        "links outside of any",
+        "the node leaks, or is on some levels only; links to it are not flushed",
+    ],
+    [
+        "skip list, remove",
+        "the neighbours' links outside of any transaction, then one that frees",
+        "the free is durable and links to the freed node remain",
+    ],
+    [
+        "hash set, creation",
+        "the root's handle is overwritten by a new object that no root leads to",
+        "after reopening nothing can be reached",
+    ],
+    [
+        "all, reopening",
+        "the set is made anew whenever the program starts",
+        "what was kept is dropped and leaks",
+    ],
+]
+"""Read in the published program (github.com/LucasBastelli/WSCAD2022_PersistentMemory, intset.c)."""
+
+
+def left_out() -> TextTable:
+    """Return what the published programs leave out."""
+    return TextTable(
+        title="what the published programs leave out, and what a power cut then leaves",
+        columns=["where", "what they do", "what can be left"],
+        rows=LEFT_OUT,
+    )
+
+
+def hidden(runs: Runs, with_disk: bool) -> TextTable:
+    """Return times without what safety needs, over the safe set's, and why."""
+    size = runs.plan.sizes[0]
+    memories = [DRAM, *([DISK] if with_disk else [])]
+    rows = []
+    for structure in STRUCTURES:
+        for safety in (SAFE, UNLOGGED, PUBLISHED):
+            counted = runs.counts.get(Case(structure, size, DRAM, safety))
+            changes = runs.changes.get(Case(structure, size, DRAM, safety), 0.0)
+            ratios = [
+                "1"
+                if safety == SAFE
+                else said(
+                    slowdown(
+                        runs.throughput[Case(structure, size, memory)],
+                        runs.throughput[Case(structure, size, memory, safety)],
+                    )
+                )
+                for memory in memories
+            ]
+            counts = [
+                "-" if not counted or not changes else f"{counted[name] / changes:.1f}"
+                for name in ("transactions", "snapshots", "flush_calls", "fences")
+            ]
+            rows.append([NAMES[structure], safety, *ratios, *counts])
+    return TextTable(
+        title="what leaving it out hides: time over the safe set's, and counts per change "
+        "(unlogged: ours without snapshots; published: their steps; both lose data in a crash)",
+        columns=[
+            "set",
+            "safety",
+            *(f"time on {memory}" for memory in memories),
+            "transactions",
+            "snapshots",
+            "ranges flushed",
+            "fences",
+        ],
+        rows=rows,
+    )
+
+
+def sync_rule(runs: Runs, with_disk: bool) -> list[TextTable]:
+    """Check the rule that the SSD is predicted by on this machine's own disk."""
+    if not with_disk:
+        return []
+    rows = []
+    for structure in STRUCTURES:
+        case = Case(structure, runs.plan.sizes[0], DRAM)
+        syncs = runs.counts[case]["flush_calls"]
+        here = mean(runs.ns(Case(structure, case.size, SYNCED)))
+        ends = [
+            here + syncs * (on_disk - kernel)
+            for on_disk, kernel in zip(runs.sync_ns[DISK], runs.sync_ns[SYNCED], strict=True)
+        ]
+        found = mean(runs.ns(Case(structure, case.size, DISK)))
+        rows.append(
+            [
+                NAMES[structure],
+                f"{syncs:.2f}",
+                " to ".join(f"{end / 1e3:.0f}" for end in sorted(ends)),
+                f"{found / 1e3:.0f}",
+                f"{found / geometric_mean(ends) - 1:+.0%}",
+            ]
+        )
+    again, elsewhere = (f"{ns / 1e3:.0f}" for ns in runs.sync_ns[DISK])
+    return [
+        TextTable(
+            title=f"this disk, from its {again} us for an msync of the page last synced and "
+            f"{elsewhere} of another: the rule by which the SSD is predicted",
+            columns=["set", "syncs an operation", "predicted, us", "measured, us", "over middle"],
+            rows=rows,
+        )
+    ]
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean."""
+    return sum(values) / len(values)
+
+
+def said(estimate: Estimate) -> str:
+    """Return an estimate with its interval."""
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"

@@ -1,0 +1,89 @@
+"""nearfar-bench's hash map, built by `nearfar c++` and profiled in a pool in DRAM here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.documents import DeviceProfile, WorkloadProfile, load
+from nearfar_bench.memories import FORCE, TMPFS
+from nearfar_studies.applications import MEASURED
+
+ROOT = Path(__file__).parents[3]
+NATIVE = ROOT / "companions/bench/native"
+INCLUDE = ROOT / "include"
+MAP_FILES = ("map", "map_kind", "map_workload", "hash_chained")
+NOT_OF_IT = ("count_preload",)
+PHASE = "timed"
+"""The phase that nearfar-bench marks: neither its set-up nor what it verifies."""
+
+
+class Runs:
+    """The program and the near memory, in a folder that is gone afterwards."""
+
+    def __init__(self, near: Path | None) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="nearfar-pmembench-")
+        self._here = Path(self._folder.name)
+        self._program = _build(self._here)
+        if near is None:
+            near = self._here / "near.json"
+            _nearfar("measure", "dram", *MEASURED, "--quiet", "-o", str(near))
+        self.near = load(near, DeviceProfile)
+
+    def __enter__(self) -> Runs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def profile(self, operation: str, n: int, element_bytes: int) -> WorkloadProfile:
+        """Return the profile of `n` operations on hash-atomic, each element allocated apart."""
+        output = self._here / "profile.json"
+        with tempfile.TemporaryDirectory(prefix="nearfar-pmembench-", dir=TMPFS) as pool:
+            words = [f"operation={operation}", f"n={n}", f"element={element_bytes}"]
+            words += ["map=hash-atomic", "memory=pool", f"pool={pool}/pool"]
+            command = ["profile", "--repetitions", "3", "-q", "-o", str(output), "--"]
+            _nearfar(*command, str(self._program), "run", "map", *words)
+        return load(output, WorkloadProfile)
+
+
+def _build(folder: Path) -> Path:
+    """Compile the executable with the maps' sources; they are in the repository only."""
+    core = NATIVE / "bench"
+    if not core.is_dir():
+        raise NearfarError(
+            f"{core} is not there: this study compiles nearfar-bench from nearfar's own sources",
+            ExitCode.MACHINE_LACKS,
+        )
+    if not Path("/usr/include/libpmemobj.h").exists():
+        raise NearfarError(
+            "libpmemobj-dev is not installed, and the map lives in a pool of it",
+            ExitCode.MACHINE_LACKS,
+        )
+    sources = [path for path in sorted(core.glob("*.cpp")) if path.stem not in NOT_OF_IT]
+    sources += [core / "maps" / f"{name}.cpp" for name in MAP_FILES]
+    program = folder / "nearfar-bench"
+    options = ["-O2", "-std=c++20", "-pthread", "-DNEARFAR_HAVE_PMEM"]
+    options += [f"-I{NATIVE}", f"-I{ROOT / 'native'}", f"-I{INCLUDE}", "-lpmemobj", "-lpmem"]
+    _nearfar("c++", *map(str, sources), *options, "-o", str(program))
+    return program
+
+
+def _nearfar(*words: str) -> None:
+    environment = {**os.environ, FORCE: "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "nearfar", *words],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise NearfarError(
+            f"nearfar {words[0]} failed: {said.removeprefix('nearfar: ')}", ExitCode.MACHINE_LACKS
+        )

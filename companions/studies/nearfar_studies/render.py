@@ -1,0 +1,113 @@
+"""Studies in the terminal: tables of published, ours, difference; then the verdict."""
+
+from __future__ import annotations
+
+import os
+
+from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
+
+from nearfar.documents.study import ComparisonTable, Reproduction, StudyResult, TextTable
+from nearfar_studies.compare import percent
+
+NOTE_COLUMNS = 16
+"""What a long note gets at least; it breaks between words."""
+
+UNBOUNDED_COLUMNS = 1000
+"""Wider than any table here: what it would take if it could."""
+
+
+FILE_COLUMNS = 250
+"""Of a file or pipe, which has no width: the widest table with all its rivals fits."""
+
+
+def print_reproduction(reproduction: Reproduction, console: Console) -> None:
+    """Print every study; into a file with every column, unless COLUMNS says how wide it is."""
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = FILE_COLUMNS
+    for number, result in enumerate(reproduction.studies):
+        if number:
+            console.print()
+        print_study(result, console)
+
+
+def print_study(result: StudyResult, console: Console) -> None:
+    """Print one study."""
+    console.rule(f"{result.name}: {result.title}", align="left", style="dim")
+    if result.skipped:
+        _say(console, f"skipped: {result.skipped}")
+        return
+    _say(console, f"published: {result.source}")
+    if result.inputs:
+        _say(console, f"ours: {result.inputs}")
+    for found in result.tables:
+        table, left_out = _fitting(found, console)
+        console.print(table)
+        if left_out:
+            _say(console, "  what the rivals say row by row needs a wider terminal, or --json")
+        for name, error in found.errors.items():
+            _say(
+                console,
+                f"  {name}: mean error {percent(error.mean)}, max {percent(error.max)}, "
+                f"bias {percent(error.bias, signed=True)} over {error.rows} figures",
+            )
+        if found.note:
+            _say(console, f"  {found.note}")
+    for text in result.texts:
+        console.print(_words(text))
+    for sentence in result.verdict:
+        _say(console, f"- {sentence}")
+    if result.picture:
+        _say(console, f"drew {result.picture}")
+
+
+def number(value: float | None) -> str:
+    """Return a figure with four significant digits, or a dash."""
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _fitting(found: ComparisonTable, console: Console) -> tuple[Table, bool]:
+    """Return the table, and whether rivals had to be left out of its rows to fit the terminal."""
+    rivals = list(dict.fromkeys(name for row in found.rows for name in row.rivals))
+    notes = min(NOTE_COLUMNS, max((len(row.note) for row in found.rows), default=0))
+    unbounded = console.options.update(max_width=UNBOUNDED_COLUMNS)
+    wanted = Measurement.get(console, unbounded, _comparison(found, rivals, 0)).maximum
+    left_out = bool(rivals) and wanted + notes > console.width
+    return _comparison(found, [] if left_out else rivals, notes), left_out
+
+
+def _comparison(found: ComparisonTable, rivals: list[str], notes: int) -> Table:
+    """Return the table; `notes` is what their column gets at least, 0 for none."""
+    with_interval = any(row.low is not None for row in found.rows)
+    # The title may break; a table as wide as its title would be mostly blank.
+    table = Table(title=f"{found.title} ({found.cited}), {found.unit}", title_justify="left")
+    table.add_column("", no_wrap=not notes)
+    for heading in ("published", "ours", "difference", *(["interval"] if with_interval else [])):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name in rivals:
+        table.add_column("\n".join(map(escape, name.split())), justify="right", no_wrap=True)
+    if notes:
+        table.add_column("note", min_width=notes)
+    for row in found.rows:
+        cells = [row.what, number(row.published), number(row.ours)]
+        cells.append("-" if row.difference is None else percent(row.difference, signed=True))
+        if with_interval:
+            cells.append("-" if row.low is None else f"{number(row.low)}..{number(row.high)}")
+        cells += [number(row.rivals.get(name)) for name in rivals]
+        if notes:
+            cells.append(row.note)
+        table.add_row(*map(escape, cells))
+    return table
+
+
+def _words(text: TextTable) -> Table:
+    table = Table(*text.columns, title=text.title, title_justify="left", show_lines=True)
+    for row in text.rows:
+        table.add_row(*map(escape, row))
+    return table
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(sentence, markup=False, highlight=False)

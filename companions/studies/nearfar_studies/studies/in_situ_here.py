@@ -1,0 +1,93 @@
+"""The NVDIMM thesis' pipeline on this machine: two threads, two memories, two locks, really run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.documents.study import StudyResult
+from nearfar.predict.pipeline import run_pipeline
+from nearfar_studies.compare import percent, row, table
+from nearfar_studies.in_situ_run import SETS, Ran, far_here, run_pipeline_here
+from nearfar_studies.study import STUDIES, Given, Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from nearfar.predict.pipeline import PipelineTimes
+
+
+@STUDIES.register("in-situ-here")
+class InSituHere(Study):
+    """Measured here beside what the two locks make of the parts' own times."""
+
+    title = "The NVDIMM thesis' pipeline of simulation and analysis, run on two memories here"
+    source = "S. Gunnar, master's thesis, Oslo 2021, chapter 5: its program in kind"
+
+    def run(self, given: Given) -> StudyResult:
+        """Run it with the analysis in the slower memory; refused where there is none."""
+        del given
+        return result_of(run_pipeline_here(far_here()))
+
+    def draw(self, result: StudyResult, figure: Figure) -> str:
+        """Draw measured and computed times of each part."""
+        (times,) = result.tables
+        axes = figure.add_subplot()
+        for at, one in enumerate(times.rows):
+            axes.barh(at - 0.2, one.published or 0.0, 0.4, color="C0")
+            axes.barh(at + 0.2, one.ours or 0.0, 0.4, color="C1")
+        axes.set_yticks(range(len(times.rows)), [one.what for one in times.rows])
+        axes.set_xlabel("s")
+        axes.legend(["measured here", "two locks"], fontsize=8)
+        return f"{self.title}. {result.inputs}."
+
+
+def result_of(ran: Ran) -> StudyResult:
+    """Return measured times beside computed ones; the column "published" is what was measured."""
+    parts = ran.pipeline
+    seconds = {
+        "generate": parts.generate,
+        "transfer": parts.transfer,
+        "analyse": parts.analyse,
+    }
+    computed = run_pipeline(SETS, lambda running: {one: SETS / seconds[one] for one in running})
+    judged = ("total",)
+    rows = [
+        row(name, getattr(parts, field), getattr(computed, field), judged=name in judged)
+        for name, field in _FIELDS.items()
+    ]
+    found = table(
+        "times",
+        "measured here",
+        "s",
+        rows,
+        note="ours: what the two locks make of the parts' own times (nearfar/predict/pipeline.py)",
+    )
+    return StudyResult(
+        name="in-situ-here",
+        title=InSituHere.title,
+        source=InSituHere.source,
+        inputs=f"consumer's memory {ran.far}, producer's near; {SETS} sets; sums checked against "
+        "those found without threads",
+        tables=[found],
+        verdict=[_verdict(ran, computed)],
+    )
+
+
+_FIELDS = {
+    "total": "total",
+    "generation": "generate",
+    "producer idle": "generate_idle",
+    "transfer": "transfer",
+    "analysis": "analyse",
+    "consumer idle": "transfer_idle",
+}
+
+
+def _verdict(ran: Ran, computed: PipelineTimes) -> str:
+    ratio = ran.pipeline.total / ran.alone_total
+    faster = "faster" if ratio < 1.0 else "slower"
+    return (
+        f"with a second thread and {ran.far} the run took {ran.pipeline.total:.3g} s, "
+        f"{percent(abs(1.0 - ratio))} {faster} than one thread in near memory alone "
+        f"({ran.alone_total:.3g} s); the two locks give {computed.total:.3g} s"
+    )

@@ -1,0 +1,282 @@
+"""The paper's list, hash set and skip list: measured in DRAM and on this machine's disk, predicted
+for its Optane and its SSD, and what the published programs leave out that a crash would need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import geometric_mean
+from typing import TYPE_CHECKING
+
+from nearfar.base.statistics import Estimate
+from nearfar.documents.study import Comparison, ComparisonTable, StudyResult
+from nearfar_bench.slowdowns import Pair, geometric_mean_slowdown, slowdown
+from nearfar_studies.compare import column, mean_max, row, table
+from nearfar_studies.intset_predicted import predicted
+from nearfar_studies.intset_runs import (
+    DISK,
+    DRAM,
+    NO_FLUSH,
+    PUBLISHED,
+    SAFE,
+    STRUCTURES,
+    UNLOGGED,
+    VOLATILE,
+    Case,
+    Plan,
+    Runs,
+    measure,
+)
+from nearfar_studies.intset_texts import NAMES, hidden, left_out, mean, said, sync_rule
+from nearfar_studies.study import STUDIES, Given, Study
+
+if TYPE_CHECKING:
+    from matplotlib import figure as drawing
+
+ON_PMEM = {"list": 3.2, "hash": 11.2, "skip": 4.7}
+ON_SSD = {"list": 47.0, "hash": 274.8, "skip": 167.4}
+"""Section 4.2: geometric means over its sizes, which only an axis of figure 5 shows."""
+PMEM_MEAN, SSD_MEAN = 5.54, 129.3
+THEIR_STEPS = "their steps here"
+UNIT = "times the volatile set's time"
+PMEM, SSD = "optane-200", "ssd-dc-s4600"
+"""Section 4.1: four Optane modules beside a Xeon 5317 (200 series), an Intel DC S4600."""
+
+
+@STUDIES.register("intset-measured")
+class IntsetMeasured(Study):
+    """A list, a hash set, a skip list, run here."""
+
+    title = "a list, a hash set and a skip list kept in memory and on a disk, run here"
+    source = (
+        "L. Bastelli, A. Baldassin, E. Francesquini, Programando para Memória Persistente, "
+        "WSCAD 2022"
+    )
+
+    def run(self, given: Given) -> StudyResult:
+        """Measure and predict; nothing is taken from `given`."""
+        del given
+        return compare(self, measure(Plan()))
+
+    def draw(self, result: StudyResult, figure: drawing.Figure) -> str:
+        """Draw both tables' slowdowns."""
+        for place, found in enumerate(result.tables, 1):
+            axes = figure.add_subplot(1, len(result.tables), place)
+            places = list(range(len(found.rows)))
+            axes.plot(places, column(found, "published"), "o", label="published")
+            axes.plot(places, column(found), "s", label="predicted")
+            for name in found.errors:
+                if name not in ("ours", "null"):
+                    axes.plot(places, column(found, name), "^", label=name)
+            axes.set_xticks(places, [each.what for each in found.rows], rotation=20)
+            axes.set_yscale("log")
+            axes.set_ylabel(found.unit)
+            axes.set_title(found.title, fontsize="small")
+            axes.grid(visible=True, alpha=0.25)
+            axes.legend(fontsize="small")
+        return f"Slowdowns against the volatile set in DRAM. {self.source}"
+
+
+def compare(study: Study, runs: Runs) -> StudyResult:
+    """Set what was run beside what was published."""
+    with_disk = DISK in runs.sync_ns
+    sizes = runs.plan.sizes
+    here = {
+        "in DRAM here": (DRAM, SAFE),
+        "no flushes": (NO_FLUSH, SAFE),
+        THEIR_STEPS: (DRAM, PUBLISHED),
+    }
+    memory = Side(ON_PMEM, PMEM_MEAN, PMEM, sizes, here, sizes)
+    on_disk = {"this disk": (DISK, SAFE)} if with_disk else {}
+    disk = Side(ON_SSD, SSD_MEAN, SSD, sizes, on_disk, sizes[:1])
+    on_pmem = table(
+        "slowdown on persistent memory, against the volatile set in DRAM",
+        "section 4.2, figure 5(d)",
+        UNIT,
+        memory.rows(runs),
+    )
+    on_ssd = table(
+        "slowdown on an SSD by msync, against the volatile set in DRAM",
+        "section 4.2, figure 5(d)",
+        UNIT,
+        disk.rows(runs),
+        note=f"this disk: of {sizes[0]} keys" if with_disk else f"no disk: {runs.lacking}",
+    )
+    between = table(
+        "time on the SSD over time on persistent memory: the volatile set's time is in neither",
+        "section 4.2, figure 5(d), one slowdown over the other",
+        "times the time on persistent memory",
+        _between(memory, disk, runs),
+    )
+    return StudyResult(
+        name=study.name,
+        title=study.title,
+        source=study.source,
+        inputs=f"sets of our own, {', '.join(f'{size:,}' for size in runs.plan.sizes)} keys of "
+        f"twice as many, half look-ups, {runs.plan.repeats} rounds of "
+        f"{runs.plan.seconds:g} s; flushes and fences counted in libpmem; published figures of "
+        f"{PMEM} and {SSD}",
+        tables=[on_pmem, on_ssd, between],
+        texts=[left_out(), hidden(runs, with_disk), *sync_rule(runs, with_disk)],
+        verdict=_verdict(runs, on_pmem, on_ssd, between),
+    )
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the paper's two memories beside what was run here."""
+
+    published: dict[str, float]
+    mean: float
+    device: str
+    sizes: Sequence[int]
+    """That are predicted."""
+    measured: dict[str, tuple[str, str]]
+    """Memory and safety that the sets were run with here, by what the table calls them."""
+    measured_sizes: Sequence[int]
+
+    def rows(self, runs: Runs) -> list[Comparison]:
+        """Return a row for each structure, and one for their geometric mean."""
+        found = [
+            self._row(runs, NAMES[structure], figure, [structure])
+            for structure, figure in self.published.items()
+        ]
+        return [*found, self._row(runs, "geometric mean", self.mean, STRUCTURES)]
+
+    def slowdown_of(
+        self, runs: Runs, structures: Sequence[str], safety: str = PUBLISHED
+    ) -> Estimate:
+        """Return the predicted slowdown, a geometric mean of all structures and sizes."""
+        ends = [
+            _ratio(
+                predicted(runs, Case(structure, size, DRAM, safety), self.device),
+                runs,
+                structure,
+                size,
+            )
+            for structure in structures
+            for size in self.sizes
+        ]
+        return Estimate(
+            geometric_mean(end.value for end in ends),
+            geometric_mean(end.low for end in ends),
+            geometric_mean(end.high for end in ends),
+        )
+
+    def _row(
+        self, runs: Runs, what: str, published: float, structures: Sequence[str]
+    ) -> Comparison:
+        cells = [(structure, size) for structure in structures for size in self.sizes]
+        found = self.slowdown_of(runs, structures)
+        made_safe = self.slowdown_of(runs, structures, SAFE)
+        run_here = [cell for cell in cells if cell[1] in self.measured_sizes]
+        here = {
+            name: geometric_mean_slowdown([_pair(runs, *cell, *how) for cell in run_here])
+            for name, how in self.measured.items()
+        }
+        return row(
+            what,
+            published,
+            found.value,
+            interval=(found.low, found.high),
+            rivals={
+                "predicted, made safe": made_safe.value,
+                **{name: one.value for name, one in here.items()},
+                "null": 1.0,
+            },
+            # A mean of the rows above is not judged again.
+            judged=len(structures) == 1,
+            note="; ".join(f"{name} {one.low:.3g} to {one.high:.3g}" for name, one in here.items()),
+        )
+
+
+def _between(memory: Side, disk: Side, runs: Runs) -> list[Comparison]:
+    """Return rows of one memory's slowdown over the other's."""
+    found = []
+    for structure in (*STRUCTURES, ""):
+        structures = [structure] if structure else STRUCTURES
+        on_ssd, on_pmem = (side.slowdown_of(runs, structures) for side in (disk, memory))
+        published = (
+            disk.published[structure] / memory.published[structure]
+            if structure
+            else disk.mean / memory.mean
+        )
+        found.append(
+            row(
+                NAMES.get(structure, "geometric mean"),
+                published,
+                on_ssd.value / on_pmem.value,
+                interval=(on_ssd.low / on_pmem.high, on_ssd.high / on_pmem.low),
+                rivals={"null": 1.0},
+                judged=bool(structure),
+            )
+        )
+    return found
+
+
+def _ratio(elsewhere: Estimate, runs: Runs, structure: str, size: int) -> Estimate:
+    base = runs.throughput[Case(structure, size, VOLATILE)]
+    per_ns = sum(base) / len(base) / 1e9
+    return Estimate(*(end * per_ns for end in (elsewhere.value, elsewhere.low, elsewhere.high)))
+
+
+def _pair(runs: Runs, structure: str, size: int, *how: str) -> Pair:
+    """Return the volatile set's throughputs and those of a set run with memory and safety `how`."""
+    return (
+        runs.throughput[Case(structure, size, VOLATILE)],
+        runs.throughput[Case(structure, size, *how)],
+    )
+
+
+def _verdict(
+    runs: Runs, on_pmem: ComparisonTable, on_ssd: ComparisonTable, between: ComparisonTable
+) -> list[str]:
+    def error(found: ComparisonTable, name: str) -> str:
+        return mean_max(found.errors[name]) if name in found.errors else "not measured"
+
+    def time(structure: str, safety: str) -> str:
+        first = runs.plan.sizes[0]
+        return said(
+            slowdown(
+                runs.throughput[Case(structure, first, DRAM)],
+                runs.throughput[Case(structure, first, DRAM, safety)],
+            )
+        )
+
+    over_ssd = (on_ssd.rows[-1].ours or 0.0) / SSD_MEAN
+    both_ours, both_published = between.rows[-1].ours or 0.0, SSD_MEAN / PMEM_MEAN
+    of_pmem, of_ssd = (found.rows[-1].ours or 0.0 for found in (on_pmem, on_ssd))
+    ours, published = (
+        sorted(NAMES.values(), key=dict(zip(NAMES.values(), values, strict=True)).__getitem__)
+        for values in ([each.ours or 0.0 for each in on_pmem.rows[:-1]], ON_PMEM.values())
+    )
+    return [
+        f"on Optane {of_pmem:.2f} is predicted for the published steps where {PMEM_MEAN} was "
+        f"published, by structure {error(on_pmem, 'ours')} off; the safe sets in DRAM here, "
+        f"measured, {error(on_pmem, 'in DRAM here')}",
+        f"on an SSD {of_ssd:.0f} is predicted where {SSD_MEAN} was published, by structure "
+        f"{error(on_ssd, 'ours')} off; this machine's disk with safe sets, measured, "
+        f"{error(on_ssd, 'this disk')}",
+        "both slowdowns are over a volatile set whose time the paper does not give. Where it "
+        f"cancels, the SSD is predicted to take {both_ours:.1f} times as long as Optane, and "
+        f"{both_published:.1f} were published. So of the SSD's {over_ssd:.1f} times the published "
+        f"slowdown {both_ours / both_published:.1f} come from the drive, and "
+        f"{over_ssd * both_published / both_ours:.1f} from the volatile set and from Optane's",
+        "a sync is predicted to wait for the drive's typical write of 4 KiB, given for one at a "
+        "time. A drive whose cache survives may answer as soon as its turn comes, a journal adds "
+        "two writes: these are the interval's ends",
+        f"from the least slowdown to the greatest: {', '.join(ours)}; published: "
+        + ("the same" if ours == published else ", ".join(published)),
+        f"with the published steps, which a crash breaks, the hash set loses "
+        f"{on_pmem.rows[1].rivals[THEIR_STEPS]:.1f} in DRAM here, and {ON_PMEM['hash']} was "
+        f"published; made safe {on_pmem.rows[1].rivals['in DRAM here']:.1f}",
+        "of the safe set's time in DRAM, the published steps take "
+        f"{time('hash', PUBLISHED)} (hash set) and {time('skip', PUBLISHED)} (skip list), ours "
+        f"without snapshots {time('hash', UNLOGGED)} and {time('skip', UNLOGGED)}; the list, which "
+        f"leaves nothing out and takes larger snapshots, {time('list', PUBLISHED)}",
+        "the paper gives no times of its volatile programs, and its sizes only on an axis: a "
+        "slower volatile operation makes every slowdown smaller (a hash set's takes "
+        f"{mean(runs.ns(Case('hash', runs.plan.sizes[0], VOLATILE))):.0f} ns here); libpmemobj "
+        "1.8 had other costs than the one here; an SSD's figure holds no journal of a file system",
+    ]

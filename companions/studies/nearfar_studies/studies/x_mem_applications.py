@@ -1,0 +1,359 @@
+"""X-Mem's three applications in kind: slowdowns and latencies on its emulated memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nearfar.base.statistics import Estimate
+from nearfar.base.units import LINE_BYTES
+from nearfar.devices.library import load_device
+from nearfar.documents import DeviceProfile
+from nearfar.documents.study import Comparison, ComparisonTable, StudyResult, TextTable
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.models.xmem import effective_latencies_ns
+from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, misses, write_backs
+from nearfar_studies.applications import (
+    APPLICATIONS,
+    CACHE,
+    GRAPH,
+    INDEX,
+    Application,
+    Measured,
+    measured,
+)
+from nearfar_studies.compare import row, table
+from nearfar_studies.figures import published
+from nearfar_studies.percentiles import Histogram, MeanTimes, near_ns, percentiles_ns, slowdowns
+from nearfar_studies.placed import UNGUIDED, Placed
+from nearfar_studies.study import STUDIES, Given, Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NEAR = "xmem-near"
+FARS = (
+    "xmem-far-300ns-10gb",
+    "xmem-far-300ns-5gb",
+    "xmem-far-450ns-10gb",
+    "xmem-far-450ns-5gb",
+    "xmem-far-600ns-10gb",
+    "xmem-far-600ns-5gb",
+)
+"""Its emulated memories, the mildest first and the harshest last."""
+
+SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
+PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+JUDGED_PERCENTILES = ("p50", "p95", "p99")
+"""Of the rule's trial: what is slower than that is the machine's interrupts and neighbours."""
+
+PATTERNS = {"pointer chase": CHASE, "random": INDEPENDENT, "stream": STREAM}
+
+ByMemory = Mapping[str, Sequence[Placed]]
+"""By application, one per far memory in the order of `FARS`."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A range over its memories: a slowdown, or a gain over everything far."""
+
+    application: Application
+    near_share: float
+    key: str
+    gain: bool = False
+
+    @property
+    def what(self) -> str:
+        """Say what was near."""
+        if self.near_share == 0.0:
+            return f"{self.application.kind}, all far"
+        over = ", gain over all far" if self.gain else ""
+        return f"{self.application.kind}, {share_name(self.near_share)} near{over}"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Least and most over its memories."""
+        found = published("x-mem")
+        return found.value(f"{self.key}_least"), found.value(f"{self.key}_most")
+
+    def ours(self, placed: Placed) -> Estimate:
+        """Return the same of ours on one memory."""
+        return placed.gain(self.near_share) if self.gain else placed.slowdown(self.near_share)
+
+    def unguided(self, placed: Placed) -> float:
+        """Return the same with pages dealt out alike."""
+        slowed = placed.slowdown(self.near_share, UNGUIDED).value
+        return placed.slowdown(0.0).value / slowed if self.gain else slowed
+
+
+PUBLISHED = (
+    Published(GRAPH, 0.0, "graph_all_far"),
+    Published(GRAPH, 1 / 2, "graph_half_near"),
+    Published(INDEX, 1 / 16, "index_sixteenth_gain", gain=True),
+    Published(CACHE, 1 / 8, "cache_eighth_gain", gain=True),
+    Published(CACHE, 1 / 4, "cache_quarter_near"),
+)
+
+
+@STUDIES.register("x-mem-applications")
+class XMemApplications(Study):
+    """Three kinds of program on the emulated memories."""
+
+    title = "X-Mem's graph, index and cache, in kind: slowdowns and latencies by share near"
+    source = "S. R. Dulloor et al., Data Tiering in Heterogeneous Memory Systems, EuroSys 2016"
+
+    def run(self, given: Given) -> StudyResult:
+        """Build, run, profile, place and predict the three programs."""
+        del given
+        near = load_device(NEAR)
+        found = measured(near)
+        fars = [load_device(name) for name in FARS]
+        return result_of(self.name, near, fars, found)
+
+    def draw(self, result: StudyResult, figure: Figure) -> str:
+        """Draw published ranges beside ours."""
+        axes = figure.add_subplot()
+        rows = result.tables[0].rows
+        for at, _ in enumerate(PUBLISHED):
+            pair = rows[2 * at : 2 * at + 2]
+            for place, ends, colour in (
+                (at - 0.1, [r.published or 0.0 for r in pair], "black"),
+                (at + 0.1, [r.ours or 0.0 for r in pair], "C0"),
+            ):
+                axes.plot([place] * 2, ends, "o-", color=colour)
+        names = [one.what.replace(", ", ",\n") for one in PUBLISHED]
+        axes.set_xticks(range(len(PUBLISHED)), names, fontsize=7)
+        axes.set_ylabel("slowdown, or gain")
+        axes.set_ylim(bottom=0)
+        axes.grid(visible=True, alpha=0.25)
+        return (
+            "Slowdowns and gains on the mildest and the harshest of X-Mem's memories: published "
+            f"(black), of our programs of the same kind (blue). {self.source}."
+        )
+
+
+def result_of(
+    name: str, near: DeviceProfile, fars: Sequence[DeviceProfile], found: Mapping[str, Measured]
+) -> StudyResult:
+    """Return the study's result for measured applications."""
+    placed = {
+        one.name: [Placed(one, found[one.name], near, far) for far in fars] for one in APPLICATIONS
+    }
+    ends = _ends(placed)
+    tried = _tried(found)
+    return StudyResult(
+        name=name,
+        title=XMemApplications.title,
+        source=XMemApplications.source,
+        inputs="examples/applications (350 to 750 MB), built, run and profiled here; near time "
+        "taken to its machine (150 ns, 40 GB/s) by the model, with this machine's caches and "
+        "clock; its six emulated memories as published. Nothing of its results",
+        tables=[ends, tried],
+        texts=[
+            _by_share(placed),
+            _percentiles(placed),
+            _traffic(placed),
+            _objects(placed),
+            _effective(near, fars),
+        ],
+        verdict=[*(_verdict(one, placed) for one in PUBLISHED), *_about(tried)],
+    )
+
+
+def share_name(share: float) -> str:
+    """Return a share near as X-Mem writes it."""
+    return f"1/{1 / share:.0f}" if share else "none"
+
+
+def _ends(placed: ByMemory) -> ComparisonTable:
+    rows = []
+    for one in PUBLISHED:
+        of = placed[one.application.name]
+        for which, said, on in zip(
+            ("mildest memory", "harshest memory"), one.ends, (of[0], of[-1]), strict=True
+        ):
+            ours = one.ours(on)
+            rows.append(
+                row(
+                    f"{one.what}, {which}",
+                    said,
+                    ours.value,
+                    interval=(ours.low, ours.high),
+                    rivals={"unguided": one.unguided(on)},
+                )
+            )
+    return table(
+        "least and greatest over its memories",
+        "sections 2 and 6",
+        "slowdown, or gain",
+        rows,
+        note="other programs of the same kind and smaller, on one or two threads: a difference is "
+        "no error of a model. A gain is the time with everything far over the time with the plan, "
+        "as the source has it. unguided: pages of every object dealt out alike",
+    )
+
+
+def _by_share(placed: ByMemory) -> TextTable:
+    rows = []
+    for of in placed.values():
+        for share in SHARES:
+            cells = []
+            for on in (of[0], of[-1]):
+                slowed = on.slowdown(share)
+                other = f"; {on.slowdown(share, UNGUIDED).value:.2f}" if share else ""
+                cells.append(f"{slowed.value:.2f} ({slowed.low:.2f}-{slowed.high:.2f}){other}")
+            rows.append([of[0].application.kind, share_name(share), *cells])
+    return TextTable(
+        title="slowdown of the mean by share near (90 % interval; pages dealt out alike)",
+        columns=["program", "near", "mildest memory", "harshest memory"],
+        rows=rows,
+    )
+
+
+def _percentiles(placed: ByMemory) -> TextTable:
+    rows = []
+    for of in placed.values():
+        on = of[-1]
+        requests = _requests(on.application, on.measured.latencies)
+        times = on.times(0.0)
+        near = near_ns(requests, list(PERCENTILES.values()), times, "evenly")
+        cells = [f"{ns / 1e3:.1f} us" for ns in near]
+        rows.append([on.application.kind, "all", *cells])
+        for share in reversed(SHARES):
+            ends = slowdowns(requests, list(PERCENTILES.values()), on.times(share))
+            cells = [f"{low:.2f}-{high:.2f}" for low, high in ends]
+            rows.append([on.application.kind, share_name(share), *cells])
+    return TextTable(
+        title="latency of a request, harshest memory: everything near, then slowdowns by share "
+        "near (a model: a kind's mean added time, dealt out evenly and in proportion; plans are "
+        "for the mean of all requests, of the graph for PageRank)",
+        columns=["program", "near", *PERCENTILES],
+        rows=rows,
+    )
+
+
+def _requests(one: Application, latencies: Mapping[str, Histogram]) -> dict[str, Histogram]:
+    return {kind: latencies[kind] for kind in one.requests if kind in latencies}
+
+
+def _tried(found: Mapping[str, Measured]) -> ComparisonTable:
+    """Try the rule on what this machine has: pages of 4 KiB are slower than those of 2 MiB."""
+    rows: list[Comparison] = []
+    shares = list(PERCENTILES.values())
+    for one in APPLICATIONS:
+        quick = _requests(one, found[one.name].in_huge_pages)
+        slow = _requests(one, found[one.name].latencies)
+        # Interrupts and neighbours are not the memory's: means are of what lies below the p99.
+        times = {}
+        for kind, before in quick.items():
+            near = _trimmed_ns(before)
+            times[kind] = MeanTimes(near, near, _trimmed_ns(slow[kind]))
+        truths = percentiles_ns(slow, shares) / percentiles_ns(quick, shares)
+        ends = slowdowns(quick, shares, times)
+        for name, truth, (low, high) in zip(PERCENTILES, truths, ends, strict=True):
+            rows.append(
+                row(
+                    f"{one.kind}, {name}",
+                    float(truth),
+                    (low * high) ** 0.5,
+                    interval=(low, high),
+                    rivals={"no slowdown": 1.0},
+                    judged=name in JUDGED_PERCENTILES,
+                    note="" if name in JUDGED_PERCENTILES else "interrupts, neighbours",
+                )
+            )
+    return table(
+        "the rule for percentiles tried here: pages of 4 KiB after pages of 2 MiB",
+        "measured here, both",
+        "slowdown of latency",
+        rows,
+        note='"published" is what was measured; ours knows the latencies in pages of 2 MiB and how '
+        "much longer each kind of request takes on average in pages of 4 KiB",
+    )
+
+
+def _trimmed_ns(one: Histogram) -> float:
+    """Return the mean of a kind's quickest 99 %."""
+    below = one.counts.cumsum() <= 0.99 * one.counts.sum()
+    below[0] = True
+    return float((one.up_to_ns * one.counts)[below].sum() / one.counts[below].sum())
+
+
+def _traffic(placed: ByMemory) -> TextTable:
+    """Memory traffic near, per thread: what says how alike the programs are."""
+    source = published("x-mem")
+    theirs = {
+        GRAPH.name: f"up to {source.value('graph_read_gb_per_s'):g} read, "
+        f"{source.value('graph_write_gb_per_s'):g} written, all threads",
+        INDEX.name: f"{source.value('index_read_gb_per_s') / 8:.2f} read, "
+        f"{source.value('index_write_gb_per_s') / 8:.2f} written, each of 8 sites",
+        CACHE.name: f"{source.value('cache_small_read_gb_per_s'):g} (16 B) to "
+        f"{source.value('cache_large_read_gb_per_s'):g} (8 KiB) read, all threads",
+    }
+    rows = []
+    for name, of in placed.items():
+        problem = of[0].problem
+        near = problem.near_time_ns.value
+        read = sum(float(misses(phase.total)) for phase in problem.phases) * LINE_BYTES / near
+        written = sum(float(write_backs(phase.total)) for phase in problem.phases)
+        ours = f"{read:.2f} read, {written * LINE_BYTES / near:.2f} written"
+        rows.append([of[0].application.kind, ours, theirs[name]])
+    return TextTable(
+        title="memory traffic with everything near, GB/s: what makes programs alike",
+        columns=["program", "ours, one thread", "published"],
+        rows=rows,
+    )
+
+
+def _objects(placed: ByMemory) -> TextTable:
+    rows = [
+        [of[0].application.kind, share_name(share), ", ".join(of[-1].kept(share)) or "nothing"]
+        for of in placed.values()
+        for share in SHARES[1:]
+    ]
+    return TextTable(
+        title="what is kept near, harshest memory (above a thousandth of the data)",
+        columns=["program", "near", "objects"],
+        rows=rows,
+    )
+
+
+def _effective(near: DeviceProfile, fars: Sequence[DeviceProfile]) -> TextTable:
+    """Latency per line by pattern: the rule that X-Mem places by."""
+    local = near_memory(near)
+    first = effective_latencies_ns(local)
+    rows = []
+    for memory in [local, *(far_memory(far, local) for far in fars)]:
+        costs = effective_latencies_ns(memory)
+        cells = [
+            f"{float(costs[column]):.1f} ({float(costs[column]) / float(first[column]):.1f}x)"
+            for column in PATTERNS.values()
+        ]
+        rows.append([memory.device.name, *cells])
+    return TextTable(
+        title="effective latency of a line by pattern, ns (over near)",
+        columns=["memory", *PATTERNS],
+        rows=rows,
+    )
+
+
+def _verdict(one: Published, placed: ByMemory) -> str:
+    values = [one.ours(on).value for on in placed[one.application.name]]
+    low, high = min(values), max(values)
+    least, most = one.ends
+    meet = "the ranges meet" if low <= most and high >= least else "they do not meet"
+    return f"{one.what}: published {least:.2f} to {most:.2f}, ours {low:.2f} to {high:.2f} ({meet})"
+
+
+def _about(tried: ComparisonTable) -> list[str]:
+    judged = [one for one in tried.rows if one.judged and one.published]
+    held = sum((one.low or 0.0) <= (one.published or 0.0) <= (one.high or 0.0) for one in judged)
+    errors = tried.errors
+    return [
+        f"percentiles, tried on pages of 4 KiB: mean error {errors['ours'].mean:.1%} (taking no "
+        f"slowdown {errors['no slowdown'].mean:.1%}); {held} of {len(judged)} lie between the two "
+        "ways to deal the added time out, a bucket of 3 % more on either side",
+        "latencies of requests are a model of a profile's means, never measured on such a memory; "
+        "queues of waiting requests are not in them",
+    ]

@@ -1,0 +1,51 @@
+"""What a study is, and the registry that finds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from nearfar.base.registry import Registry
+from nearfar.documents.study import StudyResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHARED = Path(__file__).parents[3] / "../shared"
+"""Inputs too large for the repository lie beside it, and may be absent."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a study may use beside the published figures."""
+
+    shared: Path = SHARED
+    profile: Path | None = None
+    """A program's profile, for studies of any program."""
+    near: Path | None = None
+    """The memory that profile was taken in."""
+
+
+class Study:
+    """One comparison with published figures.
+
+    A study whose inputs are absent raises NearfarError with `ExitCode.MACHINE_LACKS`: it is then
+    skipped with that sentence.
+    """
+
+    title: ClassVar[str]
+    source: ClassVar[str]
+    """Citation; of a source in `published/`, its own."""
+    name: str = ""
+
+    def run(self, given: Given) -> StudyResult:
+        """Compute ours and compare."""
+        raise NotImplementedError
+
+    def draw(self, result: StudyResult, figure: Figure) -> str:
+        """Draw `result` into `figure` and return its caption; "" where no picture helps."""
+        return ""
+
+
+STUDIES: Registry[type[Study]] = Registry("nearfar_studies.studies", "study")

@@ -1,0 +1,36 @@
+"""What all tests of the core and the companions rely on.
+
+Modules of `tests/python` and of a companion's `tests` can be imported by their name.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parent
+sys.path[:0] = [str(ROOT / "tests/python"), str(ROOT / "companions/like/tests")]
+
+# A stall of a shared machine is no failure: no example has a time to keep.
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
+
+# A shell that starts the tests in its background has them ignore Ctrl-C, and so would every
+# program they start: those that test being interrupted would wait for ever.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files: workers take whole files, and one would be alone at the end."""
+    first = ("vm", "e2e/test_redis", "e2e/test_", "python/validate", "test_study_cycle")
+
+    def order(item: pytest.Item) -> int:
+        name = item.path.relative_to(ROOT).as_posix()
+        return next((at for at, part in enumerate(first) if part in name), len(first))
+
+    items.sort(key=order)

@@ -1,0 +1,48 @@
+"""Verbs of companion packages: those that are installed, and those that could be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from nearfar.companions import KNOWN, VERBS, installed, not_installed
+
+
+def companion_verbs() -> list[str]:
+    """Return the verbs of installed companions, and of those that can be installed."""
+    return sorted({*installed(VERBS), *(name for name in KNOWN if " " not in name)})
+
+
+def load_verb(verb: str) -> Any:
+    """Return the function or App of a companion's verb; not installed, one that says so."""
+    entry = installed(VERBS).get(verb)
+    return _refuse(verb) if entry is None else entry.load()
+
+
+def help_source(verb: str) -> tuple[str, str] | None:
+    """Return the source that holds a verb's help and its function's name; None: not installed."""
+    entry = installed(VERBS).get(verb)
+    spec = find_spec(entry.module) if entry is not None else None
+    if entry is None or spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).read_text(), entry.attr
+
+
+def hint(verb: str) -> str:
+    """Return the help of a verb whose companion is not installed."""
+    return f"(install nearfar[{KNOWN[verb].extra}]) {KNOWN[verb].summary}"
+
+
+def _refuse(verb: str) -> Callable[..., None]:
+    def refuse(
+        *words: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)],
+    ) -> None:
+        del words
+        raise not_installed(verb)
+
+    refuse.__doc__ = hint(verb)
+    return refuse
