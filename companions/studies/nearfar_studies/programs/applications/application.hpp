@@ -1,1 +1,1 @@
-../../../../examples/applications/application.hpp
+../../../../../examples/applications/application.hpp

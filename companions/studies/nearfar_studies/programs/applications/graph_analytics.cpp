@@ -1,1 +1,1 @@
-../../../../examples/applications/graph_analytics.cpp
+../../../../../examples/applications/graph_analytics.cpp

@@ -1,1 +1,1 @@
-../../../../examples/applications/kv_cache.cpp
+../../../../../examples/applications/kv_cache.cpp

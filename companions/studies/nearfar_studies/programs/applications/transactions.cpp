@@ -1,1 +1,1 @@
-../../../../examples/applications/transactions.cpp
+../../../../../examples/applications/transactions.cpp

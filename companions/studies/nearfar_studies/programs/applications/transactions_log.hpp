@@ -1,1 +1,1 @@
-../../../../examples/applications/transactions_log.hpp
+../../../../../examples/applications/transactions_log.hpp

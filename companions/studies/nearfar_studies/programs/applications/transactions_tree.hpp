@@ -1,1 +1,1 @@
-../../../../examples/applications/transactions_tree.hpp
+../../../../../examples/applications/transactions_tree.hpp
