@@ -8,13 +8,14 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar import validate
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.contention.program_memory import program_memory, slower_memories
 from nearfar.measure import topology
 from nearfar.predict.pipeline import PipelineTimes
 
 _HERE = Path(__file__).parent
-_HARNESS = _HERE.parent / "validate" / "kernels" / "harness"
+_HARNESS = Path(validate.__file__).parent / "kernels" / "harness"
 _SOURCES = (_HERE / "programs" / "in_situ" / "in_situ.c", _HARNESS / "memory.c")
 
 NODES, SETS = 500_000, 20
