@@ -16,7 +16,7 @@ from nearfar.documents import WorkloadProfile
 from nearfar.predict.api import scale_estimate
 from nearfar.predict.total import TOTAL
 from nearfar.predict.traffic import PhaseTraffic, phases_of
-from nearfar.profile.identity import aligned
+from nearfar.profile.identity import align_objects
 from nearfar.profile.merge import merge
 
 
@@ -31,7 +31,7 @@ def joined(
     if len(profiles) == 1:
         return profiles[0], phases_of(profiles[0], wanted), ()
     whole = merge(profiles, names)
-    alignment = aligned(profiles)
+    alignment = align_objects(profiles)
     every = [phases_of(profile, wanted) for profile in profiles]
     near_ns = [sum(one.near_time_ns.value for one in phases) for phases in every]
     for name, spent in zip(names, near_ns, strict=True):

@@ -10,7 +10,7 @@ from nearfar.documents.bursts import Bursts
 from nearfar.documents.workload import WorkloadProfile
 
 if TYPE_CHECKING:
-    from nearfar.profile.bursts.trace import Trace
+    from nearfar.profile.bursts.trace import BurstTrace
 
 
 MAX_INSTRUCTIONS = 100_000
@@ -26,7 +26,7 @@ class RecordedBursts:
     """Of the phase, in `bursts.phases`."""
 
     @cached_property
-    def trace(self) -> Trace:
+    def trace(self) -> BurstTrace:
         """The bursts as arrays; made once, as it takes as long as many predictions."""
         from nearfar.profile.bursts.trace import make_trace
 

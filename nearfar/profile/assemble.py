@@ -22,7 +22,7 @@ from nearfar.profile.miss_curves import CURVE_BYTES, miss_curves
 from nearfar.profile.objects import make_objects
 from nearfar.profile.session import GatheredRuns, ProfileRequest
 from nearfar.profile.sources.process_files import name_instructions, scale_to_counts
-from nearfar.profile.sources.source import of_phases
+from nearfar.profile.sources.source import phase_share
 from nearfar.profile.traffic import RunTraffic, gather, most_missing, sampling
 from nearfar.profile.warnings import collect_warnings
 from nearfar.program.control import PHASE_BEFORE
@@ -96,7 +96,7 @@ def _phases(
         time = gathered.instrumented.phases.get(name, PhaseTime())
         if not rows and not time.cpu_ns and not time.operations:
             continue
-        share = of_phases(gathered.seen.shares, number)
+        share = phase_share(gathered.seen.shares, number)
         near, wall = _near(gathered, name, time, share)
         phases.append(
             Phase(

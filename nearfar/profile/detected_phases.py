@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 from nearfar.profile.objects import Site, make_objects
 from nearfar.profile.run_file import ProcessFile
 from nearfar.profile.session import GatheredRuns, ProfiledRun
-from nearfar.profile.slices import SLICE
+from nearfar.profile.slices import SLICE_PREFIX
 from nearfar.program.control import PHASE_BEFORE, PHASE_REST
 from nearfar.program.phases import PhaseTime
 
 Array = NDArray[np.float64]
 
-FEWEST_SLICES = 8
+MIN_SLICES = 8
 """Below, nothing can be told from noise."""
-SHORTEST_PHASE = 3
+MIN_PHASE_SLICES = 3
 """Slices: what is shorter is a transition."""
-ALIKE = 0.15
+MAX_DIFFERENT_SHARE = 0.15
 """Share of accesses that may be different in stretches taken for the same phase."""
-LEAST_SHARE = 0.2
+MIN_NEAR_SHARE = 0.2
 """Of its traced time that a phase's near time is at least: no tracing takes five times longer."""
 
 
@@ -37,7 +37,7 @@ def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:
     numbers = [
         number
         for number, name in sorted(gathered.phase_numbers.items())
-        if name.startswith(SLICE) or number == PHASE_REST
+        if name.startswith(SLICE_PREFIX) or number == PHASE_REST
     ]
     marked = set(gathered.phase_numbers) - {PHASE_BEFORE, *numbers}
     if marked:
@@ -46,7 +46,7 @@ def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:
     _, object_of = make_objects(gathered.files)
     seen, accesses = _activity(gathered.files, object_of, numbers)
     active = [at for at, count in enumerate(accesses) if count > 0]
-    kind_of = kinds(seen[active])
+    kind_of = phase_of_slices(seen[active])
     count = max(kind_of, default=0) + 1
     names = [f"phase {kind + 1}" for kind in range(count)]
     # What was cut into a slice without any access belongs to the phase before.
@@ -118,31 +118,31 @@ def _activity(
     return counts / np.maximum(total, 1.0)[:, None], total
 
 
-def kinds(shares: Array) -> list[int]:
+def phase_of_slices(shares: Array) -> list[int]:
     """Return the phase of each slice, numbered as they first come."""
     slices = len(shares)
-    if slices < FEWEST_SLICES:
+    if slices < MIN_SLICES:
         return [0] * slices
     import ruptures
 
     # Noise of a slice, from neighbours: most of them are in the same phase.
     noise = float(np.median((np.diff(shares, axis=0) ** 2).sum(axis=1))) / 2
-    penalty = 3 * max(noise, (ALIKE / 4) ** 2) * np.log(slices)
-    found = ruptures.Pelt(model="l2", min_size=SHORTEST_PHASE, jump=1).fit(shares)
+    penalty = 3 * max(noise, (MAX_DIFFERENT_SHARE / 4) ** 2) * np.log(slices)
+    found = ruptures.Pelt(model="l2", min_size=MIN_PHASE_SLICES, jump=1).fit(shares)
     ends = found.predict(pen=penalty)
-    kinds: list[int] = []
+    phase_of_slices: list[int] = []
     means: list[Array] = []
     for begin, end in zip([0, *ends[:-1]], ends, strict=True):
         mean = shares[begin:end].mean(axis=0)
         # Half the sum of differences: the share of accesses that would have to move.
         apart = [float(np.abs(mean - other).sum()) / 2 for other in means]
-        if apart and min(apart) < ALIKE:
+        if apart and min(apart) < MAX_DIFFERENT_SHARE:
             kind = apart.index(min(apart))
         else:
             kind = len(means)
             means.append(mean)
-        kinds += [kind] * (end - begin)
-    return kinds
+        phase_of_slices += [kind] * (end - begin)
+    return phase_of_slices
 
 
 def _relabel(file: ProcessFile, phase_of: Mapping[int, int]) -> None:
@@ -179,7 +179,7 @@ def _shared_out(
     plain_wall = float(sum(time.wall_ns for time in run.phases.values()))
     # Tracing costs about the same at each access that is looked at.
     cost = max(0.0, float(cpu.sum()) - plain_cpu) / max(float(touched.sum()), 1.0)
-    near = np.maximum(cpu - cost * touched, LEAST_SHARE * cpu)
+    near = np.maximum(cpu - cost * touched, MIN_NEAR_SHARE * cpu)
     shares = near / max(float(near.sum()), 1.0)
     phases = {
         name: PhaseTime(

@@ -1,13 +1,12 @@
-"""Who an object is in another run, with another input, of another build.
+"""Objects matched between runs, inputs and builds of one program.
 
-A profile numbers and names its objects by what it saw: large ones are told apart by their callers,
-small ones are not, so the same site may be one object here and three there. An *identity* holds
-what does not change: kind, the place (module, function, line, inlined calls included) of each
-frame that tells it, the container's call, the split. `aligned` gives the finest objects that all
-profiles can tell.
+A profile splits large objects by their callers and small ones not, so the same site may be one
+object in one profile and three in another. An *identity* holds what does not change: kind, the
+source location of each frame that distinguishes it, the container's call, the split.
+`align_objects` gives the finest objects that all profiles can distinguish.
 
-Where builds differ, an edit moves lines: sites left over are taken for the same if the functions
-are, in the order of their lines; what was taken so is said.
+Between builds, an edit moves lines: remaining sites are matched if their functions are the same, in
+the order of their lines, and each such match is reported.
 """
 
 from __future__ import annotations
@@ -27,63 +26,63 @@ _VERSION = re.compile(r"(\.so)(?:\.[0-9]+)+$")
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the program: what an edit elsewhere, another folder or compiler leaves alone."""
+    """A source location that edits elsewhere, another folder or another compiler do not change."""
 
     module: str
-    """Without folder and version; "" for the program itself, whatever its file is called."""
+    """File name without folder and version; "" for the program itself."""
     function: str
     file: str
     line: int
 
     def without_line(self) -> tuple[str, str, str]:
-        """Return what is left when lines move."""
+        """Return the parts that stay when lines move."""
         return (self.module, self.function, self.file)
 
 
 @dataclass(frozen=True)
 class Identity:
-    """An object's, from the place that allocates outwards."""
+    """Identity of an object; sites from the allocation outwards."""
 
     kind: str
     name: str
-    """Of what has no place: stacks, globals, a file. Empty otherwise."""
+    """Name of an object without sites, such as stacks, globals, a file; "" otherwise."""
     sites: tuple[Site, ...]
     via: str
     split: str
 
     def told_by(self, depth: int) -> Identity:
-        """Return the identity that fewer frames give."""
+        """Return the identity with the first `depth` sites only."""
         return Identity(self.kind, self.name, self.sites[:depth], self.via, self.split)
 
     def without_lines(self) -> tuple[object, ...]:
-        """Return what is left when lines move."""
+        """Return the parts that stay when lines move."""
         places = tuple(site.without_line() for site in self.sites)
         return (self.kind, self.name, places, self.via, self.split)
 
 
 @dataclass
-class Same:
-    """One object in all profiles: its numbers in each, none where it did not appear."""
+class MatchedObject:
+    """One object in all profiles, with its numbers in each; none where it is missing."""
 
     identity: Identity
     members: list[list[int]]
     name: str = ""
-    """As the profile calls it in which it is one object, else the shortest of its names."""
+    """Shortest of its names in the profiles."""
 
 
 @dataclass
 class Alignment:
-    """Which objects of several profiles are the same."""
+    """Matched objects of several profiles."""
 
-    objects: list[Same]
+    objects: list[MatchedObject]
     moved: list[str] = field(default_factory=list)
-    """A sentence for each object that was recognised although its line moved."""
+    """A sentence for each object that was matched although its line moved."""
 
 
-def identity_of(thing: MemoryObject | Placement, executable: str) -> Identity:
-    """Return the identity of an object, or of one in a plan, of a program called `executable`."""
-    if not thing.frames:
-        return Identity(thing.kind, thing.name, (), "", thing.split)
+def identity_of(memory: MemoryObject | Placement, executable: str) -> Identity:
+    """Return the identity of an object of a profile or plan; `executable` is its program's file."""
+    if not memory.frames:
+        return Identity(memory.kind, memory.name, (), "", memory.split)
     main = Path(executable).name
     sites = tuple(
         Site(
@@ -92,13 +91,13 @@ def identity_of(thing: MemoryObject | Placement, executable: str) -> Identity:
             Path(frame.file).name,
             frame.line,
         )
-        for frame in thing.frames[: max(1, thing.told_by)]
+        for frame in memory.frames[: max(1, memory.told_by)]
     )
-    return Identity(thing.kind, "", sites, thing.via, thing.split)
+    return Identity(memory.kind, "", sites, memory.via, memory.split)
 
 
 def instruction_identity(instruction: Instruction) -> tuple[object, ...]:
-    """Return what an instruction is known by in another run of the same source."""
+    """Return what identifies an instruction in another run of the same source."""
     return (
         bare_name(instruction.function),
         Path(instruction.file).name,
@@ -110,73 +109,79 @@ def instruction_identity(instruction: Instruction) -> tuple[object, ...]:
     )
 
 
-def aligned(profiles: Sequence[WorkloadProfile], *, lines_may_move: bool = False) -> Alignment:
-    """Match the objects of all profiles, coarsely enough that each can be told in every one.
+def align_objects(
+    profiles: Sequence[WorkloadProfile], *, lines_may_move: bool = False
+) -> Alignment:
+    """Match the objects of all profiles, as finely as every profile distinguishes them.
 
     `lines_may_move`: the profiles may be of different builds of a program that was edited.
     """
-    known = [
-        [identity_of(thing, profile.program.executable) for thing in profile.objects]
+    identities_of = [
+        [identity_of(memory, profile.program.executable) for memory in profile.objects]
         for profile in profiles
     ]
     moved: list[str] = []
     if lines_may_move:
-        known, moved = _with_first_lines(known)
-    told = _common_depths(known)
-    found: dict[Identity, Same] = {}
-    for at, (profile, identities) in enumerate(zip(profiles, known, strict=True)):
-        for thing, identity in zip(profile.objects, identities, strict=True):
-            same = found.setdefault(told[identity], Same(told[identity], [[] for _ in profiles]))
-            same.members[at].append(thing.id)
-            if not same.name or len(thing.name) < len(same.name):
-                same.name = thing.name
-    return Alignment(_with_unique_names(list(found.values())), moved)
+        identities_of, moved = _with_first_lines(identities_of)
+    common = _common_depths(identities_of)
+    matches: dict[Identity, MatchedObject] = {}
+    for at, (profile, identities) in enumerate(zip(profiles, identities_of, strict=True)):
+        for memory, identity in zip(profile.objects, identities, strict=True):
+            match = matches.setdefault(
+                common[identity], MatchedObject(common[identity], [[] for _ in profiles])
+            )
+            match.members[at].append(memory.id)
+            if not match.name or len(memory.name) < len(match.name):
+                match.name = memory.name
+    return Alignment(_with_unique_names(list(matches.values())), moved)
 
 
-def _common_depths(known: Sequence[Sequence[Identity]]) -> dict[Identity, Identity]:
-    """Map each identity to the coarsest one that it is part of in any profile."""
-    everything = {identity for identities in known for identity in identities}
-    told: dict[Identity, Identity] = {}
-    for identity in everything:
+def _common_depths(identities_of: Sequence[Sequence[Identity]]) -> dict[Identity, Identity]:
+    """Map each identity to the coarsest one that contains it in any profile."""
+    all_identities = {identity for identities in identities_of for identity in identities}
+    common: dict[Identity, Identity] = {}
+    for identity in all_identities:
         depths = range(1, len(identity.sites))
         coarser = (identity.told_by(depth) for depth in depths)
-        told[identity] = next((one for one in coarser if one in everything), identity)
-    return told
+        common[identity] = next(
+            (candidate for candidate in coarser if candidate in all_identities), identity
+        )
+    return common
 
 
 def _with_first_lines(
-    known: Sequence[Sequence[Identity]],
+    identities_of: Sequence[Sequence[Identity]],
 ) -> tuple[list[list[Identity]], list[str]]:
-    """Give sites whose lines moved the lines of the first profile that has them."""
-    result = [list(known[0])]
-    seen = list(dict.fromkeys(known[0]))
+    """Give identities whose lines moved the lines of the first profile that has them."""
+    result = [list(identities_of[0])]
+    seen = list(dict.fromkeys(identities_of[0]))
     sentences: list[str] = []
-    for identities in known[1:]:
+    for identities in identities_of[1:]:
         exact = set(seen) & set(identities)
-        before = _by_place([one for one in seen if one not in exact])
-        after = _by_place([one for one in dict.fromkeys(identities) if one not in exact])
+        before = _by_place([identity for identity in seen if identity not in exact])
+        after = _by_place(
+            [identity for identity in dict.fromkeys(identities) if identity not in exact]
+        )
         renamed: dict[Identity, Identity] = {}
         for place, now in after.items():
-            # As many as before: in the order of their lines. Otherwise the nearest.
             renamed.update(_paired(before.get(place, []), now))
         for new, old in renamed.items():
             sentences.append(
-                f"{_place(new)} is taken for {_place(old)}: the function is the same, its lines "
-                "moved"
+                f"{_place(new)} is assumed to be {_place(old)}: same function, moved lines"
             )
-        result.append([renamed.get(one, one) for one in identities])
+        result.append([renamed.get(identity, identity) for identity in identities])
         seen = list(dict.fromkeys([*seen, *result[-1]]))
     return result, sentences
 
 
 def _by_place(identities: Sequence[Identity]) -> dict[tuple[object, ...], list[Identity]]:
-    found: dict[tuple[object, ...], list[Identity]] = {}
-    for one in identities:
-        if one.sites:
-            found.setdefault(one.without_lines(), []).append(one)
-    for alike in found.values():
+    groups: dict[tuple[object, ...], list[Identity]] = {}
+    for identity in identities:
+        if identity.sites:
+            groups.setdefault(identity.without_lines(), []).append(identity)
+    for alike in groups.values():
         alike.sort(key=_lines)
-    return found
+    return groups
 
 
 def _paired(before: list[Identity], now: list[Identity]) -> dict[Identity, Identity]:
@@ -184,11 +189,11 @@ def _paired(before: list[Identity], now: list[Identity]) -> dict[Identity, Ident
         return dict(zip(now, before, strict=True))
     pairs: dict[Identity, Identity] = {}
     left = list(before)
-    for one in now:
+    for identity in now:
         if not left:
             break
-        nearest = min(left, key=lambda old: _apart(one, old))
-        pairs[one] = nearest
+        nearest = min(left, key=lambda old: _line_distance(identity, old))
+        pairs[identity] = nearest
         left.remove(nearest)
     return pairs
 
@@ -197,58 +202,60 @@ def _lines(identity: Identity) -> tuple[int, ...]:
     return tuple(site.line for site in identity.sites)
 
 
-def _apart(one: Identity, other: Identity) -> int:
-    return sum(abs(a - b) for a, b in zip(_lines(one), _lines(other), strict=True))
+def _line_distance(first: Identity, second: Identity) -> int:
+    return sum(abs(a - b) for a, b in zip(_lines(first), _lines(second), strict=True))
 
 
 def _place(identity: Identity) -> str:
     return " < ".join(f"{site.function} {site.file}:{site.line}" for site in identity.sites)
 
 
-def _with_unique_names(objects: list[Same]) -> list[Same]:
+def _with_unique_names(objects: list[MatchedObject]) -> list[MatchedObject]:
     counts: dict[str, int] = {}
-    for same in objects:
-        counts[same.name] = counts.get(same.name, 0) + 1
-        if counts[same.name] > 1:
-            same.name = f"{same.name} #{counts[same.name]}"
+    for match in objects:
+        counts[match.name] = counts.get(match.name, 0) + 1
+        if counts[match.name] > 1:
+            match.name = f"{match.name} #{counts[match.name]}"
     return objects
 
 
-INNERMOST = 3
-"""Frames of which one must be common: without lines, those that were inlined are not known."""
+MAX_FRAMES_COMPARED = 3
+"""Innermost frames of which one must be common: without lines, inlined frames are unknown."""
 
 
-def same_objects(these: Sequence[MemoryObject], those: Sequence[MemoryObject]) -> dict[int, int]:
-    """Return the number in `those` of each of `these`; -1 where there is none.
+def match_by_allocation(
+    these: Sequence[MemoryObject], those: Sequence[MemoryObject]
+) -> dict[int, int]:
+    """Map the number of each of `these` to its number in `those`; -1 where there is none.
 
-    Both are of one program and input, but of two builds: names may lack lines, and addresses
-    differ. What is called otherwise is told by where it was allocated and how much.
+    Both are of one program and input, but of two builds: names may have no lines, and addresses
+    differ. Objects with different names are matched by call stack and allocated bytes.
     """
-    names = {(thing.kind, thing.name): thing.id for thing in those}
-    found: dict[int, int] = {}
-    for thing in these:
-        number = names.get((thing.kind, thing.name), -1)
-        if number < 0 and thing.frames:
-            alike = [
-                (depth, abs(thing.allocated_bytes - other.allocated_bytes), other.id)
+    names = {(memory.kind, memory.name): memory.id for memory in those}
+    numbers: dict[int, int] = {}
+    for memory in these:
+        number = names.get((memory.kind, memory.name), -1)
+        if number < 0 and memory.frames:
+            candidates = [
+                (depth, abs(memory.allocated_bytes - other.allocated_bytes), other.id)
                 for other in those
-                if other.kind == thing.kind and (depth := _common_depth(thing, other)) is not None
+                if other.kind == memory.kind and (depth := _common_depth(memory, other)) is not None
             ]
-            number = min(alike)[2] if alike else -1
-        found[thing.id] = number
-    return found
+            number = min(candidates)[2] if candidates else -1
+        numbers[memory.id] = number
+    return numbers
 
 
-def _common_depth(thing: MemoryObject, other: MemoryObject) -> int | None:
-    """Return how far from the allocations the nearest function is that both have; None: too far.
+def _common_depth(memory: MemoryObject, other: MemoryObject) -> int | None:
+    """Return the depth of the nearest function that both call stacks have; None: too deep.
 
-    The nearest counts, then the size: main is an ancestor of nearly everything.
+    The depth decides before the size: main is an ancestor of nearly everything.
     """
-    theirs = [frame.function for frame in other.frames[:INNERMOST]]
+    theirs = [frame.function for frame in other.frames[:MAX_FRAMES_COMPARED]]
     return min(
         (
             depth + theirs.index(frame.function)
-            for depth, frame in enumerate(thing.frames[:INNERMOST])
+            for depth, frame in enumerate(memory.frames[:MAX_FRAMES_COMPARED])
             if frame.function in theirs
         ),
         default=None,

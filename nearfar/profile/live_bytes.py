@@ -12,9 +12,9 @@ from nearfar.documents.workload import LiveSample, MemoryObject, Phase
 from nearfar.profile.objects import Site
 from nearfar.profile.run_file import ProcessFile
 
-SMALL_SHARE = 0.01
+MIN_LIVE_SHARE = 0.01
 """Objects below this share of a sample's total are added up under "other"."""
-MOST_SAMPLES = 200
+MAX_SAMPLES = 200
 """More than a picture has room for."""
 
 
@@ -38,12 +38,12 @@ def live_samples(
             if (thing := object_of.get((process, site))) is not None:
                 key = str(thing)
                 bytes_by_object[key] = bytes_by_object.get(key, 0) + size_bytes
-        large = {k: v for k, v in bytes_by_object.items() if v >= SMALL_SHARE * total}
+        large = {k: v for k, v in bytes_by_object.items() if v >= MIN_LIVE_SHARE * total}
         if (rest := total - sum(large.values())) > 0:
             large["other"] = rest
         return LiveSample(time_ns=time_ns, phase=phase, bytes_by_object=large)
 
-    step = -(-len(file.live) // MOST_SAMPLES) or 1
+    step = -(-len(file.live) // MAX_SAMPLES) or 1
     samples: list[LiveSample] = []
     for row in file.live[::step]:
         used = row["sites"][: int(row["count"])]

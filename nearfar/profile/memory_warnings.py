@@ -11,21 +11,21 @@ from nearfar.documents.workload import MemoryObject
 from nearfar.profile.live_bytes import touched_bytes
 from nearfar.program.allocators import bundled_allocator
 
-NOTABLE_SHARE = 0.05
+MIN_OBJECT_SHARE = 0.05
 """Of the memory the program had; below, a plan would gain nothing from it."""
-NOTABLE_BYTES = 1 << 20
+MIN_OBJECT_BYTES = 1 << 20
 """What is smaller fits any processor's caches."""
-HARDLY = 0.01
+MIN_ACCESSES_PER_LINE = 0.01
 """Accesses per line of an object: whoever allocated it meant to write it once at least."""
-RESERVED = 4
+RESERVED_FACTOR = 4
 """Sizes over the lines seen touched from which an object is more reserved than used. Lines are
 fewer than pages: records of a quarter of a page, each touched on one line, are used in full."""
-RESERVED_BLOCK_BYTES = 1 << 20
+MIN_RESERVED_BLOCK_BYTES = 1 << 20
 """Smaller blocks are not reserved ahead, and lie where others lay that touched the lines first."""
-MOST_NAMED = 3
-MAPPED_SHARE = 0.8
+MAX_NAMED = 3
+MIN_MAPPED_SHARE = 0.8
 """If this much of what was allocated came from mmap, something inside divides it further..."""
-MAPPED_LEAST_BYTES = 4 << 20
+MIN_MAPPED_BYTES = 4 << 20
 """...and it is worth a word from here up."""
 
 
@@ -34,7 +34,7 @@ def unseen_warnings(
 ) -> list[str]:
     """Return sentences on what `foreign` libraries allocate and on memory nobody touches."""
     everything = sum(thing.size_bytes for thing in profile.objects)
-    least = max(NOTABLE_BYTES, NOTABLE_SHARE * everything)
+    least = max(MIN_OBJECT_BYTES, MIN_OBJECT_SHARE * everything)
     return [
         *_allocating(profile, foreign, executable, least),
         *_untouched(profile, foreign, least),
@@ -67,19 +67,19 @@ def _allocating(
 def reserved_warnings(profile: WorkloadProfile) -> list[str]:
     """Say which objects are mostly address space: a plan would keep room for what has no pages."""
     everything = sum(thing.size_bytes for thing in profile.objects)
-    least = max(NOTABLE_BYTES, NOTABLE_SHARE * everything)
+    least = max(MIN_OBJECT_BYTES, MIN_OBJECT_SHARE * everything)
     touched = touched_bytes(profile.phases, profile.cache.line_bytes)
     memory = [thing for thing in profile.objects if thing.kind in ("heap", "mmap")]
     # Blocks that follow each other at one address share its lines: all together must be little.
     alive = sum(thing.live_bytes_at_peak for thing in memory)
-    if RESERVED * sum(touched.get(thing.id, 0) for thing in memory) > 2 * alive:
+    if RESERVED_FACTOR * sum(touched.get(thing.id, 0) for thing in memory) > 2 * alive:
         return []
     found = [
         thing
         for thing in memory
         if thing.size_bytes >= least
-        and thing.allocated_bytes >= RESERVED_BLOCK_BYTES * thing.allocations
-        and 0 < RESERVED * touched.get(thing.id, 0) < thing.size_bytes
+        and thing.allocated_bytes >= MIN_RESERVED_BLOCK_BYTES * thing.allocations
+        and 0 < RESERVED_FACTOR * touched.get(thing.id, 0) < thing.size_bytes
     ]
     found.sort(key=_size, reverse=True)
     return [
@@ -87,7 +87,7 @@ def reserved_warnings(profile: WorkloadProfile) -> list[str]:
         f"{format_bytes(touched[thing.id])} were seen touched: if the rest is only reserved, "
         "plans and shares of the budget, which count all of it, are too large; ask the program to "
         "reserve less"
-        for thing in found[:MOST_NAMED]
+        for thing in found[:MAX_NAMED]
     ]
 
 
@@ -102,14 +102,14 @@ def _untouched(profile: WorkloadProfile, foreign: Sequence[Path], least: float) 
         for thing in profile.objects
         if thing.kind == "heap"
         and thing.size_bytes >= least
-        and accesses[thing.id] < HARDLY * thing.size_bytes / profile.cache.line_bytes
+        and accesses[thing.id] < MIN_ACCESSES_PER_LINE * thing.size_bytes / profile.cache.line_bytes
     ]
     if not silent:
         return []
     silent.sort(key=_size, reverse=True)
-    names = ", ".join(f"{o.name} ({format_bytes(o.size_bytes)})" for o in silent[:MOST_NAMED])
-    more = f" and {len(silent) - MOST_NAMED} more" if len(silent) > MOST_NAMED else ""
-    libraries = ", ".join(path.name for path in foreign[:MOST_NAMED])
+    names = ", ".join(f"{o.name} ({format_bytes(o.size_bytes)})" for o in silent[:MAX_NAMED])
+    more = f" and {len(silent) - MAX_NAMED} more" if len(silent) > MAX_NAMED else ""
+    libraries = ", ".join(path.name for path in foreign[:MAX_NAMED])
     such_as = f", such as {libraries}," if libraries else ""
     return [
         f"hardly an access to {names}{more} was seen: code that is not instrumented{such_as} may "
@@ -132,7 +132,7 @@ def allocator_warning(executable: Path, objects: Sequence[MemoryObject]) -> str 
     )
     if name is not None and heap < mapped:
         return f"{executable.name} brings {name}, which hides what is allocated through it: {mend}"
-    if mapped > MAPPED_LEAST_BYTES and mapped > MAPPED_SHARE * (heap + mapped):
+    if mapped > MIN_MAPPED_BYTES and mapped > MIN_MAPPED_SHARE * (heap + mapped):
         most = max((o for o in objects if o.kind == "mmap"), key=lambda o: o.allocated_bytes)
         return (
             f"{mapped / (heap + mapped):.0%} of the memory was mapped, most of it by {most.name}; "

@@ -27,7 +27,7 @@ from nearfar.documents.workload import (
     Phase,
     Sampling,
 )
-from nearfar.profile.identity import Alignment, aligned, instruction_identity
+from nearfar.profile.identity import Alignment, align_objects, instruction_identity
 from nearfar.profile.traffic import add_rows
 
 
@@ -44,7 +44,7 @@ def merge(
     """
     factors = list(weights) if weights else [1.0] * len(profiles)
     _check(profiles, names, factors)
-    alignment = aligned(profiles, lines_may_move=edited)
+    alignment = align_objects(profiles, lines_may_move=edited)
     instructions, places = _instructions(profiles)
     first = profiles[0]
     phase_names = dict.fromkeys(phase.name for profile in profiles for phase in profile.phases)

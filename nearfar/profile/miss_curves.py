@@ -12,19 +12,21 @@ from nearfar.documents.workload import MissCurve
 from nearfar.profile.objects import Site
 from nearfar.profile.run_file import CURVE_EDGES_BYTES, ProcessFile
 
-NEAR_LINES = 4096 << 2
+NEAR_STACK_LINES = 4096 << 2
 """Traced lines that the near stack reaches (native/sim/reuse/reuse_tracker.hpp)."""
 
-SMALLEST_BYTES, LARGEST_BYTES = 32 << 10, 1 << 40
+MIN_CURVE_BYTES, MAX_CURVE_BYTES = 32 << 10, 1 << 40
 PLACES = [
-    place for place, edge in enumerate(CURVE_EDGES_BYTES) if SMALLEST_BYTES <= edge <= LARGEST_BYTES
+    place
+    for place, edge in enumerate(CURVE_EDGES_BYTES)
+    if MIN_CURVE_BYTES <= edge <= MAX_CURVE_BYTES
 ]
 CURVE_BYTES = [float(CURVE_EDGES_BYTES[place]) for place in PLACES]
 
-FEWEST_TOUCHES = 30
+MIN_TOUCHES = 30
 """Touches looked at below which a curve is noise."""
 
-AGREEING = 6
+COMPARED_SIZES = 6
 """Sizes below the near stack's reach, three octaves, at which the stacks are compared: one that is
 a sweep's distance moves their median little."""
 
@@ -51,7 +53,7 @@ def miss_curves(
     return {
         place: MissCurve(read=read.round(1).tolist(), write=write.round(1).tolist())
         for place, (read, write) in found.items()
-        if touches[place] >= FEWEST_TOUCHES
+        if touches[place] >= MIN_TOUCHES
     }
 
 
@@ -62,7 +64,7 @@ def misses_by_size(row: Any, rate: int) -> Counts:
     of what both know.
     """
     near, far, beyond = row["near"].astype(float), row["far"].astype(float), float(row["beyond"])
-    reach_bytes = NEAR_LINES * rate * 64
+    reach_bytes = NEAR_STACK_LINES * rate * 64
     ends = np.array(CURVE_EDGES_BYTES)
     further_near = np.cumsum(near[::-1])[::-1]
     further_far = np.cumsum(far[::-1])[::-1]
@@ -70,7 +72,7 @@ def misses_by_size(row: Any, rate: int) -> Counts:
     most = further_near[at_reach + 1] + beyond
     # Both say how many touches lie beyond sizes that both know. They differ where a distance is
     # about that size, as that of a sweep may be: one sees it before the end and one after it.
-    known = slice(max(1, at_reach + 1 - AGREEING), at_reach + 2)
+    known = slice(max(1, at_reach + 1 - COMPARED_SIZES), at_reach + 2)
     by_far = further_far[known]
     agree = by_far > 0
     scale = (

@@ -18,7 +18,7 @@ from nearfar.program import wrappers
 from nearfar.program.names import bare_name
 from nearfar.program.symbols import SourceLocation, symbolise
 
-Kind = Literal["heap", "mmap", "file", "stack", "globals", "unknown"]
+ObjectKind = Literal["heap", "mmap", "file", "stack", "globals", "unknown"]
 
 Site = tuple[int, int]
 """A process's place in the list of files, and the site's number in it."""
@@ -30,10 +30,10 @@ _OWN_NAMES = {
 }
 
 
-SPLIT_SHARE = 0.02
+MIN_SPLIT_SHARE = 0.02
 """Objects with more than this share of all bytes are told apart by their callers too: below, a
 plan would gain nothing from it, and a profile would have thousands of objects."""
-MOST_FRAMES_TOLD = 4
+MAX_FRAMES = 4
 """Frames that tell objects apart at most; names get unreadable beyond."""
 
 
@@ -41,7 +41,7 @@ MOST_FRAMES_TOLD = 4
 class _Group:
     """Sites that are one object, since they are the same place of the program."""
 
-    kind: Kind
+    kind: ObjectKind
     frames: list[Frame]
     name: str
     sites: list[Site] = field(default_factory=list)
@@ -107,7 +107,7 @@ def _sampled_peak(file: ProcessFile, numbers: set[int]) -> int:
 def _group(files: Sequence[ProcessFile]) -> list[_Group]:
     places: dict[Site, list[SourceLocation]] = {}
     groups: dict[tuple[object, ...], _Group] = {}
-    heap: list[tuple[Site, Kind]] = []
+    heap: list[tuple[Site, ObjectKind]] = []
     for process, file in enumerate(files):
         used = set((file.counters["key"].astype("u8") >> 32 & 0xFFFF).tolist())
         used |= {site for _, site in events_of(file)}
@@ -140,7 +140,7 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
         for (site, kind), stack, kept in zip(heap, whole, wrappers.meaningful(whole), strict=True)
     ]
     total = sum(_bytes(files, group) for group in called)
-    return [*groups.values(), *_merged(files, called, 1, SPLIT_SHARE * total)]
+    return [*groups.values(), *_merged(files, called, 1, MIN_SPLIT_SHARE * total)]
 
 
 def _merged(
@@ -155,7 +155,7 @@ def _merged(
     for groups in together.values():
         deepest = max(len(group.frames) for group in groups)
         weight = sum(_bytes(files, group) for group in groups)
-        if weight > split_bytes and depth < min(deepest, MOST_FRAMES_TOLD):
+        if weight > split_bytes and depth < min(deepest, MAX_FRAMES):
             yield from _merged(files, groups, depth + 1, split_bytes)
         else:
             first = groups[0]
@@ -221,7 +221,7 @@ def _make_names_unique(groups: Sequence[_Group]) -> None:
 
 
 def _tell_apart(alike: Sequence[_Group], depth: int, describe: Callable[[Frame], str]) -> None:
-    if len(alike) < 2 or depth >= MOST_FRAMES_TOLD:
+    if len(alike) < 2 or depth >= MAX_FRAMES:
         return
     by_caller: dict[str, list[_Group]] = {}
     for group in alike:

@@ -13,7 +13,7 @@ from nearfar.machine import detect
 from nearfar.profile.session import ProfileRequest
 from nearfar.program.launch import Job
 
-SMALLEST_MEMORY_BYTES = 1 << 20
+MIN_TABLE_BYTES = 1 << 20
 """Below, the smallest table has no room for one record."""
 
 
@@ -38,7 +38,7 @@ def make_request(
     if driver is not None and duration is not None:
         raise CommandError("give --driver or --duration, not both: a driver says when it is over")
     memory_bytes = parse_size_bytes(memory)
-    if memory_bytes < SMALLEST_MEMORY_BYTES:
+    if memory_bytes < MIN_TABLE_BYTES:
         raise CommandError("--memory must be at least 1MiB")
     cache_bytes, cache_ways = (0, 0) if llc and ways else detect.llc()
     origin = "detected"

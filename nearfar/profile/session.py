@@ -14,7 +14,7 @@ from nearfar.base.units import format_ns
 from nearfar.profile.modules import instrumented_libraries
 from nearfar.profile.run_file import ProcessFile, read_run
 from nearfar.profile.slices import slicing
-from nearfar.profile.sources.compiled import Compiled
+from nearfar.profile.sources.compiled import CompiledSource
 from nearfar.profile.sources.source import AccessSource, SourceReport
 from nearfar.program.control import Control
 from nearfar.program.executable import Build, find_executable
@@ -41,7 +41,7 @@ class ProfileRequest:
     """Whether the traced run is cut into slices, from which phases are detected."""
     split_sizes: bool = False
     """Whether sites are told apart by the sizes of their blocks."""
-    source: AccessSource = field(default_factory=Compiled)
+    source: AccessSource = field(default_factory=CompiledSource)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
         say(f"run 1 of {request.repetitions + 1}: plain")
         runs = [_plain(request, plain)]
         twins = {path.name for path in twin_folder.iterdir()}
-        compiled = request.source.name == Compiled.name
+        compiled = request.source.name == CompiledSource.name
         how = {"compiled": "instrumented", "counters": "counted"}.get(
             request.source.name, f"under {request.source.name}"
         )

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 from nearfar.program.control import Control
 
-SLICE = "slice "
-MOST_SLICES = 240
+SLICE_PREFIX = "slice "
+MAX_SLICES = 240
 """Names of phases have room for 250."""
 EXPECTED_SLICES = 80
 """If tracing doubles the plain run's time, as it does in the middle."""
-LONGER = 1.02
+SLICE_GROWTH = 1.02
 """Each slice over the one before: no phase is cut coarser than 2 % of the time before it, and 240
 slices reach 70 times as far as 80 of the first length."""
-SHORTEST_S = 0.01
+MIN_SLICE_S = 0.01
 """The kernel's accounting of CPU time, and one sample of live bytes."""
 
 
@@ -27,7 +27,7 @@ def slicing(control: Control, plain_wall_ns: float, *, wanted: bool) -> Iterator
         yield
         return
     over = threading.Event()
-    every_s = max(SHORTEST_S, plain_wall_ns * 2 / 1e9 / EXPECTED_SLICES)
+    every_s = max(MIN_SLICE_S, plain_wall_ns * 2 / 1e9 / EXPECTED_SLICES)
     thread = threading.Thread(target=_slice, args=(control, over, every_s), daemon=True)
     thread.start()
     try:
@@ -42,12 +42,12 @@ def _slice(control: Control, over: threading.Event, every_s: float) -> None:
         if over.wait(0.001):
             return
     number = 0
-    while number < MOST_SLICES:
+    while number < MAX_SLICES:
         name = control.page.phases[control.current_phase()].name.decode(errors="replace")
-        if name not in ("-", "") and not name.startswith(SLICE):
+        if name not in ("-", "") and not name.startswith(SLICE_PREFIX):
             return
-        control.begin(f"{SLICE}{number}")
+        control.begin(f"{SLICE_PREFIX}{number}")
         number += 1
         if over.wait(every_s):
             return
-        every_s *= LONGER
+        every_s *= SLICE_GROWTH

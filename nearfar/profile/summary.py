@@ -58,7 +58,7 @@ def print_summary(profile: WorkloadProfile, console: Console) -> None:
         f"{profile.sampling.relative_error:.1%}. Tracing took {profile.instrumented_slowdown:.2f} "
         f"times the plain CPU time. The program {profile.program.exit_status}."
     )
-    for sentence in beside_misses(profile):
+    for sentence in other_counts(profile):
         console.print(sentence, markup=False)
     for warning in profile.warnings:
         console.print(f"warning: {warning}", markup=False)
@@ -103,7 +103,7 @@ COUNTS = (
 )
 
 
-def beside_misses(profile: WorkloadProfile) -> list[str]:
+def other_counts(profile: WorkloadProfile) -> list[str]:
     """Return one sentence each on persistence, page walks, private caches and hand-overs."""
     total = dict.fromkeys(COUNTS, 0.0)
     for phase in profile.phases:

@@ -22,14 +22,14 @@ _CLASSES: tuple[Literal["opaque", "stream", "indirect", "chase"], ...] = (
     "chase",
 )
 
-FEWEST_MISSES = 16
+MIN_SAMPLED_MISSES = 16
 """Sampled misses from which their order is looked at: fewer may be neighbours by chance."""
-BY_CHANCE = 0.05
+CHANCE_SHARE = 0.05
 """Share of neighbours that random misses in 120 pages have (3 places, 2 sides each)."""
 
 KEPT_SHARE = 0.99
 """Instructions are kept, those with most misses first, until they cover this share of all..."""
-KEPT_MOST = 500
+MAX_KEPT = 500
 """...or are this many: more is nothing a person reads."""
 
 
@@ -91,10 +91,10 @@ def sequential_share(row: Records) -> float:
     first is not in sequence, and neither is a single neighbour met by chance.
     """
     misses = int(row["read_misses"]) + int(row["write_misses"])
-    if misses < FEWEST_MISSES:
+    if misses < MIN_SAMPLED_MISSES:
         return 0.0
     share = float(row["in_sequence"]) / misses
-    return share if share >= BY_CHANCE else 0.0
+    return share if share >= CHANCE_SHARE else 0.0
 
 
 def most_missing(run: RunTraffic, phases: set[int]) -> list[int]:
@@ -106,7 +106,7 @@ def most_missing(run: RunTraffic, phases: set[int]) -> list[int]:
     order = sorted(range(len(totals)), key=lambda number: -totals[number])
     everything, covered = sum(totals), 0.0
     kept: list[int] = []
-    for number in order[:KEPT_MOST]:
+    for number in order[:MAX_KEPT]:
         if covered >= KEPT_SHARE * everything or totals[number] == 0:
             break
         kept.append(number)
@@ -168,7 +168,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Row:
+class TrafficSum:
     """What several rows come to; counts as in Traffic, curves by capacity."""
 
     traffic: Traffic
@@ -176,7 +176,7 @@ class Row:
     write: Array | None
 
 
-def add_rows(rows: Sequence[ObjectTraffic], weights: Sequence[float] | None = None) -> Row:
+def add_rows(rows: Sequence[ObjectTraffic], weights: Sequence[float] | None = None) -> TrafficSum:
     """Add traffic and curves up; a part without a curve (few touches) adds its misses to it."""
     factors = weights if weights is not None else [1.0] * len(rows)
     total = Traffic()
@@ -192,7 +192,7 @@ def add_rows(rows: Sequence[ObjectTraffic], weights: Sequence[float] | None = No
         elif known:
             read = read + weight * row.traffic.read_misses.total()
             write = write + weight * row.traffic.write_misses.total()
-    return Row(total, read, write) if known else Row(total, None, None)
+    return TrafficSum(total, read, write) if known else TrafficSum(total, None, None)
 
 
 def add_traffic(one: Traffic, other: Traffic, weight: float = 1.0) -> Traffic:

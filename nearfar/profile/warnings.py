@@ -16,16 +16,16 @@ _TABLES = {
     "modules": "loaded libraries (their frames have no names)",
     "strings": "names",
 }
-MOST_NOTES = 20
+MAX_NOTES = 20
 """Notes on functions that are not instrumented that a person reads."""
-SHORT_RUN_NS = 20e6
+MIN_RUN_NS = 20e6
 """CPU times below are mostly start-up, and the kernel's accounting of them is coarse."""
-LARGE_ERROR = 0.03
+MAX_SAMPLING_ERROR = 0.03
 """Sampling error from which on a finer rate is worth its price."""
 PLAUSIBLE_SLOWDOWNS = (0.3, 30.0)
 """Tracing takes 1 to 4 times the plain time; outside of these, noise and another compiler's
 options do not explain it."""
-MUCH_UNKNOWN = 0.05
+MAX_UNKNOWN_SHARE = 0.05
 """Share of misses in memory of which nothing is known that is worth a word."""
 
 _BUILD = "build with a smaller --nearfar-rate"
@@ -178,13 +178,13 @@ def _precision(request: ProfileRequest, profile: WorkloadProfile) -> list[str]:
         )
     if not profile.sampling.sampled_accesses:
         found.append(f"no sampled line was touched: the program computes only{built}")
-    elif profile.sampling.relative_error > LARGE_ERROR:
+    elif profile.sampling.relative_error > MAX_SAMPLING_ERROR:
         found.append(
             f"only {profile.sampling.sampled_misses} misses were sampled: totals are right to "
             f"{profile.sampling.relative_error:.0%}; run longer or {run_finer}"
         )
     near_ns = sum(phase.near_cpu_time_ns.value for phase in profile.phases)
-    if near_ns < SHORT_RUN_NS:
+    if near_ns < MIN_RUN_NS:
         found.append("the plain program ran for less than 20 ms: times this short are mostly noise")
     unknown = {thing.id for thing in profile.objects if thing.kind == "unknown"}
     misses = {True: 0.0, False: 0.0}
@@ -192,7 +192,7 @@ def _precision(request: ProfileRequest, profile: WorkloadProfile) -> list[str]:
         for row in phase.objects:
             misses[row.object in unknown] += row.traffic.misses()
     total = misses[True] + misses[False]
-    if total and misses[True] / total > MUCH_UNKNOWN:
+    if total and misses[True] / total > MAX_UNKNOWN_SHARE:
         found.append(
             f"{misses[True] / total:.0%} of the misses are in memory that was not allocated "
             "through functions nearfar sees"
@@ -202,5 +202,5 @@ def _precision(request: ProfileRequest, profile: WorkloadProfile) -> list[str]:
 
 def _notes(gathered: GatheredRuns) -> list[str]:
     notes = twin.notes(gathered.executable)
-    more = len(notes) - MOST_NOTES
-    return notes[:MOST_NOTES] + ([f"... and {more} more such notes"] if more > 0 else [])
+    more = len(notes) - MAX_NOTES
+    return notes[:MAX_NOTES] + ([f"... and {more} more such notes"] if more > 0 else [])

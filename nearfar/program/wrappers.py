@@ -62,9 +62,9 @@ _RUNTIME = re.compile(
 
 _OUR_LIBRARIES = ("libnearfar_profile.so", "libnearfar_mark.so")
 
-COMMON_SHARE = 0.6
+MIN_COMMON_SHARE = 0.6
 """A function seen as innermost remaining frame of this share of the sites is a wrapper..."""
-COMMON_LEAST = 8
+MIN_COMMON_SITES = 8
 """...if there are this many sites: in a small program most sites may honestly be one function's."""
 
 
@@ -108,7 +108,7 @@ def meaningful(stacks: Sequence[Sequence[Frame]]) -> list[list[Frame]]:
 
 def common_wrappers(stacks: Sequence[Sequence[Frame]]) -> set[str]:
     """Return the functions that nearly all `stacks` begin with, called from several others."""
-    if len(stacks) < COMMON_LEAST:
+    if len(stacks) < MIN_COMMON_SITES:
         return set()
     first = Counter(stack[0].function for stack in stacks if stack)
     callers: dict[str, set[str]] = {}
@@ -118,7 +118,8 @@ def common_wrappers(stacks: Sequence[Sequence[Frame]]) -> set[str]:
     return {
         name
         for name, count in first.items()
-        if count >= COMMON_SHARE * len(stacks) and len(callers.get(name, ())) >= COMMON_LEAST // 2
+        if count >= MIN_COMMON_SHARE * len(stacks)
+        and len(callers.get(name, ())) >= MIN_COMMON_SITES // 2
     }
 
 

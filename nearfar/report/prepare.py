@@ -9,7 +9,7 @@ from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.workload import MemoryObject, ObjectTraffic, Phase
-from nearfar.profile.summary import beside_misses
+from nearfar.profile.summary import other_counts
 from nearfar.report.answer import answer
 from nearfar.report.data import (
     TOTAL,
@@ -274,7 +274,7 @@ def _method(
         cache=profile.cache,
         sampling=profile.sampling,
         instrumented_slowdown=profile.instrumented_slowdown,
-        beside_misses=beside_misses(profile),
+        beside_misses=other_counts(profile),
         model=prediction.model,
         how=how,
         prices=plans[0].prices if plans else None,

@@ -12,7 +12,7 @@ from nearfar.compare.figure import Z95, Figure, from_interval
 from nearfar.compare.kind import KINDS, Kind, Names, Pair, Paired, match
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Phase
-from nearfar.profile.identity import Same, aligned
+from nearfar.profile.identity import MatchedObject, align_objects
 from nearfar.program.names import bare_name
 
 FEW_LINES = 2.0
@@ -68,7 +68,7 @@ class Profiles(Kind[WorkloadProfile]):
             for pair in match(self.figures(a), self.figures(b))
             if all(figure is not None and figure.name in common for figure in pair)
         ]
-        alignment = aligned(both, lines_may_move=edited)
+        alignment = align_objects(both, lines_may_move=edited)
         pairs += [_objects(same, both, common) for same in alignment.objects]
         pairs += match(*(_lines(profile, common) for profile in both))
         pairs += [_sizes(same, both) for same in alignment.objects]
@@ -76,7 +76,7 @@ class Profiles(Kind[WorkloadProfile]):
         return Paired(pairs, [*_differences(both, names, common), *alignment.moved])
 
 
-def _objects(same: Same, both: Sequence[WorkloadProfile], phases: Sequence[str]) -> Pair:
+def _objects(same: MatchedObject, both: Sequence[WorkloadProfile], phases: Sequence[str]) -> Pair:
     found: list[Figure | None] = []
     whole = sum(_misses(_named(both[0], name)) for name in phases)
     for profile, members in zip(both, same.members, strict=True):
@@ -88,7 +88,7 @@ def _objects(same: Same, both: Sequence[WorkloadProfile], phases: Sequence[str])
     return found[0], found[1]
 
 
-def _sizes(same: Same, both: Sequence[WorkloadProfile]) -> Pair:
+def _sizes(same: MatchedObject, both: Sequence[WorkloadProfile]) -> Pair:
     whole = float(sum(thing.size_bytes for thing in both[0].objects))
     found: list[Figure | None] = []
     for profile, members in zip(both, same.members, strict=True):

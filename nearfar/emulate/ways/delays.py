@@ -22,7 +22,7 @@ from nearfar.profile.session import (
     gather_runs,
     run_folder,
 )
-from nearfar.profile.sources.compiled import Compiled, instrumented_build
+from nearfar.profile.sources.compiled import CompiledSource, instrumented_build
 from nearfar.profile.sources.source import SourceReport
 from nearfar.program.executable import Build
 from nearfar.program.launch import Job, RunOutcome, run_job
@@ -41,7 +41,7 @@ def fix_addresses() -> None:
     ctypes.CDLL(None).personality(_ADDR_NO_RANDOMIZE)
 
 
-class _AtFixedAddresses(Compiled):
+class _AtFixedAddresses(CompiledSource):
     def run(
         self, job: Job, executable: Path, plain: Build, folder: Path
     ) -> tuple[RunOutcome, SourceReport]:

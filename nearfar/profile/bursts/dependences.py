@@ -1,4 +1,12 @@
-"""What bursts say of each object: how many of its misses wait for another, and how far apart."""
+"""Dependences in bursts: which misses wait for another, and which page walks share a line.
+
+A line of a page table has 8 entries, for 8 pages. A binary search ends with steps of 16, 8 and
+4 KiB, each to a page whose translation is not cached, and all three read one line of the table:
+the first walk waits for it, the others find it in the core's private cache. The profile counts
+walks; only bursts have their order. Which accesses of a burst walk is not known, since its own
+translations start cold: as many as the profile counts are assumed, on the pages that the fewest
+bursts touch.
+"""
 
 from __future__ import annotations
 
@@ -10,46 +18,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.documents.bursts import Bursts, ObjectBursts
-from nearfar.profile.bursts.trace import Trace
+from nearfar.profile.bursts.trace import BurstTrace
 from nearfar.profile.run_file import Records
 
-POINTERS = 32
-"""Values kept for the test of values: what a core may have loaded and not yet used."""
-ABOVE_BYTES = 4096
-"""An address so little above a loaded value was made of it: a field of a node, a bucket."""
-LEAST_POINTER = 1 << 16
-"""Below it, a value is a count or an index: nothing is ever mapped there."""
+MAX_POINTERS = 32
+"""Loaded values kept to compare addresses with: those a core may not have used yet."""
+MAX_FIELD_OFFSET_BYTES = 4096
+"""Largest offset of an address from the loaded value it was made of: a field, a bucket."""
+MIN_POINTER = 1 << 16
+"""Smallest value that may be a pointer: nothing is mapped below."""
 
 
-def describe(bursts: Bursts, trace: Trace, values: list[Records] | None) -> list[ObjectBursts]:
-    """Return what the misses of each object depend on; `values`: accesses as recorded."""
-    of_access = np.array([one.object for one in bursts.accesses])
+def object_bursts(
+    bursts: Bursts, trace: BurstTrace, values: list[Records] | None
+) -> list[ObjectBursts]:
+    """Summarise what each object's misses depend on; `values`: the recorded accesses, if known."""
+    of_access = np.array([access.object for access in bursts.accesses])
     missing = trace.missing
     owner = of_access[trace.access] if len(trace.access) else np.zeros(0, np.int64)
     parent = _missing_parents(trace, missing)
     depth = _depths(parent, missing)
     by_value = None if values is None else _by_values(trace, missing, values)
-    found = []
+    summaries = []
     for number in np.unique(owner[missing]).tolist():
-        mine = missing & (owner == number)
-        loads = mine & ~trace.store
+        own_misses = missing & (owner == number)
+        loads = own_misses & ~trace.store
         count = max(1, int(loads.sum()))
-        found.append(
+        summaries.append(
             ObjectBursts(
                 object=number,
-                misses=float(mine.sum()),
+                misses=float(own_misses.sum()),
                 read_misses=float(loads.sum()),
                 dependent_share=float((parent[loads] >= 0).sum()) / count,
                 value_share=None if by_value is None else float(by_value[loads].sum()) / count,
-                chain_depth=float(depth[mine].mean()),
-                instructions_between=_between(trace, mine),
+                chain_depth=float(depth[own_misses].mean()),
+                instructions_between=_between(trace, own_misses),
             )
         )
-    return sorted(found, key=lambda one: -one.misses)
+    return sorted(summaries, key=lambda summary: -summary.misses)
 
 
-def _missing_parents(trace: Trace, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return, for each access, the newest missing load that its address comes from; -1: none."""
+def _missing_parents(trace: BurstTrace, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return, for each access, the latest missing load that its address depends on; -1: none."""
     parent = np.full(len(missing), -1, dtype=np.int64)
     for at, back in enumerate(trace.depends.tolist()):
         if back:
@@ -65,87 +75,90 @@ def _depths(parent: NDArray[np.int64], missing: NDArray[np.bool_]) -> NDArray[np
     return depth
 
 
-def _between(trace: Trace, mine: NDArray[np.bool_]) -> float:
+def _between(trace: BurstTrace, own_misses: NDArray[np.bool_]) -> float:
     gaps: list[float] = []
     for begin, end in zip(trace.starts, trace.starts[1:], strict=False):
-        gaps.extend(np.diff(trace.at[begin:end][mine[begin:end]]).tolist())
+        gaps.extend(np.diff(trace.at[begin:end][own_misses[begin:end]]).tolist())
     return float(np.mean(gaps)) if gaps else float(trace.instructions)
 
 
 def _by_values(
-    trace: Trace, missing: NDArray[np.bool_], values: list[Records]
+    trace: BurstTrace, missing: NDArray[np.bool_], values: list[Records]
 ) -> NDArray[np.bool_]:
-    """Tell which missing accesses lie a little above one of the last pointers loaded."""
+    """Return which missing accesses lie just above one of the last pointers loaded."""
     dependent = np.zeros(len(missing), dtype=bool)
     for begin, accesses in zip(trace.starts, values, strict=False):
-        recent: deque[int] = deque(maxlen=POINTERS)
+        recent: deque[int] = deque(maxlen=MAX_POINTERS)
         for at, (address, value) in enumerate(
             zip(accesses["address"].tolist(), accesses["value"].tolist(), strict=True), begin
         ):
             if missing[at]:
-                dependent[at] = any(0 <= address - one < ABOVE_BYTES for one in recent)
-            if value >= LEAST_POINTER:
+                dependent[at] = any(
+                    0 <= address - pointer < MAX_FIELD_OFFSET_BYTES for pointer in recent
+                )
+            if value >= MIN_POINTER:
                 recent.append(value)
     return dependent
 
 
 PAGE_LOG2 = 12
 LINE_LOG2 = 15
-"""Bytes of data that a line of a page table is of: 8 entries of 8 bytes."""
+"""log2 of the bytes of data that one line of a page table maps: 8 pages."""
 
-JUST_BEFORE = 100
-"""Accesses: what a walk reads stays in a first-level cache for longer than that."""
+REUSE_ACCESSES = 100
+"""Accesses over which a line read by a walk stays in the first-level cache."""
 
-FEWEST = 30
-"""Walks in all bursts together: fewer say little."""
+MIN_WALKS = 30
+"""Least number of walks in all bursts for a share of them."""
 
 
 @dataclass(frozen=True, eq=False)
-class Addresses:
-    """One burst's accesses in order."""
+class BurstAddresses:
+    """Accesses of one burst in order."""
 
     address: NDArray[np.uint64]
     streams: NDArray[np.bool_]
-    """Whether the instruction reads or writes in sequence: such walk once a page."""
+    """Whether the instruction accesses memory in sequence: such walk once a page."""
 
 
-def apart(bursts: Sequence[Addresses], walks_per_access: float) -> float | None:
-    """Return the share of the walks that read a line which no access just before led to, 0..1.
+def uncached_walk_share(bursts: Sequence[BurstAddresses], walks_per_access: float) -> float | None:
+    """Return the share of walks, 0 to 1, whose line of the page table was not read just before.
 
-    Streams' walks do not count. None: there are too few walks in the bursts.
+    Walks of streams do not count. None: there are too few walks in the bursts.
     """
     if not bursts:
         return None
-    pages = [one.address >> np.uint64(PAGE_LOG2) for one in bursts]
+    pages = [burst.address >> np.uint64(PAGE_LOG2) for burst in bursts]
     touched, in_bursts = np.unique(
-        np.concatenate([np.unique(one) for one in pages]), return_counts=True
+        np.concatenate([np.unique(burst) for burst in pages]), return_counts=True
     )
-    found = [
-        (int(in_bursts[np.searchsorted(touched, page[place])]), _mixed(int(page[place])), led)
-        for one, page in zip(bursts, pages, strict=True)
-        for place, led in _first_touches(one, page)
+    first_touches = [
+        (int(in_bursts[np.searchsorted(touched, page[place])]), _mixed(int(page[place])), cached)
+        for burst, page in zip(bursts, pages, strict=True)
+        for place, cached in _first_touches(burst, page)
     ]
-    walks = round(walks_per_access * sum(len(one.address) for one in bursts))
-    # Among equally cold ones by a hash, so that no part of the bursts is preferred.
-    coldest = sorted(found)[:walks]
-    if len(coldest) < FEWEST:
+    walks = round(walks_per_access * sum(len(burst.address) for burst in bursts))
+    # A hash orders equally cold ones, so that no part of the bursts is preferred.
+    coldest = sorted(first_touches)[:walks]
+    if len(coldest) < MIN_WALKS:
         return None
-    return 1.0 - sum(led for _, _, led in coldest) / len(coldest)
+    return 1.0 - sum(cached for _, _, cached in coldest) / len(coldest)
 
 
-def _first_touches(one: Addresses, page: NDArray[np.uint64]) -> list[tuple[int, bool]]:
-    """Return where pages are touched first, streams left out, and whether the line of the table
-    was led to just before.
+def _first_touches(burst: BurstAddresses, page: NDArray[np.uint64]) -> list[tuple[int, bool]]:
+    """Return where pages are first touched, and whether their table line was read just before.
+
+    Streams are left out.
     """
     first = np.zeros(len(page), dtype=bool)
     first[np.unique(page, return_index=True)[1]] = True
-    first &= ~one.streams
-    found, last = [], dict[int, int]()
-    for place, line in enumerate((one.address >> np.uint64(LINE_LOG2)).tolist()):
+    first &= ~burst.streams
+    touches, last = [], dict[int, int]()
+    for place, line in enumerate((burst.address >> np.uint64(LINE_LOG2)).tolist()):
         if first[place]:
-            found.append((place, place - last.get(line, -JUST_BEFORE - 1) <= JUST_BEFORE))
+            touches.append((place, place - last.get(line, -REUSE_ACCESSES - 1) <= REUSE_ACCESSES))
         last[line] = place
-    return found
+    return touches
 
 
 def _mixed(number: int) -> int:

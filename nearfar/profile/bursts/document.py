@@ -1,4 +1,4 @@
-"""The document's bursts, made of what one process recorded: code, accesses, miss rates, objects."""
+"""The document's bursts, from those that one process recorded."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from numpy.typing import NDArray
 
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
-from nearfar.profile.bursts.dependences import Addresses, apart, describe
+from nearfar.profile.bursts.dependences import BurstAddresses, object_bursts, uncached_walk_share
 from nearfar.profile.bursts.file import BurstFile, RawBurst
-from nearfar.profile.bursts.instructions import Decoded, decode
+from nearfar.profile.bursts.instructions import DecodedInstruction, decode
 from nearfar.profile.bursts.trace import make_trace
-from nearfar.profile.identity import same_objects
+from nearfar.profile.identity import match_by_allocation
 from nearfar.profile.objects import make_objects
 from nearfar.profile.run_file import ProcessFile, Records
 from nearfar.program.symbols import symbolise
 
-MOST_STEP = 3
-"""Lines are numbered anew; numbers of lines that are not neighbours are so far apart."""
+MAX_LINE_STEP = 3
+"""Distance between the new numbers of lines that are not neighbours."""
 
-FEWEST_SAMPLED = 8
-"""Sampled accesses of an instruction below which its miss rate is that of all such together."""
+MIN_SAMPLED_ACCESSES = 8
+"""Sampled accesses from which an instruction has a miss rate of its own; those below share one."""
 
 LINES_OF_PAGE = 64
 
-PART_BYTES = 8
-"""QEMU makes several accesses of a wider one, and each was counted."""
+MAX_PART_BYTES = 8
+"""Widest access that QEMU reports as one; wider ones were counted as several."""
 
 
 @dataclass(frozen=True)
 class _Rate:
-    """What sampled lines say of one instruction in one phase."""
+    """Sampled accesses and misses of one instruction in one phase."""
 
     accesses: float = 0.0
     misses: float = 0.0
@@ -44,11 +44,11 @@ class _Rate:
     def per_access(self, width: int) -> float:
         if not self.accesses:
             return 0.0
-        return min(1.0, self.misses / self.accesses * max(1, width // PART_BYTES))
+        return min(1.0, self.misses / self.accesses * max(1, width // MAX_PART_BYTES))
 
 
-class Assembler:
-    """Makes the document's bursts of one process' recorded ones."""
+class BurstAssembler:
+    """Converts the recorded bursts of one process to the document's."""
 
     def __init__(
         self,
@@ -67,18 +67,18 @@ class Assembler:
             if name in known and recorded.bursts.get(number)
         }
         self._rates: dict[tuple[int, int], _Rate] = {}
-        self._seldom: dict[int, _Rate] = {}
+        self._rare: dict[int, _Rate] = {}
         self._object_of: dict[int, int] = {}
         self._count_rates()
 
     def bursts(self) -> Bursts:
-        """Return those of the phases that both the profile and the recorded run have."""
+        """Return the bursts of phases that both the profile and the recorded run have."""
         blocks = self._used_blocks()
         code, pcs = self._code(blocks)
         accesses = self._accesses(code, pcs)
-        renamed = {int(place): number for number, place in enumerate(blocks)}
+        number_of_block = {int(place): number for number, place in enumerate(blocks)}
         base = int(self._recorded.blocks["address"].min()) if len(blocks) else 0
-        found = Bursts(
+        result = Bursts(
             code=code,
             blocks=[],
             accesses=accesses,
@@ -89,19 +89,19 @@ class Assembler:
             row = self._recorded.blocks[place]
             count = int(row["count"])
             begin, end = int(row["address"]) - base, int(row["end"]) - base
-            found.blocks.append(Block(first=first, count=count, begin=begin, end=end))
+            result.blocks.append(Block(first=first, count=count, begin=begin, end=end))
             first += count
         threads: dict[int, int] = {}
         values: dict[str, list[Records]] = {}
         for number, name in self._phases.items():
             raw = self._recorded.bursts[number]
-            lines = _renamed([burst.accesses["address"] >> np.uint64(6) for burst in raw])
-            found.phases.append(
+            lines = _renumbered([burst.accesses["address"] >> np.uint64(6) for burst in raw])
+            result.phases.append(
                 PhaseBursts(
                     phase=name,
                     instructions=float(self._recorded.instructions[number]),
                     bursts=[
-                        self._burst(burst, renamed, numbers, threads)
+                        self._burst(burst, number_of_block, numbers, threads)
                         for burst, numbers in zip(raw, lines, strict=True)
                     ],
                     objects=[],
@@ -109,9 +109,9 @@ class Assembler:
                 )
             )
             values[name] = [burst.accesses for burst in raw]
-        streams = np.array([one.access_class == "stream" for one in accesses] or [False])
-        for at, phase in enumerate(found.phases):
-            trace = make_trace(found, at)
+        streams = np.array([access.access_class == "stream" for access in accesses] or [False])
+        for at, phase in enumerate(result.phases):
+            trace = make_trace(result, at)
             for place, burst in enumerate(phase.bursts):
                 burst.depends = trace.native.dependences(place)
             depends = [back for burst in phase.bursts for back in burst.depends]
@@ -120,32 +120,36 @@ class Assembler:
                 1000.0 * trace.mispredictions / max(1, trace.instructions)
             )
             seen = values[phase.phase] if self._recorded.has_values else None
-            phase.objects = describe(found, trace, seen)
+            phase.objects = object_bursts(result, trace, seen)
             phase.walks_apart = self._walks_apart(
                 phase.phase, values[phase.phase], streams[trace.access], trace.starts
             )
-        return found
+        return result
 
     def _walks_apart(
         self, name: str, accesses: list[Records], streams: NDArray[np.bool_], starts: list[int]
     ) -> float | None:
         if self._profile.core is None:
             return None
-        rows = next(one for one in self._profile.phases if one.name == name).objects
-        every = sum(row.traffic.accesses for row in rows)
+        rows = next(phase for phase in self._profile.phases if phase.name == name).objects
+        accesses_total = sum(row.traffic.accesses for row in rows)
         streamed = sum(
             row.traffic.read_misses.stream + row.traffic.write_misses.stream for row in rows
         )
         walks = sum(row.traffic.tlb_misses_4k for row in rows) - streamed / LINES_OF_PAGE
         bursts = [
-            Addresses(one["address"], streams[begin:end])
-            for one, begin, end in zip(accesses, starts[:-1], starts[1:], strict=True)
+            BurstAddresses(burst["address"], streams[begin:end])
+            for burst, begin, end in zip(accesses, starts[:-1], starts[1:], strict=True)
         ]
-        return apart(bursts, max(walks, 0.0) / every) if every > 0.0 else None
+        return (
+            uncached_walk_share(bursts, max(walks, 0.0) / accesses_total)
+            if accesses_total > 0.0
+            else None
+        )
 
     def _count_rates(self) -> None:
         objects, object_of = make_objects([self._file])
-        here = same_objects(objects, self._profile.objects)
+        profile_object = match_by_allocation(objects, self._profile.objects)
         touched: dict[int, dict[int, float]] = {}
         pc_of = {
             int(row["key"]): int(row["line"]) | int(row["column"]) << 32
@@ -160,13 +164,16 @@ class Assembler:
             rate = _Rate(accesses, float(row["read_misses"]) + float(row["write_misses"]))
             self._rates[(phase, pc)] = self._rates.get((phase, pc), _Rate()) + rate
             if phase in self._phases and (0, site) in object_of:
-                number = here[object_of[(0, site)]]
+                number = profile_object[object_of[(0, site)]]
                 row_of = touched.setdefault(pc, {})
                 row_of[number] = row_of.get(number, 0.0) + accesses
         for (phase, _), rate in self._rates.items():
-            if rate.accesses < FEWEST_SAMPLED:
-                self._seldom[phase] = self._seldom.get(phase, _Rate()) + rate
-        self._object_of = {pc: max(by, key=lambda one: by[one]) for pc, by in touched.items()}
+            if rate.accesses < MIN_SAMPLED_ACCESSES:
+                self._rare[phase] = self._rare.get(phase, _Rate()) + rate
+        self._object_of = {
+            pc: max(accesses_by_object, key=lambda number: accesses_by_object[number])
+            for pc, accesses_by_object in touched.items()
+        }
 
     def _used_blocks(self) -> list[int]:
         used: set[int] = set()
@@ -176,25 +183,28 @@ class Assembler:
         return sorted(used)
 
     def _code(self, blocks: list[int]) -> tuple[list[Code], list[int]]:
-        """Return the instructions of these blocks, one after another, and their addresses."""
+        """Return the instructions of `blocks` in order, and their addresses."""
         code: list[Code] = []
         pcs: list[int] = []
-        known: dict[tuple[int, bytes], Decoded] = {}
+        known: dict[tuple[int, bytes], DecodedInstruction] = {}
         for place in blocks:
             row = self._recorded.blocks[place]
             first = int(row["first"])
-            for one in self._recorded.code[first : first + int(row["count"])]:
-                pc, content = int(one["address"]), bytes(one["bytes"][: int(one["size"])])
-                found = known.get((pc, content))
-                if found is None:
-                    found = known[(pc, content)] = decode(pc, content)
+            for instruction in self._recorded.code[first : first + int(row["count"])]:
+                pc, content = (
+                    int(instruction["address"]),
+                    bytes(instruction["bytes"][: int(instruction["size"])]),
+                )
+                decoded = known.get((pc, content))
+                if decoded is None:
+                    decoded = known[(pc, content)] = decode(pc, content)
                 code.append(
                     Code(
-                        address=found.address,
-                        uses=found.uses,
-                        defs=found.defs,
-                        cycles=found.cycles,
-                        conditional=found.conditional,
+                        address=decoded.address,
+                        uses=decoded.uses,
+                        defs=decoded.defs,
+                        cycles=decoded.cycles,
+                        conditional=decoded.conditional,
                     )
                 )
                 pcs.append(pc)
@@ -202,7 +212,7 @@ class Assembler:
         return code, pcs
 
     def _accesses(self, code: list[Code], pcs: list[int]) -> list[BurstAccess]:
-        """List the instructions that touch memory, and tell the code their places."""
+        """List the instructions that access memory, and set their positions in `code`."""
         widths: dict[int, int] = {}
         for number in self._phases:
             for burst in self._recorded.bursts[number]:
@@ -218,14 +228,17 @@ class Assembler:
         for row, pc in zip(code, pcs, strict=True):
             if pc in widths:
                 row.access = by_pc.setdefault(pc, len(by_pc))
-        decoded = {pc: found for (pc, _), found in self._decoded.items()}
+        decoded = {pc: accesses for (pc, _), accesses in self._decoded.items()}
         places = {pc: self._file.locate_instruction(pc) for pc in by_pc}
         frames = symbolise(places.values())
-        classes = {(one.function, one.line): one.access_class for one in self._profile.instructions}
-        found = []
+        classes = {
+            (instruction.function, instruction.line): instruction.access_class
+            for instruction in self._profile.instructions
+        }
+        accesses = []
         for pc in by_pc:
             frame = frames[places[pc]][0]
-            found.append(
+            accesses.append(
                 BurstAccess(
                     function=frame.function,
                     file=frame.file,
@@ -240,14 +253,18 @@ class Assembler:
                     ],
                 )
             )
-        return found
+        return accesses
 
     def _rate(self, phase: int, pc: int) -> _Rate:
         rate = self._rates.get((phase, pc), _Rate())
-        return rate if rate.accesses >= FEWEST_SAMPLED else self._seldom.get(phase, _Rate())
+        return rate if rate.accesses >= MIN_SAMPLED_ACCESSES else self._rare.get(phase, _Rate())
 
     def _burst(
-        self, raw: RawBurst, renamed: Mapping[int, int], lines: Records, threads: dict[int, int]
+        self,
+        raw: RawBurst,
+        number_of_block: Mapping[int, int],
+        lines: Records,
+        threads: dict[int, int],
     ) -> Burst:
         counts = self._recorded.blocks["count"][raw.blocks].astype(np.int64)
         begins = np.cumsum(counts) - counts
@@ -256,7 +273,7 @@ class Assembler:
         return Burst(
             thread=threads.setdefault(raw.thread, len(threads)),
             at=raw.at,
-            blocks=[renamed[place] for place in raw.blocks.tolist()],
+            blocks=[number_of_block[place] for place in raw.blocks.tolist()],
             gaps=np.diff(at, prepend=0).tolist(),
             lines=np.where(store, -1 - lines, lines).tolist(),
             offsets=(raw.accesses["address"] % np.uint64(64)).tolist(),
@@ -264,9 +281,11 @@ class Assembler:
         )
 
 
-def _renamed(lines: list[Records]) -> list[Records]:
-    """Number lines anew: neighbours stay neighbours, all others lie `MOST_STEP` apart."""
-    known = np.unique(np.concatenate(lines))
-    steps = np.minimum(np.diff(known, prepend=known[:1]), np.uint64(MOST_STEP)).astype(np.int64)
+def _renumbered(lines: list[Records]) -> list[Records]:
+    """Renumber lines: neighbours stay neighbours, all others are `MAX_LINE_STEP` apart."""
+    distinct = np.unique(np.concatenate(lines))
+    steps = np.minimum(np.diff(distinct, prepend=distinct[:1]), np.uint64(MAX_LINE_STEP)).astype(
+        np.int64
+    )
     numbers = np.cumsum(steps)
-    return [numbers[np.searchsorted(known, one)] for one in lines]
+    return [numbers[np.searchsorted(distinct, burst_lines)] for burst_lines in lines]

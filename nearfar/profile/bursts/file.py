@@ -1,4 +1,4 @@
-"""The run folder's file `bursts`: made for the emulator's plugin, and read when the run is over.
+"""The run folder's file `bursts`: made for the emulator's plugin, read after the run.
 
 The layout is that of native/profile/qemu/bursts.h.
 """
@@ -75,33 +75,33 @@ _FILE = np.dtype(
 
 @dataclass(frozen=True)
 class RawBurst:
-    """One burst as it was recorded."""
+    """One recorded burst."""
 
     thread: int
     at: int
     blocks: Records
-    """Places in the file's blocks."""
+    """Indices in the file's blocks."""
     accesses: Records
 
 
 @dataclass(frozen=True)
 class BurstFile:
-    """What the plugin recorded."""
+    """Code and bursts that the plugin recorded."""
 
     code: Records
     blocks: Records
     instructions: dict[int, int]
-    """Executed, by phase number."""
+    """Number of instructions executed, by phase number."""
     bursts: dict[int, list[RawBurst]]
-    """By phase number, in order of time."""
+    """Recorded bursts by phase number, in order of time."""
     full: bool
-    """A table was full: some code is not there."""
+    """Whether a table was full, so that some code is missing."""
     has_values: bool
-    """Loaded values could be read."""
+    """Whether loaded values were read."""
 
 
 def make(folder: Path) -> None:
-    """Make the empty file in a run folder, with all its room."""
+    """Make the empty file in a run folder and reserve its space."""
     path = folder / FILE_NAME
     head = np.zeros((), np.dtype(_FILE.descr[:3]))
     head["magic"] = MAGIC
@@ -110,7 +110,7 @@ def make(folder: Path) -> None:
     try:
         with path.open("wb") as file:
             file.write(head.tobytes())
-            # Room now, or a full disk would later be a SIGBUS in the emulator.
+            # Reserved now: a full disk would later be a SIGBUS in the emulator.
             os.posix_fallocate(file.fileno(), 0, _FILE.itemsize)
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -131,8 +131,8 @@ def read(folder: Path) -> BurstFile:
         base = int(phase["base"])
         if base:
             places = phase["order"][: int(phase["count"])].tolist()
-            found = [_burst(data["bursts"][base - 1 + place]) for place in places]
-            bursts[number] = sorted(found, key=lambda burst: burst.at)
+            phase_bursts = [_burst(data["bursts"][base - 1 + place]) for place in places]
+            bursts[number] = sorted(phase_bursts, key=lambda burst: burst.at)
     full, has_values = bool(data["full"]), bool(data["has_values"])
     return BurstFile(code, blocks, instructions, bursts, full, has_values)
 

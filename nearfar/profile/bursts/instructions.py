@@ -1,7 +1,7 @@
-"""What an x86 instruction reads, writes and takes: from its bytes, by iced-x86.
+"""Registers, memory accesses and latency of x86 instructions, decoded by iced-x86.
 
-iced-x86 knows every register that an instruction touches, flags and AVX-512 included; Capstone's
-lists are not complete for vectors, and LLVM's disassembler would have to be linked.
+iced-x86 knows every register that an instruction touches, flags and AVX-512 included. Capstone's
+lists are incomplete for vectors, and LLVM's disassembler would have to be linked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import iced_x86 as x86
 
 FLAGS = 255
-"""Beyond all registers' numbers."""
+"""Number of the flags register: above all other registers' numbers."""
 
 _ALWAYS_READ = {x86.OpAccess.READ, x86.OpAccess.READ_WRITE, x86.OpAccess.READ_COND_WRITE}
 _READ = _ALWAYS_READ | {x86.OpAccess.COND_READ}
@@ -19,7 +19,7 @@ _WRITTEN = {x86.OpAccess.WRITE, x86.OpAccess.READ_WRITE}
 _PERHAPS_WRITTEN = {x86.OpAccess.COND_WRITE, x86.OpAccess.READ_COND_WRITE}
 
 # Cycles from inputs to result, as on most cores since 2015 (uops.info: Skylake to Golden Cove and
-# Zen 2 to 4 agree within one or two). What is not named takes one.
+# Zen 2 to 4 agree within one or two). Instructions that are not listed take one.
 _MULTIPLY, _FLOAT, _DIVIDE, _ROOT = 3, 4, 14, 18
 _BY_START = {
     "IMUL": _MULTIPLY,
@@ -56,8 +56,8 @@ _NAMES = {value: name for name, value in vars(x86.Mnemonic).items() if isinstanc
 
 
 @dataclass(frozen=True)
-class Decoded:
-    """One instruction."""
+class DecodedInstruction:
+    """Numbers of the registers one instruction uses and defines, and its cycles."""
 
     address: list[int] = field(default_factory=list)
     uses: list[int] = field(default_factory=list)
@@ -68,21 +68,21 @@ class Decoded:
     stores: bool = False
 
 
-def decode(address: int, content: bytes) -> Decoded:
-    """Return what the instruction with these bytes does; nothing for one that is not known."""
+def decode(address: int, content: bytes) -> DecodedInstruction:
+    """Decode the instruction with these bytes; an unknown one uses and defines nothing."""
     instruction = x86.Decoder(64, content, ip=address).decode()
     if instruction.is_invalid:
-        return Decoded()
+        return DecodedInstruction()
     info = x86.InstructionInfoFactory().info(instruction)
     stack = instruction.is_stack_instruction  # the core renames the stack pointer beforehand
-    made_of: set[int] = set()
+    address_registers: set[int] = set()
     loads = stores = False
     for memory in info.used_memory():
         if memory.access == x86.OpAccess.NO_MEM_ACCESS:
             continue
         loads = loads or memory.access in _READ
         stores = stores or memory.access in _WRITTEN | _PERHAPS_WRITTEN
-        made_of |= {_number(memory.base), _number(memory.index)}
+        address_registers |= {_number(memory.base), _number(memory.index)}
     uses: set[int] = set()
     defs: set[int] = set()
     for used in info.used_registers():
@@ -99,10 +99,10 @@ def decode(address: int, content: bytes) -> Decoded:
     if stack:
         not_waited_for.add(_number(x86.Register.RSP))
     if instruction.is_string_instruction:  # its next address does not wait for what it loads
-        defs -= made_of | {_number(x86.Register.RCX)}
-    return Decoded(
-        address=sorted(made_of - not_waited_for),
-        uses=sorted(uses - not_waited_for - made_of),
+        defs -= address_registers | {_number(x86.Register.RCX)}
+    return DecodedInstruction(
+        address=sorted(address_registers - not_waited_for),
+        uses=sorted(uses - not_waited_for - address_registers),
         defs=sorted(defs - not_waited_for),
         cycles=_cycles(_NAMES.get(instruction.mnemonic, "")),
         conditional=instruction.flow_control == x86.FlowControl.CONDITIONAL_BRANCH,

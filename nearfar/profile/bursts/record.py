@@ -1,8 +1,8 @@
-"""An additional run under QEMU for bursts: all that a thread executes, for short stretches.
+"""The additional run under QEMU that records bursts.
 
-The plain build runs, so what is recorded is what runs without nearfar: the instructions that the
-compiler chose, none of tracing. The same run samples lines as `--source qemu` does, which says how
-often each instruction misses.
+A burst is all that a thread executes in a short stretch. The plain build runs, so its instructions
+are those that run without nearfar. The same run samples lines as `--source qemu` does, which gives
+each instruction's miss rate.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ from nearfar.documents.bursts import Bursts
 from nearfar.documents.workload import Traffic
 from nearfar.native_files import native_file
 from nearfar.profile.bursts import file as burst_file
-from nearfar.profile.bursts.document import Assembler
+from nearfar.profile.bursts.document import BurstAssembler
 from nearfar.profile.run_file import read_run
 from nearfar.profile.session import ProfileRequest, prepare_folder
-from nearfar.profile.sources.qemu import Qemu
+from nearfar.profile.sources.qemu import QemuSource
 from nearfar.program.control import PHASE_BEFORE
 from nearfar.program.executable import Build
 from nearfar.program.launch import Job
 
 RATE_LOG2 = 6
-"""One line in 64 is sampled, as everywhere."""
+"""log2 of the sampling rate: one line in 64."""
 
-MANY_MISSES = 0.05
-"""Share of a phase's loads that miss, streams left out, from which it is said if no burst has one
-of an object's. Bursts are spread by instructions: a slow part of few instructions may have none."""
+MIN_UNSEEN_SHARE = 0.05
+"""Share of a phase's missing loads, streams left out, from which an object with none in the
+bursts gets a warning: bursts are spread by instructions, so a slow part of few instructions may
+have none."""
 
 
-class QemuWithBursts(Qemu):
-    """The emulator with a second plugin, and no time beyond what is looked at."""
+class BurstSource(QemuSource):
+    """The emulator with the plugin for bursts; the run ends when sampling does."""
 
     def _command(self, job: Job, plain: Build) -> list[str]:
         words = super()._command(job, plain)
@@ -53,7 +54,7 @@ class QemuWithBursts(Qemu):
 def add_bursts(
     profile: WorkloadProfile, request: ProfileRequest, sample_s: float, say: Callable[[str], None]
 ) -> None:
-    """Record bursts and put them into `profile`; where that is not possible, a warning says why."""
+    """Record bursts and add them to `profile`, or a warning that says why there are none."""
     say(f"bursts: the plain build under QEMU, at most {format_ns(sample_s * 1e9)}")
     try:
         profile.bursts = _recorded(profile, request, sample_s)
@@ -64,39 +65,39 @@ def add_bursts(
     missing = [phase.name for phase in profile.phases if phase.name not in reached]
     if missing:
         profile.warnings.append(
-            f"there are no bursts of {', '.join(missing)}: not entered in the "
-            f"{format_ns(sample_s * 1e9)} that the program had under QEMU, or not by its marks"
+            f"there are no bursts of {', '.join(missing)}: the program did not mark them in its "
+            f"{format_ns(sample_s * 1e9)} under QEMU; give a longer --sample"
         )
     profile.warnings += unseen_loads(profile, profile.bursts)
 
 
 def unseen_loads(profile: WorkloadProfile, bursts: Bursts) -> list[str]:
-    """Say whose loads make many of a phase's misses beside streams and are in none of its bursts.
+    """Warn of objects with many of a phase's missing loads but none in its bursts.
 
-    What a stream depends on is known: on nothing.
+    Streams are left out: they depend on nothing.
     """
-    said = []
+    warnings = []
     phases = {phase.name: phase for phase in profile.phases}
     for recorded in bursts.phases:
         loads = {row.object: _waiting(row.traffic) for row in phases[recorded.phase].objects}
-        every = max(sum(loads.values()), 1.0)
-        seen = {row.object for row in recorded.objects if row.read_misses}
+        total = max(sum(loads.values()), 1.0)
+        recorded_objects = {row.object for row in recorded.objects if row.read_misses}
         unseen = [
-            f"{profile.objects[number].name} ({count / every:.0%} of such loads)"
+            f"{profile.objects[number].name} ({count / total:.0%} of such loads)"
             for number, count in loads.items()
-            if number not in seen and count > MANY_MISSES * every
+            if number not in recorded_objects and count > MIN_UNSEEN_SHARE * total
         ]
         if unseen:
-            said.append(
-                f"no burst of phase {recorded.phase!r} has a load that misses, no stream's, of "
-                f"{', '.join(unseen)}: bursts are spread by instructions, and what "
-                "depends on what there is not known; mark that part as a phase of its own"
+            warnings.append(
+                f"no burst of phase {recorded.phase!r} has a missing load, streams aside, of "
+                f"{', '.join(unseen)}: their dependences are not known, since bursts are spread by "
+                "instructions; mark that part as a phase of its own"
             )
-    return said
+    return warnings
 
 
 def _waiting(traffic: Traffic) -> float:
-    """Return an object's loads that miss, those of streams left out."""
+    """Return the missing loads of an object that are not streams."""
     missed, in_sequence = traffic.read_misses, traffic.read_sequential
     return (
         max(missed.chase - in_sequence.chase, 0.0)
@@ -106,7 +107,7 @@ def _waiting(traffic: Traffic) -> float:
 
 
 def _recorded(profile: WorkloadProfile, request: ProfileRequest, sample_s: float) -> Bursts:
-    source = QemuWithBursts(sample_s, RATE_LOG2)
+    source = BurstSource(sample_s, RATE_LOG2)
     with (
         tempfile.TemporaryDirectory(prefix="nearfar-plain-") as twins,
         tempfile.TemporaryDirectory(prefix="nearfar-bursts-", dir=memory_folder()) as name,
@@ -129,7 +130,5 @@ def _recorded(profile: WorkloadProfile, request: ProfileRequest, sample_s: float
         files = read_run(folder)
         recorded = burst_file.read(folder)
         if not files or not any(recorded.bursts.values()):
-            raise NearfarError(
-                f"the program {outcome.status} under QEMU before any could be recorded"
-            )
-        return Assembler(profile, recorded, files[0], names).bursts()
+            raise NearfarError(f"the program {outcome.status} under QEMU before any was recorded")
+        return BurstAssembler(profile, recorded, files[0], names).bursts()

@@ -1,8 +1,8 @@
-"""Bursts as arrays: for the native window, and to say which accesses miss.
+"""Bursts as arrays, for the native window model, with the accesses that miss.
 
-A burst's own caches are cold, so what it touches first may or may not miss. How many of an
-instruction's accesses miss is known from the run (lines are sampled all the time); which ones is
-not, and is taken to be those whose lines the fewest bursts touch: the cold ones.
+The caches of a burst start cold, so a first touch may or may not miss. How many of an instruction's
+accesses miss is known from the run, whose lines are sampled all the time. Which ones miss is
+assumed: those whose lines the fewest bursts touch, the cold ones.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ from nearfar import _window
 from nearfar.documents.bursts import Bursts
 
 PRIVATE, LAST_LEVEL, NEAR, FAR = range(4)
-"""Where a line is found that the burst has not touched before, as nearfar._window wants it."""
+"""Levels that serve a line, as nearfar._window numbers them."""
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
-    """One phase's bursts; accesses of all bursts one after another."""
+class BurstTrace:
+    """Bursts of one phase; the accesses of all bursts in order."""
 
     native: _window.Trace
     starts: list[int]
-    """Where each burst's accesses begin; one more for their end."""
+    """Index of each burst's first access, then the number of accesses."""
     access: Ints
-    """Place in `Bursts.accesses`."""
+    """Indices in `Bursts.accesses`."""
     at: Ints
-    """Instruction, counted through all bursts."""
+    """Number of each access's instruction, counted through all bursts."""
     line: Ints
     store: NDArray[np.bool_]
     missing: NDArray[np.bool_]
-    """Accesses that fetch a line from memory."""
+    """Whether an access fetches a line from memory."""
     hits: Ints
-    """Places of those that touch a line first in their burst and find it in some cache, the
-    coldest lines first: the fewest bursts touch these."""
+    """Indices of first touches in a burst that hit some cache, coldest lines first: those that the
+    fewest bursts touch."""
     depends: Ints
     instructions: int
     mispredictions: int
 
     def served(self, last_level: float) -> NDArray[np.uint8]:
-        """Return where each access finds its line, with so many found in the last level.
+        """Return the level that serves each access, `last_level` of them by the last-level cache.
 
-        What was touched before in its burst is in the core's own caches.
+        Lines touched before in their burst are in the core's private caches.
         """
-        found = np.where(self.missing, NEAR, PRIVATE).astype(np.uint8)
-        found[self.hits[: max(0, round(last_level))]] = LAST_LEVEL
-        return found
+        levels = np.where(self.missing, NEAR, PRIVATE).astype(np.uint8)
+        levels[self.hits[: max(0, round(last_level))]] = LAST_LEVEL
+        return levels
 
 
-def make_trace(bursts: Bursts, number: int, most_instructions: float = float("inf")) -> Trace:
-    """Return the arrays of the phase at place `number` of `bursts.phases`.
+def make_trace(bursts: Bursts, number: int, max_instructions: float = float("inf")) -> BurstTrace:
+    """Convert phase `number` of `bursts.phases` to arrays.
 
-    Where its bursts have more instructions than `most_instructions`, every second, third, ... one.
+    With more instructions than `max_instructions`, every second, third, ... burst is used.
     """
     phase = bursts.phases[number]
     native = native_code(bursts)
@@ -65,9 +65,9 @@ def make_trace(bursts: Bursts, number: int, most_instructions: float = float("in
     counts = np.array([block.count for block in bursts.blocks], dtype=np.int64)
     firsts = np.array([block.first for block in bursts.blocks], dtype=np.int64)
     starts, columns, executed = [0], [], 0
-    every = sum(int(counts[burst.blocks].sum()) for burst in phase.bursts) / most_instructions
-    widths = np.array([one.bytes for one in bursts.accesses] or [0], dtype=np.uint8)
-    for burst in phase.bursts[:: max(1, ceil(every))]:
+    step = sum(int(counts[burst.blocks].sum()) for burst in phase.bursts) / max_instructions
+    widths = np.array([access_row.bytes for access_row in bursts.accesses] or [0], dtype=np.uint8)
+    for burst in phase.bursts[:: max(1, ceil(step))]:
         blocks = np.array(burst.blocks, dtype=np.uint32)
         at = np.cumsum(np.array(burst.gaps, dtype=np.int64))
         lines = np.array(burst.lines, dtype=np.int64)
@@ -94,9 +94,9 @@ def make_trace(bursts: Bursts, number: int, most_instructions: float = float("in
         )
         for i in range(5)
     )
-    rates = np.array([one.misses[number] for one in bursts.accesses] or [0.0])
+    rates = np.array([access_row.misses[number] for access_row in bursts.accesses] or [0.0])
     missing, hits = _first_touches(starts, access, line, rates)
-    return Trace(
+    return BurstTrace(
         native=native,
         starts=starts,
         access=access,
@@ -112,7 +112,7 @@ def make_trace(bursts: Bursts, number: int, most_instructions: float = float("in
 
 
 def native_code(bursts: Bursts) -> _window.Trace:
-    """Return a native trace that has the code, but no bursts yet."""
+    """Return a native trace of the code, without bursts."""
     native = _window.Trace()
     address, uses, defs = (
         [getattr(row, name) for row in bursts.code] for name in ("address", "uses", "defs")
@@ -143,7 +143,7 @@ def _joined(rows: list[list[int]]) -> NDArray[np.uint8]:
 def _first_touches(
     starts: list[int], access: Ints, line: Ints, rates: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], Ints]:
-    """Return which accesses miss, and the places of the other first touches, coldest first."""
+    """Return which accesses miss, and the indices of the other first touches, coldest first."""
     missing = np.zeros(len(line), dtype=bool)
     if not len(line):
         return missing, np.zeros(0, np.int64)
@@ -152,13 +152,13 @@ def _first_touches(
     _, first = np.unique(np.stack([burst, line]), axis=1, return_index=True)
     in_bursts = np.bincount(line[first], minlength=int(line.max()) + 1)[line]
     expected = np.bincount(access, minlength=len(rates)) * rates
-    # Among equally cold ones by a hash, so that no instruction's misses come together.
+    # A hash orders equally cold ones, so that no instruction's misses come together.
     mixed = (line.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
     coldest = first[np.lexsort((mixed[first], in_bursts[first]))]
     order = coldest[np.argsort(access[coldest], kind="stable")]
     rank = np.arange(len(order)) - np.searchsorted(access[order], access[order], side="left")
     missing[order] = rank + 0.5 < expected[access[order]]
-    # A miss counts for whichever instruction is first, which may be another one in another burst.
+    # A miss counts for the first instruction, which may differ between bursts.
     left = coldest[~missing[coldest]]
     missing[left[: max(0, round(float(expected.sum()) - int(missing.sum())))]] = True
     return missing, coldest[~missing[coldest]]

@@ -37,7 +37,7 @@ class UsageError(Exception):
     """The command line is wrong; one sentence."""
 
 
-class Command:
+class CompilerCommand:
     """A parsed command line; positions index `arguments`."""
 
     def __init__(self) -> None:
@@ -69,9 +69,9 @@ class Command:
         return os.path.splitext(os.path.basename(source))[0] + ".o"
 
 
-def parse(words: list[str], environment: Mapping[str, str]) -> Command:
+def parse(words: list[str], environment: Mapping[str, str]) -> CompilerCommand:
     """Parse a compiler's arguments; `environment` gives NEARFAR_RATE and NEARFAR_PLAIN."""
-    command = Command()
+    command = CompilerCommand()
     command.wants_plain = environment.get("NEARFAR_PLAIN", "1") != "0"
     if rate := environment.get("NEARFAR_RATE"):
         command.rate = _rate(rate, "NEARFAR_RATE")
@@ -115,7 +115,7 @@ def parse(words: list[str], environment: Mapping[str, str]) -> Command:
     return command
 
 
-def _option(command: Command, word: str, position: int, language: str | None) -> str | None:
+def _option(command: CompilerCommand, word: str, position: int, language: str | None) -> str | None:
     if word in _PASS_THROUGH or word.startswith(_PASS_THROUGH_STARTS):
         command.pass_through = True
     elif word == "-c":
@@ -150,7 +150,7 @@ def files_in(word: str) -> list[str]:
     return [part for part in word.split(",") if part.endswith((".a", ".o", ".lo"))]
 
 
-def _input(command: Command, word: str, position: int, language: str | None) -> None:
+def _input(command: CompilerCommand, word: str, position: int, language: str | None) -> None:
     extension = os.path.splitext(word)[1]
     if word in ("-", "/dev/stdin"):
         command.reads_stdin = True
@@ -175,7 +175,7 @@ def _input(command: Command, word: str, position: int, language: str | None) -> 
         command.pass_through = True  # another language: the compiler knows
 
 
-def _own_option(command: Command, word: str) -> None:
+def _own_option(command: CompilerCommand, word: str) -> None:
     name, _, value = word.partition("=")
     if name == "--nearfar-rate":
         command.rate = _rate(value, name)

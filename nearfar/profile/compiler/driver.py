@@ -6,14 +6,14 @@ import os
 import sys
 
 from nearfar.profile.compiler import elf
-from nearfar.profile.compiler.commandline import Command
+from nearfar.profile.compiler.commandline import CompilerCommand
 from nearfar.profile.compiler.plain import (
     LINK_SECTION,
     NOTE_SECTION,
     PlainInputs,
     embed,
 )
-from nearfar.profile.compiler.process import Process, TemporaryFolder
+from nearfar.profile.compiler.process import TemporaryFolder, ToolProcess
 from nearfar.profile.compiler.toolchain import Toolchain
 
 # Whole-program code generation would run the pass on nothing: the object is bitcode. The plain
@@ -34,7 +34,7 @@ _LINES = (
 second keeps the whole names of inlined functions, std:: and all. Neither changes code."""
 
 
-def drive(command: Command, toolchain: Toolchain) -> int:
+def drive(command: CompilerCommand, toolchain: Toolchain) -> int:
     """Do what `command` says and return the compiler's exit code."""
     if command.pass_through:
         os.execv(toolchain.clang, [toolchain.clang, *command.arguments])
@@ -45,13 +45,13 @@ def drive(command: Command, toolchain: Toolchain) -> int:
             return _say_openmp(command, toolchain, _compile(command, toolchain, folder))
         if command.relocatable:
             # The twins of the inputs stay in the output, one after the other.
-            return Process([toolchain.clang, *command.arguments]).wait()
+            return ToolProcess([toolchain.clang, *command.arguments]).wait()
         if command.static:
             return _link_plainly(command, toolchain, folder)
         return _say_openmp(command, toolchain, _link(command, toolchain, folder))
 
 
-def _say_openmp(command: Command, toolchain: Toolchain, code: int) -> int:
+def _say_openmp(command: CompilerCommand, toolchain: Toolchain, code: int) -> int:
     """Return `code`; say what lacks where clang's OpenMP does: it has omp.h and its own library."""
     if not code or "-fopenmp" not in command.arguments:
         return code
@@ -65,7 +65,7 @@ def _say_openmp(command: Command, toolchain: Toolchain, code: int) -> int:
     return code
 
 
-def _keep_stdin(command: Command, folder: TemporaryFolder) -> None:
+def _keep_stdin(command: CompilerCommand, folder: TemporaryFolder) -> None:
     """Both compiles need what comes on standard input, so it goes through a file."""
     path = folder.file("stdin")
     with open(path, "wb") as file:
@@ -74,15 +74,15 @@ def _keep_stdin(command: Command, folder: TemporaryFolder) -> None:
     command.stdin_file = path
 
 
-def _compile(command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> int:
+def _compile(command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolder) -> int:
     sources = [command.arguments[position] for position in command.sources]
     if not sources:
-        code = Process([toolchain.clang, *command.arguments]).wait()
+        code = ToolProcess([toolchain.clang, *command.arguments]).wait()
         _note_assembly(command, code)
         return code
     if command.wants_plain:
         folder.make()
-    instrumented = Process(
+    instrumented = ToolProcess(
         _instrumented(command, toolchain), _environment(command, toolchain), command.stdin_file
     )
     twins = _plain_compiles(command, toolchain, folder) if command.wants_plain else []
@@ -96,8 +96,8 @@ def _compile(command: Command, toolchain: Toolchain, folder: TemporaryFolder) ->
 
 
 def _plain_compiles(
-    command: Command, toolchain: Toolchain, folder: TemporaryFolder
-) -> list[tuple[Process, str, str]]:
+    command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolder
+) -> list[tuple[ToolProcess, str, str]]:
     """Start one plain compile for each source; return process, twin and the object it goes into."""
     result = []
     inputs = {*command.sources, *command.assembly, *command.objects}
@@ -110,12 +110,12 @@ def _plain_compiles(
             if index == position or index not in inputs
         ]
         arguments = [toolchain.clang, *without_side_files(kept), *_LINES, "-o", twin]
-        process = Process(arguments, None, command.stdin_file, quiet=True)
+        process = ToolProcess(arguments, None, command.stdin_file, quiet=True)
         result.append((process, twin, command.output_of(source)))
     return result
 
 
-def _note_assembly(command: Command, code: int) -> None:
+def _note_assembly(command: CompilerCommand, code: int) -> None:
     if code != 0:
         return
     for position in command.assembly:
@@ -126,18 +126,18 @@ def _note_assembly(command: Command, code: int) -> None:
             elf.add_section(output, NOTE_SECTION, [line.encode("utf-8", "surrogateescape")], 0)
 
 
-def _link(command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> int:
+def _link(command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolder) -> int:
     output = command.output or "a.out"
     folder.make()
     arguments = _with_library(_instrumented(command, toolchain), toolchain.runtime, toolchain)
-    instrumented = Process(arguments, _environment(command, toolchain), command.stdin_file)
+    instrumented = ToolProcess(arguments, _environment(command, toolchain), command.stdin_file)
     plain = PlainInputs(command, toolchain, folder)
     twin = folder.file(os.path.basename(output))
     twin_code = None
     if command.wants_plain:
         words = [toolchain.clang, *without_side_files(plain.arguments), *_LINES, "-o", twin]
         words = _with_library(words, toolchain.marks, toolchain)
-        twin_code = Process(words, None, command.stdin_file, quiet=True).wait()
+        twin_code = ToolProcess(words, None, command.stdin_file, quiet=True).wait()
     code = instrumented.wait()
     if code != 0:
         return code
@@ -173,17 +173,17 @@ class whole_or_absent:  # noqa: N801 (used like a function; contextlib costs its
             os.unlink(self._path)
 
 
-def _link_plainly(command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> int:
+def _link_plainly(command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolder) -> int:
     print(
         f"nearfar {toolchain.driver}: {command.output or 'a.out'} is linked with -static, which "
         "cannot hold the run-time library: it is the plain program, and nearfar cannot profile it",
         file=sys.stderr,
     )
     plain = PlainInputs(command, toolchain, folder)
-    return Process([toolchain.clang, *plain.arguments], None, command.stdin_file).wait()
+    return ToolProcess([toolchain.clang, *plain.arguments], None, command.stdin_file).wait()
 
 
-def _instrumented(command: Command, toolchain: Toolchain) -> list[str]:
+def _instrumented(command: CompilerCommand, toolchain: Toolchain) -> list[str]:
     words = [word for word in command.arguments if not word.startswith(_LTO)]
     result = [toolchain.clang]
     if command.sources:
@@ -197,7 +197,7 @@ def _instrumented(command: Command, toolchain: Toolchain) -> list[str]:
     return result + words
 
 
-def _environment(command: Command, toolchain: Toolchain) -> dict[str, str]:
+def _environment(command: CompilerCommand, toolchain: Toolchain) -> dict[str, str]:
     text = f"clang {toolchain.major} {command.optimisation or '-O0'}"
     return {
         **os.environ,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from nearfar.profile.compiler import elf
 from nearfar.profile.compiler.archive import is_archive, members
-from nearfar.profile.compiler.commandline import Command, files_in
-from nearfar.profile.compiler.process import Process, TemporaryFolder
+from nearfar.profile.compiler.commandline import CompilerCommand, files_in
+from nearfar.profile.compiler.process import TemporaryFolder, ToolProcess
 from nearfar.profile.compiler.toolchain import Toolchain
 
 SECTION = ".nearfar.plain"
@@ -49,7 +49,9 @@ def twins_of(path: str) -> list[bytes]:
 class PlainInputs:
     """A link's arguments with every instrumented input replaced by its plain twin."""
 
-    def __init__(self, command: Command, toolchain: Toolchain, folder: TemporaryFolder) -> None:
+    def __init__(
+        self, command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolder
+    ) -> None:
         self.foreign: list[str] = []
         """Inputs that nearfar did not compile: a file, or some members of an archive."""
         self._toolchain = toolchain
@@ -134,7 +136,7 @@ class PlainInputs:
         if not any_twin:
             return path
         plain = self._folder.file(os.path.basename(path))
-        Process([self._toolchain.archiver, "rcsD", plain, *files], quiet=True).wait()
+        ToolProcess([self._toolchain.archiver, "rcsD", plain, *files], quiet=True).wait()
         return plain
 
     def _name_foreign(self, path: str, has_note: bool) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 
 
-class Process:
+class ToolProcess:
     """A running child process."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""When profiles do not support a size that was never run: one sentence, with what is missing."""
+"""Checks that the profiles support the target; each refusal names what is missing."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from pathlib import Path
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile
-from nearfar.profile.identity import Same
-from nearfar.profile.scaling.joined import Joined
+from nearfar.profile.identity import MatchedObject
+from nearfar.profile.scaling.joined import JoinedProfiles
 
-FEWEST_SIZES = 3
-"""Two fit any law; the third says which."""
-LEAST_SPAN = 4.0
-"""Largest over smallest size: within a factor of 4, n and n log n are 10 % apart, and so is what
-two runs differ by."""
-FURTHEST = 8.0
-"""Target over largest size: what was held out is at most a few times larger than what it was
-predicted from, so little is known of errors beyond."""
-LARGEST_ERROR = 0.35
-"""Largest |ln| of the last size's near time, misses and operations predicted from smaller ones: a
-factor of 1.4. Beyond, twice as much or half would be no surprise one step further."""
-MATTERS = 0.1
-"""Share of a profile's time, misses or bytes from which a law must hold, or all is refused."""
-NOTABLE = 0.02
-"""Share of bytes or misses below which an object that comes and goes is no reason to refuse; it is
-also what makes one object two in a profile (nearfar/profile/objects.py)."""
+MIN_SIZES = 3
+"""Least number of sizes: two fit any law, the third tells laws apart."""
+MIN_SPAN = 4.0
+"""Least ratio of the largest to the smallest size: within a factor of 4, n and n log n differ by
+10 %, no more than two runs do."""
+MAX_REACH = 8.0
+"""Largest ratio of the target to the largest size: held-out sizes are only a few times larger than
+those they were predicted from, so errors beyond are not known."""
+MAX_HELD_OUT_ERROR = 0.35
+"""Largest |ln| error of near time, misses and operations predicted from smaller sizes: a factor of
+1.4. Beyond, an error of a factor of two at the target is likely."""
+MIN_CHECKED_SHARE = 0.1
+"""Share of a profile's time, misses or bytes from which a law must hold."""
+MIN_REFUSED_SHARE = 0.02
+"""Share of bytes, misses or time from which an object or phase must be in every profile; objects
+above this share are also split by their callers (nearfar/profile/objects.py)."""
 
 
 def parameter_of(
     profiles: Sequence[WorkloadProfile], names: Sequence[str], target: dict[str, float]
 ) -> str:
-    """Return the one size parameter that is to change; refuse sets of profiles that do not say."""
+    """Return the one size parameter that changes; refuse profiles that do not define it."""
     if not target:
         raise NearfarError("say the size to extrapolate to, such as --to n=1e7")
     for profile, name in zip(profiles, names, strict=True):
@@ -40,105 +40,107 @@ def parameter_of(
             raise NearfarError(f"{name} is itself extrapolated: give profiles of sizes that ran")
         if missing := [key for key in target if key not in profile.size]:
             raise NearfarError(
-                f"{name} does not say its {missing[0]}: profile with --size {missing[0]}=NUMBER"
+                f"{name} has no size {missing[0]!r}: profile with --size {missing[0]}=NUMBER"
             )
     varying = [k for k in profiles[0].size if len({p.size.get(k) for p in profiles}) > 1]
-    asked = [key for key in target if key in varying]
-    others = sorted(set(varying) - set(asked))
+    parameters = [key for key in target if key in varying]
+    others = sorted(set(varying) - set(parameters))
     if others:
         raise NearfarError(
-            f"the profiles differ in {others[0]} as well as what is asked for: give profiles in "
-            "which one size changes"
+            f"the profiles differ in {others[0]} too, which --to does not name: give profiles in "
+            "which only one size changes"
         )
-    if len(asked) != 1:
+    if len(parameters) != 1:
         fixed = next(iter(target))
         raise NearfarError(
-            f"{len(profiles)} profile(s) say nothing of how the program grows with {fixed}: all "
-            f"have the same; profile at {FEWEST_SIZES} sizes at least"
-            if not asked
-            else f"{' and '.join(asked)} both change: extrapolate one at a time"
+            f"all {len(profiles)} profile(s) have the same {fixed}, so its growth is not known: "
+            f"profile at {MIN_SIZES} sizes or more"
+            if not parameters
+            else f"{' and '.join(parameters)} both change: extrapolate one at a time"
         )
     for key, value in target.items():
         if key not in varying and any(profile.size[key] != value for profile in profiles):
             raise NearfarError(f"all profiles have {key}={profiles[0].size[key]:g}, not {value:g}")
-    return asked[0]
+    return parameters[0]
 
 
 def check_sizes(sizes: Sequence[float], parameter: str) -> None:
-    """Refuse too few sizes, or sizes too close together; one may have run several times."""
+    """Refuse too few sizes, or sizes too close together; repeated sizes count once."""
     if any(size <= 0 for size in sizes):
         raise NearfarError(f"{parameter} must be above 0 in every profile")
     count = len(set(sizes))
-    if count < FEWEST_SIZES:
+    if count < MIN_SIZES:
         raise NearfarError(
-            f"{count} sizes fit any law of growth: profile {FEWEST_SIZES} at least, so that "
-            "one can be held out"
+            f"{count} sizes fit any law of growth: profile {MIN_SIZES} or more, so that one can be "
+            "held out"
         )
     least, most = min(sizes), max(sizes)
-    if most < LEAST_SPAN * least:
+    if most < MIN_SPAN * least:
         raise NearfarError(
             f"sizes from {parameter}={least:g} to {most:g} are too close to tell laws of growth "
-            f"apart: they must span a factor of {LEAST_SPAN:g}; profile "
-            f"{parameter}={most / LEAST_SPAN:g} or less as well"
+            f"apart: they must span a factor of {MIN_SPAN:g}; profile "
+            f"{parameter}={most / MIN_SPAN:g} or less as well"
         )
 
 
 def check_target(sizes: Sequence[float], target: float, parameter: str, force: bool) -> None:
-    """Refuse a target below what was run, and one far beyond unless `force`."""
+    """Refuse a target that is not above the smallest size, and one far beyond unless `force`."""
     if not target > min(sizes):
         raise NearfarError(
             f"{parameter}={target:g} is not above the smallest size profiled, {min(sizes):g}"
         )
-    if target > FURTHEST * max(sizes) and not force:
+    if target > MAX_REACH * max(sizes) and not force:
         raise NearfarError(
             f"{parameter}={target:g} is {target / max(sizes):.3g} times the largest size profiled, "
-            f"and errors were only seen over smaller steps: profile {parameter}="
-            f"{target / FURTHEST:g} too, or say --force"
+            f"and errors are only known for smaller steps: profile {parameter}="
+            f"{target / MAX_REACH:g} too, or give --force"
         )
 
 
 def check_alike(profiles: Sequence[WorkloadProfile], names: Sequence[str]) -> None:
-    """Refuse profiles of other programs, caches or machines than the first one's."""
+    """Refuse profiles whose program, cache or machine differs from the first profile's."""
     first = profiles[0]
     for profile, name in zip(profiles[1:], names[1:], strict=True):
         here, there = profile.cache.size_bytes, first.cache.size_bytes
-        for what, one, other in (
+        for difference, value, expected in (
             ("is of another program", _program(profile), _program(first)),
-            ("was compiled otherwise", profile.program.compiler, first.program.compiler),
+            ("was compiled with other options", profile.program.compiler, first.program.compiler),
             (
-                "was taken on another processor",
+                "was measured on another processor",
                 profile.producer.cpu_model,
                 first.producer.cpu_model,
             ),
             ("simulates another last-level cache", format_bytes(here), format_bytes(there)),
             ("has curves of other capacities", profile.curve_bytes, first.curve_bytes),
         ):
-            if one != other:
-                known = "" if isinstance(one, list) else f": {one}, not {other}"
-                raise NearfarError(f"{name} {what} than {names[0]}{known}; profile all sizes alike")
+            if value != expected:
+                values = "" if isinstance(value, list) else f": {value}, not {expected}"
+                raise NearfarError(
+                    f"{name} {difference} than {names[0]}{values}; profile all sizes alike"
+                )
 
 
-def check_partly(joined: Joined, partly: Sequence[Same]) -> list[str]:
+def check_partly(joined: JoinedProfiles, partly: Sequence[MatchedObject]) -> list[str]:
     """Refuse notable objects that only some sizes have; return the names of the others."""
     small: list[str] = []
     for same in partly:
         for profile, numbers in zip(joined.profiles, same.members, strict=True):
-            if (share := _share(profile, set(numbers))) >= NOTABLE:
+            if (share := _share(profile, set(numbers))) >= MIN_REFUSED_SHARE:
                 without = [
                     f"{joined.parameter}={size:g}"
                     for size, members in zip(joined.sizes, same.members, strict=True)
                     if not members
                 ]
                 raise NearfarError(
-                    f"{same.name} holds {share:.0%} of bytes or misses at {joined.parameter}="
-                    f"{profile.size[joined.parameter]:g} but is not there at {', '.join(without)}:"
+                    f"{same.name} has {share:.0%} of bytes or misses at {joined.parameter}="
+                    f"{profile.size[joined.parameter]:g} but is missing at {', '.join(without)}:"
                     " leave those sizes out, and profile more in which the program does the same"
                 )
         small.append(same.name)
     return small
 
 
-def check_phases(joined: Joined) -> list[str]:
+def check_phases(joined: JoinedProfiles) -> list[str]:
     """Refuse notable phases that only some sizes have; return the names of the others."""
     small: list[str] = []
     for profile in joined.profiles:
@@ -146,7 +148,7 @@ def check_phases(joined: Joined) -> list[str]:
         for phase in profile.phases:
             if phase.name in joined.phases:
                 continue
-            if phase.near_cpu_time_ns.value > NOTABLE * total:
+            if phase.near_cpu_time_ns.value > MIN_REFUSED_SHARE * total:
                 raise NearfarError(
                     f"phase {phase.name!r} of {joined.parameter}="
                     f"{profile.size[joined.parameter]:g} is not in every profile: leave that size "
@@ -157,32 +159,32 @@ def check_phases(joined: Joined) -> list[str]:
 
 
 def check_error(what: str, error: float, bound: float, force: bool) -> str | None:
-    """Refuse a law that does not predict sizes that were run; with `force`, return a warning."""
+    """Refuse a law that mispredicts sizes that were run; with `force`, return a warning."""
     if error <= bound:
         return None
-    said = (
-        f"{what} of the sizes that were run cannot be predicted from the smaller ones (off by a "
+    warning = (
+        f"{what} at the sizes that were run cannot be predicted from smaller ones (off by a "
         f"factor of {min(2.718281828 ** min(error, 9.0), 999.0):.2f}, bound "
         f"{2.718281828**bound:.2f})"
     )
     if not force:
-        raise NearfarError(f"{said}: profile more sizes, larger ones first, or say --force")
-    return said
+        raise NearfarError(f"{warning}: profile more sizes, larger ones first, or give --force")
+    return warning
 
 
 def check_reach(
     phase: str, reached: int, needed: str, cache_bytes: float, force: bool
 ) -> str | None:
-    """Refuse where too few sizes have data enough to stand for the target in its cache."""
-    if reached >= FEWEST_SIZES:
+    """Refuse where too few sizes have enough data to represent the target in its cache."""
+    if reached >= MIN_SIZES:
         return None
-    said = (
-        f"only {reached} of the sizes have data enough in phase {phase!r} to say what a cache of "
-        f"{format_bytes(cache_bytes)} does at the size asked for"
+    warning = (
+        f"only {reached} of the sizes have enough data in phase {phase!r} to represent a cache of "
+        f"{format_bytes(cache_bytes)} at the target"
     )
     if not force:
-        raise NearfarError(f"{said}: profile {FEWEST_SIZES} sizes of {needed}, or say --force")
-    return said
+        raise NearfarError(f"{warning}: profile {MIN_SIZES} sizes with {needed}, or give --force")
+    return warning
 
 
 def _program(profile: WorkloadProfile) -> str:
@@ -191,11 +193,13 @@ def _program(profile: WorkloadProfile) -> str:
 
 def _share(profile: WorkloadProfile, numbers: set[int]) -> float:
     """Return the larger of an object's shares of bytes and of misses."""
-    size = sum(thing.size_bytes for thing in profile.objects)
-    own = sum(thing.size_bytes for thing in profile.objects if thing.id in numbers)
+    size = sum(memory.size_bytes for memory in profile.objects)
+    object_bytes = sum(memory.size_bytes for memory in profile.objects if memory.id in numbers)
     misses = {True: 0.0, False: 0.0}
     for phase in profile.phases:
         for row in phase.objects:
             misses[row.object in numbers] += row.traffic.misses()
-    everything = misses[True] + misses[False]
-    return max(own / size if size else 0.0, misses[True] / everything if everything else 0.0)
+    all_misses = misses[True] + misses[False]
+    return max(
+        object_bytes / size if size else 0.0, misses[True] / all_misses if all_misses else 0.0
+    )

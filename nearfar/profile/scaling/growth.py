@@ -1,7 +1,7 @@
-"""Laws of growth, and which of them a series of numbers follows.
+"""Laws of growth, and the choice of one for a series of numbers.
 
-A law is chosen by what it predicts, not by how well it fits: from the smaller sizes it must
-predict the larger ones. A law of two parameters is taken only where it is clearly better.
+A law is chosen by how well it predicts the larger sizes from the smaller ones, not by how well it
+fits. A law of two parameters is chosen only where it is clearly better.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from nearfar.documents.workload import Extrapolated
 
 Array = NDArray[np.float64]
 
-CLEARLY_BETTER = 0.7
-"""Share of the best simpler law's error that one parameter more must come below; and..."""
-WORTH_A_PARAMETER = 0.005
-"""...by how much (of the logarithm): less than counts of sampled lines scatter."""
-RIVAL = 1.5
-"""A law with up to this many times the chosen one's error might as well be right."""
-RIVAL_LEAST = 0.05
-"""And one whose error is no more than this above: counts of a few hundred sampled lines, and times
-of runs minutes apart, scatter by as much."""
-LEAST_HALF_WIDTH = 0.02
-"""No extrapolation is taken for more certain than 2 %: what sampling lines leaves (README)."""
+BETTER_SHARE = 0.7
+"""Share of the best one-parameter law's error below which a two-parameter law must be."""
+MIN_ERROR_GAIN = 0.005
+"""Least gain of a two-parameter law, as |ln| error: counts of sampled lines scatter by more."""
+MAX_RIVAL_FACTOR = 1.5
+"""A law with up to this many times the chosen law's error may also be right."""
+MIN_RIVAL_ERROR = 0.05
+"""So may a law whose |ln| error is at most this much larger: counts of a few hundred sampled lines,
+and times of runs minutes apart, scatter by as much."""
+MIN_HALF_WIDTH = 0.02
+"""Least half-width of an interval, as |ln|: the 2 % that sampling lines leaves (README)."""
 WORST_TO_95 = 1.5
-"""The largest of three errors is their 80 % quantile or so; the 95 % quantile of a normal error is
-1.5 times that."""
-STEEPEST = 4.0
-"""n^4 is the most that a program which ends does with its data."""
+"""Factor from the largest of three errors, about their 80 % quantile, to the 95 % quantile of a
+normal error."""
+MAX_POWER = 4.0
+"""Largest exponent of a power law: no program that ends grows faster than n^4."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """A form of growth: a shape times a factor, or one fitted by `fit`."""
+    """A form of growth with its fit."""
 
     name: str
     parameters: int
     fit: Callable[[Array, Array, Array], Callable[[Array], Array]]
-    """From sizes (n), values (n x m), weights (n x m) to the function of size, giving (k x m)."""
+    """Maps sizes (n), values (n x m) and weights (n x m) to a function from k sizes to (k x m)."""
 
 
 def _scaled(shape: Callable[[Array], Array]) -> Callable[[Array, Array, Array], Callable]:  # type: ignore[type-arg]
@@ -66,7 +66,7 @@ def _power(sizes: Array, values: Array, weights: Array) -> Callable[[Array], Arr
     middle_x, middle_y = (importance * x).sum(axis=0) / total, (importance * y).sum(axis=0) / total
     spread = (importance * (x - middle_x) ** 2).sum(axis=0)
     slope = (importance * (x - middle_x) * (y - middle_y)).sum(axis=0) / np.maximum(spread, 1e-300)
-    slope = np.clip(np.where(spread > 1e-12, slope, 0.0), -STEEPEST, STEEPEST)
+    slope = np.clip(np.where(spread > 1e-12, slope, 0.0), -MAX_POWER, MAX_POWER)
     some = used.any(axis=0)
 
     def at_sizes(at: Array) -> Array:
@@ -78,7 +78,7 @@ def _power(sizes: Array, values: Array, weights: Array) -> Callable[[Array], Arr
 
 
 def _affine(sizes: Array, values: Array, weights: Array) -> Callable[[Array], Array]:
-    """Return a start-up that any size has, and a part in proportion; neither below 0."""
+    """Fit a constant start-up plus a part in proportion to the size; neither is below 0."""
     n = sizes[:, None] * np.ones_like(values)
     total = np.maximum(weights.sum(axis=0), 1e-300)
     middle_n, middle = (weights * n).sum(axis=0) / total, (weights * values).sum(axis=0) / total
@@ -109,40 +109,40 @@ LAWS = (
 
 @dataclass(frozen=True)
 class Growth:
-    """How a number grows, and what it is at the target."""
+    """The law of one number, and its value at the target."""
 
     law: str
     held_out_error: float
     """Largest |ln(predicted / known)| of sizes predicted from smaller ones."""
     mean_error: float
-    """Their mean, by which laws are chosen."""
+    """Weighted mean of these errors, by which laws are chosen."""
     estimate: Estimate
 
 
 def splits(sizes: Sequence[float], target: float) -> list[tuple[list[int], int]]:
-    """Return (places of smaller sizes to fit, place of the larger one to predict).
+    """Return (indices of smaller sizes to fit, index of the larger size to predict).
 
-    Each size from the third on is predicted from all below; the largest also from as far below
-    as the target is above it, where two sizes are left there.
+    Each size from the third on is predicted from all below it. The largest is also predicted from
+    sizes as far below it as the target is above it, if there are two.
     """
-    found = [(list(range(k)), k) for k in range(2, len(sizes))]
+    tests = [(list(range(k)), k) for k in range(2, len(sizes))]
     last = len(sizes) - 1
     if target > sizes[last]:
         reach = sizes[last] ** 2 / target * (1 + 1e-9)
         below = [k for k in range(last) if sizes[k] <= reach]
         if 2 <= len(below) < last:
-            found.append((below, last))
-    return found
+            tests.append((below, last))
+    return tests
 
 
 def weights_of(sizes: Array, values: Array, floor: float) -> Array:
-    """Return weights of relative errors; larger sizes are nearer to what is asked for."""
+    """Return weights of relative errors; larger sizes weigh more, being nearer to the target."""
     scale = np.maximum(np.abs(values), max(floor, 1e-9))
     return np.asarray((sizes / sizes.max())[:, None] / scale**2, dtype=float)
 
 
-def off_by(predicted: float, known: float, floor: float) -> float:
-    """Return |ln(predicted / known)|; differences up to `floor` do not count."""
+def log_error(predicted: float, known: float, floor: float) -> float:
+    """Return |ln(predicted / known)|, or 0 for differences up to `floor`."""
     if abs(predicted - known) <= floor:
         return 0.0
     least = max(floor, 1e-9)
@@ -156,35 +156,38 @@ def grow(
     floor: float = 0.0,
     expected: str = "n",
 ) -> Growth:
-    """Return how `values` at ascending `sizes` go on to `target`.
+    """Extrapolate `values` at ascending `sizes` to `target`.
 
-    `floor` is what a value may be off by chance, in its unit; `expected` the law to take where
-    several predict equally well.
+    `floor`: by how much a value may be off by chance, in its unit. `expected`: the law to choose
+    where several predict equally well.
     """
     n, y = np.asarray(sizes, dtype=float), np.asarray(values, dtype=float)[:, None]
-    at = np.array([float(target)])
+    target_sizes = np.array([float(target)])
     tests = splits(sizes, target)
     errors: dict[str, float] = {}
     worst: dict[str, float] = {}
     ends: dict[str, float] = {}
-    named: dict[str, str] = {}
+    shown_names: dict[str, str] = {}
     for law in LAWS:
-        told = []
+        test_errors = []
         for train, test in tests:
             fitted = law.fit(n[train], y[train], weights_of(n[train], y[train], floor))
-            error = off_by(float(fitted(n[[test]])[0, 0]), float(y[test, 0]), floor)
-            told.append((error, says(sizes, train, test)))
+            error = log_error(float(fitted(n[[test]])[0, 0]), float(y[test, 0]), floor)
+            test_errors.append((error, test_weight(sizes, train, test)))
         fitted = law.fit(n, y, weights_of(n, y, floor))
-        errors[law.name], worst[law.name] = mean_error(told), max(error for error, _ in told)
-        ends[law.name] = max(0.0, float(fitted(at)[0, 0]))
+        errors[law.name], worst[law.name] = (
+            mean_error(test_errors),
+            max(error for error, _ in test_errors),
+        )
+        ends[law.name] = max(0.0, float(fitted(target_sizes)[0, 0]))
         slope = getattr(fitted, "slope", None)
-        named[law.name] = law.name if slope is None else f"n^{float(slope[0]):.2f}"
+        shown_names[law.name] = law.name if slope is None else f"n^{float(slope[0]):.2f}"
     chosen = best_law(errors, expected)
     rivals = [ends[name] for name in ends if errors[name] <= rival_bound(errors[chosen])]
     value = ends[chosen]
-    half = max(LEAST_HALF_WIDTH, worst[chosen] * further(sizes, target, tests))
+    half = max(MIN_HALF_WIDTH, worst[chosen] * extrapolation_factor(sizes, target, tests))
     return Growth(
-        named[chosen],
+        shown_names[chosen],
         worst[chosen],
         errors[chosen],
         Estimate(
@@ -195,24 +198,25 @@ def grow(
     )
 
 
-def says(sizes: Sequence[float], train: Sequence[int], test: int) -> float:
-    """Return how much a size predicted from others says of the target.
+def test_weight(sizes: Sequence[float], train: Sequence[int], test: int) -> float:
+    """Return the weight of one held-out size in a law's mean error.
 
-    The more the more sizes it was predicted from; and the larger it is, as in weights_of: the
-    smallest sizes are mostly start-up and few sampled lines.
+    It grows with the number of sizes fitted and with the size itself: the smallest sizes are
+    mostly start-up and few sampled lines.
     """
     return len(train) * sizes[test] / sizes[-1]
 
 
-def mean_error(told: Sequence[tuple[float, float]], nothing: float = 0.0) -> float:
-    """Return the mean of (error, how much it says)."""
-    weight = sum(count for _, count in told)
-    return sum(error * count for error, count in told) / weight if weight else nothing
+def mean_error(errors: Sequence[tuple[float, float]], default: float = 0.0) -> float:
+    """Return the mean of (error, weight) pairs; `default` where there are none."""
+    weight = sum(count for _, count in errors)
+    return sum(error * count for error, count in errors) / weight if weight else default
 
 
 def best_law(errors: dict[str, float], expected: str = "n") -> str:
-    """Return the law with the least held-out error; the simpler one unless clearly worse, and of
-    those that are equally good the `expected` one.
+    """Return the law with the least held-out error.
+
+    A one-parameter law wins unless clearly worse; among equally good ones, `expected` wins.
     """
     parameters = {law.name: law.parameters for law in LAWS}
     simple = min((n for n in errors if parameters[n] == 1), key=lambda n: errors[n])
@@ -222,19 +226,21 @@ def best_law(errors: dict[str, float], expected: str = "n") -> str:
     if not others:
         return simple
     best = min(others, key=lambda n: errors[n])
-    worth = errors[best] < min(CLEARLY_BETTER * errors[simple], errors[simple] - WORTH_A_PARAMETER)
+    worth = errors[best] < min(BETTER_SHARE * errors[simple], errors[simple] - MIN_ERROR_GAIN)
     return best if worth else simple
 
 
 def rival_bound(error: float) -> float:
-    """Return the error up to which another law might be the right one as well."""
-    return max(RIVAL * error, error + RIVAL_LEAST)
+    """Return the error up to which another law may also be right."""
+    return max(MAX_RIVAL_FACTOR * error, error + MIN_RIVAL_ERROR)
 
 
-def further(sizes: Sequence[float], target: float, tests: list[tuple[list[int], int]]) -> float:
-    """Return by what the largest held-out error is multiplied for the target's interval.
+def extrapolation_factor(
+    sizes: Sequence[float], target: float, tests: list[tuple[list[int], int]]
+) -> float:
+    """Return the factor from the largest held-out error to the half-width at the target.
 
-    By how many times further the target is than what was predicted held out; 1 at least.
+    It grows with the distance of the target over that of the held-out sizes, on a log scale.
     """
     tried = max(float(np.log(sizes[test] / sizes[train[-1]])) for train, test in tests)
     return WORST_TO_95 * max(1.0, float(np.log(target / sizes[-1])) / tried)
@@ -244,19 +250,19 @@ Quantity = Literal["near time", "operations", "size", "accesses", "misses", "wri
 
 
 @dataclass
-class Notes:
-    """Every number with its law and interval, and what limits them."""
+class ExtrapolationNotes:
+    """Laws and intervals of all extrapolated numbers, and warnings on them."""
 
     quantities: list[Extrapolated] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, quantity: Quantity, growth: Growth, phase: str, thing: int | None) -> float:
-        """Keep how a number was found; return its value."""
+    def add(self, quantity: Quantity, growth: Growth, phase: str, number: int | None) -> float:
+        """Record the law and interval of a number; return its value."""
         self.quantities.append(
             Extrapolated(
                 quantity=quantity,
                 phase=phase,
-                object=thing,
+                object=number,
                 law=growth.law,
                 held_out_error=growth.held_out_error,
                 estimate=growth.estimate,

@@ -1,9 +1,9 @@
-"""Near time of a size nobody ran.
+"""Near time at a size that was never run.
 
-By its own law of growth, or by what it is made of: accesses, and misses of caches, each at a cost.
-The second sees what the first cannot: that data outgrow a cache between the largest size that ran
-and the target. Costs are fitted to the sizes that ran; what these do not tell (nothing missed
-there) is held by what such a miss costs on processors of the last years, give or take a lot.
+Two methods: the law of growth of the time itself, or a sum of accesses and cache misses, each at a
+cost. The second sees that data outgrow a cache between the largest size that ran and the target.
+Costs are fitted to the sizes that ran. A cost that these do not determine (nothing missed there)
+stays near what such a miss costs on recent processors, within a wide range.
 """
 
 from __future__ import annotations
@@ -13,45 +13,46 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from nearfar.base.statistics import Estimate
 from nearfar.base.units import format_bytes
 from nearfar.profile.scaling.curves import level
 from nearfar.profile.scaling.growth import (
-    CLEARLY_BETTER,
-    LEAST_HALF_WIDTH,
-    WORTH_A_PARAMETER,
+    BETTER_SHARE,
+    MIN_ERROR_GAIN,
+    MIN_HALF_WIDTH,
     Growth,
-    further,
+    extrapolation_factor,
     grow,
+    log_error,
     mean_error,
-    off_by,
-    says,
     splits,
+    test_weight,
 )
-from nearfar.profile.scaling.joined import Joined
+from nearfar.profile.scaling.joined import JoinedProfiles
 from nearfar.profile.scaling.rows import RowAtTarget
-from nearfar.profile.traffic import Row
+from nearfar.profile.traffic import TrafficSum
 
 Array = NDArray[np.float64]
 
-LEVELS = ((48 << 10, 2.0), (1 << 20, 8.0), (32 << 20, 30.0))
-"""(capacity, ns): what a miss of L1, L2, L3 of a server core adds, some of it overlapped: their
-latencies are about 4, 15 and 80 ns above the level before, and two or three are in flight
-(findings of chains curves; key numbers). The last capacity is the profile's cache where known."""
+USUAL_COSTS = ((48 << 10, 2.0), (1 << 20, 8.0), (32 << 20, 30.0))
+"""(capacity in bytes, ns per miss) of L1, L2 and L3 of a server core. Latencies are about 4, 15 and
+80 ns above the level before, with two or three misses in flight (measured chains curves). The last
+capacity is replaced by the profile's cache where that is known."""
 PRIOR_FACTOR = 3.0
-"""Costs differ by this much with how misses overlap: 1 to 10 in flight, 3 either way."""
+"""Range of a cost, as a factor either way: 1 to 10 misses may be in flight."""
 PRIOR_WEIGHT = 0.03
-"""Of being off by all of a cost at which the sizes that ran say nothing, against being off by as
-much of a time: 3 %, so that any size in which misses matter overrides it."""
-DRIFT = 0.1
-"""Medians of runs minutes apart differ by 6 % (idle) to 14 % (neighbours) on virtual machines; more
-repetitions do not mend it."""
+"""Weight of a usual cost in the fit, against the relative error of one time: small, so that any
+size in which misses matter overrides it."""
+RUN_DRIFT = 0.1
+"""Relative drift of near time: medians of runs minutes apart differ by 6 % (idle) to 14 % (busy
+neighbours) on virtual machines. More repetitions do not reduce it."""
 
 
 @dataclass(frozen=True)
-class Work:
-    """What a phase did at each size: columns are accesses and misses of caches of rising size."""
+class PhaseWork:
+    """Counts of a phase at each size: accesses, then misses of caches of rising capacity."""
 
     names: tuple[str, ...]
     counts: Array
@@ -59,48 +60,48 @@ class Work:
     low_at_target: Array
     high_at_target: Array
     usual_ns: Array
-    """What one of each costs on processors of the last years; 0 for accesses: not known."""
+    """Cost of one of each on recent processors, ns; 0 for accesses, whose cost is not known."""
     on_demand_ns: Array
-    """The same, were none of it prefetched."""
+    """The same if nothing were prefetched."""
 
 
 def near_time(
-    sizes: Sequence[float], times: Sequence[Estimate], work: Work | None, target: float
+    sizes: Sequence[float], times: Sequence[Estimate], work: PhaseWork | None, target: float
 ) -> Growth:
-    """Return near time at `target`, ns."""
+    """Extrapolate near time to `target`, in ns."""
     values = np.array([time.value for time in times])
     noise = _noise(times)
-    own = grow(sizes, values.tolist(), target)
-    chosen = own
+    own_law = grow(sizes, values.tolist(), target)
+    chosen = own_law
     if work is not None:
         composed = _composed(sizes, values, work, target)
-        bound = min(CLEARLY_BETTER * composed.mean_error, composed.mean_error - WORTH_A_PARAMETER)
-        # Its own law must be clearly better: it does not know what the caches have in store.
-        chosen = own if own.mean_error < bound else composed
-        chosen = _spanning(chosen, (own, composed))
-    below, above = (0.0, 0.0) if work is None else _unseen(work, values)
-    ends = chosen.estimate
-    low = min(ends.low, ends.value * (1.0 - noise), max(0.0, ends.value - below))
-    high = max(ends.high, ends.value * (1.0 + noise), ends.value + above)
-    return replace(chosen, estimate=Estimate(ends.value, low, high))
+        bound = min(BETTER_SHARE * composed.mean_error, composed.mean_error - MIN_ERROR_GAIN)
+        # The law of the time itself must be clearly better: it knows nothing of caches.
+        chosen = own_law if own_law.mean_error < bound else composed
+        chosen = _spanning(chosen, (own_law, composed))
+    below, above = (0.0, 0.0) if work is None else _new_miss_costs_ns(work, values)
+    estimate = chosen.estimate
+    low = min(estimate.low, estimate.value * (1.0 - noise), max(0.0, estimate.value - below))
+    high = max(estimate.high, estimate.value * (1.0 + noise), estimate.value + above)
+    return replace(chosen, estimate=Estimate(estimate.value, low, high))
 
 
 def _spanning(chosen: Growth, rivals: Sequence[Growth]) -> Growth:
-    """Return it with an interval that holds both: where they disagree, neither is known."""
+    """Widen the interval to cover all rivals: where they disagree, none is certain."""
     ends, values = chosen.estimate, [rival.estimate.value for rival in rivals]
     return replace(
         chosen, estimate=Estimate(ends.value, min(ends.low, *values), max(ends.high, *values))
     )
 
 
-def _composed(sizes: Sequence[float], times: Array, work: Work, target: float) -> Growth:
-    """Return near time as the sum of what accesses and misses cost."""
+def _composed(sizes: Sequence[float], times: Array, work: PhaseWork, target: float) -> Growth:
+    """Extrapolate near time as the sum of the costs of accesses and misses."""
     tests = splits(sizes, target)
-    told = []
+    test_errors = []
     for train, test in tests:
         costs = _costs(work.counts[train], times[train], work.usual_ns)
-        off = off_by(float(work.counts[test] @ costs), float(times[test]), 0.0)
-        told.append((off, says(sizes, train, test)))
+        off = log_error(float(work.counts[test] @ costs), float(times[test]), 0.0)
+        test_errors.append((off, test_weight(sizes, train, test)))
     costs = _costs(work.counts, times, work.usual_ns)
     value = float(work.at_target @ costs)
     lows, highs = [], []
@@ -108,8 +109,8 @@ def _composed(sizes: Sequence[float], times: Array, work: Work, target: float) -
         other = _costs(work.counts, times, work.usual_ns * factor)
         lows.append(float(work.low_at_target @ other))
         highs.append(float(work.high_at_target @ other))
-    worst = max(error for error, _ in told)
-    half = max(LEAST_HALF_WIDTH, worst * further(sizes, target, tests))
+    worst = max(error for error, _ in test_errors)
+    half = max(MIN_HALF_WIDTH, worst * extrapolation_factor(sizes, target, tests))
     law = " + ".join(
         f"{cost:.3g} ns x {name}"
         for cost, name, count in zip(costs, work.names, work.at_target, strict=True)
@@ -120,100 +121,102 @@ def _composed(sizes: Sequence[float], times: Array, work: Work, target: float) -
         min(value * float(np.exp(-half)), *lows),
         max(value * float(np.exp(half)), *highs),
     )
-    return Growth(law, worst, mean_error(told), ends)
+    return Growth(law, worst, mean_error(test_errors), ends)
 
 
-def _unseen(work: Work, times: Array) -> tuple[float, float]:
-    """Return by how much less and more the misses that come new at the target may cost, ns.
+def _new_miss_costs_ns(work: PhaseWork, times: Array) -> tuple[float, float]:
+    """Return by how much less and more, in ns, the misses that are new at the target may cost.
 
-    Those beyond as many an access as at the largest size that ran: that size's time was fitted with
-    fewer of them, and says little of theirs. They may cost what such misses cost elsewhere, or so
-    much that the largest size's time would have been off by no more than runs drift.
+    New misses are those beyond the largest size's misses per access: that size's time contains
+    fewer of them and says little about their cost. They may cost what such misses usually cost, or
+    as much as the drift of the largest size's time would hide.
     """
     costs = _costs(work.counts, times, work.usual_ns)
     grown = work.at_target[0] / work.counts[-1][0] if work.counts[-1][0] else 0.0
-    fresh = np.maximum(0.0, work.at_target - work.counts[-1] * grown)
+    new_misses = np.maximum(0.0, work.at_target - work.counts[-1] * grown)
     least = work.usual_ns / PRIOR_FACTOR
-    # Whether a prefetcher is ahead of misses that come new was not seen (see `work`).
+    # Whether new misses are prefetched is unknown (see `_waited_share`).
     most = np.maximum(work.usual_ns * PRIOR_FACTOR, work.on_demand_ns)
     known = work.usual_ns > 0
     below = np.where(known, np.maximum(0.0, costs - least), 0.0)
-    told = DRIFT * times[-1] / np.maximum(work.counts[-1], 1.0)
-    likely = np.maximum(most - costs, np.minimum(told, (PRIOR_FACTOR - 1.0) * costs))
+    hidden_by_drift = RUN_DRIFT * times[-1] / np.maximum(work.counts[-1], 1.0)
+    likely = np.maximum(most - costs, np.minimum(hidden_by_drift, (PRIOR_FACTOR - 1.0) * costs))
     above = np.where(known, np.maximum(0.0, likely), 0.0)
-    return float(fresh @ below), float(fresh @ above)
+    return float(new_misses @ below), float(new_misses @ above)
 
 
 def _costs(counts: Array, times: Array, usual_ns: Array) -> Array:
-    """Return what each thing counted costs, ns, none below 0.
+    """Fit the cost of each column of `counts`, in ns, none below 0.
 
-    Least squares of relative errors of times, with a weak pull of each cost to its usual one.
+    Least squares of relative errors of times, with a weak pull of each cost to its usual value.
     """
-    from scipy.optimize import nnls
-
     known = usual_ns > 0
     rows = counts / times[:, None]
-    wanted = np.ones(len(times))
+    ones = np.ones(len(times))
     pulls = PRIOR_WEIGHT * np.diag(1.0 / np.where(known, usual_ns, 1.0))[known]
     scale = np.maximum(rows.max(axis=0), 1e-12)
     system = np.vstack([rows, pulls]) / scale
-    found, _ = nnls(system, np.concatenate([wanted, PRIOR_WEIGHT * np.ones(int(known.sum()))]))
-    return np.asarray(found / scale, dtype=float)
+    scaled_costs, _ = nnls(system, np.concatenate([ones, PRIOR_WEIGHT * np.ones(int(known.sum()))]))
+    return np.asarray(scaled_costs / scale, dtype=float)
 
 
 def _noise(times: Sequence[Estimate]) -> float:
-    """Return by what share the largest size's time is off by chance."""
+    """Return the relative error of the largest size's time by chance."""
     last = times[-1]
-    return max(DRIFT, (last.high - last.low) / 2 / last.value if last.value > 0 else 0.0)
+    return max(RUN_DRIFT, (last.high - last.low) / 2 / last.value if last.value > 0 else 0.0)
 
 
 PREFETCHED_COST = 0.15
-"""Of a miss's usual cost, where a prefetcher is ahead of it: 64 bytes at 10 GB/s are 6 ns of some
-40 of a miss that is overlapped as usual."""
+"""Cost of a prefetched miss over that of a usual one: 64 bytes at 10 GB/s take 6 ns, an overlapped
+miss about 40 ns."""
 
 
-def work_of(
-    joined: Joined,
-    rows: Sequence[Sequence[Row]],
+def count_work(
+    joined: JoinedProfiles,
+    rows: Sequence[Sequence[TrafficSum]],
     results: dict[int, RowAtTarget],
     with_curve: Sequence[int],
-) -> Work | None:
-    """Return accesses and misses of nearer caches, at each size and the target."""
-    used = [k for k in with_curve if results[k].read is not None]
-    if not used or any(rows[k][at].read is None for k in used for at in range(1, len(rows[k]))):
+) -> PhaseWork | None:
+    """Count accesses and misses of each cache, at each size and the target."""
+    numbers = [k for k in with_curve if results[k].read is not None]
+    if not numbers or any(
+        rows[k][at].read is None for k in numbers for at in range(1, len(rows[k]))
+    ):
         return None
     capacities = np.asarray(joined.largest.curve_bytes, dtype=float)
     cache = joined.largest.cache
-    # Near time knows the machine's caches: what --llc simulates is another.
-    own_cache = LEVELS[-1][0] if "--llc" in cache.origin else cache.size_bytes
-    usual = [*LEVELS[:-1], (own_cache, LEVELS[-1][1])]
+    # Near time depends on the machine's caches, not on what --llc simulates.
+    own_cache = USUAL_COSTS[-1][0] if "--llc" in cache.origin else cache.size_bytes
+    usual = [*USUAL_COSTS[:-1], (own_cache, USUAL_COSTS[-1][1])]
     sizes = [float(size) for size, _ in usual]
 
-    def of(read: Array | None, write: Array | None) -> list[float]:
+    def misses_by_level(read: Array | None, write: Array | None) -> list[float]:
         if read is None or write is None:
             return [0.0 for _ in sizes]
         return [level(read + write, capacities, size) for size in sizes]
 
     counts = [
         [
-            sum(rows[k][at].traffic.accesses for k in used),
-            *np.sum([of(rows[k][at].read, rows[k][at].write) for k in used], axis=0),
+            sum(rows[k][at].traffic.accesses for k in numbers),
+            *np.sum(
+                [misses_by_level(rows[k][at].read, rows[k][at].write) for k in numbers], axis=0
+            ),
         ]
         for at in range(len(joined.sizes))
     ]
     target = [
-        sum(results[k].row.traffic.accesses for k in used),
-        *np.sum([of(results[k].read, results[k].write) for k in used], axis=0),
+        sum(results[k].row.traffic.accesses for k in numbers),
+        *np.sum([misses_by_level(results[k].read, results[k].write) for k in numbers], axis=0),
     ]
-    # What is not known of misses of the last level is not known of nearer ones either.
-    value = sum(results[k].misses.estimate.value for k in used)
-    low = sum(results[k].misses.estimate.low for k in used) / value if value else 1.0
-    high = sum(results[k].misses.estimate.high for k in used) / value if value else 1.0
+    # The uncertainty of last-level misses applies to nearer levels too.
+    value = sum(results[k].misses.estimate.value for k in numbers)
+    low = sum(results[k].misses.estimate.low for k in numbers) / value if value else 1.0
+    high = sum(results[k].misses.estimate.high for k in numbers) / value if value else 1.0
     names = ["accesses", *(f"misses of {format_bytes(size)}" for size in sizes)]
     at_target = np.array(target, dtype=float)
     on_demand_ns = np.array([0.0, *(cost for _, cost in usual)])
     spread = np.ones_like(at_target)
-    return Work(
+    return PhaseWork(
         names=tuple(names),
         counts=np.array(counts, dtype=float),
         at_target=at_target,
@@ -222,27 +225,27 @@ def work_of(
             at_target * np.where(np.arange(len(names)) > 0, high, spread),
             np.maximum(at_target, at_target[0]),
         ),
-        usual_ns=on_demand_ns * _waited(rows, used),
+        usual_ns=on_demand_ns * _waited_share(rows, numbers),
         on_demand_ns=on_demand_ns,
     )
 
 
-def _waited(rows: Sequence[Sequence[Row]], used: Sequence[int]) -> float:
-    """Return what these misses cost of the usual: what advances in order is prefetched.
+def _waited_share(rows: Sequence[Sequence[TrafficSum]], used: Sequence[int]) -> float:
+    """Return the cost of these misses over the usual: what advances in order is prefetched.
 
-    The order is seen of misses of the last level, at the sizes that ran. Nearer levels' may be
-    others, and so may those that come new: a table is filled in order, and what then searches it
-    misses only once it has outgrown a cache.
+    The order is known for last-level misses at the sizes that ran. Misses of nearer levels and new
+    misses may differ: a table is filled in order, and searching it misses only once it has
+    outgrown a cache.
     """
-    everything = ahead = 0.0
+    misses_total = prefetched = 0.0
     for k in used:
         traffic = rows[k][-1].traffic
-        everything += traffic.misses()
+        misses_total += traffic.misses()
         for misses, seen in (
             (traffic.read_misses, traffic.read_sequential),
             (traffic.write_misses, traffic.write_sequential),
         ):
             others = seen.total() - seen.stream
-            ahead += misses.stream + others
-    share = min(1.0, ahead / everything) if everything else 0.0
+            prefetched += misses.stream + others
+    share = min(1.0, prefetched / misses_total) if misses_total else 0.0
     return 1.0 - (1.0 - PREFETCHED_COST) * share

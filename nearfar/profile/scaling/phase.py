@@ -9,22 +9,22 @@ import numpy as np
 from nearfar.base.units import format_bytes
 from nearfar.documents.workload import InstructionTraffic, MemoryObject, Phase
 from nearfar.profile.scaling import checks
-from nearfar.profile.scaling.growth import Growth, Notes, grow, off_by
-from nearfar.profile.scaling.joined import Joined
-from nearfar.profile.scaling.near_time import near_time, work_of
-from nearfar.profile.scaling.rows import InPhase, RowAtTarget, row_at_target
+from nearfar.profile.scaling.growth import ExtrapolationNotes, Growth, grow, log_error
+from nearfar.profile.scaling.joined import JoinedProfiles
+from nearfar.profile.scaling.near_time import count_work, near_time
+from nearfar.profile.scaling.rows import PhaseSizes, RowAtTarget, row_at_target
 
 
 def phase_at_target(
-    joined: Joined,
+    joined: JoinedProfiles,
     name: str,
     objects: Sequence[MemoryObject],
     target: float,
-    notes: Notes,
+    notes: ExtrapolationNotes,
     *,
     force: bool,
 ) -> Phase:
-    """Return phase `name`; `objects` are those at the target. Refuses laws that do not hold."""
+    """Extrapolate phase `name`; `objects` are those at the target. Refuse laws that do not hold."""
     count = len(joined.sizes)
     rows = [[joined.row(at, name, k) for at in range(count)] for k in range(len(objects))]
     touched = [k for k in range(len(objects)) if any(r.traffic.accesses for r in rows[k])]
@@ -37,26 +37,26 @@ def phase_at_target(
         dtype=float,
     )
     footprint = float(sum(objects[k].size_bytes for k in with_curve)) or 1.0
-    where = InPhase(joined, name, target, footprints, footprint)
-    results = {k: row_at_target(where, k, rows[k], notes) for k in touched}
+    sizes_of_phase = PhaseSizes(joined, name, target, footprints, footprint)
+    results = {k: row_at_target(sizes_of_phase, k, rows[k], notes) for k in touched}
     phases = [joined.phase(at, name) for at in range(count)]
-    work = work_of(joined, rows, results, with_curve)
+    work = count_work(joined, rows, results, with_curve)
     times = [phase.near_cpu_time_ns for phase in phases]
     time = near_time(joined.sizes, times, work, target)
     operations = _operations(joined.sizes, phases, target)
     if matters(joined, name):
-        if said := _reach(where, force):
-            notes.warnings.append(said)
+        if warning := _reach(sizes_of_phase, force):
+            notes.warnings.append(warning)
         predicted = sum(result.last_predicted for result in results.values())
         known = sum(result.last_known for result in results.values())
-        chance = where.chance * len(results)
-        for what, off in (
+        chance = sizes_of_phase.chance * len(results)
+        for quantity, error in (
             (f"near time of phase {name!r}", time.mean_error),
-            (f"misses of phase {name!r}", off_by(predicted, known, chance)),
+            (f"misses of phase {name!r}", log_error(predicted, known, chance)),
             (f"operations of phase {name!r}", operations.mean_error if operations else 0.0),
         ):
-            if said := checks.check_error(what, off, checks.LARGEST_ERROR, force):
-                notes.warnings.append(said)
+            if warning := checks.check_error(quantity, error, checks.MAX_HELD_OUT_ERROR, force):
+                notes.warnings.append(warning)
     notes.add("near time", time, name, None)
     if operations:
         notes.add("operations", operations, name, None)
@@ -73,18 +73,19 @@ def phase_at_target(
     )
 
 
-def _reach(where: InPhase, force: bool) -> str | None:
-    """Check that enough sizes' curves reach the capacity that is to them what the cache is to the
-    target; data that the cache holds anyway need none.
+def _reach(sizes_of_phase: PhaseSizes, force: bool) -> str | None:
+    """Check that enough sizes' curves reach the scaled capacity of the cache.
+
+    Data that fit the cache need no curves.
     """
-    cache_bytes = float(where.joined.largest.cache.size_bytes)
-    capacities = where.joined.largest.curve_bytes
-    if not capacities or where.footprint <= cache_bytes:
+    cache_bytes = float(sizes_of_phase.joined.largest.cache.size_bytes)
+    capacities = sizes_of_phase.joined.largest.curve_bytes
+    if not capacities or sizes_of_phase.footprint <= cache_bytes:
         return None
-    least = capacities[0] * where.footprint / cache_bytes
-    reached = int((where.footprints >= least).sum())
+    least = capacities[0] * sizes_of_phase.footprint / cache_bytes
+    reached = int((sizes_of_phase.footprints >= least).sum())
     needed = f"{format_bytes(least)} or more of data in it"
-    return checks.check_reach(where.name, reached, needed, cache_bytes, force)
+    return checks.check_reach(sizes_of_phase.name, reached, needed, cache_bytes, force)
 
 
 def _operations(sizes: Sequence[float], phases: Sequence[Phase], target: float) -> Growth | None:
@@ -95,8 +96,8 @@ def _operations(sizes: Sequence[float], phases: Sequence[Phase], target: float) 
     return grow(sizes, known, target)
 
 
-def matters(joined: Joined, name: str) -> bool:
-    """Tell whether a phase has a notable part of any profile's time or misses."""
+def matters(joined: JoinedProfiles, name: str) -> bool:
+    """Return whether a phase has a notable part of any profile's time or misses."""
     for profile in joined.profiles:
         times = {phase.name: phase.near_cpu_time_ns.value for phase in profile.phases}
         misses = {
@@ -104,28 +105,28 @@ def matters(joined: Joined, name: str) -> bool:
             for phase in profile.phases
         }
         for values in (times, misses):
-            if values[name] > checks.MATTERS * sum(values.values()):
+            if values[name] > checks.MIN_CHECKED_SHARE * sum(values.values()):
                 return True
     return False
 
 
 def instructions_at_target(
-    joined: Joined, last: Phase, results: dict[int, RowAtTarget]
+    joined: JoinedProfiles, last: Phase, results: dict[int, RowAtTarget]
 ) -> list[InstructionTraffic]:
-    """Return the largest size's, each object's misses grown as the object's."""
-    number = {member: k for k, members in enumerate(joined.members[-1]) for member in members}
+    """Return the largest size's instructions, their misses scaled with their object's."""
+    object_of = {member: k for k, members in enumerate(joined.members[-1]) for member in members}
     before = {
-        k: sum(r.traffic.misses() for r in last.objects if number.get(r.object) == k)
+        k: sum(r.traffic.misses() for r in last.objects if object_of.get(r.object) == k)
         for k in results
     }
-    found: dict[tuple[int, int], float] = {}
+    misses: dict[tuple[int, int], float] = {}
     for row in last.instructions:
-        k = number.get(row.object)
+        k = object_of.get(row.object)
         if k is not None and before.get(k):
             factor = results[k].misses.estimate.value / before[k]
             place = (row.instruction, k)
-            found[place] = found.get(place, 0.0) + row.misses * factor
+            misses[place] = misses.get(place, 0.0) + row.misses * factor
     return [
         InstructionTraffic(instruction=instruction, object=k, misses=misses)
-        for (instruction, k), misses in found.items()
+        for (instruction, k), misses in misses.items()
     ]

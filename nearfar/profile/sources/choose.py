@@ -9,15 +9,15 @@ from pathlib import Path
 from nearfar.base.errors import CommandError
 from nearfar.profile.compiler import twin
 from nearfar.profile.sources import counters, emulator
-from nearfar.profile.sources.compiled import Compiled
-from nearfar.profile.sources.counters import Counters
-from nearfar.profile.sources.qemu import Qemu
+from nearfar.profile.sources.compiled import CompiledSource
+from nearfar.profile.sources.counters import CounterSource
+from nearfar.profile.sources.qemu import QemuSource
 from nearfar.profile.sources.source import AccessSource
 from nearfar.program.executable import HOW_TO_BUILD, check_program
 
-USUAL_RATE = 64
+DEFAULT_RATE = 64
 """One line of every page: what `nearfar cc` takes, for the same reasons."""
-MOST_RATE = 4096
+MAX_RATE = 4096
 """Beyond, even a program of many gigabytes has too few sampled lines."""
 
 
@@ -38,7 +38,7 @@ def choose(
     """
     if name is None:
         if has_plain or twin.is_instrumented(executable):
-            name = Compiled.name
+            name = CompiledSource.name
         else:
             check_program(executable)
             if counters.usable():
@@ -46,7 +46,7 @@ def choose(
                     f"{called} is not instrumented: counting by the processor; for classes of "
                     f"access and other caches, {HOW_TO_BUILD}"
                 )
-                return Counters(sample_s)
+                return CounterSource(sample_s)
             if not emulator.installed():
                 raise CommandError(
                     f"{executable} is not instrumented; {HOW_TO_BUILD}, or install QEMU "
@@ -56,19 +56,19 @@ def choose(
                 f"{called} is not instrumented: taking the first {sample_s:g} s of it "
                 f"under QEMU; for all of it, faster, {HOW_TO_BUILD}"
             )
-            name = Qemu.name
-    if name == Compiled.name:
+            name = QemuSource.name
+    if name == CompiledSource.name:
         if rate is not None:
             raise CommandError("--rate is for --source qemu; nearfar cc takes --nearfar-rate")
-        return Compiled()
-    if name == Counters.name:
+        return CompiledSource()
+    if name == CounterSource.name:
         if rate is not None:
             raise CommandError("--rate is for --source qemu; the processor chooses its samples")
-        return Counters(sample_s)
-    return Qemu(sample_s, _log2(USUAL_RATE if rate is None else rate))
+        return CounterSource(sample_s)
+    return QemuSource(sample_s, _log2(DEFAULT_RATE if rate is None else rate))
 
 
 def _log2(rate: int) -> int:
-    if not 1 <= rate <= MOST_RATE or rate & (rate - 1):
-        raise CommandError(f"--rate must be a power of two from 1 to {MOST_RATE}, not {rate}")
+    if not 1 <= rate <= MAX_RATE or rate & (rate - 1):
+        raise CommandError(f"--rate must be a power of two from 1 to {MAX_RATE}, not {rate}")
     return round(math.log2(rate))

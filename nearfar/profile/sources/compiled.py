@@ -12,7 +12,7 @@ from nearfar.program.executable import HOW_TO_BUILD, Build, check_program, find_
 from nearfar.program.launch import Job, RunOutcome, run_job
 
 
-class Compiled:
+class CompiledSource:
     """The program reports its accesses itself."""
 
     name = "compiled"

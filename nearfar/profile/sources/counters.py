@@ -12,21 +12,21 @@ from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.machine.sysfs import Tree
 from nearfar.profile.sources import emulator, perf_events, pmu
-from nearfar.profile.sources.pmu import Event
-from nearfar.profile.sources.replay import Replay, shares_looked_at
+from nearfar.profile.sources.pmu import CounterEvent
+from nearfar.profile.sources.replay import Replay, sampled_shares
 from nearfar.profile.sources.source import SourceReport
 from nearfar.program.executable import Build, preload
 from nearfar.program.launch import Job, RunOutcome, run_job
 
 EVERY_LINE = 0
 """log2 of the rate: a sampled address may be of any line, so all must have an owner."""
-FEWEST_SAMPLES = 1000
+MIN_SAMPLES = 1000
 """Shares of objects are right to 3 % of the whole from here on (a binomial's 95 %)."""
-MUCH_SCALED = 0.25
+MIN_ON_SHARE = 0.25
 """Share of the time below which a scaled count is hardly an estimate."""
 PRELOAD = "LD_PRELOAD"
 
-TryOpen = Callable[[Event, bool], int]
+TryOpen = Callable[[CounterEvent, bool], int]
 
 
 def lacks(tree: Tree, try_open: TryOpen = perf_events.try_open) -> str:
@@ -66,7 +66,7 @@ def usable(tree: Tree | None = None) -> bool:
     return not lacks(here) and not lacks_samples(here)
 
 
-class Counters:
+class CounterSource:
     """The processor counts and samples, a preloaded library reports allocations."""
 
     name = "counters"
@@ -74,7 +74,10 @@ class Counters:
     compiler = "unmodified, counted by the processor"
 
     def __init__(
-        self, sample_s: float, counted: Sequence[Event] = (), sampled: Event | None = None
+        self,
+        sample_s: float,
+        counted: Sequence[CounterEvent] = (),
+        sampled: CounterEvent | None = None,
     ) -> None:
         """Look at the first `sample_s` seconds; by default at what this machine can count."""
         self._sample_s = sample_s
@@ -114,7 +117,7 @@ class Counters:
             replay.tell_module(file.begin, file.end, plain.executable)
         library = preload("libnearfar_guest.so")
         environment = {**plain.environment, PRELOAD: library}
-        watch = perf_events.Watch(self._counted, self._sampled, _cpus())
+        watch = perf_events.PerfWatch(self._counted, self._sampled, _cpus())
         try:
             with replay.running(first=watch.attach, last=watch.close):
                 outcome = run_job(
@@ -130,7 +133,7 @@ class Counters:
                 ExitCode.PROGRAM_FAILED,
             )
         counts, on = watch.counts(facts)
-        seen = SourceReport(shares_looked_at(replay.facts), counted=counts)
+        seen = SourceReport(sampled_shares(replay.facts), counted=counts)
         seen.caveats = self._caveats(facts, on, file.is_static)
         if not replay.facts.sampled_to_the_end:
             seen.caveats.append(
@@ -139,7 +142,9 @@ class Counters:
             )
         return outcome, seen
 
-    def _caveats(self, facts: perf_events.Facts, on: dict[str, float], static: bool) -> list[str]:
+    def _caveats(
+        self, facts: perf_events.PerfFacts, on: dict[str, float], static: bool
+    ) -> list[str]:
         found = [
             "misses are those of this machine's own caches and prefetchers, in time with all else "
             "that ran; classes are opaque, and there are no miss curves for other caches"
@@ -148,7 +153,7 @@ class Counters:
             found.append(
                 f"{self._no_samples}: misses are counted by phase, but not told apart by object"
             )
-        elif facts.addressed < FEWEST_SAMPLES:
+        elif facts.addressed < MIN_SAMPLES:
             found.append(
                 f"only {facts.addressed} samples had an address: shares of objects are rough; run "
                 "longer"
@@ -184,5 +189,5 @@ def _cpus() -> list[int]:
 def _turns(name: str, share: float) -> str:
     if not share:
         return f"{name} was never on, since other counters had its place: it is not known"
-    much = ": too little to rely on" if share < MUCH_SCALED else ", and is scaled up"
+    much = ": too little to rely on" if share < MIN_ON_SHARE else ", and is scaled up"
     return f"{name} took turns with other counters and was on for {share:.0%} of the time{much}"

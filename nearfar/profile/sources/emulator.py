@@ -16,7 +16,7 @@ from nearfar.program.executable import Build, check_program, preload
 
 NAME = "qemu-x86_64"
 PACKAGE = "qemu-user"
-FIRST_VERSION, LAST_VERSION = (4, 2), (8, 2)
+MIN_VERSION, MAX_VERSION = (4, 2), (8, 2)
 """QEMU versions with version 1 of the plugin interface, which plugin.c declares."""
 
 HOW_TO_INSTALL = f"apt-get install {PACKAGE}"
@@ -51,7 +51,7 @@ def find() -> Emulator:
         raise CommandError(f"{found} does not say its version", ExitCode.MACHINE_LACKS)
     version = (int(match[1]), int(match[2]))
     usage = subprocess.run([found, "--help"], capture_output=True, text=True, check=False)
-    if not FIRST_VERSION <= version <= LAST_VERSION or "-plugin" not in usage.stdout:
+    if not MIN_VERSION <= version <= MAX_VERSION or "-plugin" not in usage.stdout:
         raise CommandError(
             f"{found} is QEMU {match[1]}.{match[2]}, whose plugins nearfar does not know: it needs "
             "4.2 to 8.2, built with plugins (Debian 12's is)",

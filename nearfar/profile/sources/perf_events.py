@@ -17,7 +17,7 @@ from functools import cache
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.native_files import native_file
-from nearfar.profile.sources.pmu import Event
+from nearfar.profile.sources.pmu import CounterEvent
 
 PHASES, EVENTS = 256, 16
 ANY_CPU = -1
@@ -28,7 +28,7 @@ _FIELDS = {"IP": 0, "TID": 1, "TIME": 2, "ADDR": 3, "PERIOD": 8, "WEIGHT": 14, "
 """PERF_SAMPLE_*, as bits."""
 
 
-def sample_type(event: Event) -> int:
+def sample_type(event: CounterEvent) -> int:
     """Return the fields that samples of the event are asked for."""
     wanted = [*("IP", "TID", "TIME", "ADDR", "PERIOD")]
     wanted += ["WEIGHT", "DATA_SRC"] if event.tells_source else []
@@ -51,7 +51,7 @@ class PerfEvent(ctypes.Structure):
     )
 
     @classmethod
-    def of(cls, event: Event, sampled: bool) -> PerfEvent:
+    def of(cls, event: CounterEvent, sampled: bool) -> PerfEvent:
         """Return what the kernel is asked for, to sample the event or only to count it."""
         return cls(
             event.type,
@@ -74,7 +74,7 @@ class _Count(ctypes.Structure):
     )
 
 
-class Facts(ctypes.Structure):
+class PerfFacts(ctypes.Structure):
     """struct nf_perf_facts."""
 
     _fields_ = (
@@ -100,7 +100,7 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def try_open(event: Event, sampled: bool) -> int:
+def try_open(event: CounterEvent, sampled: bool) -> int:
     """Return 0 if this process may count (or sample) the event, or the error number."""
     wanted = PerfEvent.of(event, sampled)
     file: int = _library().nf_perf_open(ctypes.byref(wanted), ANY_CPU)
@@ -110,11 +110,11 @@ def try_open(event: Event, sampled: bool) -> int:
     return 0
 
 
-class Watch:
+class PerfWatch:
     """The events of one program."""
 
     def __init__(
-        self, counted: Sequence[Event], sampled: Event | None, cpus: Sequence[int]
+        self, counted: Sequence[CounterEvent], sampled: CounterEvent | None, cpus: Sequence[int]
     ) -> None:
         """Count `counted`; sample `sampled` on each of `cpus`."""
         _library()
@@ -184,17 +184,17 @@ class Watch:
         """Close the program's end, for a thread that still waits for it."""
         self._childs.close()
 
-    def facts(self) -> Facts:
+    def facts(self) -> PerfFacts:
         """Return what was sampled and counted; refuse if it could not be."""
         if self._error:
             raise CommandError(
                 f"the program's counters could not be opened: {self._error}", ExitCode.MACHINE_LACKS
             )
-        facts = Facts()
+        facts = PerfFacts()
         _library().nf_perf_read_facts(ctypes.byref(facts))
         return facts
 
-    def counts(self, facts: Facts) -> tuple[dict[int, dict[str, float]], dict[str, float]]:
+    def counts(self, facts: PerfFacts) -> tuple[dict[int, dict[str, float]], dict[str, float]]:
         """Return by phase what each event counted, and the least share of time that it was on.
 
         A count of an event that was on for a part of the time is scaled up; one that never was on
@@ -214,7 +214,7 @@ class Watch:
         return counts, shares
 
 
-def _open(event: Event, cpu: int, sampled: bool) -> int:
+def _open(event: CounterEvent, cpu: int, sampled: bool) -> int:
     wanted = PerfEvent.of(event, sampled)
     file: int = _library().nf_perf_open(ctypes.byref(wanted), cpu)
     return file

@@ -27,7 +27,7 @@ _LOAD_LATENCY_CYCLES = 3
 
 
 @dataclass(frozen=True)
-class Event:
+class CounterEvent:
     """What to count or to sample."""
 
     name: str
@@ -47,20 +47,20 @@ class Event:
 
 
 COUNTED = (
-    Event("cpu_time_ns", SOFTWARE, 1),
-    Event("instructions", HARDWARE, 1),
-    Event("cycles", HARDWARE, 0),
-    Event("llc_loads", CACHE, _LAST_LEVEL),
-    Event("llc_load_misses", CACHE, _LAST_LEVEL | _MISS),
-    Event("llc_store_misses", CACHE, _LAST_LEVEL | _WRITE | _MISS),
-    Event("stall_cycles", HARDWARE, 8),
+    CounterEvent("cpu_time_ns", SOFTWARE, 1),
+    CounterEvent("instructions", HARDWARE, 1),
+    CounterEvent("cycles", HARDWARE, 0),
+    CounterEvent("llc_loads", CACHE, _LAST_LEVEL),
+    CounterEvent("llc_load_misses", CACHE, _LAST_LEVEL | _MISS),
+    CounterEvent("llc_store_misses", CACHE, _LAST_LEVEL | _WRITE | _MISS),
+    CounterEvent("stall_cycles", HARDWARE, 8),
 )
 """Generic names, which the kernel translates for its processor; those it does not know are left
 out. More than the processor has counters for take turns."""
 NEEDED = ("instructions", "cycles", "llc_load_misses")
 
 
-def sampled_event(tree: Tree) -> Event | None:
+def sampled_event(tree: Tree) -> CounterEvent | None:
     """Return the event whose samples tell addresses and levels of memory; None where none does."""
     for device in _CORES:
         kind = tree.number(f"{_DEVICES}/{device}/type")
@@ -70,12 +70,12 @@ def sampled_event(tree: Tree) -> Event | None:
         if tree.text(f"{_DEVICES}/{device}/events/mem-loads-aux") is not None:
             # These processors sample latencies only together with a second event. They also have
             # MEM_LOAD_RETIRED.L3_MISS (Intel SDM, events of Golden Cove and its successors).
-            return Event("mem_load_retired.l3_miss", kind, 0x20D1, precise=2)
+            return CounterEvent("mem_load_retired.l3_miss", kind, 0x20D1, precise=2)
         config, config1 = _configs(tree, device, loads)
         latency = _place(tree, device, "ldlat")
         if latency is not None and config1 == 0:
             config1 = _LOAD_LATENCY_CYCLES << latency[1]
-        return Event("mem-loads", kind, config, config1, precise=2)
+        return CounterEvent("mem-loads", kind, config, config1, precise=2)
     kind = tree.number(f"{_DEVICES}/ibs_op/type")
     if kind is None:
         return None
@@ -83,7 +83,7 @@ def sampled_event(tree: Tree) -> Event | None:
     # more likely then.
     by_operations = _place(tree, "ibs_op", "cnt_ctl")
     config = 0 if by_operations is None else 1 << by_operations[1]
-    return Event("ibs_op", kind, config, with_kernel=True)
+    return CounterEvent("ibs_op", kind, config, with_kernel=True)
 
 
 def _configs(tree: Tree, device: str, text: str) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.native_files import native_file
 from nearfar.profile.sources import emulator
-from nearfar.profile.sources.replay import Facts, Replay, shares_looked_at
+from nearfar.profile.sources.replay import Replay, ReplayFacts, sampled_shares
 from nearfar.profile.sources.source import SourceReport
 from nearfar.program.executable import Build
 from nearfar.program.launch import Job, RunOutcome, run_job
@@ -21,7 +21,7 @@ its work was looked at; then it is stopped."""
 PRELOAD = "LD_PRELOAD"
 
 
-class Qemu:
+class QemuSource:
     """The emulator reports the program's accesses, a preloaded library its allocations."""
 
     name = "qemu"
@@ -66,7 +66,7 @@ class Qemu:
             )
         cut_off = job.duration_s is None and job.driver is None and not outcome.finished
         caveats = self._caveats(replay.facts, file, outcome, cut_off)
-        return outcome, SourceReport(shares_looked_at(replay.facts), caveats=caveats)
+        return outcome, SourceReport(sampled_shares(replay.facts), caveats=caveats)
 
     def _command(self, job: Job, plain: Build) -> list[str]:
         plugin = str(native_file("libnearfar_qemu.so"))
@@ -88,7 +88,7 @@ class Qemu:
         return replace(job, duration_s=longest, limit=f"{longest:g} s, see --sample")
 
     def _caveats(
-        self, facts: Facts, file: emulator.ProgramFile, outcome: RunOutcome, cut_off: bool
+        self, facts: ReplayFacts, file: emulator.ProgramFile, outcome: RunOutcome, cut_off: bool
     ) -> list[str]:
         found = [
             f"the program was not rebuilt: it ran under QEMU {self._emulator.version}, which shows "

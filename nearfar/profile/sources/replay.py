@@ -18,7 +18,7 @@ from nearfar.native_files import native_file
 PHASES = 256
 
 
-class Facts(ctypes.Structure):
+class ReplayFacts(ctypes.Structure):
     """struct nf_replay_facts."""
 
     _fields_ = (
@@ -58,7 +58,7 @@ class Replay:
                 f"the tables of the run in {folder} could not be made: {os.strerror(error)}",
                 ExitCode.MACHINE_LACKS,
             )
-        self.facts = Facts()
+        self.facts = ReplayFacts()
 
     def tell_module(self, begin: int, end: int, path: Path) -> None:
         """Say where a file lies that the program itself cannot tell of."""
@@ -95,7 +95,7 @@ class Replay:
             self._library.nf_replay_read_facts(ctypes.byref(self.facts))
 
 
-def shares_looked_at(facts: Facts) -> dict[int, float]:
+def sampled_shares(facts: ReplayFacts) -> dict[int, float]:
     """Return which part of each phase's instructions was looked at."""
     if facts.sampled_to_the_end:
         return {}

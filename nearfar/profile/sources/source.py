@@ -43,6 +43,6 @@ class AccessSource(Protocol):
         ...
 
 
-def of_phases(shares: Mapping[int, float], number: int) -> float:
+def phase_share(shares: Mapping[int, float], number: int) -> float:
     """Return the share of a phase that was looked at."""
     return shares.get(number, 1.0)

@@ -9,14 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.profile.bursts.dependences import FEWEST, JUST_BEFORE, Addresses, apart
+from nearfar.profile.bursts.dependences import (
+    MIN_WALKS,
+    REUSE_ACCESSES,
+    BurstAddresses,
+    uncached_walk_share,
+)
 
 PAGE, LINE = 4096, 32768
 """Bytes of a page, and of the data that one line of a page table is of."""
 
 
-def burst(addresses: Sequence[int], streams: bool = False) -> Addresses:
-    return Addresses(np.array(addresses, dtype=np.uint64), np.full(len(addresses), streams))
+def burst(addresses: Sequence[int], streams: bool = False) -> BurstAddresses:
+    return BurstAddresses(np.array(addresses, dtype=np.uint64), np.full(len(addresses), streams))
 
 
 def scattered(count: int, first: int = 0) -> list[int]:
@@ -25,43 +30,45 @@ def scattered(count: int, first: int = 0) -> list[int]:
 
 
 def test_pages_far_apart_have_lines_of_their_own() -> None:
-    assert apart([burst(scattered(100))], 1.0) == 1.0
+    assert uncached_walk_share([burst(scattered(100))], 1.0) == 1.0
 
 
 def test_a_search_that_ends_within_a_line_waits_for_it_once() -> None:
     searches = [at + step * PAGE for at in scattered(100) for step in (4, 2, 1)]
-    assert apart([burst(searches)], 1.0) == pytest.approx(1 / 3)
+    assert uncached_walk_share([burst(searches)], 1.0) == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize(("between", "share"), [(JUST_BEFORE // 2, 0.5), (JUST_BEFORE + 1, 1.0)])
+@pytest.mark.parametrize(
+    ("between", "share"), [(REUSE_ACCESSES // 2, 0.5), (REUSE_ACCESSES + 1, 1.0)]
+)
 def test_a_line_read_long_before_is_read_anew(between: int, share: float) -> None:
     visits = []
-    for turn in range(FEWEST):
+    for turn in range(MIN_WALKS):
         # One page, again and again: no walk but its first.
-        visits += [turn * LINE, *[LINE * FEWEST] * (between - 1), turn * LINE + PAGE]
-    found = apart([burst(visits)], 1.0)
-    assert found == pytest.approx(share, abs=2 / FEWEST)
+        visits += [turn * LINE, *[LINE * MIN_WALKS] * (between - 1), turn * LINE + PAGE]
+    found = uncached_walk_share([burst(visits)], 1.0)
+    assert found == pytest.approx(share, abs=2 / MIN_WALKS)
 
 
 def test_pages_that_other_bursts_touch_too_do_not_walk_before_colder_ones() -> None:
     # Hot pages share lines, cold ones do not; as many walks as there are cold pages.
     hot = [place * PAGE for place in range(80)]
     bursts = [burst([*hot, *scattered(40, first=1000 * (1 + number))]) for number in range(3)]
-    assert apart(bursts, 40 / 120) == 1.0
-    assert (apart(bursts, 1.0) or 1.0) < 0.6
+    assert uncached_walk_share(bursts, 40 / 120) == 1.0
+    assert (uncached_walk_share(bursts, 1.0) or 1.0) < 0.6
 
 
 def test_streams_walks_do_not_count() -> None:
     sequential = burst([place * PAGE for place in range(1000)], streams=True)
-    assert apart([sequential], 1.0) is None
-    assert apart([sequential, burst(scattered(100, first=10_000))], 1.0) == 1.0
+    assert uncached_walk_share([sequential], 1.0) is None
+    assert uncached_walk_share([sequential, burst(scattered(100, first=10_000))], 1.0) == 1.0
 
 
 def test_few_walks_say_nothing() -> None:
-    assert apart([], 1.0) is None
-    assert apart([burst([])], 1.0) is None
-    assert apart([burst(scattered(100))], (FEWEST - 1) / 100) is None
-    assert apart([burst(scattered(FEWEST - 1))], 1.0) is None
+    assert uncached_walk_share([], 1.0) is None
+    assert uncached_walk_share([burst([])], 1.0) is None
+    assert uncached_walk_share([burst(scattered(100))], (MIN_WALKS - 1) / 100) is None
+    assert uncached_walk_share([burst(scattered(MIN_WALKS - 1))], 1.0) is None
 
 
 @given(
@@ -69,5 +76,5 @@ def test_few_walks_say_nothing() -> None:
     st.floats(0.0, 1.0, exclude_min=True),
 )
 def test_a_share_is_a_share(pages: list[list[int]], walks: float) -> None:
-    found = apart([burst([PAGE * page for page in one]) for one in pages], walks)
+    found = uncached_walk_share([burst([PAGE * page for page in one]) for one in pages], walks)
     assert found is None or 0.0 <= found <= 1.0

@@ -22,11 +22,11 @@ from nearfar.documents.workload import AccessClasses, Frame, MemoryObject
 from nearfar.native_files import include_folder
 from nearfar.predict.traffic import phases_of
 from nearfar.profile.bursts import record
-from nearfar.profile.bursts.dependences import describe
-from nearfar.profile.bursts.instructions import FLAGS, Decoded, decode
+from nearfar.profile.bursts.dependences import object_bursts
+from nearfar.profile.bursts.instructions import FLAGS, DecodedInstruction, decode
 from nearfar.profile.bursts.record import unseen_loads
 from nearfar.profile.bursts.trace import LAST_LEVEL, NEAR, make_trace
-from nearfar.profile.identity import same_objects
+from nearfar.profile.identity import match_by_allocation
 from nearfar.profile.merge import kept_bursts
 
 SOURCE = Path(__file__).parent / "unmodified" / "waiting.c"
@@ -38,18 +38,24 @@ RDI, R8, R12 = (int(one) for one in (Register.RDI, Register.R8, Register.R12))
     ("hex_bytes", "expected"),
     [
         # add rax, [rdi]: the load waits for rdi alone, the sum for both.
-        ("480307", Decoded([RDI], [RAX], [RAX, FLAGS], loads=True)),
-        ("4a8b04c7", Decoded([RDI, R8], [], [RAX], loads=True)),  # mov rax, [rdi + r8 * 8]
-        ("31c0", Decoded([], [], [RAX, FLAGS])),  # xor eax, eax depends on nothing
-        ("488d0407", Decoded([], [RAX, RDI], [RAX])),  # lea rax, [rdi + rax]: no access
-        ("53", Decoded([], [RBX], [], stores=True)),  # push rbx: the stack pointer is renamed
-        ("7405", Decoded([], [FLAGS], [], conditional=True)),  # je
-        ("490fafc4", Decoded([], [RAX, R12], [RAX, FLAGS], cycles=3)),  # imul rax, r12
-        ("0f44c1", Decoded([], [*sorted((RAX, RCX)), FLAGS], [RAX])),  # cmove eax, ecx
-        ("06", Decoded()),  # no instruction of 64-bit code
+        ("480307", DecodedInstruction([RDI], [RAX], [RAX, FLAGS], loads=True)),
+        (
+            "4a8b04c7",
+            DecodedInstruction([RDI, R8], [], [RAX], loads=True),
+        ),  # mov rax, [rdi + r8 * 8]
+        ("31c0", DecodedInstruction([], [], [RAX, FLAGS])),  # xor eax, eax depends on nothing
+        ("488d0407", DecodedInstruction([], [RAX, RDI], [RAX])),  # lea rax, [rdi + rax]: no access
+        (
+            "53",
+            DecodedInstruction([], [RBX], [], stores=True),
+        ),  # push rbx: the stack pointer is renamed
+        ("7405", DecodedInstruction([], [FLAGS], [], conditional=True)),  # je
+        ("490fafc4", DecodedInstruction([], [RAX, R12], [RAX, FLAGS], cycles=3)),  # imul rax, r12
+        ("0f44c1", DecodedInstruction([], [*sorted((RAX, RCX)), FLAGS], [RAX])),  # cmove eax, ecx
+        ("06", DecodedInstruction()),  # no instruction of 64-bit code
     ],
 )
-def test_what_an_instruction_needs_and_gives(hex_bytes: str, expected: Decoded):
+def test_what_an_instruction_needs_and_gives(hex_bytes: str, expected: DecodedInstruction):
     assert decode(0x1000, bytes.fromhex(hex_bytes)) == expected
 
 
@@ -118,20 +124,20 @@ def test_the_coldest_lines_miss():
 def test_fewer_bursts_are_simulated_of_code_that_computes_much():
     bursts = made_up([[number] * 10 for number in range(10)], 0.0)
     assert make_trace(bursts, 0).instructions == 200
-    assert make_trace(bursts, 0, most_instructions=50).instructions == 60
+    assert make_trace(bursts, 0, max_instructions=50).instructions == 60
 
 
 def test_chains_of_misses_are_as_deep_as_they_are_long():
-    (chained,) = describe(*_with_trace(made_up([[0, 3, 6, 9]], 1.0)), None)
+    (chained,) = object_bursts(*_with_trace(made_up([[0, 3, 6, 9]], 1.0)), None)
     assert (chained.dependent_share, chained.chain_depth) == (0.75, 2.5)
     assert (chained.misses, chained.instructions_between) == (4.0, 2.0)
-    (alone,) = describe(*_with_trace(made_up([[0, 3, 6, 9]], 1.0, [0, 0, 0, 0])), None)
+    (alone,) = object_bursts(*_with_trace(made_up([[0, 3, 6, 9]], 1.0, [0, 0, 0, 0])), None)
     assert (alone.dependent_share, alone.chain_depth) == (0.0, 1.0)
 
 
 def test_slow_parts_without_a_burst_are_said_and_streams_are_not():
     bursts = made_up([[0, 3, 6, 9]], 1.0)
-    bursts.phases[0].objects = describe(*_with_trace(bursts), None)  # of object 0 alone
+    bursts.phases[0].objects = object_bursts(*_with_trace(bursts), None)  # of object 0 alone
     profile = samples.workload(objects=3, phases=("-",))
     for row in profile.phases[0].objects:
         row.traffic.read_misses = AccessClasses(chase=1000.0)
@@ -153,14 +159,14 @@ def test_addresses_near_a_loaded_value_are_dependent_by_values():
     recorded = np.zeros(3, dtype=[("address", "u8"), ("value", "u8")])
     recorded["address"] = [0x100000, 0x200FFF, 0x400000]
     recorded["value"] = [0x200000, 0x400001, 0]
-    (found,) = describe(bursts, make_trace(bursts, 0), [recorded])
+    (found,) = object_bursts(bursts, make_trace(bursts, 0), [recorded])
     # The second lies 4095 bytes above the first's value, the third a byte below the second's.
     assert found.value_share == pytest.approx(1 / 3)
 
 
 def test_merged_profiles_keep_the_bursts_of_one_with_its_objects_renumbered():
     bursts = made_up([[0, 3]], 1.0)
-    bursts.phases[0].objects = describe(bursts, make_trace(bursts, 0), None)
+    bursts.phases[0].objects = object_bursts(bursts, make_trace(bursts, 0), None)
     kept = kept_bursts([None, bursts, made_up([[0]], 1.0)], [{}, {0: 7}, {0: 1}])
     assert kept is not None
     assert [one.object for one in kept.accesses] == [7]
@@ -221,7 +227,7 @@ def test_no_emulator_is_said_and_the_profile_is_written(tmp_path: Path):
         warnings: ClassVar[list[str]] = []
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record, "QemuWithBursts", lacking)
+        patch.setattr(record, "BurstSource", lacking)
         record.add_bursts(Lacking, None, 1.0, lambda _: None)  # type: ignore[arg-type]
     assert Lacking.warnings == ["there are no bursts: there is no emulator here"]
 
@@ -245,7 +251,7 @@ def test_objects_of_a_build_without_lines_are_told_by_the_nearest_function():
     those = [allocated(4, 8, "keys", "main"), allocated(7, 9, "rows", "main"), allocated(9, 1, "x")]
     these = [allocated(0, 0, "rows", "main"), allocated(1, 0, "keys", "main")]
     # A function that was inlined does not show: its caller is all that is known.
-    assert same_objects([*these, allocated(2, 0, "y")], those) == {0: 7, 1: 4, 2: -1}
+    assert match_by_allocation([*these, allocated(2, 0, "y")], those) == {0: 7, 1: 4, 2: -1}
 
 
 def test_walks_that_share_a_line_of_a_page_table_are_told_from_others(tmp_path: Path):

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from nearfar.profile.compiler.commandline import Command, UsageError, parse
+from nearfar.profile.compiler.commandline import CompilerCommand, UsageError, parse
 from nearfar.profile.compiler.driver import without_side_files
 
 
-def words(text: str, **environment: str) -> Command:
+def words(text: str, **environment: str) -> CompilerCommand:
     return parse(text.split(), environment)
 
 
-def files(command: Command, positions: list[int]) -> list[str]:
+def files(command: CompilerCommand, positions: list[int]) -> list[str]:
     return [command.arguments[position] for position in positions]
 
 

@@ -27,13 +27,13 @@ from nearfar.profile.options import make_request
 from nearfar.profile.run_file import ProcessFile
 from nearfar.profile.session import gather_runs
 from nearfar.profile.sources import counters, perf_events, pmu
-from nearfar.profile.sources.counters import Counters
-from nearfar.profile.sources.pmu import SOFTWARE, Event
+from nearfar.profile.sources.counters import CounterSource
+from nearfar.profile.sources.pmu import SOFTWARE, CounterEvent
 from nearfar.profile.sources.process_files import NOT_SAMPLED, scale_to_counts
 from nearfar.program.executable import gains_rights
 
-FAULTS = Event("page-faults", SOFTWARE, 2, period=1, is_rate=False, tells_source=False)
-COUNTED = [Event("cpu_time_ns", SOFTWARE, 1), Event("llc_load_misses", SOFTWARE, 2)]
+FAULTS = CounterEvent("page-faults", SOFTWARE, 2, period=1, is_rate=False, tells_source=False)
+COUNTED = [CounterEvent("cpu_time_ns", SOFTWARE, 1), CounterEvent("llc_load_misses", SOFTWARE, 2)]
 FEW, MANY = 300, 900
 """Pages that unmodified/touched.c writes to."""
 
@@ -63,13 +63,13 @@ INTEL = {
 def test_the_events_of_pebs_and_ibs_are_read_from_sysfs(tmp_path: Path) -> None:
     loads = {"events/mem-loads": "event=0xcd,umask=0x1,ldlat=3"}
     found = pmu.sampled_event(tree(tmp_path / "skylake", devices("cpu", {**INTEL, **loads})))
-    assert found == Event("mem-loads", 4, 0x01CD, 3, precise=2)
+    assert found == CounterEvent("mem-loads", 4, 0x01CD, 3, precise=2)
     aux = {**loads, "events/mem-loads-aux": "event=0x03,umask=0x82"}
     found = pmu.sampled_event(tree(tmp_path / "hybrid", devices("cpu_core", {**INTEL, **aux})))
-    assert found == Event("mem_load_retired.l3_miss", 4, 0x20D1, precise=2)
+    assert found == CounterEvent("mem_load_retired.l3_miss", 4, 0x20D1, precise=2)
     ibs = {"type": "11", "format/cnt_ctl": "config:19"}
     found = pmu.sampled_event(tree(tmp_path / "zen", devices("ibs_op", ibs)))
-    assert found == Event("ibs_op", 11, 1 << 19, with_kernel=True)
+    assert found == CounterEvent("ibs_op", 11, 1 << 19, with_kernel=True)
     assert pmu.sampled_event(tree(tmp_path / "none", devices("cpu", INTEL))) is None
 
 
@@ -118,7 +118,7 @@ def touched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def profile(program: Path, *words: str, sampled: Event | None = FAULTS) -> WorkloadProfile:
+def profile(program: Path, *words: str, sampled: CounterEvent | None = FAULTS) -> WorkloadProfile:
     request = make_request(
         command=[str(program), *words],
         repetitions=1,
@@ -133,7 +133,7 @@ def profile(program: Path, *words: str, sampled: Event | None = FAULTS) -> Workl
         plain=None,
         stdout_to_stderr=True,
     )
-    request = replace(request, source=Counters(60, COUNTED, sampled))
+    request = replace(request, source=CounterSource(60, COUNTED, sampled))
     return assemble(request, gather_runs(request, lambda _: None))
 
 
@@ -189,8 +189,8 @@ def test_sampled_misses_are_scaled_to_the_counted_ones() -> None:
 
 
 def test_events_that_took_turns_are_scaled_and_said() -> None:
-    watch = perf_events.Watch([*COUNTED, Event("cycles", 0, 0)], None, [])
-    facts = perf_events.Facts()
+    watch = perf_events.PerfWatch([*COUNTED, CounterEvent("cycles", 0, 0)], None, [])
+    facts = perf_events.PerfFacts()
     for place, (value, on) in enumerate([(100, 50), (100, 10), (0, 0)]):
         facts.counts[1][place].value = value
         facts.counts[1][place].enabled_ns = 50
@@ -198,7 +198,7 @@ def test_events_that_took_turns_are_scaled_and_said() -> None:
     counts, shares = watch.counts(facts)
     assert counts == {1: {"cpu_time_ns": 100, "llc_load_misses": 500}}
     assert shares == {"cpu_time_ns": 1.0, "llc_load_misses": 0.2, "cycles": 0.0}
-    caveats = Counters(1, COUNTED)._caveats(facts, shares, static=False)
+    caveats = CounterSource(1, COUNTED)._caveats(facts, shares, static=False)
     assert any("llc_load_misses took turns" in text and "20%" in text for text in caveats)
     assert any("cycles was never on" in text for text in caveats)
     watch.close()

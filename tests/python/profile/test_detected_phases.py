@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from growing import compiled
 
 from nearfar.documents import WorkloadProfile, load
-from nearfar.profile.detected_phases import kinds
+from nearfar.profile.detected_phases import phase_of_slices
 
 
 def profile(program: Path, folder: Path, *words: str) -> WorkloadProfile:
@@ -58,7 +58,7 @@ def test_change_points_of_made_up_slices() -> None:
     one, other = np.array([0.8, 0.2, 0.0]), np.array([0.1, 0.2, 0.7])
     truth = [0] * 20 + [1] * 30 + [0] * 15
     shares = np.array([one if kind == 0 else other for kind in truth])
-    assert kinds(shares + noise.normal(0, 0.02, shares.shape)) == truth
+    assert phase_of_slices(shares + noise.normal(0, 0.02, shares.shape)) == truth
     alike = np.tile(one, (40, 1)) + noise.normal(0, 0.02, (40, 3))
-    assert kinds(alike) == [0] * 40
-    assert kinds(shares[:5]) == [0] * 5
+    assert phase_of_slices(alike) == [0] * 40
+    assert phase_of_slices(shares[:5]) == [0] * 5

@@ -16,7 +16,7 @@ from made_profiles import heap, made
 from nearfar.base.errors import NearfarError
 from nearfar.documents import WorkloadProfile, load, save
 from nearfar.documents.workload import Frame, MemoryObject
-from nearfar.profile.identity import aligned
+from nearfar.profile.identity import align_objects
 from nearfar.profile.merge import merge
 
 NAMES = ["one.json", "other.json"]
@@ -68,9 +68,9 @@ def test_sites_told_apart_in_one_run_only_are_one_object() -> None:
         return msgspec.structs.replace(plain, frames=list(frames), told_by=len(frames))
 
     apart = with_objects(made(1e4), object_(0, inner, called[0]), object_(1, inner, called[1]))
-    found = aligned([with_objects(made(1e4), object_(0, inner)), apart])
+    found = align_objects([with_objects(made(1e4), object_(0, inner)), apart])
     assert [same.members for same in found.objects] == [[[0], [0, 1]]]
-    found = aligned([apart, apart])
+    found = align_objects([apart, apart])
     assert [same.members for same in found.objects] == [[[0], [0]], [[1], [1]]]
 
 
@@ -80,7 +80,7 @@ def test_another_folder_module_name_and_order_are_the_same_object() -> None:
     moved = msgspec.structs.replace(heap(0, "table", 10, 64e4), frames=[frame])
     other = with_objects(one, moved)
     program = msgspec.structs.replace(other.program, executable="/tmp/prog-2")
-    found = aligned([one, msgspec.structs.replace(other, program=program)])
+    found = align_objects([one, msgspec.structs.replace(other, program=program)])
     assert [same.members for same in found.objects] == [[[0], [0]]]
 
 
@@ -91,8 +91,8 @@ def test_lines_that_moved_are_the_same_only_if_the_source_was_edited() -> None:
     assert len(total.objects) == 4
     total = merge([old, new], NAMES, edited=True)
     assert [thing.size_bytes for thing in total.objects] == [800_000, 1000]
-    said = [warning for warning in total.warnings if "is taken for" in warning]
-    assert "table prog.c:13 is taken for table prog.c:10" in said[0]
+    said = [warning for warning in total.warnings if "is assumed to be" in warning]
+    assert "table prog.c:13 is assumed to be table prog.c:10" in said[0]
     # One site more than before: the nearest lines.
     three = with_objects(
         made(1e4), heap(0, "table", 9, 1.0), heap(1, "table", 11, 8e5), heap(2, "table", 30, 1e3)

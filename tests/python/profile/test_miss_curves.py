@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nearfar.documents import WorkloadProfile, load
-from nearfar.profile.miss_curves import CURVE_BYTES, NEAR_LINES, misses_by_size
+from nearfar.profile.miss_curves import CURVE_BYTES, NEAR_STACK_LINES, misses_by_size
 from nearfar.profile.run_file import CURVE_EDGES_BYTES
 
 SOURCE = r"""
@@ -90,7 +90,7 @@ def test_a_sweep_is_a_cliff_and_random_touches_a_slope(
 @pytest.mark.parametrize("rate", [1, 64])
 def test_a_sweep_of_just_what_the_near_stack_reaches_ends_there(rate: int) -> None:
     """The near stack sees it beyond its end, the far stack before: both have samples of lines."""
-    reach = int(np.searchsorted(CURVE_EDGES_BYTES, NEAR_LINES * rate * 64, side="right")) - 1
+    reach = int(np.searchsorted(CURVE_EDGES_BYTES, NEAR_STACK_LINES * rate * 64, side="right")) - 1
     near, far = np.zeros(64), np.zeros(64)
     near[reach - 8] = far[reach - 8] = 500.0  # what else there is, nearer
     first, again = 1000.0, 2000.0

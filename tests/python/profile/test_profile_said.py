@@ -11,7 +11,7 @@ from made_profiles import made
 from nearfar.documents.workload import CoreModel, Traffic
 from nearfar.profile.events import add_events, events_of
 from nearfar.profile.run_file import _RECORDS, SITE_UNKNOWN, ProcessFile
-from nearfar.profile.summary import beside_misses
+from nearfar.profile.summary import other_counts
 from nearfar.profile.traffic import add_traffic
 
 
@@ -65,13 +65,13 @@ def test_sums_keep_every_count() -> None:
 
 def test_a_summary_says_what_is_there_and_only_that() -> None:
     profile = made(1000)
-    assert beside_misses(profile) == []
+    assert other_counts(profile) == []
     profile.core = CoreModel(private_bytes=1 << 20, tlb_entries=1536, tlb_origin="assumed")
     row = profile.phases[0].objects[0].traffic
     row.flushes, row.fences, row.syncs, row.sync_bytes = 10.0, 5.0, 1.0, 4096.0
     row.tlb_misses_4k, row.private_misses, row.transfers = 7.0, 8.0, 9.0
     name = profile.objects[profile.phases[0].objects[0].object].name
-    assert beside_misses(profile) == [
+    assert other_counts(profile) == [
         f"Persistence: 10 lines flushed, 5 fences that waited for them; most in {name} (100%).",
         "msync was called 1 time, for 4.00 KiB.",
         f"Page walks beyond 1536 translations (assumed): 7 with pages of 4 KiB, 0 with 2 MiB; most "

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from growing import at_sizes, compiled
 
 from nearfar.documents import WorkloadProfile
-from nearfar.profile.identity import aligned
+from nearfar.profile.identity import align_objects
 from nearfar.profile.scaling.extrapolate import extrapolate
 
 SMALL = (4000, 8000, 16000, 32000, 128000)
@@ -41,7 +41,7 @@ def judged(profiles: list[WorkloadProfile], size: float) -> list[bool]:
     made, true = extrapolate(profiles[:-1], names, {"n": size}, force=True), profiles[-1]
     assert made.extrapolation is not None
     found: list[bool] = []
-    alike = aligned([made, true]).objects
+    alike = align_objects([made, true]).objects
     for phase in true.phases:
         total = sum(row.traffic.misses() for row in phase.objects)
         for same in alike:

@@ -10,7 +10,7 @@ import pytest
 
 from nearfar.base.statistics import Estimate
 from nearfar.profile.scaling.growth import best_law, grow, splits
-from nearfar.profile.scaling.near_time import Work, near_time
+from nearfar.profile.scaling.near_time import PhaseWork, near_time
 
 SIZES = [1e3, 2e3, 4e3, 8e3, 16e3]
 TARGET = 64e3
@@ -59,7 +59,9 @@ def test_larger_sizes_are_held_out_and_the_largest_from_far_below() -> None:
     assert splits([1, 2, 4], 8) == [([0, 1], 2)]
 
 
-def _work(costs: tuple[float, float], sizes: list[float], cache: float) -> tuple[Work, list[float]]:
+def _work(
+    costs: tuple[float, float], sizes: list[float], cache: float
+) -> tuple[PhaseWork, list[float]]:
     """Return a program that misses what does not fit, n accesses a size, and its times."""
 
     def row(n: float) -> list[float]:
@@ -68,7 +70,7 @@ def _work(costs: tuple[float, float], sizes: list[float], cache: float) -> tuple
     counts = np.array([row(n) for n in sizes])
     at = np.array(row(TARGET))
     usual_ns = np.array([0.0, 30.0])
-    work = Work(("accesses", "misses"), counts, at, at, at, usual_ns, on_demand_ns=usual_ns)
+    work = PhaseWork(("accesses", "misses"), counts, at, at, at, usual_ns, on_demand_ns=usual_ns)
     return work, (counts @ np.array(costs)).tolist()
 
 

@@ -17,7 +17,7 @@ from growing import at_sizes, compiled
 
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Phase
-from nearfar.profile.identity import aligned
+from nearfar.profile.identity import align_objects
 from nearfar.profile.scaling.extrapolate import extrapolate
 
 CASES = {
@@ -86,7 +86,7 @@ def test_better_than_as_many_misses_an_operation(case: Case) -> None:
 
 def test_sizes_and_operations(case: Case) -> None:
     made, true = case.made, case.true
-    alike = aligned([made, true])
+    alike = align_objects([made, true])
     for same in alike.objects:
         sizes = [
             sum(profile.objects[number].size_bytes for number in numbers)
@@ -130,7 +130,7 @@ def test_it_says_that_nobody_ran_it(case: Case) -> None:
     made, true = case.made, case.true
     assert made.extrapolation is not None
     assert true.extrapolation is None
-    assert "nobody ran" in made.warnings[0]
+    assert "never run" in made.warnings[0]
     assert made.size == true.size
     for one in made.extrapolation.quantities:
         assert one.estimate.low <= one.estimate.value <= one.estimate.high

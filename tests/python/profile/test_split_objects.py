@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from growing import compiled
 
 from nearfar.documents import WorkloadProfile, load
-from nearfar.profile.identity import aligned
+from nearfar.profile.identity import align_objects
 
 OUTPUT = "12000\n"
 BLOCKS = 3000
@@ -87,7 +87,7 @@ def test_sizes_are_classes_of_powers_of_two(program: Path, tmp_path: Path) -> No
     # Without, it is one object again, and the parts are known to belong to it.
     names = [thing.name for thing in with_sizes.objects]
     assert len(set(names)) == len(names)
-    alike = aligned([with_sizes, with_sizes])
+    alike = align_objects([with_sizes, with_sizes])
     assert all(len(numbers) == 1 for same in alike.objects for numbers in same.members)
 
 

@@ -11,10 +11,10 @@ import struct
 import sys
 
 from nearfar.profile.sources import perf_events
-from nearfar.profile.sources.pmu import SOFTWARE, Event
+from nearfar.profile.sources.pmu import SOFTWARE, CounterEvent
 
 PAGES = 64
-FAULTS = Event("page-faults", SOFTWARE, 2, period=1, is_rate=False, tells_source=False)
+FAULTS = CounterEvent("page-faults", SOFTWARE, 2, period=1, is_rate=False, tells_source=False)
 RECORDS, RECORD_BYTES = 64, 48
 """Header, IP, TID, TIME, ADDR, PERIOD."""
 ENABLE = 0x2400
