@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import Row, make_row, real_programs
+from benchmarks.steered_cores import steered
 from nearfar.documents.validation import ValidationReport
 
 SESSIONS = 5
@@ -60,7 +61,7 @@ def rows() -> Iterator[Row]:
         part.unlink(missing_ok=True)
         api.validate(
             quick=True, rounds=ROUNDS, programs=programs, keep_in=part, prepared=prepared,
-            cores="apart" if number % 2 else "together",
+            open_pairings=steered("apart" if number % 2 else "together"),
         )  # fmt: skip
         part.rename(part.with_suffix(".jsonl"))
     there = _sessions()

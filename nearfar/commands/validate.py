@@ -21,7 +21,7 @@ def validate(
     only: str | None = None,
     size: str | None = None,
     rounds: int | None = None,
-    cores: Literal["apart", "together"] = "apart",
+    cores: Literal["apart", "together"] | None = None,
     learn: Flag = False,
     store: Path | None = None,
     pool: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative="")] = None,
@@ -59,8 +59,8 @@ def validate(
         Rounds of each kernel, near, far, far, near, and a third as many of programs.
         Default: 15, with --quick 3.
     cores
-        Of a virtual machine whose cores a hypervisor moves: measure where they share no cache, if
-        that can be had, or where they share one, of which a contending core takes its part.
+        Require that both CPUs share a last-level cache (together) or do not (apart); for virtual
+        machines. Default: any; samples are compared within one pairing.
     learn
         Keep every result in the store as it comes.
     store
@@ -80,7 +80,7 @@ def validate(
         if not quiet:
             print("\n".join(kernel_names()))
         return ExitCode.DONE
-    if pool is not None and (program or learn or far or only or quick or cores != "apart"):
+    if pool is not None and (program or learn or far or only or quick or cores is not None):
         raise CommandError("--pool measures nothing: leave programs and other options out")
     if again and pool is None:
         raise CommandError("--again predicts kept runs: name them with --pool")

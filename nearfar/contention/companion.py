@@ -10,8 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
@@ -92,36 +91,3 @@ def start_load(memory: ProgramMemory, cpu: int, size_bytes: int) -> Companion:
 def start_spinner(program: Path, cpu: int) -> Companion:
     """Keep `cpu` awake without touching memory; `program` is the plain build of any kernel."""
     return Companion([str(program), "spin"], cpu, reports_ready=False)
-
-
-NAP_S = 0.05
-"""After 5 ms of sleep a hypervisor left cores where they were; after 20 to 100 it did not."""
-
-
-@contextlib.contextmanager
-def awake(program: Path, cpus: Sequence[int]) -> Iterator[Callable[[], None]]:
-    """Keep cores from ever sleeping, with what anything else on them takes precedence over; yield
-    what lets them sleep for `NAP_S`.
-
-    A hypervisor chooses anew where to put a virtual core whenever it wakes. On one machine they
-    were moved to another cache three times a second, and once in two to forty seconds when awake.
-    Whatever is timed must be of our session: Linux shares out a core by session first, whoever is
-    idle in it (sched(7), autogroup).
-    """
-    with contextlib.ExitStack() as stack:
-        keepers = []
-        for cpu in dict.fromkeys(cpus):
-            one = start_spinner(program, cpu)
-            stack.callback(one.end)
-            one.run_when_idle()
-            one.resume()
-            keepers.append(one)
-
-        def nap() -> None:
-            for one in keepers:
-                one.stop()
-            time.sleep(NAP_S)
-            for one in keepers:
-                one.resume()
-
-        yield nap

@@ -1,4 +1,4 @@
-"""Validating from Python: memories and programs in, a ValidationReport out."""
+"""Validate from Python: memories and programs in, a ValidationReport out."""
 
 from __future__ import annotations
 
@@ -23,31 +23,36 @@ from nearfar.measure.checks import check_devdax
 from nearfar.measure.obtain import source_of
 from nearfar.measure.settings import Progress, native, no_progress
 from nearfar.program.executable import find_executable
-from nearfar.validate import prepared as prepared_files
 from nearfar.validate import store
-from nearfar.validate.curves import Curves
+from nearfar.validate.core_pairing import (
+    CorePairings,
+    Cores,
+    OpenPairings,
+    observed_pairings,
+    transfer_between,
+)
+from nearfar.validate.curves import MemoryCurves
 from nearfar.validate.kernel import chosen_kernels
-from nearfar.validate.placement import Cores, Placement
-from nearfar.validate.predicting import again as predicted_again
-from nearfar.validate.prepared import Prepared
+from nearfar.validate.predictions import predict_again
+from nearfar.validate.prepared import Prepared, load_prepared, save_record
 from nearfar.validate.report import pooled, report_of
-from nearfar.validate.session import FIRST_CURVES, run
-from nearfar.validate.wanted import FULL, QUICK, Wanted
+from nearfar.validate.session import FIRST_ROUNDS, run
+from nearfar.validate.session_plan import FULL, QUICK, SessionPlan
 
-NEAR = "dram,pages=thp"
+DEFAULT_NEAR = "dram,pages=thp"
 
 CACHES_PER_REGION = {False: 8, True: 4}
-"""Data over the last-level cache, full and quick: hits are an eighth or a quarter at most."""
+"""Data over the last-level cache, full and quick: at most 1/8 or 1/4 of reads hit it."""
 
-REGIONS_HELD = 17
-"""Regions of memory that a session holds at once: the curves' of near memory, of far, and of far
-with near's pages (four each, and a buffer for the contending core, twice), and two kernels whose
-structures are up to 1.5 times what was asked."""
+REGIONS_IN_USE = 17
+"""Regions allocated at once: the curves' of near memory, of far, and of far with near's pages (four
+each, and a buffer for the core that loads memory, twice), and two kernels whose structures are up
+to 1.5 times the requested size."""
 
-LEAST_REGION_BYTES = 4 << 20
+MIN_REGION_BYTES = 4 << 20
 
 DEVICE_PARTS = 8
-"""Of a DAX device, regions are an eighth: the curves use the first half, kernels the second."""
+"""Regions per DAX device: the curves use the first half, kernels the second."""
 
 
 def validate(
@@ -59,24 +64,27 @@ def validate(
     quick: bool = False,
     region_bytes: int = 0,
     rounds: int = 0,
-    cores: Cores = "apart",
+    cores: Cores | None = None,
+    open_pairings: OpenPairings | None = None,
     keep_in: Path | None = None,
     prepared: Prepared | None = None,
     progress: Progress = no_progress,
 ) -> tuple[ValidationReport, list[str]]:
-    """Predict and measure; return the report, and slower memories of this machine not used.
+    """Predict and measure; return the report, and the slower memories that are not used.
 
-    Empty `far`: the slowest kind of memory found, else a stand-in. `region_bytes` and `rounds` of 0
-    are by the caches and `quick`; `cores` is where to have them that a hypervisor moves. Results
-    are appended to `keep_in` as they come; `prepared` lets several sessions of the same kernels and
-    programs build and profile them once. Raises NearfarError for what cannot be had or fails.
+    An empty `far` is the slowest kind of memory here, else a stand-in. For `region_bytes` and
+    `rounds` of 0, the caches and `quick` decide. `cores` requires that the two CPUs share a
+    last-level cache or not; `open_pairings` replaces that by other control of the CPUs. Results are
+    appended to `keep_in` one by one; `prepared` lets several sessions of the same kernels and
+    programs build and profile them once. Raises NearfarError for what is missing or fails.
     """
     machine = topology.detect()
-    there = slower_memories(machine)
-    wanted = wanted_of(
+    slower = slower_memories(machine)
+    plan = plan_session(
         near, far, kernels=kernels, programs=programs, quick=quick, region_bytes=region_bytes,
-        rounds=rounds, cores=cores,
+        rounds=rounds,
     )  # fmt: skip
+    plan = dataclasses.replace(plan, open_pairings=open_pairings or observed_pairings(cores))
     if keep_in is not None:
         store.prepare_store(keep_in)
 
@@ -84,8 +92,8 @@ def validate(
         if keep_in is not None:
             store.append(keep_in, session, result)
 
-    report = report_of(run(wanted, machine, keep, progress, prepared))
-    return report, [spec for spec in there if spec != str(wanted.far.spec)]
+    report = report_of(run(plan, machine, keep, progress, prepared))
+    return report, [spec for spec in slower if spec != str(plan.far.spec)]
 
 
 def prepare(
@@ -93,27 +101,27 @@ def prepare(
 ) -> Prepared:
     """Return kernels and programs built and profiled in `folder`, for sessions of any process.
 
-    What is there already and still of these sources is taken; anything else there is deleted.
+    A folder that was prepared from the same sources is used again; any other content is deleted.
     """
-    wanted = wanted_of(programs=programs, quick=quick)
-    had = prepared_files.kept(folder, wanted)
-    if had is not None:
-        return had
+    plan = plan_session(programs=programs, quick=quick)
+    earlier = load_prepared(folder, plan)
+    if earlier is not None:
+        return earlier
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    made = Prepared(folder)
-    made.build(wanted, no_progress)
-    placement = Placement.of(tuple(topology.detect().cpus))
-    near = Curves.open(wanted.near.spec, wanted.region_bytes, placement, ["idle"])
-    for _ in range(FIRST_CURVES):
+    prepared = Prepared(folder)
+    prepared.build(plan, no_progress)
+    pairings = CorePairings(transfer_between(topology.detect().cpus))
+    near = MemoryCurves.open(plan.near.spec, plan.region_bytes, pairings, ["idle"])
+    for _ in range(FIRST_ROUNDS):
         near.sample_round()
-    most = max(near.placements(), key=near.count, default=0)
-    made.profile(wanted, near.llc_bytes(most) or near.opened.llc_bytes, no_progress)
-    prepared_files.keep(made, wanted)
-    return made
+    frequent = max(near.seen_pairings(), key=near.count, default=0)
+    prepared.profile(plan, near.llc_bytes(frequent) or near.opened.llc_bytes, no_progress)
+    save_record(prepared, plan)
+    return prepared
 
 
-def wanted_of(
+def plan_session(
     near: str = "",
     far: str = "",
     *,
@@ -122,77 +130,71 @@ def wanted_of(
     quick: bool = False,
     region_bytes: int = 0,
     rounds: int = 0,
-    cores: Cores = "apart",
-) -> Wanted:
-    """Return what a session is to do; see `validate`. Takes no memory."""
+) -> SessionPlan:
+    """Return the plan of a session, checked; see `validate`. Allocates no memory."""
     native()
     machine = topology.detect()
-    there = slower_memories(machine)
-    far = far or (there[0] if there else STAND_IN)
-    far_place = program_memory(far, machine)
-    near_place = program_memory(near or NEAR, machine)
-    check_pair(near_place, far_place)
-    check_cpus(far_place, machine)
-    for place in (near_place, far_place):
-        source_of(place.spec, machine)  # refuses a memory that is not there; takes none
+    far_memory = program_memory(far or [*slower_memories(machine), STAND_IN][0], machine)
+    near_memory = program_memory(near or DEFAULT_NEAR, machine)
+    check_pair(near_memory, far_memory)
+    check_cpus(far_memory, machine)
+    for memory in (near_memory, far_memory):
+        source_of(memory.spec, machine)  # refuses a memory that is not there; allocates none
     for command in programs:
         find_executable(command[0])
     names = chosen_kernels(kernels)
-    if 0 < region_bytes < LEAST_REGION_BYTES:
+    if 0 < region_bytes < MIN_REGION_BYTES:
         raise NearfarError(
-            f"data of {format_bytes(region_bytes)} lie in the caches: ask for at least "
-            f"{format_bytes(LEAST_REGION_BYTES)}, or leave the size out"
+            f"data of {format_bytes(region_bytes)} fit into the caches: choose a --size of at "
+            f"least {format_bytes(MIN_REGION_BYTES)}, or leave it out"
         )
     region = region_bytes or default_region_bytes(machine, quick)
-    far_place, region = _on_device(far_place, region)
+    far_memory, region = _share_device(far_memory, region)
     check_region(region)
     effort = QUICK if quick else FULL
-    if rounds:
-        effort = effort.with_rounds(rounds)
-    return Wanted(
-        near=near_place,
-        far=far_place,
+    return SessionPlan(
+        near=near_memory,
+        far=far_memory,
         kernels=tuple(names),
         programs=tuple(tuple(command) for command in programs),
         region_bytes=region,
-        effort=effort,
-        cores=cores,
+        effort=effort.with_rounds(rounds) if rounds else effort,
     )
 
 
 def pool(paths: Sequence[Path], *, again: bool = False) -> ValidationReport:
-    """Return the report of all sessions in stores and reports; `again`: predicted anew."""
+    """Return the report of all sessions in stores and reports; `again`: predict them again."""
     sessions, results = store.read_results(paths)
     if again:
-        results = [predicted_again(result) for result in results]
+        results = [predict_again(result) for result in results]
     return pooled(sessions, results)
 
 
 def default_region_bytes(machine: topology.Topology, quick: bool) -> int:
-    """Return how large kernels' data are: by the caches, less where memory is short."""
-    wanted = CACHES_PER_REGION[quick] * machine.llc_bytes
-    usable = int(room.available_bytes() * room.SHARE) // REGIONS_HELD
-    return min(wanted, usable) >> 21 << 21
+    """Return the size of kernels' data: a multiple of the caches, less where memory is short."""
+    preferred = CACHES_PER_REGION[quick] * machine.llc_bytes
+    usable = int(room.available_bytes() * room.SHARE) // REGIONS_IN_USE
+    return min(preferred, usable) >> 21 << 21
 
 
 def check_region(region_bytes: int) -> None:
-    """Refuse data too small to miss or too large for the memory there is."""
-    if region_bytes < LEAST_REGION_BYTES:
+    """Refuse data too small to miss the caches or too large for the free memory."""
+    if region_bytes < MIN_REGION_BYTES:
         raise NearfarError(
-            f"kernels' data would be {format_bytes(region_bytes)}, and at least "
-            f"{format_bytes(LEAST_REGION_BYTES)} are needed: free memory, or ask for more",
+            f"free memory leaves {format_bytes(region_bytes)} for each kernel's data, and at least "
+            f"{format_bytes(MIN_REGION_BYTES)} are needed: free some memory, or choose a --size",
             ExitCode.MACHINE_LACKS,
         )
-    needed, usable = REGIONS_HELD * region_bytes, room.available_bytes()
+    needed, usable = REGIONS_IN_USE * region_bytes, room.available_bytes()
     if needed > usable:
         raise NearfarError(
-            f"data of {format_bytes(region_bytes)} take {format_bytes(needed)} for all that is "
-            f"held at once, and {format_bytes(usable)} are available: choose a smaller --size",
+            f"a session with data of {format_bytes(region_bytes)} allocates {format_bytes(needed)} "
+            f"at once, and {format_bytes(usable)} are available: choose a smaller --size",
             ExitCode.MACHINE_LACKS,
         )
 
 
-def _on_device(far: ProgramMemory, region_bytes: int) -> tuple[ProgramMemory, int]:
+def _share_device(far: ProgramMemory, region_bytes: int) -> tuple[ProgramMemory, int]:
     """Share a DAX device between the curves and the kernels."""
     if far.spec.kind != "devdax" or far.spec.path is None:
         return far, region_bytes

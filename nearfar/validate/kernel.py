@@ -24,17 +24,17 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 PHASE = "kernel"
-"""What harness.c calls the phase of its timed runs."""
+"""The phase of a kernel's timed runs (harness.c)."""
 
-MOST_BURSTS = 12
-"""Of a phase's 32 that are kept with a result: some 1.5 MB, from which a simulated window says the
-same within 2 %."""
+MAX_BURSTS = 12
+"""Bursts of a phase, out of up to 32, that are kept with a result: some 1.5 MB, from which a
+simulated window gives the same within 2 %."""
 
-BURSTS_S = 30
-"""Of a program's run under the emulator: some seconds of its own time."""
+MAX_BURSTS_S = 30
+"""Time of a program's run under the emulator: a few seconds of its normal time."""
 
-OPTIMISED = "-O2"
-"""As Debian builds its packages."""
+OPTIMISATION = "-O2"
+"""Optimisation with which Debian builds its packages."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,17 @@ def kernel_names() -> list[str]:
 
 
 def chosen_kernels(names: Sequence[str]) -> list[str]:
-    """Return the kernels called so, or all; refuses a name that is none."""
-    there = kernel_names()
+    """Return the kernels of these names, or all; refuse an unknown name."""
+    known = kernel_names()
     for name in names:
-        if name not in there:
-            hint = nearest(name, there) or f"; there are: {', '.join(there)}"
+        if name not in known:
+            hint = nearest(name, known) or f"; known are: {', '.join(known)}"
             raise NearfarError(f"there is no kernel {name!r} to validate with{hint}")
-    return list(dict.fromkeys(names)) or there
+    return list(dict.fromkeys(names)) or known
 
 
 def build(names: Sequence[str], folder: Path, tell: Callable[[float], None]) -> dict[str, Kernel]:
-    """Compile kernels into `folder`, as many at once as there are cores; raises NearfarError."""
+    """Compile kernels into `folder`, as many at once as there are CPUs."""
     (folder / "plain").mkdir()
     return dict(_in_parallel(lambda name: (name, _build(name, folder)), names, tell))
 
@@ -78,41 +78,37 @@ def profiles(
 ) -> dict[str, WorkloadProfile]:
     """Profile kernels with data of `region_bytes` and a last-level cache of `llc_bytes`.
 
-    Several at once: misses are simulated and near time is taken later, so that nothing is timed.
+    Several run at once: misses are simulated, and near time is measured later.
     """
 
-    def one(kernel: Kernel) -> tuple[str, WorkloadProfile]:
+    def profile_kernel(kernel: Kernel) -> tuple[str, WorkloadProfile]:
         command = [str(kernel.instrumented), str(region_bytes), "once", str(runs)]
         return kernel.name, profile(command, folder / f"{kernel.name}.json", llc_bytes)
 
-    return dict(_in_parallel(one, kernels, tell))
+    return dict(_in_parallel(profile_kernel, kernels, tell))
 
 
 def profile(command: Sequence[str], output: Path, llc_bytes: int) -> WorkloadProfile:
-    """Profile a program once; raises NearfarError with the sentence of `nearfar profile`.
+    """Profile a program once; raises NearfarError with the message of `nearfar profile`.
 
-    Bursts are of a second run, emulated, which takes ten times as long or `BURSTS_S`; left out
-    where there is no emulator.
+    Where an emulator is installed, bursts come from a second, emulated run, which takes ten times
+    as long or `MAX_BURSTS_S`.
     """
     options = ["--quiet", "-o", str(output), "--llc", f"{llc_bytes}B", "--repetitions", "1"]
     if emulator.installed():
-        options += ["--bursts", "--sample", f"{BURSTS_S}s"]
+        options += ["--bursts", "--sample", f"{MAX_BURSTS_S}s"]
     _run([sys.executable, "-m", "nearfar", "profile", *options, "--", *command])
-    return profiled(output)
+    return load_profile(output)
 
 
-def profiled(output: Path) -> WorkloadProfile:
-    """Return what `profile` wrote, with as many bursts as a result keeps."""
-    return _with_few_bursts(load(output, WorkloadProfile))
-
-
-def _with_few_bursts(workload: WorkloadProfile) -> WorkloadProfile:
-    """Return a profile with a bounded number of bursts, evenly of those it has."""
+def load_profile(output: Path) -> WorkloadProfile:
+    """Return the profile in a file with at most `MAX_BURSTS` bursts, evenly chosen."""
+    workload = load(output, WorkloadProfile)
     if workload.bursts is None:
         return workload
     phases = [
         msgspec.structs.replace(
-            phase, bursts=phase.bursts[:: max(1, -(-len(phase.bursts) // MOST_BURSTS))]
+            phase, bursts=phase.bursts[:: max(1, -(-len(phase.bursts) // MAX_BURSTS))]
         )
         for phase in workload.bursts.phases
     ]
@@ -124,44 +120,44 @@ def _with_few_bursts(workload: WorkloadProfile) -> WorkloadProfile:
 def _build(name: str, folder: Path) -> Kernel:
     program = folder / name
     sources = [FOLDER / f"{name}.c", *sorted((FOLDER / "harness").glob("*.c"))]
-    options = [OPTIMISED, "-std=gnu11", f"-I{FOLDER / 'harness'}", f"-I{include_folder()}"]
+    options = [OPTIMISATION, "-std=gnu11", f"-I{FOLDER / 'harness'}", f"-I{include_folder()}"]
     compiler = [sys.executable, "-m", "nearfar", "cc"]
     _run([*compiler, *options, *map(str, sources), "-o", str(program)])
-    # Its own folder: instrumented and plain file have the same name.
+    # A folder of its own: instrumented and plain file have the same name.
     plain = extract_plain(program, folder / "plain")
     if plain is None:
-        raise NearfarError(f"{program} holds no plain build of itself")
+        raise NearfarError(f"{program} contains no plain build of itself")
     return Kernel(name, program, plain)
 
 
 def _run(command: Sequence[str]) -> None:
-    # A group of its own: Ctrl-C reaches us, and ending the tool's children is up to it.
+    # In this process group: Ctrl-C reaches the tool too, which ends its children.
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         text=True, check=False,
     )  # fmt: skip
     if done.returncode == 0:
         return
-    said = done.stderr.strip().splitlines()
-    sentence = next((line for line in reversed(said) if line.startswith("nearfar: ")), "")
-    what = sentence.removeprefix("nearfar: ") or (said[-1] if said else "it said nothing")
+    errors = done.stderr.strip().splitlines()
+    message = next((line for line in reversed(errors) if line.startswith("nearfar: ")), "")
+    message = message.removeprefix("nearfar: ") or (errors or ["it printed no error"])[-1]
     known = {int(code) for code in ExitCode} - {0, 1}
     code = ExitCode(done.returncode) if done.returncode in known else ExitCode.PROGRAM_FAILED
-    raise NearfarError(what, code)
+    raise NearfarError(message, code)
 
 
 def _in_parallel(
-    work: Callable[[T], U], things: Sequence[T], tell: Callable[[float], None]
+    work: Callable[[T], U], items: Sequence[T], tell: Callable[[float], None]
 ) -> list[U]:
-    """Return what `work` makes of every thing; the first failure ends what has not begun."""
+    """Return the results of `work` for all items; the first failure cancels the rest."""
     workers = max(len(os.sched_getaffinity(0)), 1)
     with ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(work, thing) for thing in things]
+        futures = [pool.submit(work, item) for item in items]
         try:
-            for done, future in enumerate(as_completed(waiting), start=1):
+            for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
-                tell(done / len(waiting))
+                tell(done / len(futures))
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-        return [future.result() for future in waiting]
+        return [future.result() for future in futures]

@@ -1,53 +1,53 @@
-"""Predicted against measured slowdown, with intervals."""
+"""Draw predicted against measured slowdown, with intervals."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import matplotlib as mpl
 
 from nearfar.base.files import atomic_path
 from nearfar.documents.validation import ValidationReport
 from nearfar.predict.model import DEFAULT_MODEL
 
 SIZE_INCHES = (8.0, 7.0)
-LABELLED = 40
+MAX_LABELS = 40
 """Results beyond which names would cover each other."""
 
 
 def plot(report: ValidationReport, path: Path, model: str = DEFAULT_MODEL) -> None:
-    """Draw to a .png, .svg or .pdf: one point a result, the model's own interval, equality."""
-    import matplotlib as mpl
-
+    """Draw to a .png, .svg or .pdf: a point per result, the model's own interval, equality."""
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    had = [one for one in report.results if model in one.models]
-    measured = [one.slowdown.value for one in had]
-    predicted = [one.models[model].slowdown for one in had]
+    results = [result for result in report.results if model in result.models]
+    measured = [result.slowdown for result in results]
+    predicted = [result.models[model] for result in results]
+    xs, ys = [value.value for value in measured], [value.slowdown for value in predicted]
     figure, axes = plt.subplots(figsize=SIZE_INCHES)
     try:
-        low = min([*measured, *predicted, 1.0]) * 0.98
-        high = max([*measured, *predicted, 1.0]) * 1.02
+        low, high = min([*xs, *ys, 1.0]) * 0.98, max([*xs, *ys, 1.0]) * 1.02
         axes.plot([low, high], [low, high], color="0.6", linewidth=1, label="predicted = measured")
         axes.axhline(1.0, color="0.8", linestyle=":", label="null: no slowdown")
-        below = [max(p - one.models[model].low, 0.0) for one, p in zip(had, predicted, strict=True)]
-        above = [
-            max(one.models[model].high - p, 0.0) for one, p in zip(had, predicted, strict=True)
-        ]
-        left = [max(m - one.slowdown.low, 0.0) for one, m in zip(had, measured, strict=True)]
-        right = [max(one.slowdown.high - m, 0.0) for one, m in zip(had, measured, strict=True)]
         axes.errorbar(
-            measured,
-            predicted,
-            yerr=[below, above],
-            xerr=[left, right],
+            xs,
+            ys,
+            yerr=[
+                [max(value.slowdown - value.low, 0.0) for value in predicted],
+                [max(value.high - value.slowdown, 0.0) for value in predicted],
+            ],
+            xerr=[
+                [max(value.value - value.low, 0.0) for value in measured],
+                [max(value.high - value.value, 0.0) for value in measured],
+            ],
             fmt="o",
             markersize=4,
             linewidth=0.8,
             label=f"{model}, its own 90 % intervals",
         )
-        if len(had) <= LABELLED:
-            for one, x, y in zip(had, measured, predicted, strict=True):
-                axes.annotate(one.name, (x, y), (4, 4), textcoords="offset points", fontsize=7)
+        if len(results) <= MAX_LABELS:
+            for result, x, y in zip(results, xs, ys, strict=True):
+                axes.annotate(result.name, (x, y), (4, 4), textcoords="offset points", fontsize=7)
         first = report.sessions[0]
         axes.set_xlabel("measured slowdown (far / near CPU time)")
         axes.set_ylabel("predicted slowdown")

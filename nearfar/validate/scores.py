@@ -1,4 +1,4 @@
-"""From results to how right each model was. Pure: numbers in, numbers out."""
+"""Scores of models: how far their predictions are from measured results."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import statistics
 import warnings
 from collections.abc import Sequence
 from math import isfinite
+
+from scipy import stats
 
 from nearfar.base.statistics import Estimate
 from nearfar.documents.validation import (
@@ -18,8 +20,6 @@ from nearfar.documents.validation import (
 from nearfar.predict.calibration import conformity_score, spread
 from nearfar.validate.conformal import LEVEL, grouped_quantile, interval_score, leave_group_out
 
-NULL = "null"
-
 
 def errors_of(results: Sequence[KernelResult], model: str) -> list[float]:
     """Return predicted / measured - 1 of far time, of every result that `model` predicted."""
@@ -31,110 +31,123 @@ def errors_of(results: Sequence[KernelResult], model: str) -> list[float]:
 
 
 def score(results: Sequence[KernelResult], model: str) -> ModelScore | None:
-    """Return how right `model` was; None: it predicted nothing."""
-    had = [result for result in results if model in result.models]
-    if not had:
+    """Return the score of `model`; None: it predicted nothing."""
+    scored = [result for result in results if model in result.models]
+    if not scored:
         return None
-    errors = errors_of(had, model)
+    errors = errors_of(scored, model)
     mean = statistics.fmean(map(abs, errors))
-    of_null = statistics.fmean(abs(1.0 / result.slowdown.value - 1.0) for result in had)
-    measured = [result.slowdown.value for result in had]
-    predicted = [_estimate(result.models[model]) for result in had]
-    inside = [one.low <= value <= one.high for one, value in zip(predicted, measured, strict=True)]
+    mean_of_null = statistics.fmean(abs(1.0 / result.slowdown.value - 1.0) for result in scored)
+    measured = [result.slowdown.value for result in scored]
+    predicted = [_estimate(result.models[model]) for result in scored]
     margins = leave_group_out(
-        [conformity_score(one, value) for one, value in zip(predicted, measured, strict=True)],
-        [result.name for result in had],
+        [
+            conformity_score(estimate, value)
+            for estimate, value in zip(predicted, measured, strict=True)
+        ],
+        [result.name for result in scored],
     )
     intervals = [
-        spread(one, margin)
-        for one, margin in zip(predicted, margins, strict=True)
+        spread(estimate, margin)
+        for estimate, margin in zip(predicted, margins, strict=True)
         if isfinite(margin)
     ]
-    finite = len(intervals) == len(had)
-    held = [one.low <= value <= one.high for one, value in zip(intervals, measured, strict=False)]
+    finite = len(intervals) == len(scored)
     costs = [
-        interval_score(one.low, one.high, value)
-        for one, value in zip(intervals, measured, strict=False)
+        interval_score(interval.low, interval.high, value)
+        for interval, value in zip(intervals, measured, strict=False)
     ]
     return ModelScore(
         mean_error=mean,
         max_error=max(map(abs, errors)),
         bias=statistics.fmean(errors),
-        rank=rank_correlation([one.value for one in predicted], measured),
-        skill=1.0 - mean / of_null if of_null > 0 else None,
-        coverage=statistics.fmean(held) if finite else None,
-        width=statistics.fmean(one.high - one.low for one in intervals) if finite else None,
+        rank=rank_correlation([estimate.value for estimate in predicted], measured),
+        skill=1.0 - mean / mean_of_null if mean_of_null > 0 else None,
+        coverage=_coverage(intervals, measured) if finite else None,
+        width=_mean_width(intervals) if finite else None,
         interval_score=statistics.fmean(costs) if finite else None,
-        own_coverage=statistics.fmean(inside),
-        own_width=statistics.fmean(one.high - one.low for one in predicted),
-        results=len(had),
+        own_coverage=_coverage(predicted, measured),
+        own_width=_mean_width(predicted),
+        results=len(scored),
     )
 
 
+def _coverage(intervals: Sequence[Estimate], measured: Sequence[float]) -> float:
+    return statistics.fmean(
+        interval.low <= value <= interval.high
+        for interval, value in zip(intervals, measured, strict=False)
+    )
+
+
+def _mean_width(intervals: Sequence[Estimate]) -> float:
+    return statistics.fmean(interval.high - interval.low for interval in intervals)
+
+
 def scores(results: Sequence[KernelResult]) -> dict[str, ModelScore]:
-    """Return every model's score, the most right first."""
-    names = list(dict.fromkeys(name for result in results for name in result.models))
-    found = {name: made for name in names if (made := score(results, name)) is not None}
-    return dict(sorted(found.items(), key=lambda item: item[1].mean_error))
+    """Return every model's score, the smallest error first."""
+    names = dict.fromkeys(name for result in results for name in result.models)
+    scored = {name: made for name in names if (made := score(results, name)) is not None}
+    return dict(sorted(scored.items(), key=lambda item: item[1].mean_error))
 
 
 def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float | None:
-    """Return Spearman's rank correlation; None where either side is all alike or has one value."""
+    """Return Spearman's rank correlation; None where either side has a single value."""
     if len(set(predicted)) < 2 or len(set(measured)) < 2:
         return None
-    from scipy import stats
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = float(stats.spearmanr(predicted, measured).statistic)
-    return found if isfinite(found) else None
+        rank = float(stats.spearmanr(predicted, measured).statistic)
+    return rank if isfinite(rank) else None
 
 
 def floor_of(results: Sequence[KernelResult]) -> float:
-    """Return the A/A floor: the mean error of predicting a half of the rounds by the other."""
+    """Return the A/A floor: the mean error of predicting one half of the rounds by the other."""
     return statistics.fmean(abs(result.a_a) for result in results) if results else 0.0
 
 
 def between_sessions(results: Sequence[KernelResult]) -> float | None:
-    """Return the mean distance of sessions' slowdowns from the median of all; None: one session.
+    """Return the mean distance of slowdowns from their median over sessions; None: one session.
 
-    What no prediction from one session's curves can be blamed for.
+    A prediction from one session's curves cannot be more accurate than this.
     """
     by_name: dict[str, list[float]] = {}
     for result in results:
         by_name.setdefault(result.name, []).append(result.slowdown.value)
-    apart = [
+    distances = [
         abs(value / statistics.median(values) - 1.0)
         for values in by_name.values()
         if len(values) > 1
         for value in values
     ]
-    return statistics.fmean(apart) if apart else None
+    return statistics.fmean(distances) if distances else None
 
 
 def calibrations(results: Sequence[KernelResult], sessions: Sequence[Session]) -> list[Calibration]:
-    """Return by what intervals of each model must be widened; none where kernels are too few."""
-    found = []
+    """Return the margin of each model's intervals; none where there are too few kernels."""
+    made = []
     for model in dict.fromkeys(name for result in results for name in result.models):
-        had = [result for result in results if model in result.models]
+        scored = [result for result in results if model in result.models]
         margin = grouped_quantile(
-            [conformity_score(_estimate(one.models[model]), one.slowdown.value) for one in had],
-            [one.name for one in had],
+            [
+                conformity_score(_estimate(result.models[model]), result.slowdown.value)
+                for result in scored
+            ],
+            [result.name for result in scored],
         )
         if isfinite(margin):
-            found.append(
+            made.append(
                 Calibration(
                     model=model,
                     tier=sessions[0].tier,
                     level=LEVEL,
                     margin=margin,
-                    kernels=len({one.name for one in had}),
-                    sessions=len({one.session for one in had}),
+                    kernels=len({result.name for result in scored}),
+                    sessions=len({result.session for result in scored}),
                     cpu_models=sorted({session.cpu_model for session in sessions}),
                 )
             )
-    return found
+    return made
 
 
-def _estimate(one: ModelSlowdown) -> Estimate:
-    return Estimate(one.slowdown, one.low, one.high)
+def _estimate(predicted: ModelSlowdown) -> Estimate:
+    return Estimate(predicted.slowdown, predicted.low, predicted.high)

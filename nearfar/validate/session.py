@@ -9,192 +9,204 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from nearfar.contention.companion import awake, start_load, start_spinner
+from nearfar.contention.companion import start_load, start_spinner
 from nearfar.documents import DeviceProfile
 from nearfar.documents.header import cpu_model
 from nearfar.documents.validation import KernelResult, Session
 from nearfar.measure import topology
 from nearfar.measure.settings import Progress
 from nearfar.predict.calibration import memory_tier
-from nearfar.validate.curves import Curves
-from nearfar.validate.loop import Loop
-from nearfar.validate.placement import Placement
+from nearfar.validate.core_pairing import CorePairings
+from nearfar.validate.curves import MemoryCurves
 from nearfar.validate.prepared import Prepared, preparing
-from nearfar.validate.wanted import Companions, Found, Keep, Wanted
+from nearfar.validate.session_plan import KeepResult, SessionCompanions, SessionPlan, SessionState
+from nearfar.validate.timing import TimingLoop
 
-FIRST_CURVES = 3
-"""Rounds of curves before the first kernel: they say how much cache a profile is to simulate."""
+FIRST_ROUNDS = 3
+"""Rounds of curves before the first kernel: they give the cache that profiles simulate."""
 
-HINDERED = (
-    "other work kept the cores busy, so that it was not seen where a hypervisor put them, "
-    "and what was measured while they lay together and apart is mixed: let nothing else run"
+MAX_FIRST_ROUNDS = 12
+"""Limit of those rounds where the cores move."""
+
+DISTURBED = (
+    "other work kept the CPUs busy, so their core pairing could not be probed, and samples of "
+    "shared and separate caches are mixed: run nothing else on this machine"
 )
 
-MOST_FIRST_CURVES = 12
-"""Where the cores move."""
+Work = Callable[[], KernelResult | None]
+"""Times and predicts one kernel or program; None: too few samples of one core pairing."""
 
 
 def run(
-    wanted: Wanted,
+    plan: SessionPlan,
     machine: topology.Topology,
-    keep: Keep,
+    keep: KeepResult,
     progress: Progress,
     prepared: Prepared | None = None,
-) -> Found:
-    """Do one session; Ctrl-C ends it early with what it has, if it has anything.
+) -> SessionState:
+    """Run one session; Ctrl-C ends it early with its results so far, if there are any.
 
-    `prepared` is what earlier sessions of the same kernels and programs left. Raises NearfarError
-    for a memory, kernel or program that fails.
+    `prepared` holds the kernels, programs and profiles of earlier sessions. Raises NearfarError for
+    a memory, kernel or program that fails.
     """
-    clock = _Clock(wanted, progress)
+    clock = _Clock(plan, progress)
     with contextlib.ExitStack() as stack:
-        had = prepared or stack.enter_context(preparing())
-        had.build(wanted, clock.step)
-        kernels, programs = had.kernels, had.programs
-        launcher = next(iter(kernels.values())).plain
+        files = prepared or stack.enter_context(preparing())
+        files.build(plan, clock.step)
+        launcher = next(iter(files.kernels.values())).plain
         clock.next()
-        clock.step("taking both memories", 0.0)
-        nap = None
-        if len(machine.cpus) > 1:
-            nap = stack.enter_context(awake(launcher, (machine.cpus[0], machine.cpus[-1])))
-        placement = Placement.of(tuple(machine.cpus), nap)
-        placement.want(wanted.cores)
-        # Beside a contender, far memory's figures are of one core: near memory's must be too.
-        alone = wanted.far.spec.load != "none"
-        near = Curves.open(wanted.near.spec, wanted.region_bytes, placement, alone=alone)
-        far = Curves.open_far(wanted.far.spec, wanted.near.spec, wanted.region_bytes, placement)
-        beside = stack.enter_context(_companions(wanted, machine, launcher, far))
-        far.contend_with(beside.contender)
-        if alone:
-            near.contend_with(beside.spinner)
+        clock.step("allocating both memories", 0.0)
+        pairings = stack.enter_context(plan.open_pairings(machine.cpus, launcher))
+        near, far, companions = _open_memories(plan, machine, pairings, launcher, stack)
         warnings: list[str] = []
         first = _first_curves(near, far, clock, warnings)
         clock.next()
         llc_bytes = near.llc_bytes(first) or near.opened.llc_bytes
-        llc_bytes = had.profile(wanted, llc_bytes, clock.step)
+        llc_bytes = files.profile(plan, llc_bytes, clock.step)
         clock.next()
-        session = _session(wanted, far.device("far", first), llc_bytes)
-        found = Found(session, near, far, first, warnings=warnings)
-        loop = Loop(wanted, machine, found, beside, clock.step, launcher)
-        works: list[tuple[str, Work]] = [
-            (kernel.name, partial(loop.kernel, kernel, had.profiles[kernel.name]))
-            for kernel in kernels.values()
-        ]
-        works += [
-            (program.name, partial(loop.program, program, had.profiles[program.name]))
-            for program in programs
-        ]
+        session = _session(plan, far.device("far", first), llc_bytes)
+        state = SessionState(session, near, far, first, warnings=warnings)
+        loop = TimingLoop(plan, machine, state, companions, clock.step, launcher)
         try:
-            _do_all(works, found, keep, clock)
+            _do_all(_works(loop, files), state, keep, clock)
         except KeyboardInterrupt:
-            if not found.results:
+            if not state.results:
                 raise
-            found.interrupted = True
-        if placement.hindered:
-            found.warnings.append(HINDERED)
-    return found
+            state.interrupted = True
+        if pairings.disturbed:
+            state.warnings.append(DISTURBED)
+    return state
 
 
-Work = Callable[[], KernelResult | None]
-"""Times and predicts one thing; None: the cores were moved, or kept busy, too often."""
+def _open_memories(
+    plan: SessionPlan,
+    machine: topology.Topology,
+    pairings: CorePairings,
+    launcher: Path,
+    stack: contextlib.ExitStack,
+) -> tuple[MemoryCurves, MemoryCurves, SessionCompanions]:
+    """Allocate near and far memory, and start what runs on the other CPU meanwhile."""
+    # A load leaves one core to measure far memory with: near memory must be measured so too.
+    alone = plan.far.spec.load != "none"
+    near = MemoryCurves.open(plan.near.spec, plan.region_bytes, pairings, alone=alone)
+    far = MemoryCurves.open_far(plan.far.spec, plan.near.spec, plan.region_bytes, pairings)
+    companions = stack.enter_context(_companions(plan, machine, launcher, far))
+    far.set_companion(companions.load)
+    if alone:
+        near.set_companion(companions.spinner)
+    return near, far, companions
 
 
-def _do_all(works: Sequence[tuple[str, Work]], found: Found, keep: Keep, clock: _Clock) -> None:
-    """Do all, and what the cores' moves spoiled once more at the end."""
+def _works(loop: TimingLoop, files: Prepared) -> list[tuple[str, Work]]:
+    works: list[tuple[str, Work]] = [
+        (kernel.name, partial(loop.kernel, kernel, files.profiles[kernel.name]))
+        for kernel in files.kernels.values()
+    ]
+    works += [
+        (program.name, partial(loop.program, program, files.profiles[program.name]))
+        for program in files.programs
+    ]
+    return works
+
+
+def _do_all(
+    works: Sequence[tuple[str, Work]], state: SessionState, keep: KeepResult, clock: _Clock
+) -> None:
+    """Do all; at the end, repeat what moving cores spoiled."""
     spoiled = []
     for name, work in works:
         result = work()
         if result is None:
             spoiled.append((name, work))
         else:
-            keep(found.session, result)
+            keep(state.session, result)
         clock.next()
     for name, work in spoiled:
         result = work()
         if result is not None:
-            keep(found.session, result)
+            keep(state.session, result)
             continue
-        found.warnings.append(
+        state.warnings.append(
             f"{name} is left out: the hypervisor moved the cores, or other work kept them busy, "
             "too often while it was measured"
         )
 
 
-def _first_curves(near: Curves, far: Curves, clock: _Clock, warnings: list[str]) -> int:
-    """Sample curves until some placement is known; return it."""
-    for number in range(MOST_FIRST_CURVES):
+def _first_curves(near: MemoryCurves, far: MemoryCurves, clock: _Clock, warnings: list[str]) -> int:
+    """Sample curves until those of some core pairing are complete; return it."""
+    pairings = near.pairings
+    for number in range(MAX_FIRST_ROUNDS):
         near.sample_round()
         far.sample_round()
-        clock.step("measuring both memories", min((number + 1) / FIRST_CURVES, 1.0))
-        if number + 1 < FIRST_CURVES:
+        clock.step("measuring both memories", min((number + 1) / FIRST_ROUNDS, 1.0))
+        if number + 1 < FIRST_ROUNDS:
             continue
-        # What two rounds missed of a placement is little, and quicker had than another round.
-        for placement in sorted(near.placements(), key=far.count, reverse=True):
-            if all(curves.known(placement) for curves in (near, far)):
-                return placement
+        # Sampling the few missing points of a pairing is quicker than another round.
+        for pairing in sorted(near.seen_pairings(), key=far.count, reverse=True):
+            if pairings.matches(pairing) and near.complete(pairing) and far.complete(pairing):
+                return pairing
     warnings.append(
-        f"the hypervisor moved this machine's cores so often (a line took {near.placement.said()} "
-        f"between them) that {MOST_FIRST_CURVES} rounds of device curves hold no whole one: what "
-        "was measured while they lay together and apart is mixed, and errors are larger for it"
+        f"the hypervisor moved this machine's cores so often (a line took {pairings.describe()} "
+        f"between them) that no core pairing has complete device curves after {MAX_FIRST_ROUNDS} "
+        "rounds: samples of shared and separate caches are mixed, and errors are larger for it"
     )
-    near.placement.look_no_more()
+    pairings.stop_probing()
     for curves in (near, far):
         curves.forget()
-        for _ in range(FIRST_CURVES):
+        for _ in range(FIRST_ROUNDS):
             curves.sample_round()
     return 0
 
 
 @contextlib.contextmanager
 def _companions(
-    wanted: Wanted, machine: topology.Topology, launcher: Path, far: Curves
-) -> Iterator[Companions]:
-    """Yield what runs on another core beside near and beside far data."""
+    plan: SessionPlan, machine: topology.Topology, launcher: Path, far: MemoryCurves
+) -> Iterator[SessionCompanions]:
+    """Yield the processes that run on the other CPU while near and far data are used."""
     if len(machine.cpus) < 2:
-        yield Companions()
+        yield SessionCompanions()
         return
     cpu = machine.cpus[-1]
     with contextlib.ExitStack() as stack:
         spinner = start_spinner(launcher, cpu)
         stack.callback(spinner.end)
-        contender = None
-        if wanted.far.spec.load != "none":
-            contender = start_load(wanted.far, cpu, far.plan.facts.buffer_bytes)
-            stack.callback(contender.end)
-        yield Companions(spinner, contender)
+        load = None
+        if plan.far.spec.load != "none":
+            load = start_load(plan.far, cpu, far.plan.facts.buffer_bytes)
+            stack.callback(load.end)
+        yield SessionCompanions(spinner, load)
 
 
-def _session(wanted: Wanted, far: DeviceProfile, llc_bytes: int) -> Session:
+def _session(plan: SessionPlan, far: DeviceProfile, llc_bytes: int) -> Session:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     return Session(
         id=f"{now} {platform.node()}",
         time_utc=now,
         host=platform.node(),
         cpu_model=cpu_model(),
-        near=str(wanted.near.spec),
-        far=str(wanted.far.spec),
+        near=str(plan.near.spec),
+        far=str(plan.far.spec),
         tier=memory_tier(far),
         llc_bytes=llc_bytes,
-        region_bytes=wanted.region_bytes,
-        rounds=wanted.effort.rounds,
+        region_bytes=plan.region_bytes,
+        rounds=plan.effort.rounds,
     )
 
 
 class _Clock:
     """Progress over steps of different lengths, in rough seconds."""
 
-    def __init__(self, wanted: Wanted, progress: Progress) -> None:
-        effort, count = wanted.effort, len(wanted.kernels)
-        # Seen on a server core of 2023: 1.5 s a round of both curves, 0.4 s a round of a kernel.
+    def __init__(self, plan: SessionPlan, progress: Progress) -> None:
+        effort, kernels, programs = plan.effort, len(plan.kernels), len(plan.programs)
+        # Measured on a server core of 2023: 1.5 s a round of both curves, 0.4 s one of a kernel.
         each = 2.0 + 0.4 * effort.rounds + 1.5 * effort.curve_rounds
-        programs = len(wanted.programs)
-        self._lengths = [0.5 * count, 5.0 + 3.0 * FIRST_CURVES]
-        self._lengths += [(3.0 + effort.profile_runs) * count + 10.0 * programs]
-        self._lengths += [each] * count + [3.0 * each] * programs
+        self._lengths = [0.5 * kernels, 5.0 + 3.0 * FIRST_ROUNDS]
+        self._lengths += [(3.0 + effort.profile_runs) * kernels + 10.0 * programs]
+        self._lengths += [each] * kernels + [3.0 * each] * programs
         self._progress, self._at = progress, 0
 
     def step(self, what: str, share: float) -> None:
-        """Tell how much of the present step is done."""
+        """Report how much of the present step is done."""
         before = sum(self._lengths[: self._at])
         length = self._lengths[self._at] if self._at < len(self._lengths) else 0.0
         self._progress(what, (before + share * length) / sum(self._lengths))

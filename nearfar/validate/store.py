@@ -1,4 +1,4 @@
-"""Where --learn keeps results: one JSON line each, only ever appended."""
+"""The store of --learn: one JSON line per result, only ever appended."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from nearfar.documents.validation import KernelResult, Session, ValidationReport
 VERSION = 1
 
 
-class Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One result, and the session it is of."""
+class StoredResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One result and its session: a line of the store."""
 
     version: int = VERSION
     session: Session
@@ -32,7 +32,7 @@ def default_store() -> Path:
 
 
 def prepare_store(path: Path) -> None:
-    """Make sure that results can be kept before they are measured."""
+    """Create the store, so that results can be written once they are measured."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab"):
@@ -42,8 +42,8 @@ def prepare_store(path: Path) -> None:
 
 
 def append(path: Path, session: Session, result: KernelResult) -> None:
-    """Add one result: a single write to the file's end, so that two writers do not mix."""
-    line = msgspec.json.encode(Line(session=session, result=result)) + b"\n"
+    """Add one result by a single write to the file's end, so that two writers do not mix."""
+    line = msgspec.json.encode(StoredResult(session=session, result=result)) + b"\n"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
@@ -55,7 +55,7 @@ def append(path: Path, session: Session, result: KernelResult) -> None:
 
 
 def read_results(paths: Iterable[Path]) -> tuple[list[Session], list[KernelResult]]:
-    """Return all sessions and results of stores and reports; what two files share counts once."""
+    """Return all sessions and results of stores and reports, each once."""
     sessions: dict[str, Session] = {}
     results: dict[tuple[str, str], KernelResult] = {}
     for path in paths:
@@ -73,17 +73,17 @@ def _read(path: Path) -> list[tuple[Session, KernelResult]]:
         report = load(path, ValidationReport)
         by_id = {session.id: session for session in report.sessions}
         return [(by_id[result.session], result) for result in report.results]
-    found = []
-    # What follows the last newline was cut off while it was written.
+    results = []
+    # A line without its newline was cut off while it was written.
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
         try:
-            one = msgspec.json.decode(line, type=Line)
+            stored = msgspec.json.decode(line, type=StoredResult)
         except msgspec.DecodeError as error:
             raise NearfarError(f"cannot read {path}, line {number}: {error}") from error
-        if one.version != VERSION:
+        if stored.version != VERSION:
             raise NearfarError(
-                f"{path}, line {number}, is of version {one.version}, and this nearfar reads "
-                f"version {VERSION}"
+                f"{path}, line {number}, has version {stored.version}; this nearfar reads version "
+                f"{VERSION}"
             )
-        found.append((one.session, one.result))
-    return found
+        results.append((stored.session, stored.result))
+    return results

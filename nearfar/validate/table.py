@@ -1,84 +1,84 @@
-"""A report for people: results, then models, then what may be claimed."""
+"""Print a report: results, then models, then what may be claimed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
 
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents.validation import KernelResult, ModelScore, ValidationReport
 from nearfar.predict.model import DEFAULT_MODEL
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-MOVED = 1.25
-"""Of times between cores, the least ratio of two placements; see `placement`."""
+MIN_MOVE_RATIO = 1.25
+"""Ratio of line transfer times from which two core pairings differ; see `core_pairing`."""
 
 
 def print_report(report: ValidationReport, console: Console) -> None:
     """Print tables of results and of models, then sentences."""
-    from rich.table import Table
-
     console.print(_head(report), markup=False, highlight=False)
     shown = DEFAULT_MODEL if DEFAULT_MODEL in report.models else next(iter(report.models), "")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("kernel or program", no_wrap=True)
-    for heading in ("near", "slowdown", "A/A", shown, "interval", "error"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for result in sorted(report.results, key=lambda one: (one.what, one.name, one.session)):
+    table = _table("kernel or program", ["near", "slowdown", "A/A", shown, "interval", "error"])
+    for result in sorted(report.results, key=lambda row: (row.what, row.name, row.session)):
         table.add_row(*_row(result, shown))
     console.print(table)
     console.print()
-    table = Table(box=None, pad_edge=False)
-    table.add_column("model", no_wrap=True)
-    for heading in ("mean", "max", "bias", "rank", "skill", "cover", "width", "score"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name, one in report.models.items():
-        table.add_row(name, *_scores(one))
+    table = _table("model", ["mean", "max", "bias", "rank", "skill", "cover", "width", "score"])
+    for name, score in report.models.items():
+        table.add_row(name, *_scores(score))
     console.print(table)
     for sentence in sentences(report):
         console.print(sentence, markup=False, highlight=False)
 
 
+def _table(name: str, headings: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(name, no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
 def sentences(report: ValidationReport) -> list[str]:
-    """Return what has to be said beside the tables."""
-    said = [
-        "Errors are of time, predicted over measured.",
-        f"A/A floor: the same measured twice differs by {report.floor:.1%} on average; no mean "
-        "error below that can be claimed.",
+    """Return the sentences below the tables."""
+    lines = [
+        "Errors are predicted / measured - 1 of time.",
+        f"A/A floor: two measurements of the same thing differ by {report.floor:.1%} on average; "
+        "a smaller mean error cannot be claimed.",
     ]
     if report.between_sessions is not None:
-        said.append(
+        lines.append(
             f"Between sessions, measured slowdowns differ from their median by "
             f"{report.between_sessions:.1%} on average."
         )
-    said += _placements(report)
+    lines += _pairings(report)
     best = next(iter(report.models.items()), None)
     if best is not None and best[1].mean_error <= report.floor:
-        said.append(f"{best[0]} is within the floor: its error may be all noise.")
-    if any(one.coverage is not None for one in report.models.values()):
-        said.append(
-            "Cover, width and score (Winkler's: width and misses, less is better) are of 90 % "
-            "intervals of the slowdown, each calibrated on the other kernels."
+        lines.append(f"{best[0]} is within the floor: its error may be all noise.")
+    if any(score.coverage is not None for score in report.models.values()):
+        lines.append(
+            "Cover, width and score (Winkler's: width plus the cost of misses, less is better) are "
+            "of 90 % intervals of the slowdown, each calibrated on the other kernels."
         )
-    said += [f"{name} predicted nothing: {why}" for name, why in report.lacking.items()]
-    said += [f"warning: {text}" for text in report.warnings]
+    lines += [f"{name} predicted nothing: {reason}" for name, reason in report.lacking.items()]
+    lines += [f"warning: {text}" for text in report.warnings]
     if report.ended == "interrupted":
-        said.append("Interrupted: this is of what was measured until then.")
-    return said
+        lines.append("Interrupted: the report covers what was measured until then.")
+    return lines
 
 
-def _placements(report: ValidationReport) -> list[str]:
-    """Say where the cores were, if not always in one placement."""
-    times_ns = sorted(one.hand_off_ns for one in report.results if one.hand_off_ns is not None)
-    left_out = sum(one.left_out for one in report.results)
-    if not times_ns or (left_out == 0 and times_ns[-1] < MOVED * times_ns[0]):
+def _pairings(report: ValidationReport) -> list[str]:
+    """Report core pairings, if there was more than one."""
+    times_ns = sorted(row.hand_off_ns for row in report.results if row.hand_off_ns is not None)
+    left_out = sum(result.left_out for result in report.results)
+    if not times_ns or (left_out == 0 and times_ns[-1] < MIN_MOVE_RATIO * times_ns[0]):
         return []
-    taken = sum(len(one.far_samples_ns) for one in report.results)
+    used = sum(len(result.far_samples_ns) for result in report.results)
     return [
         f"The hypervisor moved the cores: a line took {times_ns[0]:.0f} to {times_ns[-1]:.0f} ns "
-        f"between them. Each result is of one placement; {left_out} of {taken + left_out} far "
-        "samples were of others."
+        f"between them. Each result is of one core pairing; {left_out} of {used + left_out} far "
+        "samples were of others and are not used."
     ]
 
 
@@ -111,16 +111,16 @@ def _row(result: KernelResult, shown: str) -> list[str]:
     ]
 
 
-def _scores(one: ModelScore) -> list[str]:
+def _scores(score: ModelScore) -> list[str]:
     return [
-        _percent(one.mean_error),
-        _percent(one.max_error),
-        _percent(one.bias, "+"),
-        "-" if one.rank is None else f"{one.rank:.2f}",
-        "-" if one.skill is None else f"{one.skill:.2f}",
-        "-" if one.coverage is None else f"{one.coverage:.0%}",
-        "-" if one.width is None else f"{one.width:.3g}",
-        "-" if one.interval_score is None else f"{one.interval_score:.3g}",
+        _percent(score.mean_error),
+        _percent(score.max_error),
+        _percent(score.bias, "+"),
+        "-" if score.rank is None else f"{score.rank:.2f}",
+        "-" if score.skill is None else f"{score.skill:.2f}",
+        "-" if score.coverage is None else f"{score.coverage:.0%}",
+        "-" if score.width is None else f"{score.width:.3g}",
+        "-" if score.interval_score is None else f"{score.interval_score:.3g}",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Whole programs in near and far memory: as they are, placed from outside."""
+"""Whole programs in near and far memory: not modified, their memory is set from outside."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from nearfar.contention.companion import Companion, working
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.profile.compiler import twin
 from nearfar.program.executable import find_executable
-from nearfar.validate.placement import Placement
+from nearfar.validate.core_pairing import CorePairings
 
-HUGE_BY_MALLOC = "glibc.malloc.hugetlb=1"
-"""glibc (from 2.35 on) then asks for huge pages wherever malloc takes memory of the system."""
+HUGE_PAGES_TUNABLE = "glibc.malloc.hugetlb=1"
+"""From glibc 2.35 on, malloc then asks for huge pages for all memory it gets from the system."""
 
 POLL_S = 0.02
-"""Between looks at how much of a program's memory lies in huge pages."""
+"""Time between samples of how much of a program's memory is in huge pages."""
 
 SLICE_S = 0.1
-"""Between looks at where the cores are, for which the program rests: 3 ms, which is not CPU time,
-and touches few lines of its caches."""
+"""Time between probes of the core pairing, during which the program stops: 3 ms, which is not CPU
+time, and touches few lines of its caches."""
 
-REST_S = 30.0
-"""Of waiting, in one run, until the cores are again where it began."""
+MAX_WAIT_S = 30.0
+"""Total wait, in one run, for the core pairing in which it began."""
 
-LOOK_AGAIN_S = 0.02
-"""Between looks meanwhile."""
+WAIT_PROBE_S = 0.02
+"""Time between probes during that wait."""
 
-MOST_ELSEWHERE = 0.1
-"""Share of a run's slices in which the cores may have been moved: half of it was elsewhere, where
-programs took up to a third more or less, so this is 2 % of a run's time."""
+MAX_MOVED_SHARE = 0.1
+"""Share of a run's slices in which the cores may move. On average half of such a slice was in
+another pairing, where programs took up to a third more or less: an error of 2 % of the run's time.
+"""
 
 
 @dataclass(frozen=True)
-class Program:
+class WholeProgram:
     """A program, its arguments, and its plain build."""
 
     command: Sequence[str]
@@ -51,154 +52,154 @@ class Program:
 
     @property
     def name(self) -> str:
-        """Its file's name and arguments, for tables."""
+        """The file's name and the arguments, for tables."""
         return " ".join([Path(self.command[0]).name, *self.command[1:]])
 
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """User and system CPU time of one run with all it started, and its share of huge pages."""
+    """CPU time of a run with all its children, and its share of huge pages."""
 
     ns: float
     huge_share: float
 
 
-def check_placeable(place: ProgramMemory) -> None:
+@dataclass
+class _Memory:
+    """KiB of a process that are present, and those in huge pages."""
+
+    present: int = 0
+    huge: int = 0
+
+    def update(self, pid: int) -> None:
+        """Keep the sample with the most memory; a process that has ended has none."""
+        sizes = {"Rss:": 0, "AnonHugePages:": 0}
+        try:
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                key, *rest = line.split()
+                if key in sizes:
+                    sizes[key] = int(rest[0])
+        except (OSError, ValueError):
+            return
+        self.present, self.huge = max((self.present, self.huge), tuple(sizes.values()))
+
+
+def check_supported(memory: ProgramMemory) -> None:
     """Refuse memories that a whole program's data cannot be put into from outside."""
-    if place.spec.kind not in ("dram", "node"):
+    if memory.spec.kind not in ("dram", "node"):
         raise NearfarError(
-            f"a whole program cannot take its memory from {place.spec}: validate kernels there, or "
+            f"a whole program cannot use {memory.spec} as its memory: validate kernels there, or "
             "make the memory a NUMA node (daxctl reconfigure-device --mode=system-ram)",
             ExitCode.MACHINE_LACKS,
         )
 
 
-def prepare(command: Sequence[str], folder: Path) -> Program:
-    """Find a program and take out its plain build, if it holds one."""
+def prepare(command: Sequence[str], folder: Path) -> WholeProgram:
+    """Find a program and extract its plain build, if it contains one."""
     executable = find_executable(command[0])
     if twin.is_instrumented(executable):
         target = Path(tempfile.mkdtemp(prefix="plain-", dir=folder))
         plain = twin.extract_plain(executable, target)
         if plain is not None:
-            return Program(command, plain, twin.plain_environment(target))
-    return Program(command, executable, dict(os.environ))
+            return WholeProgram(command, plain, twin.plain_environment(target))
+    return WholeProgram(command, executable, dict(os.environ))
 
 
 def run(
-    program: Program,
-    place: ProgramMemory,
+    program: WholeProgram,
+    memory: ProgramMemory,
     cpu: int,
     launcher: Path,
     *,
     companion: Companion | None,
-    placement: Placement,
+    pairings: CorePairings,
 ) -> tuple[ProgramRun | None, int | None]:
-    """Run it to its end in `place` on `cpu`; what it prints is thrown away.
+    """Run a program in `memory` on `cpu`; return the run and the pairing it began in.
 
-    It rests while the cores are elsewhere than where it began. `launcher` is any kernel, plain: it
-    places itself and becomes the program. Returns None where the cores did not come back, or were
-    moved too often; and the placement it began in.
+    Its output is dropped, and it stops while the cores are in another pairing. `launcher` is the
+    plain build of any kernel: it sets its memory and executes the program. The run is None where
+    the cores did not come back or moved too often.
     """
-    before = placement.come_to_wanted()
-    if before is None:
+    first = pairings.settle(patiently=True)
+    if first is None:
         return None, None
-    started = _start(program, place, cpu, launcher)
-    slices = elsewhere = 0
-    hindered = placement.hindered
-    most = (0, 0)
-    rest_s = REST_S
+    process = _start(program, memory, cpu, launcher)
+    slices = moves = 0
+    disturbed = pairings.disturbed
+    usage = _Memory()
+    wait_s = MAX_WAIT_S
     try:
         while True:
-            ended, present = _slice(started, companion)
-            most = max(most, present)
-            moved = placement.patiently() != before
-            slices, elsewhere = slices + 1, elsewhere + moved
+            ended = _run_slice(process, companion, usage)
+            moved = pairings.probe_patiently() != first
+            slices, moves = slices + 1, moves + moved
             if ended:
                 break
-            if placement.hindered and not hindered:
-                _kill(started)
-                return None, None  # numbers of placements mean nothing any more
-            while moved and rest_s > 0:
-                began = time.monotonic()
-                time.sleep(LOOK_AGAIN_S)
-                moved = placement.come_to(before) != before
-                rest_s -= time.monotonic() - began
+            if pairings.disturbed and not disturbed:
+                _kill(process)
+                return None, None  # pairings can no longer be distinguished
+            while moved and wait_s > 0:
+                began_s = time.monotonic()
+                time.sleep(WAIT_PROBE_S)
+                moved = pairings.settle(first, patiently=True) != first
+                wait_s -= time.monotonic() - began_s
             if moved:
-                _kill(started)
-                return None, before
-            os.killpg(started.pid, signal.SIGCONT)
+                _kill(process)
+                return None, first
+            os.killpg(process.pid, signal.SIGCONT)
     except BaseException:
-        _kill(started)
+        _kill(process)
         raise
     status, used = ended
-    started.returncode = os.waitstatus_to_exitcode(status)
-    if started.returncode != 0:
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
         raise NearfarError(
-            f"{program.name} ended with {started.returncode} in {place.spec}: it must succeed "
+            f"{program.name} ended with {process.returncode} in {memory.spec}: it must succeed "
             "without input, as `PROGRAM ARGS < /dev/null` would",
             ExitCode.PROGRAM_FAILED,
         )
-    if elsewhere > MOST_ELSEWHERE * slices:
-        return None, before
-    present_kib, huge_kib = most
-    share = huge_kib / present_kib if present_kib else 0.0
-    return ProgramRun((used.ru_utime + used.ru_stime) * 1e9, share), before
+    if moves > MAX_MOVED_SHARE * slices:
+        return None, first
+    share = usage.huge / usage.present if usage.present else 0.0
+    return ProgramRun((used.ru_utime + used.ru_stime) * 1e9, share), first
 
 
-def _slice(
-    started: subprocess.Popen[bytes], companion: Companion | None
-) -> tuple[tuple[int, resource.struct_rusage] | None, tuple[int, int]]:
-    """Let it run for a slice, then stop it.
-
-    Returns its status and usage if it ended, and the most that `_memory_kib` gave.
-    """
-    most = (0, 0)
-    began = time.monotonic()
+def _run_slice(
+    process: subprocess.Popen[bytes], companion: Companion | None, usage: _Memory
+) -> tuple[int, resource.struct_rusage] | None:
+    """Let it run for a slice, then stop it; return its status and usage if it ended."""
+    began_s = time.monotonic()
     with working(companion):
-        while time.monotonic() - began < SLICE_S:
-            pid, status, used = os.wait4(started.pid, os.WNOHANG)
+        while time.monotonic() - began_s < SLICE_S:
+            pid, status, used = os.wait4(process.pid, os.WNOHANG)
             if pid:
-                return (status, used), most
-            most = max(most, _memory_kib(started.pid))
+                return status, used
+            usage.update(process.pid)
             time.sleep(POLL_S)
-        os.killpg(started.pid, signal.SIGSTOP)
-    return None, most
+        os.killpg(process.pid, signal.SIGSTOP)
+    return None
 
 
-def _kill(started: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(started.pid, signal.SIGKILL)
-    started.wait()
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _start(
-    program: Program, place: ProgramMemory, cpu: int, launcher: Path
+    program: WholeProgram, memory: ProgramMemory, cpu: int, launcher: Path
 ) -> subprocess.Popen[bytes]:
     environment = dict(program.environment)
-    if not place.small_pages:
-        before = environment.get("GLIBC_TUNABLES")
-        environment["GLIBC_TUNABLES"] = f"{before}:{HUGE_BY_MALLOC}" if before else HUGE_BY_MALLOC
+    if not memory.small_pages:
+        tunables = [environment.get("GLIBC_TUNABLES"), HUGE_PAGES_TUNABLE]
+        environment["GLIBC_TUNABLES"] = ":".join(text for text in tunables if text)
+    pages = "4k" if memory.small_pages else "thp"
+    node = -1 if memory.node is None else memory.node
     return subprocess.Popen(
-        [
-            *(str(launcher), "place", str(cpu), "4k" if place.small_pages else "thp"),
-            *(str(-1 if place.node is None else place.node), str(program.plain), *program.command),
-        ],
+        [str(launcher), "place", str(cpu), pages, str(node), str(program.plain), *program.command],
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         process_group=0,
     )
-
-
-def _memory_kib(pid: int) -> tuple[int, int]:
-    """Return KiB present of a process and those in huge pages; (0, 0) where it has ended."""
-    found = {"Rss:": 0, "AnonHugePages:": 0}
-    try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            key, *rest = line.split()
-            if key in found:
-                found[key] = int(rest[0])
-    except (OSError, ValueError):
-        return 0, 0
-    return found["Rss:"], found["AnonHugePages:"]

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfar.validate.conformal import (
-    fewest_groups,
     grouped_quantile,
     interval_score,
     leave_group_out,
+    min_groups,
 )
 
 
 def test_nine_groups_are_the_fewest_for_ninety_percent() -> None:
-    assert fewest_groups(0.9) == 9
-    assert fewest_groups(0.5) == 1
+    assert min_groups(0.9) == 9
+    assert min_groups(0.5) == 1
     names = [str(i) for i in range(9)]
     assert grouped_quantile(list(range(9)), names, 0.9) == 8
     assert grouped_quantile(list(range(8)), names[:8], 0.9) == math.inf

@@ -1,4 +1,4 @@
-"""What another process prepared for sessions is taken up where it is what would be made now."""
+"""Files that another process prepared are used where they are what would be made now."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents import WorkloadProfile
 from nearfar.measure.spec import parse_spec
 from nearfar.profile.sources import emulator
-from nearfar.validate.prepared import Prepared, keep, kept
-from nearfar.validate.wanted import QUICK, Wanted
+from nearfar.validate.prepared import Prepared, load_prepared, save_record
+from nearfar.validate.session_plan import QUICK, SessionPlan
 
-PLACE = ProgramMemory(parse_spec("dram"), None)
-WANTED = Wanted(PLACE, PLACE, kernels=(), programs=(), region_bytes=1 << 20, effort=QUICK)
+MEMORY = ProgramMemory(parse_spec("dram"), None)
+PLAN = SessionPlan(MEMORY, MEMORY, kernels=(), programs=(), region_bytes=1 << 20, effort=QUICK)
 
 
 def prepared(folder: Path, *, bursts: bool) -> None:
@@ -26,7 +26,7 @@ def prepared(folder: Path, *, bursts: bool) -> None:
         recorded = window_bursts.phase(1.0, dependent=True).bursts
         assert recorded is not None
         profile = msgspec.structs.replace(profile, bursts=recorded.bursts)
-    keep(Prepared(folder, profiles={"gather": profile}, llc_bytes=3 << 20), WANTED)
+    save_record(Prepared(folder, profiles={"gather": profile}, llc_bytes=3 << 20), PLAN)
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_profiles_without_bursts_are_made_anew_where_there_is_an_emulator(
 ) -> None:
     monkeypatch.setattr(emulator, "installed", lambda: installed)
     prepared(tmp_path, bursts=bursts)
-    found = kept(tmp_path, WANTED)
-    assert (found is not None) == taken
-    if found is not None:
-        assert found.llc_bytes == 3 << 20
+    loaded = load_prepared(tmp_path, PLAN)
+    assert (loaded is not None) == taken
+    if loaded is not None:
+        assert loaded.llc_bytes == 3 << 20
 
 
 def test_a_folder_of_an_older_nearfar_is_not_taken(tmp_path: Path) -> None:
@@ -50,4 +50,4 @@ def test_a_folder_of_an_older_nearfar_is_not_taken(tmp_path: Path) -> None:
     without = msgspec.json.decode(file.read_bytes())
     del without["bursts"]
     file.write_bytes(msgspec.json.encode(without))
-    assert kept(tmp_path, WANTED) is None
+    assert load_prepared(tmp_path, PLAN) is None

@@ -35,38 +35,38 @@ def test_errors_are_of_time_and_skill_is_against_null() -> None:
 
 def test_a_model_is_judged_against_null_on_what_it_predicted() -> None:
     results = [made.result("a", 2.0, {"some": 2.0, "null": 1.0}), made.result("b", 9.0, {})]
-    found = score(results, "some")
-    assert found is not None
-    assert (found.results, found.skill) == (1, 1.0)
+    scored = score(results, "some")
+    assert scored is not None
+    assert (scored.results, scored.skill) == (1, 1.0)
     assert score(results, "absent") is None
 
 
 def test_nothing_to_predict_is_no_skill() -> None:
-    found = score([made.result("a", 1.0, {"one": 1.1, "null": 1.0})], "one")
-    assert found is not None
-    assert found.skill is None
+    scored = score([made.result("a", 1.0, {"one": 1.1, "null": 1.0})], "one")
+    assert scored is not None
+    assert scored.skill is None
 
 
 def test_intervals_of_every_kernel_come_from_the_others() -> None:
     results = made.several(12, error=0.04)
-    found = score(results, "good")
-    assert found is not None
-    assert found.coverage == 1.0  # all errors are alike
+    scored = score(results, "good")
+    assert scored is not None
+    assert scored.coverage == 1.0  # all errors are alike
     mean = statistics.fmean(one.slowdown.value for one in results)
-    assert found.width == pytest.approx(2 * 0.04 * mean, rel=0.2)
+    assert scored.width == pytest.approx(2 * 0.04 * mean, rel=0.2)
     # One kernel that is off by far: not covered by the others' intervals.
     results[5] = made.result("odd", 3.0, {"good": 1.5, "null": 1.0})
-    found = score(results, "good")
-    assert found is not None
-    assert found.coverage == pytest.approx(11 / 12)
+    scored = score(results, "good")
+    assert scored is not None
+    assert scored.coverage == pytest.approx(11 / 12)
 
 
 def test_too_few_kernels_have_no_intervals() -> None:
-    found = score(made.several(9), "good")
-    assert found is not None
-    assert (found.coverage, found.width) == (None, None)
+    scored = score(made.several(9), "good")
+    assert scored is not None
+    assert (scored.coverage, scored.width) == (None, None)
     report = pooled([made.session()], made.several(9))
-    assert any("too few" in text for text in report.warnings)
+    assert any("need 10 kernels" in text for text in report.warnings)
 
 
 def test_models_are_listed_with_the_most_right_first() -> None:
@@ -96,9 +96,9 @@ def test_different_kinds_of_far_memory_are_not_pooled() -> None:
 
 
 def test_json_has_fractions_and_the_keys_people_rely_on() -> None:
-    found = as_json(pooled([made.session()], made.several()))
-    assert set(found) == {"kernels", "models", "floor"}
-    assert set(found["models"]["good"]) == {
+    scored = as_json(pooled([made.session()], made.several()))
+    assert set(scored) == {"kernels", "models", "floor"}
+    assert set(scored["models"]["good"]) == {
         "mean_error",
         "max_error",
         "bias",
@@ -107,9 +107,9 @@ def test_json_has_fractions_and_the_keys_people_rely_on() -> None:
         "coverage",
         "width",
     }
-    assert found["models"]["good"]["mean_error"] == pytest.approx(0.04)
-    assert found["floor"] == pytest.approx(0.01)
-    assert len(found["kernels"]) == 12
+    assert scored["models"]["good"]["mean_error"] == pytest.approx(0.04)
+    assert scored["floor"] == pytest.approx(0.01)
+    assert len(scored["kernels"]) == 12
 
 
 def test_a_store_is_appended_to_and_read_back(tmp_path: Path) -> None:

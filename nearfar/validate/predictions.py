@@ -15,19 +15,19 @@ from nearfar.predict.model import DEFAULT_MODEL, MODELS
 
 
 def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str], str]:
-    """Return what each registered model says, why others cannot, and what bounds the program.
+    """Return each model's slowdown, why other models have none, and what bounds the program.
 
-    The run measured in far memory is not among the inputs: nothing here can have seen it.
+    The run measured in far memory is not among the inputs, so no model can have seen it.
     """
-    found: dict[str, ModelSlowdown] = {}
+    predictions: dict[str, ModelSlowdown] = {}
     lacking: dict[str, str] = {}
     bound = ""
     for name in MODELS.names():
         if not MODELS.get(name).everything_far:
-            lacking[name] = "it does not put everything into far memory, which is what was measured"
+            lacking[name] = "it does not put all data into far memory, as the measured run does"
             continue
         try:
-            made = predict(
+            prediction = predict(
                 inputs.workload,
                 inputs.near,
                 [inputs.far],
@@ -42,19 +42,22 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
         except NearfarError as error:
             lacking[name] = str(error)
             continue
-        total = made.devices[0].total
-        found[name] = ModelSlowdown(
+        total = prediction.devices[0].total
+        predictions[name] = ModelSlowdown(
             slowdown=total.slowdown.value, low=total.slowdown.low, high=total.slowdown.high
         )
         if name == DEFAULT_MODEL:
             bound = total.bound
-    return found, lacking, bound
+    return predictions, lacking, bound
 
 
-def again(result: KernelResult) -> KernelResult:
-    """Return a result as the models of today predict it, from what was known before it was run."""
+def predict_again(result: KernelResult) -> KernelResult:
+    """Return a kept result with predictions by the models of this nearfar."""
     if result.inputs is None:
-        raise NearfarError(f"{result.name} of session {result.session} was kept without its inputs")
+        raise NearfarError(
+            f"{result.name} of session {result.session} was stored without its inputs: it cannot "
+            "be predicted again"
+        )
     models, lacking, bound = slowdowns(result.inputs)
     return msgspec.structs.replace(result, models=models, lacking=lacking, bound=bound)
 
@@ -62,36 +65,36 @@ def again(result: KernelResult) -> KernelResult:
 def with_near_time(
     workload: WorkloadProfile, near_ns: Estimate, phase: str | None, runs: int
 ) -> WorkloadProfile:
-    """Return the profile with near time as measured in the loop.
+    """Return the profile with the near time measured in the session.
 
-    `near_ns` is of one run; the profile holds `runs` of them. Of a whole program (`phase` None)
-    the phases keep the shares that they had of its time.
+    `near_ns` is the time of one run; the profile holds `runs` of them. The phases of a whole
+    program (`phase` None) keep their shares of its time.
     """
-    before = {one.name: one.near_cpu_time_ns.value for one in workload.phases}
+    before = {timed.name: timed.near_cpu_time_ns.value for timed in workload.phases}
     factors: Mapping[str, float]
     if phase is not None:
         factors = {phase: runs / max(before[phase], 1.0)}
     else:
-        whole = max(sum(before.values()), 1.0)
-        factors = dict.fromkeys(before, 1.0 / whole)
+        total = max(sum(before.values()), 1.0)
+        factors = dict.fromkeys(before, 1.0 / total)
     phases = []
-    for one in workload.phases:
-        if one.name not in factors:
-            phases.append(one)
+    for old in workload.phases:
+        if old.name not in factors:
+            phases.append(old)
             continue
-        share = factors[one.name] * before[one.name]
+        share = factors[old.name] * before[old.name]
         time = Estimate(near_ns.value * share, near_ns.low * share, near_ns.high * share)
-        wall = one.near_wall_time_ns * (time.value / before[one.name] if before[one.name] else 1.0)
-        phases.append(msgspec.structs.replace(one, near_cpu_time_ns=time, near_wall_time_ns=wall))
-    # Bytes alive over time are for reports; nothing is predicted from them.
+        wall = old.near_wall_time_ns * (time.value / before[old.name] if before[old.name] else 1.0)
+        phases.append(msgspec.structs.replace(old, near_cpu_time_ns=time, near_wall_time_ns=wall))
+    # Bytes alive over time are for reports; no model reads them.
     return msgspec.structs.replace(workload, phases=phases, live=[])
 
 
 def misses_of(workload: WorkloadProfile, phase: str | None) -> float:
-    """Return the misses of one phase, or of all."""
+    """Return the misses of one phase; of all for None."""
     return sum(
         row.traffic.misses()
-        for one in workload.phases
-        if phase in (None, one.name)
-        for row in one.objects
+        for counted in workload.phases
+        if phase in (None, counted.name)
+        for row in counted.objects
     )

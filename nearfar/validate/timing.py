@@ -1,0 +1,230 @@
+"""Time one kernel or program at a time in both memories, with curves in between, and predict it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.contention.companion import Companion, working
+from nearfar.contention.program_memory import ProgramMemory
+from nearfar.documents import WorkloadProfile
+from nearfar.documents.validation import Inputs, KernelResult
+from nearfar.measure import topology
+from nearfar.measure.spec import PAGE_BYTES
+from nearfar.validate import whole_program
+from nearfar.validate.core_pairing import CorePairings
+from nearfar.validate.interleave import RoundHalves, TimedRun, undisturbed_ns
+from nearfar.validate.kernel import PHASE, Kernel
+from nearfar.validate.kernel_process import KernelProcess
+from nearfar.validate.predictions import misses_of, slowdowns, with_near_time
+from nearfar.validate.session_plan import SessionCompanions, SessionPlan, SessionState
+
+MIN_HUGE_SHARE = 0.9
+"""Share of near data in huge pages below which near curves are not of the program's pages."""
+
+MAX_ROUNDS_RATIO = 2
+"""Limit of rounds, over those requested, where the cores move."""
+
+READS_PER_ROUND = 2
+"""Reads of a kernel's data in each round: the difference between near and far is small."""
+
+MAX_STARTS = 3
+"""Starts of a program whose runs the cores' moves spoil."""
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """The samples of one kernel or program."""
+
+    halves: RoundHalves
+    pairing: int
+    huge_shares: Sequence[float]
+    """Shares of huge pages, near and far."""
+    reads: Sequence[Sequence[TimedRun]] = ((), ())
+    """Reads of a kernel's data, near and far."""
+
+    def read_ns(self, memory: int) -> float | None:
+        """Return the median time of a read near (0) or far (1); None: not measured."""
+        reads = undisturbed_ns([r for r in self.reads[memory] if r.pairing == self.pairing])
+        return statistics.median(reads) if reads else None
+
+
+@dataclass
+class TimingLoop:
+    """Times the kernels and programs of a session."""
+
+    plan: SessionPlan
+    machine: topology.Topology
+    state: SessionState
+    companions: SessionCompanions
+    tell: Callable[[str, float], None]
+    launcher: Path
+
+    @property
+    def _pairings(self) -> CorePairings:
+        return self.state.near.pairings
+
+    def kernel(self, kernel: Kernel, workload: WorkloadProfile) -> KernelResult | None:
+        """Time a kernel in both memories and predict it; None: too few samples of one pairing."""
+        cpu, effort = self.machine.cpus[0], self.plan.effort
+        companions = (self.companions.spinner, self.companions.far)
+        processes: list[KernelProcess] = []
+        halves = RoundHalves()
+        reads: tuple[list[TimedRun], list[TimedRun]] = ([], [])
+        try:
+            for memory in (self.plan.near, self.plan.far):
+                processes.append(KernelProcess(kernel, memory, self.plan.region_bytes, cpu))
+            shares = [process.wait_until_ready() for process in processes]
+
+            def read_data() -> None:
+                for _ in range(READS_PER_ROUND):
+                    for kept, process, companion in zip(reads, processes, companions, strict=True):
+                        kept.append(self._timed(process.read_data, companion))
+
+            pairing = self._rounds(
+                kernel.name,
+                halves,
+                lambda: self._timed(processes[0].run, companions[0]),
+                lambda: self._timed(processes[1].run, companions[1]),
+                rounds=effort.rounds,
+                each_round=read_data,
+            )
+        finally:
+            for process in processes:
+                process.end()
+        if pairing is None:
+            return None
+        samples = _Samples(halves, pairing, shares, reads)
+        return self._result(kernel.name, workload, samples, phase=PHASE, runs=effort.profile_runs)
+
+    def program(
+        self, program: whole_program.WholeProgram, workload: WorkloadProfile
+    ) -> KernelResult | None:
+        """Time a program in both memories and predict it; None: too few samples of one pairing."""
+        shares = [0.0, 0.0]
+        halves = RoundHalves()
+
+        def timed(index: int, memory: ProgramMemory, companion: Companion | None) -> TimedRun:
+            for _ in range(MAX_STARTS):
+                run, pairing = whole_program.run(
+                    program,
+                    memory,
+                    self.machine.cpus[0],
+                    self.launcher,
+                    companion=companion,
+                    pairings=self._pairings,
+                )
+                if run is not None:
+                    shares[index] = max(shares[index], run.huge_share)
+                    return TimedRun(run.ns, pairing=pairing)
+            return TimedRun(0.0, pairing=None)
+
+        pairing = self._rounds(
+            program.name,
+            halves,
+            lambda: timed(0, self.plan.near, self.companions.spinner),
+            lambda: timed(1, self.plan.far, self.companions.far),
+            rounds=self.plan.effort.program_rounds,
+        )
+        if pairing is None:
+            return None
+        samples = _Samples(halves, pairing, shares)
+        return self._result(program.name, workload, samples, phase=None, runs=1)
+
+    def _timed(self, time: Callable[[], TimedRun], companion: Companion | None) -> TimedRun:
+        def take() -> TimedRun:
+            with working(companion):
+                return time()
+
+        run, pairing = self._pairings.during(take)
+        return TimedRun(run.ns, run.disturbed, pairing)
+
+    def _rounds(
+        self,
+        name: str,
+        halves: RoundHalves,
+        near: Callable[[], TimedRun],
+        far: Callable[[], TimedRun],
+        *,
+        rounds: int,
+        each_round: Callable[[], None] = lambda: None,
+    ) -> int | None:
+        """Take all rounds, curves spread among them, and more until one pairing has enough.
+
+        Returns the pairing with enough samples of both memories, else that with the most; None:
+        there is none.
+        """
+        parts = max(rounds // min(self.plan.effort.curve_rounds, rounds), 1)
+        for number in range(MAX_ROUNDS_RATIO * rounds):
+            halves.take_round(near, far)
+            each_round()
+            for curves in (self.state.near, self.state.far):
+                curves.sample_share(number % parts + 1, parts)
+            self.tell(f"measuring {name}", min((number + 1) / rounds, 1.0))
+            # Half of the samples there would be had the cores stayed.
+            enough = [p for p in self._matching(halves) if halves.count(p) >= rounds]
+            if number + 1 >= rounds and enough and self._complete(enough[0]):
+                return enough[0]
+        return next((p for p in self._matching(halves) if self._complete(p)), None)
+
+    def _matching(self, halves: RoundHalves) -> list[int]:
+        return [pairing for pairing in halves.pairings() if self._pairings.matches(pairing)]
+
+    def _complete(self, pairing: int) -> bool:
+        return all(curves.complete(pairing) for curves in (self.state.near, self.state.far))
+
+    def _result(
+        self,
+        name: str,
+        workload: WorkloadProfile,
+        samples: _Samples,
+        *,
+        phase: str | None,
+        runs: int,
+    ) -> KernelResult:
+        halves, pairing, shares = samples.halves, samples.pairing, samples.huge_shares
+        pairs = halves.pairs(pairing)
+        near_ns = pairs.near_ns()
+        near_spec, far_spec = self.plan.near.spec, self.plan.far.spec
+        inputs = Inputs(
+            workload=with_near_time(workload, near_ns, phase, runs),
+            near=self.state.near.device("near", pairing),
+            far=self.state.far.device("far", pairing),
+            page_bytes=PAGE_BYTES[near_spec.pages or "4k"],
+            phases=[] if phase is None else [phase],
+            far_page_bytes=PAGE_BYTES[far_spec.pages or "4k"],
+            far_own_ns=samples.read_ns(1),
+            near_own_ns=samples.read_ns(0),
+        )
+        models, lacking, bound = slowdowns(inputs)
+        self.state.pairing = pairing
+        self.state.lacking.update(lacking)
+        if near_spec.pages == "thp" and shares[0] < MIN_HUGE_SHARE:
+            self.state.warnings.append(
+                f"only {shares[0]:.0%} of {name}'s near data was in huge pages: its near misses "
+                "wait for page walks, which the near curves do not have"
+            )
+        result = KernelResult(
+            session=self.state.session.id,
+            name=name,
+            what="program" if phase is None else "kernel",
+            near_ns=near_ns,
+            far_ns=pairs.far_ns(),
+            slowdown=pairs.slowdown(),
+            a_a=pairs.a_a(),
+            misses=misses_of(workload, phase) / runs,
+            huge_share_near=shares[0],
+            huge_share_far=shares[1],
+            hand_off_ns=self._pairings.transfer_ns(pairing),
+            left_out=len(halves.far) - halves.count(pairing),
+            near_samples_ns=[run.ns for run in pairs.near()],
+            far_samples_ns=[run.ns for run in pairs.far()],
+            models=models,
+            lacking=lacking,
+            bound=bound,
+            inputs=inputs,
+        )
+        self.state.results.append(result)
+        return result
