@@ -8,25 +8,41 @@ the sentence that the verb prints.
 """
 
 from nearfar.api.compare import compare
+from nearfar.api.machine import check_machine, machine
+from nearfar.api.measure import measure, measure_kernel
 from nearfar.api.place import place
 from nearfar.api.predict import predict
+from nearfar.api.profile import profile
 from nearfar.api.report import report, report_page
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.options.compare import CompareOptions
+from nearfar.options.machine import MachineOptions, RootOptions
+from nearfar.options.measure import KernelOptions, MeasureOptions
 from nearfar.options.place import PlaceOptions
 from nearfar.options.predict import PredictOptions
+from nearfar.options.profile import ProfileOptions
 from nearfar.options.report import ReportOptions
 
 __all__ = [
     "CompareOptions",
     "ExitCode",
+    "KernelOptions",
+    "MachineOptions",
+    "MeasureOptions",
     "NearfarError",
     "PlaceOptions",
     "PredictOptions",
+    "ProfileOptions",
     "ReportOptions",
+    "RootOptions",
+    "check_machine",
     "compare",
+    "machine",
+    "measure",
+    "measure_kernel",
     "place",
     "predict",
+    "profile",
     "report",
     "report_page",
 ]

@@ -46,6 +46,15 @@ def deliver_document(
         console.print(f"wrote {delivery.output}", markup=False, highlight=False)
 
 
+def sayer(console: Console) -> Callable[[str], None]:
+    """Return a function that prints one line of a verb's own words to `console`."""
+
+    def say(text: str) -> None:
+        console.print(f"nearfar: {text}", style="dim", markup=False, highlight=False)
+
+    return say
+
+
 def print_json(document: Document) -> None:
     """Print a document as JSON on standard output."""
     sys.stdout.write(to_json(document).decode())

@@ -32,7 +32,7 @@ class CompareOptions(Options):
     across_machines: bool = False
     """Judge times although A and B come from different machines."""
 
-    def check(self) -> None:
+    def check_options(self) -> None:
         """Refuse a limit that is no percentage."""
         self.limit()
 

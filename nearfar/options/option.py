@@ -55,10 +55,16 @@ class Field:
     default: Any
     """Default value; `MISSING` if the option is required."""
 
+    @property
+    def shown(self) -> str:
+        """How messages name the option where it was given: ``-o``, ``--no-spin``, ``--seed``."""
+        negated = "--no-" + self.flag.removeprefix("--")
+        return self.option.short or (negated if self.default is True else self.flag)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Base class of options: converts, checks each value, then calls `check`."""
+    """Base class of options: converts, checks each value, then calls `check_options`."""
 
     def __post_init__(self) -> None:
         """Convert text to paths and single values to sequences; refuse what is out of bounds."""
@@ -69,17 +75,15 @@ class Options:
                 object.__setattr__(self, entry.name, converted)
             for item in converted if entry.many else [converted]:
                 _check_value(entry, item)
-        self.check()
+        self.check_options()
 
-    def check(self) -> None:
+    def check_options(self) -> None:
         """Refuse combinations that make no sense; subclasses say which, with CommandError."""
 
     def given(self) -> dict[str, bool]:
-        """Return for each option, by its flag, whether its value differs from the default."""
+        """Return for each option, as messages name it, whether its value is not the default."""
         return {
-            ("--no-" + entry.flag[2:] if entry.default is True else entry.flag): (
-                getattr(self, entry.name) != entry.default
-            )
+            entry.shown: getattr(self, entry.name) != entry.default
             for entry in _fields_of(self)
             if not entry.option.position
         }

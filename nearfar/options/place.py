@@ -64,7 +64,7 @@ class PlaceOptions(PagesOptions, HostOptions):
     map: Sequence[str] = ()
     """Where a memory of the plan is, such as near=node:0 or far=node:1; repeat for several."""
 
-    def check(self) -> None:
+    def check_options(self) -> None:
         """Refuse options without the one they belong to."""
         if not self.profile:
             raise CommandError(
@@ -86,7 +86,7 @@ class ExportOptions(DeliveryOptions):
     """Print the plan for another tool instead of the table: numactl, mbind, memkind, kubernetes
     or json."""
 
-    def check(self) -> None:
+    def check_options(self) -> None:
         """Refuse two formats at once."""
         if self.export is not None and self.json:
             raise CommandError("--export prints its own format: leave out --json")

@@ -12,16 +12,16 @@ from nearfar.options.option import Option
 from nearfar.options.shared import (
     FarsOptions,
     HostOptions,
-    MachineOptions,
+    InterferenceOptions,
     NearOptions,
     PagesOptions,
-    ProfileOptions,
+    ProfiledOptions,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(
-    MachineOptions, PagesOptions, HostOptions, FarsOptions, NearOptions, ProfileOptions
+    InterferenceOptions, PagesOptions, HostOptions, FarsOptions, NearOptions, ProfiledOptions
 ):
     """Options of `predict`."""
 
@@ -72,7 +72,7 @@ class PredictOptions(
     """File that `nearfar validate -o` wrote: intervals are calibrated where it validated this model
     on this kind of far memory, else widened to cover the results of the other models shown."""
 
-    def check(self) -> None:
+    def check_options(self) -> None:
         """Refuse options without the one they belong to."""
         if self.near_size is not None and not {"memory-mode", "all"} & {self.model, *self.models}:
             raise CommandError(

@@ -14,7 +14,7 @@ from nearfar.options.shared import (
     HostOptions,
     JsonOptions,
     NearOptions,
-    ProfileOptions,
+    ProfiledOptions,
 )
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions(HostOptions, FarsOptions, NearOptions, ProfileOptions):
+class ReportOptions(HostOptions, FarsOptions, NearOptions, ProfiledOptions):
     """Options of `report`."""
 
     device: Sequence[str | DeviceProfile] = ()
@@ -44,7 +44,7 @@ class PageOptions(JsonOptions):
     output: Annotated[Path | None, Option(short="-o")] = None
     """File to write the page to."""
 
-    def check(self) -> None:
+    def check_options(self) -> None:
         """Refuse to compute what nobody will see."""
         if self.output is None and not self.json:
             raise CommandError("there is nothing to write: name a file with -o, or ask for --json")

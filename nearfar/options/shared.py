@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from nearfar.base.errors import CommandError
 from nearfar.options.option import Option, Options
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class DeliveryOptions(JsonOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileOptions(Options):
+class ProfiledOptions(Options):
     """A profiled program."""
 
     profile: Annotated[Path | WorkloadProfile, Option(position="first")]
@@ -78,9 +79,38 @@ class PagesOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineOptions(Options):
+class InterferenceOptions(Options):
     """Measured interference between memories."""
 
     machine: Path | MachineProfile | None = None
     """File that `nearfar machine --measure` wrote: memories that slow each other down there do so
     in the result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramOptions(Options):
+    """A program to run."""
+
+    command: Annotated[Sequence[str], Option(position="rest", any_text=True)] = ()
+    """The program and its arguments, after `--`."""
+
+    EXAMPLE: ClassVar[str]
+    """Command line that names a program."""
+
+    def check_options(self) -> None:
+        """Refuse an option that does not exist in the program's place, and no program at all."""
+        if not self.command:
+            raise CommandError(f"name the program: {self.EXAMPLE}")
+        if self.command[0].startswith("-"):
+            raise CommandError(f"there is no option {self.command[0]}; the program comes after --")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverOptions(Options):
+    """What makes a program work, and how long."""
+
+    driver: str | None = None
+    """Shell command that makes the program work, such as a server's client: started with the
+    program, and the program is stopped when it ends."""
+    duration: Annotated[str | None, Option(any_text=True)] = None
+    """Stop the program (SIGTERM) after this long, such as 10s or 500ms: for servers."""

@@ -1,0 +1,145 @@
+"""The API functions `measure` and `measure_kernel`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nearfar.api._call import api_function
+from nearfar.base.errors import CommandError
+from nearfar.options.measure import KernelOptions, MeasureOptions, MemoryOptions
+
+if TYPE_CHECKING:
+    from nearfar.documents import DeviceProfile
+    from nearfar.measure.measure import Measured
+    from nearfar.measure.settings import Progress, Settings
+    from nearfar.measure.subject import Point, Sample
+
+    Watching = Callable[
+        [float | None],
+        AbstractContextManager[tuple[Progress, Callable[[Point, Sample], None]]],
+    ]
+    """Shows progress and samples; called with the seconds that the work may take."""
+
+SAMPLES_ENDING = ".samples.parquet"
+
+
+@api_function(MeasureOptions)
+def measure(options: MeasureOptions) -> DeviceProfile:
+    """Measure how a memory behaves; write profile, samples and pictures where options name them."""
+    return run_measurement(options)
+
+
+@api_function(KernelOptions)
+def measure_kernel(options: KernelOptions) -> dict[str, Any]:
+    """Measure one kernel alone: ns per access or GB/s with an interval, by page size."""
+    from dataclasses import fields
+
+    from nearfar.measure.one_kernel import KernelChoice
+    from nearfar.measure.one_kernel import measure_kernel as run
+
+    if options.kernel is None:
+        raise CommandError("Parameter --kernel requires an argument.")
+    choice = KernelChoice(
+        **{part.name: getattr(options, part.name) for part in fields(KernelChoice)}
+    )
+    return run(settings_of(options), options.kernel, choice)
+
+
+def settings_of(options: MemoryOptions) -> Settings:
+    """Return what to measure and for how long, without anything that is written."""
+    from nearfar.measure.settings import Settings
+    from nearfar.measure.spec import parse_spec
+
+    return Settings(
+        spec=parse_spec(options.memory),
+        seconds=options.seconds,
+        repetitions=options.repetitions,
+        threads=options.threads,
+        largest_bytes=options.largest_bytes(),
+        spin=options.spin,
+        seed=options.seed,
+    )
+
+
+def samples_path(options: MeasureOptions) -> Path | None:
+    """Return the file for all samples; None next to a device or pipe such as /dev/stdout."""
+    output = options.output
+    if output is None or not options.samples or (output.exists() and not output.is_file()):
+        return None
+    return output.with_suffix(SAMPLES_ENDING)
+
+
+def run_measurement(options: MeasureOptions, watching: Watching | None = None) -> DeviceProfile:
+    """Measure everything, showing progress by `watching`; write what options name."""
+    from nearfar.base.files import check_writable
+    from nearfar.documents import save
+    from nearfar.measure.measure import run, seconds_given
+    from nearfar.measure.settings import ignore, no_progress
+
+    if options.resume and (options.output is None or not options.samples):
+        raise CommandError(
+            "--resume goes on with the samples beside the profile: leave --json without -o and "
+            "--no-samples out"
+        )
+    samples = samples_path(options)
+    for path in (options.output, samples):
+        if path is not None:
+            check_writable(path)
+    _check_plot(options.plot)
+    settings = replace(
+        settings_of(options),
+        quick=options.quick,
+        only=tuple(options.parts()),
+        resume=options.resume,
+        since=options.since,
+        name=options.name,
+        title=options.title,
+        output=options.output,
+        keep=samples is not None or (options.output is None and options.samples),
+    )
+    silent = nullcontext((no_progress, ignore))
+    shown = silent if watching is None else watching(seconds_given(settings))
+    with shown as (progress, seen):
+        measured = run(replace(settings, seen=seen), progress)
+        progress("writing", 1.0)
+        # What took minutes is safe before anything is drawn of it.
+        if samples is not None:
+            measured.write_samples(samples)
+        if options.output is not None:
+            save(measured.device, options.output)
+        if options.plot is not None:
+            _draw(measured, options.plot)
+        measured.discard_store()
+    return measured.device
+
+
+def _check_plot(path: Path | None) -> None:
+    """Refuse a picture that could not be written at the end."""
+    from nearfar.base.files import check_writable
+    from nearfar.measure.plot import check_ending
+
+    if path is None:
+        return
+    if path.suffix and not path.is_dir():
+        check_ending(path)
+    # A folder that does not exist is made at the end: its parent must exist.
+    check_writable(path / "latency.png" if path.is_dir() else path)
+
+
+def _draw(measured: Measured, path: Path) -> None:
+    """Draw to a file, or to a folder one picture of each kind that there is data for."""
+    from nearfar.measure.plot import FIGURES, Drawing, panels_of, plot_drawing
+
+    records = list(measured.store.records()) if measured.store is not None else []
+    drawing = Drawing(measured.device, records, measured.evidence)
+    if path.suffix and not path.is_dir():
+        plot_drawing(drawing, path)
+        return
+    path.mkdir(exist_ok=True)
+    for kind in FIGURES.names():
+        if panels_of(drawing, [kind]):
+            plot_drawing(drawing, path / f"{kind}.png", [kind])

@@ -1,0 +1,69 @@
+"""Options of `profile`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from nearfar.base.errors import CommandError
+from nearfar.options.option import Option
+from nearfar.options.shared import DriverOptions, ProgramOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions(DriverOptions, ProgramOptions):
+    """Options of `profile`."""
+
+    EXAMPLE: ClassVar[str] = "nearfar profile -o run.json -- PROGRAM ARGS"
+
+    driver: str | None = None
+    """Shell command that makes the program work, such as a server's client: started with the
+    program, and the program is stopped when it ends. NEARFAR_RUN_DIR and NEARFAR_PID in its
+    environment let it mark phases with `nearfar mark` or nearfar.profile.control."""
+    output: Annotated[Path, Option(short="-o")] = Path("run.json")
+    """File to write the profile to."""
+    repetitions: int = 3
+    """How often the plain build runs; near time is the median."""
+    after: str = "0s"
+    """Count only from this long after the start, such as 5s."""
+    llc: str | None = None
+    """Size of the last-level cache to simulate, such as 32MiB; by default this machine's."""
+    near: Path | None = None
+    """A DeviceProfile measured on this machine: take from it how much last-level cache a core
+    really gets, which in a virtual machine is less than the processor claims."""
+    ways: int | None = None
+    """Ways of the last-level cache; by default this machine's."""
+    memory: str = "64MiB"
+    """Size of the tables of one process."""
+    size: Sequence[str] = ()
+    """What the program was run at, such as n=1e5, stored in the profile; repeat for several."""
+    split: Literal["size"] | None = None
+    """size: separate what one call stack allocates by the sizes of the blocks, by powers of two (a
+    slab allocator's classes). Tags need no option: see NEARFAR_TAG in nearfar/mark.h."""
+    phases: Literal["marked", "auto"] = "marked"
+    """auto: detect phases by what is touched over time, where the program marks none."""
+    plain: Path | None = None
+    """A plain build of the program, if not the one it holds."""
+    source: Literal["compiled", "counters", "qemu"] | None = None
+    """How to see accesses: `compiled` in by `nearfar cc`; `counters` of the processor and the
+    addresses it samples (PEBS, IBS), of this machine's own caches; or `qemu` for unmodified
+    programs (Debian's qemu-user). By default the first of these that is available."""
+    sample: str | None = None
+    """With qemu or counters: observe for this long, by default 60s. The program then goes on, to
+    find which share of its work that was; under QEMU four times as long, then it is stopped."""
+    rate: int | None = None
+    """With qemu: observe one cache line in this many; by default 64."""
+    bursts: bool = False
+    """Run the plain build once more, under QEMU and for as long as --sample says, and record short
+    stretches in full: what depends on what, for the model `window`."""
+
+    def check_options(self) -> None:
+        """Refuse options that exclude each other."""
+        super().check_options()
+        if self.source == "counters" and (self.llc or self.ways):
+            raise CommandError(
+                "--llc and --ways are for caches that are simulated: --source counters counts the "
+                "misses of this machine's own"
+            )
