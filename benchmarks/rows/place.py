@@ -13,11 +13,11 @@ from benchmarks import Row, alternate, make_row, wall_seconds
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, Plan, WorkloadProfile
 from nearfar.place.api import place
-from nearfar.place.assign import assign, saved_ns, solve
-from nearfar.place.limits import with_limits
+from nearfar.place.assignment import assign, saved_ns, solve
+from nearfar.place.budget import with_limits
+from nearfar.place.capacity import capacity_limits
 from nearfar.place.machine_file import FarMemory
 from nearfar.place.problem import problem_of
-from nearfar.place.rooms import rooms_of
 from nearfar.predict.derive import near_memory
 from nearfar.predict.traffic import phases_of
 
@@ -115,16 +115,16 @@ def _beside_plain(
     phases = phases_of(workload)
     problem = problem_of(workload, phases, near_memory(near, None), [m.device for m in memories])
     problem = with_limits(problem, memories, inputs=(), over="mean")
-    rooms = rooms_of(problem, 0.1 * problem.footprint_bytes)
+    limits = capacity_limits(problem, 0.1 * problem.footprint_bytes)
     costs, sizes = problem.costs_ns, problem.sizes_bytes
     everything = np.ones_like(costs, dtype=bool)
     saved: dict[str, float] = {}
 
     def ours() -> None:
-        saved["ours"] = saved_ns(costs, assign(costs, sizes, rooms).memory)
+        saved["ours"] = saved_ns(costs, assign(costs, sizes, limits).memory)
 
     def plain() -> None:
-        chosen, _ = solve(costs, sizes, everything, rooms.weights, rooms.limits)
+        chosen, _ = solve(costs, sizes, everything, limits.weights, limits.limits)
         saved["plain"] = 0.0 if chosen is None else saved_ns(costs, chosen)
 
     own, peer = alternate([lambda: wall_seconds(ours), lambda: wall_seconds(plain)], 3)

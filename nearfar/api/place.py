@@ -14,8 +14,8 @@ from nearfar.options.place import PlaceOptions
 if TYPE_CHECKING:
     from nearfar.documents import Plan
     from nearfar.documents.plan import Prices
-    from nearfar.place.api import Allowed
     from nearfar.place.machine_file import FarMemory, MachineFile
+    from nearfar.place.task import Allowed
 
 
 @api_function(PlaceOptions)
@@ -74,7 +74,7 @@ def _refuse_plan(options: PlaceOptions) -> None:
 
 
 def _allowed(options: PlaceOptions) -> list[Allowed]:
-    from nearfar.place.api import Allowed
+    from nearfar.place.task import Allowed
 
     return [name for name in get_args(Allowed) if name in options.allow or "all" in options.allow]
 

@@ -1,14 +1,19 @@
-"""The budget as people type it: ``2GiB``, ``500 MB``, ``25%`` of the program's memory."""
+"""Budgets as typed (``2GiB``, ``25%``, ``price:40%``), and the limits they set on a problem."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes, parse_size_bytes
+from nearfar.place.machine_file import FarMemory
+from nearfar.place.problem import Over, Problem
 
-LONGEST_TEXT = 24
-"""Longer is no number that anyone means, and could overflow one."""
+MAX_LETTERS = 24
+"""Longest number that is read: longer ones could overflow."""
 
 _SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
 
@@ -16,8 +21,8 @@ _SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
 def parse_budget_bytes(text: str, footprint_bytes: int) -> int:
     """Return the budget in bytes; a share is of `footprint_bytes`.
 
-    ``0`` and more than everything are legal extremes. A negative budget, one without a unit,
-    and what is not a number are refused.
+    ``0`` and sizes above the footprint are valid. Raises NearfarError for a negative budget, one
+    without a unit and text that is not a number.
     """
     if text.strip().startswith("-"):
         raise NearfarError(
@@ -26,11 +31,11 @@ def parse_budget_bytes(text: str, footprint_bytes: int) -> int:
         )
     if text.strip() == "0":
         return 0
-    share = _SHARE.fullmatch(text[:LONGEST_TEXT])
+    share = _SHARE.fullmatch(text[:MAX_LETTERS])
     if share is not None:
         return int(float(share[1]) / 100.0 * footprint_bytes)
     try:
-        if len(text) > LONGEST_TEXT:
+        if len(text) > MAX_LETTERS:
             raise NearfarError("too long")
         return parse_size_bytes(text)
     except NearfarError as error:
@@ -41,8 +46,22 @@ def parse_budget_bytes(text: str, footprint_bytes: int) -> int:
         ) from error
 
 
+def parse_price(text: str) -> float | None:
+    """Return the share of all near's price in ``price:40%``; None for any other budget."""
+    head, colon, share = text.partition(":")
+    if not colon or head.strip().lower() != "price":
+        return None
+    match = _SHARE.fullmatch(share[:MAX_LETTERS])
+    if match is None:
+        raise NearfarError(
+            f"cannot read the budget {text!r}: a price is a share of the price of all near memory, "
+            "such as price:40%"
+        )
+    return float(match[1]) / 100.0
+
+
 def budget_remark(budget_bytes: int, footprint_bytes: int) -> str | None:
-    """Return what to say of an extreme budget; None of an ordinary one."""
+    """Return a sentence about a budget of nothing or of everything; None for any other."""
     if budget_bytes == 0:
         return "the budget is 0: nothing stays near"
     if budget_bytes >= footprint_bytes:
@@ -53,15 +72,49 @@ def budget_remark(budget_bytes: int, footprint_bytes: int) -> str | None:
     return None
 
 
-def parse_price(text: str) -> float | None:
-    """Return the share of all near's price that ``price:40%`` allows; None of another budget."""
-    head, colon, share = text.partition(":")
-    if not colon or head.strip().lower() != "price":
-        return None
-    found = _SHARE.fullmatch(share[:LONGEST_TEXT])
-    if found is None:
+def with_limits(
+    problem: Problem, fars: Sequence[FarMemory], *, inputs: tuple[int, ...], over: Over
+) -> Problem:
+    """Return the problem with far memories' capacities and prices."""
+    default = problem.prices.far_per_byte
+    return replace(
+        problem,
+        capacities_bytes=tuple(
+            math.inf if far.capacity_bytes is None else float(far.capacity_bytes) for far in fars
+        ),
+        far_prices=tuple(
+            default if far.price_per_byte is None else far.price_per_byte for far in fars
+        ),
+        inputs=inputs,
+        over=over if inputs else "mean",
+    )
+
+
+def with_budget(problem: Problem, budget: int | str | None) -> tuple[Problem, int]:
+    """Return the problem, with a limit on the price if the budget is one, and the bytes near.
+
+    With one far memory a price is equal to a number of bytes near. With several it is a limit of
+    its own, and near memory gets at most what it would with the cheapest of them.
+    """
+    footprint = problem.footprint_bytes
+    if budget is None:
+        return problem, footprint
+    text = budget if isinstance(budget, str) else f"{budget}B"
+    price = parse_price(text)
+    if price is None:
+        return problem, parse_budget_bytes(text, footprint)
+    prices = problem.prices_per_byte()
+    near, far = float(prices[0]), float(prices[1:].min())
+    if near <= far:
         raise NearfarError(
-            f"cannot read the budget {text!r}: a price is a share of what all near memory would "
-            "cost, such as price:40%"
+            f"a byte near costs {near:g} and a byte far {far:g}: a budget by price needs near "
+            "memory that costs more than far memory"
         )
-    return float(found[1]) / 100.0
+    near_bytes = footprint * (price * near - far) / (near - far)
+    if near_bytes < 0:
+        raise NearfarError(
+            f"no placement costs {price:.0%} of all near: with all far it is {far / near:.0%}"
+        )
+    if len(problem.fars) > 1:
+        problem = replace(problem, max_cost=price)
+    return problem, min(footprint, int(near_bytes))

@@ -1,4 +1,4 @@
-"""The least near memory that keeps a slowdown."""
+"""Search for the least near memory that meets a slowdown goal."""
 
 from __future__ import annotations
 
@@ -9,82 +9,82 @@ from typing import Literal
 import numpy as np
 
 from nearfar.base.errors import NearfarError
-from nearfar.place.evaluate import evaluate
-from nearfar.place.optimiser import Choice
+from nearfar.place.evaluation import evaluate
+from nearfar.place.optimiser import PlacementChoice
 from nearfar.place.problem import Problem
 
 Judge = Literal["value", "high"]
 
-QUICK_STEPS = 30
+GREEDY_STEPS = 30
 """Halvings of the budget by greedy: to a thousandth of a ppm of the program's memory."""
 
 EXACT_STEPS = 5
-"""Halvings by the plan's own optimiser below what greedy needs."""
+"""Halvings by the plan's optimiser below greedy's budget."""
 
-GREEDY_LOSES = 0.9
-"""Of greedy's budget, where the search for less begins; greedy is within a per cent or so."""
+MIN_BUDGET_SHARE = 0.9
+"""Share of greedy's budget where the exact search begins; greedy is within about 1 %."""
 
 ROUNDING = 1e-9
-"""Relative: a slowdown of 1.1 kept to the last digit is kept."""
+"""Relative tolerance: a slowdown of 1.1 met to the last digit is met."""
 
 
-def check_goal(most_slowdown: float) -> None:
-    """Refuse what is no slowdown of 1 or more."""
-    if not (math.isfinite(most_slowdown) and most_slowdown >= 1.0):
+def check_goal(max_slowdown: float) -> None:
+    """Raise NearfarError unless the goal is a number of 1 or more."""
+    if not (math.isfinite(max_slowdown) and max_slowdown >= 1.0):
         raise NearfarError(
-            f"--slo {most_slowdown:g} is no slowdown: 1 is as fast as all near, 1.10 is at most "
+            f"--slo {max_slowdown:g} is no slowdown: 1 is as fast as all near, 1.10 is at most "
             "10 % slower"
         )
 
 
 def least_budget(
     problem: Problem,
-    most_slowdown: float,
+    max_slowdown: float,
     judge: Judge,
-    quick: Callable[[int], Choice],
-    choose: Callable[[int], Choice],
+    choose_greedy: Callable[[int], PlacementChoice],
+    choose: Callable[[int], PlacementChoice],
 ) -> tuple[int, bool]:
-    """Return the least budget, bytes, at which a choice keeps the slowdown, and whether any does.
+    """Return the least budget in bytes whose choice meets the goal, and whether any does.
 
-    `quick` and `choose` place for a budget; the first is asked often.
+    `choose_greedy` is called often, `choose` a few times.
     """
     footprint = problem.footprint_bytes
 
-    def keeps(place: Callable[[int], Choice], budget: int) -> bool:
+    def meets(chooser: Callable[[int], PlacementChoice], budget: int) -> bool:
         try:
-            shares = place(budget).shares
+            shares = chooser(budget).shares
         except NearfarError:
-            # Whole objects may not fit where their sum does.
+            # Whole objects may not fit where the sum of their bytes does.
             return False
-        found = evaluate(problem, shares[np.newaxis])[0].slowdown
-        slowdown = found.value if judge == "value" else found.high
-        return slowdown <= most_slowdown * (1 + ROUNDING)
+        estimate = evaluate(problem, shares[np.newaxis])[0].slowdown
+        slowdown = estimate.value if judge == "value" else estimate.high
+        return slowdown <= max_slowdown * (1 + ROUNDING)
 
-    least = _least_possible(problem)
-    if keeps(choose, least):
+    least = _min_budget(problem)
+    if meets(choose, least):
         return least, True
-    if not keeps(quick, footprint):
-        return footprint, keeps(choose, footprint)
+    if not meets(choose_greedy, footprint):
+        return footprint, meets(choose, footprint)
     low, high = least, footprint
-    for _ in range(QUICK_STEPS):
+    for _ in range(GREEDY_STEPS):
         middle = (low + high) // 2
         if middle == low:
             break
-        low, high = (low, middle) if keeps(quick, middle) else (middle, high)
+        low, high = (low, middle) if meets(choose_greedy, middle) else (middle, high)
     best = high
-    low = max(least, int(GREEDY_LOSES * high))
+    low = max(least, int(MIN_BUDGET_SHARE * high))
     for _ in range(EXACT_STEPS):
         middle = (low + high) // 2
         if middle == low:
             break
-        if keeps(choose, middle):
+        if meets(choose, middle):
             best, high = middle, middle
         else:
             low = middle
     return best, True
 
 
-def _least_possible(problem: Problem) -> int:
-    """Return what far memories cannot hold, bytes."""
+def _min_budget(problem: Problem) -> int:
+    """Return the bytes that far memories cannot hold."""
     far = sum(problem.capacities_bytes)
     return 0 if math.isinf(far) else max(0, problem.footprint_bytes - int(far))

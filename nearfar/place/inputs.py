@@ -1,7 +1,8 @@
-"""Profiles of several inputs of one program as one problem.
+"""Profiles of several inputs of one program, joined into one problem.
 
-Inputs are weighed so that each takes as long near: the sum of their times is then the mean of their
-slowdowns, and the slowest has the worst. Each keeps its own phases, as each has its own overlap.
+Inputs are weighted so that each takes equally long near: the sum of their times is then the mean
+of their slowdowns, and the slowest input has the worst. Each keeps its own phases, because
+parallelism differs between them.
 """
 
 from __future__ import annotations
@@ -20,41 +21,45 @@ from nearfar.profile.identity import align_objects
 from nearfar.profile.merge import merge
 
 
-def joined(
+def joined_inputs(
     profiles: Sequence[WorkloadProfile], names: Sequence[str], phase: str = TOTAL
 ) -> tuple[WorkloadProfile, list[PhaseTraffic], tuple[int, ...]]:
-    """Return one profile of all objects, all phases over those objects, and each phase's input.
+    """Return one profile of all objects, all phases over them, and each phase's input number.
 
     Raises NearfarError for profiles of different programs or machines.
     """
-    wanted = None if phase == TOTAL else [phase]
+    selected = None if phase == TOTAL else [phase]
     if len(profiles) == 1:
-        return profiles[0], phases_of(profiles[0], wanted), ()
-    whole = merge(profiles, names)
+        return profiles[0], phases_of(profiles[0], selected), ()
+    merged = merge(profiles, names)
     alignment = align_objects(profiles)
-    every = [phases_of(profile, wanted) for profile in profiles]
-    near_ns = [sum(one.near_time_ns.value for one in phases) for phases in every]
+    phases_by_input = [phases_of(profile, selected) for profile in profiles]
+    near_ns = [sum(p.near_time_ns.value for p in phases) for phases in phases_by_input]
     for name, spent in zip(names, near_ns, strict=True):
         if spent <= 0:
-            raise NearfarError(f"{name} took no time near: it has no slowdown to place for")
+            raise NearfarError(
+                f"{name} has a near time of 0 ns, so it has no slowdown: profile a longer run"
+            )
     mean_ns = sum(near_ns) / len(near_ns)
-    found: list[PhaseTraffic] = []
+    joined: list[PhaseTraffic] = []
     inputs: list[int] = []
-    for at, (phases, spent) in enumerate(zip(every, near_ns, strict=True)):
-        number = np.zeros(len(profiles[at].objects), dtype=int)
-        for new, same in enumerate(alignment.objects):
-            number[same.members[at]] = new
+    for at, (phases, spent) in enumerate(zip(phases_by_input, near_ns, strict=True)):
+        merged_number = np.zeros(len(profiles[at].objects), dtype=int)
+        for number, same in enumerate(alignment.objects):
+            merged_number[same.members[at]] = number
         factor = mean_ns / spent
-        for one in phases:
-            rows = np.zeros((len(whole.objects), one.objects.shape[1]))
-            np.add.at(rows, number, one.objects * factor)
-            found.append(
+        for traffic in phases:
+            rows = np.zeros((len(merged.objects), traffic.objects.shape[1]))
+            np.add.at(rows, merged_number, traffic.objects * factor)
+            joined.append(
                 replace(
-                    one,
-                    near_time_ns=scale_estimate(one.near_time_ns, factor),
-                    operations=one.operations * factor if one.operations else one.operations,
+                    traffic,
+                    near_time_ns=scale_estimate(traffic.near_time_ns, factor),
+                    operations=traffic.operations * factor
+                    if traffic.operations
+                    else traffic.operations,
                     objects=rows,
                 )
             )
             inputs.append(at)
-    return whole, found, tuple(inputs)
+    return merged, joined, tuple(inputs)

@@ -6,42 +6,43 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import LinearConstraint
 
-from nearfar.place._silence import native_stdout_silenced
-from nearfar.place.order import fill, order_by_density
+from nearfar.place.filling import fill, order_by_density
+from nearfar.place.solver import solve_milp
 from nearfar.predict.traffic import Array
 
 TIME_LIMIT_S = 3.0
-"""After this the best choice so far is taken, with its gap: a plan within 5 s in all."""
+"""Time after which HiGHS returns its best choice so far, with its gap: a plan takes 5 s at most."""
 
 RELATIVE_GAP = 1e-9
-"""Where the solver may stop: far below what any prediction knows."""
+"""Relative gap at which HiGHS may stop: far below the precision of any prediction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Knapsack:
-    """A solution."""
+    """A selection of items, and how far from the best it can be."""
 
-    taken: NDArray[np.bool_]
+    chosen: NDArray[np.bool_]
     gap: float
-    """Proven: (upper bound - value) / value; 0 is optimal."""
+    """Proven gap, (upper bound - value) / value; 0 is optimal."""
 
 
 def knapsack(values: Array, sizes: Array, budget: float) -> Knapsack:
-    """Return the choice of greatest value whose sizes fit the budget.
+    """Return the selection of greatest value whose sizes fit the budget.
 
-    An item whose worth at the linear solution's price of room is further from zero than the
-    linear bound is from the greedy value is in, or out, of every better choice (Dantzig 1957).
-    What remains undecided, some tens of items of 10,000, is what the solver gets.
+    An item's surplus is its value less its size at the linear solution's price. An item whose
+    surplus is further from zero than the linear bound is from the greedy value is in, or out of,
+    every better selection (Dantzig 1957). The rest, some tens of 10,000 items, goes to HiGHS.
     """
-    taken = (values > 0) & (sizes == 0)
-    asked = np.flatnonzero((values > 0) & (sizes > 0) & (sizes <= budget))
-    worth, weights = values[asked], sizes[asked]
+    chosen = (values > 0) & (sizes == 0)
+    candidates = np.flatnonzero((values > 0) & (sizes > 0) & (sizes <= budget))
+    worth, weights = values[candidates], sizes[candidates]
     if weights.sum() <= budget:
-        taken[asked] = True
-        return Knapsack(taken, 0.0)
+        chosen[candidates] = True
+        return Knapsack(chosen, 0.0)
     greedy = fill(order_by_density(worth, weights), weights, budget) > 0
-    price = _price_of_room(worth, weights, budget)
+    price = _price_per_byte(worth, weights, budget)
     surplus = worth - price * weights
     bound = price * budget + surplus[surplus > 0].sum()
     # The margin keeps rounding from deciding an item; it only makes the core larger.
@@ -49,21 +50,21 @@ def knapsack(values: Array, sizes: Array, budget: float) -> Knapsack:
     certain = surplus > slack
     core = np.flatnonzero(np.abs(surplus) <= slack)
     fixed_value = float(worth[certain].sum())
-    room = budget - float(weights[certain].sum())
-    chosen, core_bound = _solve(worth[core], weights[core], room)
-    candidate = certain.copy()
-    candidate[core[chosen]] = True
-    if worth[candidate].sum() < worth[greedy].sum():
-        candidate = greedy
-    value = float(worth[candidate].sum())
-    # No choice beats the core's bound on top of what is certain, nor the greedy value where
-    # that is greater (the reduction keeps every choice better than greedy).
+    free = budget - float(weights[certain].sum())
+    core_chosen, core_bound = _solve(worth[core], weights[core], free)
+    selection = certain.copy()
+    selection[core[core_chosen]] = True
+    if worth[selection].sum() < worth[greedy].sum():
+        selection = greedy
+    value = float(worth[selection].sum())
+    # No selection beats the core's bound on top of the certain items, nor the greedy value where
+    # that is greater (the reduction keeps every selection better than greedy).
     upper = min(float(bound), max(fixed_value + core_bound, value))
-    taken[asked[candidate]] = True
-    return Knapsack(taken, max(0.0, (upper - value) / value))
+    chosen[candidates[selection]] = True
+    return Knapsack(chosen, max(0.0, (upper - value) / value))
 
 
-def _price_of_room(worth: Array, weights: Array, budget: float) -> float:
+def _price_per_byte(worth: Array, weights: Array, budget: float) -> float:
     """Return the value density at which the budget is full."""
     order = order_by_density(worth, weights)
     breaking = int(np.searchsorted(np.cumsum(weights[order]), budget, side="right"))
@@ -71,27 +72,24 @@ def _price_of_room(worth: Array, weights: Array, budget: float) -> float:
     return float(worth[last] / weights[last])
 
 
-def _solve(worth: Array, weights: Array, room: float) -> tuple[NDArray[np.bool_], float]:
-    """Return what HiGHS takes of the core, and its bound on the core's value."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    if worth.size == 0 or room <= 0:
+def _solve(worth: Array, weights: Array, free: float) -> tuple[NDArray[np.bool_], float]:
+    """Return HiGHS' selection of the core, and its upper bound of the core's value."""
+    if worth.size == 0 or free <= 0:
         return np.zeros(worth.size, dtype=bool), 0.0
-    # In units of the room and of the greatest value, so that the solver's absolute tolerances
-    # mean the same for a KiB as for a TiB.
+    # In units of the free space and of the greatest value, so that the solver's absolute
+    # tolerances mean the same for a KiB as for a TiB.
     unit = float(worth.max())
-    with native_stdout_silenced():
-        solved = milp(
-            -worth / unit,
-            constraints=LinearConstraint(weights[np.newaxis, :] / room, -np.inf, 1.0),
-            integrality=np.ones(worth.size, dtype=np.int64),
-            bounds=Bounds(0, 1),
-            options={"time_limit": TIME_LIMIT_S, "mip_rel_gap": RELATIVE_GAP},
-        )
-    bound = float(worth.sum()) if solved.mip_dual_bound is None else -solved.mip_dual_bound * unit
-    chosen = np.zeros(worth.size, dtype=bool) if solved.x is None else solved.x > 0.5
-    # The solver keeps its constraint within a tolerance; a plan keeps it to the byte.
-    while weights[chosen].sum() > room:
+    solution, dual_bound = solve_milp(
+        -worth / unit,
+        [LinearConstraint(weights[np.newaxis, :] / free, -np.inf, 1.0)],
+        np.ones(worth.size, dtype=np.int64),
+        time_limit_s=TIME_LIMIT_S,
+        relative_gap=RELATIVE_GAP,
+    )
+    bound = float(worth.sum()) if dual_bound is None else -dual_bound * unit
+    chosen = np.zeros(worth.size, dtype=bool) if solution is None else solution > 0.5
+    # The solver meets its constraint within a tolerance; a plan meets it to the byte.
+    while weights[chosen].sum() > free:
         inside = np.flatnonzero(chosen)
         chosen[inside[np.argmin(worth[inside])]] = False
     return chosen, bound

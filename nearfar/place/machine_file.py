@@ -1,18 +1,18 @@
-"""Which memories a plan may use: named one by one, or in a file of a machine.
+"""Memories that a plan may use: named one by one, or in a file of memories.
 
-On the command line a far memory is `DEVICE` or `DEVICE:CAPACITY`. A file (TOML or JSON) says more:
+On the command line a far memory is `DEVICE` or `DEVICE:CAPACITY`. A file (TOML or JSON) has more:
 
-    machine = "machine.json"            # what `nearfar machine --measure` wrote; optional
+    machine = "machine.json"            # optional, from `nearfar machine --measure`
 
     [near]
     device = "dram.json"
-    capacity = "16GiB"                  # the budget, unless --budget says another
+    capacity = "16GiB"                  # the budget, unless --budget or --slo is given
     price = 5
     spec = "node:0"
 
     [[far]]
     device = "cxl-micron-cz120"
-    capacity = "64GiB"                  # optional: none is no limit
+    capacity = "64GiB"                  # optional, without it: no limit
     price = 2.5
     spec = "node:1"
 """
@@ -40,9 +40,9 @@ class FarMemory:
     capacity_bytes: int | None = None
     """None: no limit."""
     price_per_byte: float | None = None
-    """None: what far memory costs by default."""
+    """None: the default price of far memory."""
     spec: str = ""
-    """Where it is on the machine that runs the program."""
+    """Memory spec on the machine that runs the program, such as ``node:1``."""
 
 
 class _Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -60,72 +60,72 @@ class _File(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, eq=False)
 class MachineFile:
-    """What a file of a machine says."""
+    """Contents of a file of memories."""
 
     far: list[FarMemory]
     near: str | None
-    """Spec of the near device; None: not said."""
+    """Near device, a library name or a file; None: not in the file."""
     near_capacity: str | None
     near_price: float | None
     near_spec: str
     machine: Path | None
-    """A MachineProfile's file."""
+    """File of a MachineProfile."""
 
 
 def parse_far(text: str) -> FarMemory:
-    """Return the far memory that ``DEVICE`` or ``DEVICE:CAPACITY`` names."""
+    """Return the far memory of ``DEVICE`` or ``DEVICE:CAPACITY``."""
     device, colon, capacity = text.rpartition(":")
-    # A path may hold a colon: what names a device or a file as it stands is one.
+    # A path may contain a colon: the whole text may name a device or a file.
     if not colon or text in device_names() or Path(text).is_file():
         return FarMemory(load_device(text))
     return FarMemory(load_device(device), _capacity(capacity, f"--far {text}"))
 
 
 def load_machine_file(path: Path) -> MachineFile:
-    """Read a file of a machine; raises NearfarError with what is wrong and where."""
+    """Read a file of memories; raises NearfarError with what is wrong and where."""
     data = read_bytes(path, "file of memories")
     try:
         if path.suffix.lower() == ".toml":
-            found = msgspec.toml.decode(data, type=_File)
+            content = msgspec.toml.decode(data, type=_File)
         else:
-            found = msgspec.json.decode(data, type=_File)
+            content = msgspec.json.decode(data, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NearfarError(
-            f"{path} is no file of memories: {error}; it has [near] and one [[far]] for each far "
+            f"{path} is no file of memories: {error}; expected [near] and one [[far]] for each far "
             "memory, with device, capacity, price and spec (docs/place.md)"
         ) from error
-    if not found.far:
+    if not content.far:
         raise NearfarError(f"{path} names no far memory: add [[far]] with a device")
-    near = found.near
+    near = content.near
     return MachineFile(
         far=[
             FarMemory(
-                load_device(_beside(path, entry.device)),
+                load_device(_relative_to(path, entry.device)),
                 _capacity(entry.capacity, f"{path}, far memory {entry.device}")
                 if entry.capacity
                 else None,
                 check_price(entry.price, f"{path}, far memory {entry.device}"),
                 entry.spec,
             )
-            for entry in found.far
+            for entry in content.far
         ],
-        near=_beside(path, near.device) if near else None,
+        near=_relative_to(path, near.device) if near else None,
         near_capacity=near.capacity or None if near else None,
         near_price=check_price(near.price, f"{path}, near memory") if near else None,
         near_spec=near.spec if near else "",
-        machine=path.parent / found.machine if found.machine else None,
+        machine=path.parent / content.machine if content.machine else None,
     )
 
 
 def check_price(price: float | None, where: str) -> float | None:
-    """Refuse a price that is no number of 0 or more."""
+    """Return the price; raises NearfarError unless it is a number of 0 or more."""
     if price is not None and not (math.isfinite(price) and price >= 0):
         raise NearfarError(f"{where}: the price {price:g} is not 0 or more")
     return price
 
 
-def _beside(path: Path, device: str) -> str:
-    """Return a device's spec; one that is a file is looked for beside the file that names it."""
+def _relative_to(path: Path, device: str) -> str:
+    """Return a device's name; a device file is in the folder of the file that names it."""
     if device.lower().endswith((".json", ".toml")):
         return str(path.parent / device)
     return device
@@ -137,5 +137,5 @@ def _capacity(text: str, where: str) -> int:
     except NearfarError as error:
         raise NearfarError(f"{where}: {error}") from error
     if size <= 0:
-        raise NearfarError(f"{where}: a capacity of 0 holds nothing: leave that memory out")
+        raise NearfarError(f"{where}: the capacity is 0 bytes: leave that memory out")
     return size

@@ -1,10 +1,10 @@
-"""Placing anew when a phase starts, where that saves more than moving costs.
+"""Moving objects when a phase starts, where that saves more time than the copies take.
 
-Every phase has a placement of its own; a change of phase copies what lies elsewhere in the next.
-How often each change happens, and how much of an object is alive then, is what the profile saw.
-The objects whose best place differs most between phases are chosen for by a mixed-integer
-programme (sums of object costs and of copies); the rest stay as the static plan has them. The
-model then times every phase, and only a plan that is still faster than the static one is taken.
+Every phase has its own placement; a change of phase copies the objects that the next phase has
+elsewhere. The profile's samples show how often each change happens and how much of an object is
+alive then. A mixed-integer programme (sums of object costs and of copies) places the objects whose
+best memory differs most between phases; the others stay as the static plan has them. The model then
+times every phase, and the plan is used only if it is still faster than the static one.
 """
 
 from __future__ import annotations
@@ -15,37 +15,40 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.documents import WorkloadProfile
+from nearfar.base.units import LINE_BYTES
+from nearfar.documents import MachineProfile, WorkloadProfile
+from nearfar.documents.machine import JointLimit
 from nearfar.documents.plan import Move, PhasePlacements
 from nearfar.documents.workload import LiveSample
-from nearfar.place.moves_solve import Candidates, Change, solve
+from nearfar.place.filling import whole_shares
+from nearfar.place.move_solver import MoveCandidates, PhaseChange, solve_moves
 from nearfar.place.problem import Problem
-from nearfar.place.tiers import whole
 from nearfar.predict.attribute import added_by_object_ns
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.traffic import Array
 
-MOST_OBJECTS = 40
-"""That may move: those with most to gain."""
+MAX_OBJECTS = 40
+"""Most objects that may move: those with most to gain."""
 
-LITTLE = 0.001
-"""Of what all objects add, what moving one may save at most for it to be worth a thought."""
+MIN_GAIN_SHARE = 0.001
+"""Least possible gain of an object that may move, as a share of the time that all objects add."""
 
 MOVABLE = ("heap", "mmap", "file")
-"""Kinds whose pages a run can find and move: not stacks nor globals."""
+"""Kinds of objects whose pages a run can find and move: not stacks nor globals."""
 
-PAYS = 0.005
-"""Of the static plan's time, what moving must save: less is below what models know."""
+MIN_SAVED_SHARE = 0.005
+"""Share of the static plan's time that moving must save: the models are not more precise."""
 
-LEAST_LISTED = 0.01
-"""Of the bytes alive, what an object has to be listed in a sample by itself."""
+MIN_LISTED_SHARE = 0.01
+"""Share of the bytes alive from which a sample lists an object by itself."""
 
 
 @dataclass(frozen=True, eq=False)
-class Moving:
-    """A placement for each phase."""
+class MovingPlan:
+    """A placement for each phase, with the moves between them."""
 
     shares: list[Array]
-    """Of each phase, (objects, memories)."""
+    """Shares of each phase, (objects, memories)."""
     phases: list[PhasePlacements]
     time_ns: float
     copying_ns: float
@@ -53,72 +56,74 @@ class Moving:
     """Index of the phase that the program starts in."""
 
 
-def changes_of(workload: WorkloadProfile, phases: list[str]) -> tuple[list[Change], int, bool]:
-    """Return the changes between phases, the first phase, and whether samples showed them.
+def phase_changes(
+    workload: WorkloadProfile, phases: list[str]
+) -> tuple[list[PhaseChange], int, bool]:
+    """Return the changes between phases, the first phase, and whether samples show them.
 
-    Without samples of every phase, phases are taken to follow each other once, as listed.
+    Without samples of every phase, phases are assumed to follow each other once, as listed.
     """
     number = {name: at for at, name in enumerate(phases)}
-    samples = [one for one in workload.live if one.phase in number]
-    if {one.phase for one in samples} != set(phases):
-        listed = [Change(i, i + 1, 1, {}, np.inf) for i in range(len(phases) - 1)]
+    samples = [sample for sample in workload.live if sample.phase in number]
+    if {sample.phase for sample in samples} != set(phases):
+        listed = [PhaseChange(i, i + 1, 1, {}, np.inf) for i in range(len(phases) - 1)]
         return listed, 0, False
-    seen: dict[tuple[int, int], list[LiveSample]] = {}
+    changes: dict[tuple[int, int], list[LiveSample]] = {}
     for before, after in pairwise(samples):
         if before.phase != after.phase:
-            seen.setdefault((number[before.phase], number[after.phase]), []).append(after)
+            pair = number[before.phase], number[after.phase]
+            changes.setdefault(pair, []).append(after)
     return (
-        [_change(pair, alive) for pair, alive in sorted(seen.items())],
+        [_phase_change(pair, alive) for pair, alive in sorted(changes.items())],
         number[samples[0].phase],
         True,
     )
 
 
-def _change(pair: tuple[int, int], alive: list[LiveSample]) -> Change:
+def _phase_change(pair: tuple[int, int], alive: list[LiveSample]) -> PhaseChange:
     sums: dict[int, float] = {}
     for sample in alive:
         for key, size in sample.bytes_by_object.items():
             if key.isdigit():
                 sums[int(key)] = sums.get(int(key), 0.0) + size
-    most = max((sum(sample.bytes_by_object.values()) for sample in alive), default=0)
-    return Change(
-        pair[0],
-        pair[1],
+    max_alive = max((sum(sample.bytes_by_object.values()) for sample in alive), default=0)
+    return PhaseChange(
+        *pair,
         len(alive),
-        {thing: size / len(alive) for thing, size in sums.items()},
-        LEAST_LISTED * most,
+        {object_id: size / len(alive) for object_id, size in sums.items()},
+        MIN_LISTED_SHARE * max_alive,
     )
 
 
-def moving(
+def moving_plan(
     problem: Problem,
     workload: WorkloadProfile,
     budget_bytes: float,
     static: Array,
     copy_ns_per_byte: Array,
-) -> Moving | None:
-    """Return a plan that moves data between phases; None where that does not pay."""
+) -> MovingPlan | None:
+    """Return a plan that moves objects between phases; None where that does not pay."""
     phases = [phase.name for phase in problem.phases]
     if len(phases) < 2:
         return None
-    changes, first, _ = changes_of(workload, phases)
+    changes, first, _ = phase_changes(workload, phases)
     costs = _costs_by_phase(problem)
-    can_move = np.array([thing.kind in MOVABLE for thing in workload.objects], dtype=bool)
-    kept = _worth_moving(costs, static, can_move)
-    if not len(kept) or not changes:
+    can_move = np.array([item.kind in MOVABLE for item in workload.objects], dtype=bool)
+    objects = _worth_moving(costs, static, can_move)
+    if not len(objects) or not changes:
         return None
-    ids = [thing.id for thing in workload.objects]
-    alive = np.array([[_alive(problem, c, int(i), ids) for i in kept] for c in changes])
-    candidates = Candidates(costs[:, kept], kept, changes, alive, copy_ns_per_byte)
-    memory = solve(problem, budget_bytes, static, candidates)
+    ids = [item.id for item in workload.objects]
+    alive = np.array([[_alive_bytes(problem, c, int(i), ids) for i in objects] for c in changes])
+    candidates = MoveCandidates(costs[:, objects], objects, changes, alive, copy_ns_per_byte)
+    memory = solve_moves(problem, budget_bytes, static, candidates)
     if memory is None:
         return None
     shares = []
     for row in memory:
         placed = static.copy()
-        placed[kept] = whole(row, static.shape[1])
+        placed[objects] = whole_shares(row, static.shape[1])
         shares.append(placed)
-    return _timed(problem, shares, static, candidates, first)
+    return _timed_plan(problem, shares, static, candidates, first)
 
 
 def _costs_by_phase(problem: Problem) -> Array:
@@ -131,68 +136,119 @@ def _costs_by_phase(problem: Problem) -> Array:
 
 
 def _worth_moving(costs: Array, static: Array, can_move: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the objects whose cost differs most from what each phase by itself would have."""
+    """Return the whole objects whose cost differs most between phases."""
     spread = costs.max(axis=2) - costs.min(axis=2)
-    # An object that every phase needs alike gains nothing; whole ones only.
+    # An object that every phase needs equally gains nothing.
     gain = spread.max(axis=0) - spread.min(axis=0)
     gain = np.where(can_move & (static.max(axis=1, initial=0.0) >= 1.0), gain, 0.0)
-    order = np.argsort(-gain, kind="stable")[:MOST_OBJECTS]
-    return np.asarray(np.sort(order[gain[order] > LITTLE * spread.sum()]))
+    order = np.argsort(-gain, kind="stable")[:MAX_OBJECTS]
+    return np.asarray(np.sort(order[gain[order] > MIN_GAIN_SHARE * spread.sum()]))
 
 
-def _alive(problem: Problem, change: Change, thing: int, ids: list[int]) -> float:
-    size = float(problem.sizes_bytes[thing])
-    return min(size, change.alive_bytes.get(ids[thing], min(size, change.others_bytes)))
+def _alive_bytes(problem: Problem, change: PhaseChange, index: int, ids: list[int]) -> float:
+    size = float(problem.sizes_bytes[index])
+    return min(size, change.alive_bytes.get(ids[index], min(size, change.others_bytes)))
 
 
-def _timed(
+def _timed_plan(
     problem: Problem,
     shares: list[Array],
     static: Array,
-    candidates: Candidates,
+    candidates: MoveCandidates,
     first: int,
-) -> Moving | None:
-    """Return the plan with its time by the model and its moves; None where it does not pay."""
-    kept, copy_ns_per_byte = candidates.kept, candidates.copy_ns_per_byte
+) -> MovingPlan | None:
+    """Return the plan with its moves and the model's time; None where it does not pay."""
     far = range(1, static.shape[1])
-    spent = problem.times_by_phase(
+    spent_ns = problem.times_by_phase(
         [[shares[at][:, m] @ phase.objects for m in far] for at, phase in enumerate(problem.phases)]
     )
+    moves, entries, copying_ns = _moves(problem, shares, candidates)
+    time_ns = float(spent_ns) + copying_ns
+    static_ns = float(problem.shared_times_ns(static))
+    if not moves or time_ns > (1 - MIN_SAVED_SHARE) * static_ns:
+        return None
     names = problem.memory_names
-    slowness = {names[memory]: rank for rank, memory in enumerate(problem.speed_order)}
+    speed_rank = {names[memory]: rank for rank, memory in enumerate(problem.speed_order)}
+    phases = [
+        PhasePlacements(
+            phase=problem.phases[at].name,
+            entries=entries[at],
+            # Objects leave fast memory first: that makes space for those that come.
+            moves=sorted(moves[at], key=lambda move: -speed_rank[move.memory]),
+        )
+        for at in sorted(moves)
+    ]
+    return MovingPlan(shares, phases, time_ns, copying_ns, first)
+
+
+def _moves(
+    problem: Problem, shares: list[Array], candidates: MoveCandidates
+) -> tuple[dict[int, list[Move]], dict[int, int], float]:
+    """Return the moves into each phase, how often each begins, and the time of all copies, ns."""
+    names, objects = problem.memory_names, candidates.objects
     moves: dict[int, dict[tuple[int, int], Move]] = {}
     entries: dict[int, int] = {}
-    copying = 0.0
-    for change, row in zip(candidates.changes, candidates.alive, strict=True):
+    copying_ns = 0.0
+    for change, alive in zip(candidates.changes, candidates.alive_bytes, strict=True):
         entries[change.after] = entries.get(change.after, 0) + change.times
-        before = shares[change.before][kept].argmax(axis=1)
-        after = shares[change.after][kept].argmax(axis=1)
+        before = shares[change.before][objects].argmax(axis=1)
+        after = shares[change.after][objects].argmax(axis=1)
         for at in np.flatnonzero(before != after):
             source, target = int(before[at]), int(after[at])
-            cost = float(row[at] * copy_ns_per_byte[source, target])
-            copying += change.times * cost
-            moves.setdefault(change.after, {})[int(kept[at]), source] = Move(
-                object=int(kept[at]),
+            cost_ns = float(alive[at] * candidates.copy_ns_per_byte[source, target])
+            copying_ns += change.times * cost_ns
+            moves.setdefault(change.after, {})[int(objects[at]), source] = Move(
+                object=int(objects[at]),
                 source=names[source],
                 memory=names[target],
-                bytes=round(float(row[at])),
-                cost_ns=cost,
+                bytes=round(float(alive[at])),
+                cost_ns=cost_ns,
             )
-    time_ns = float(spent) + copying
-    if not moves or time_ns > (1 - PAYS) * float(problem.shared_times_ns(static)):
-        return None
-    return Moving(
-        shares,
-        [
-            PhasePlacements(
-                phase=problem.phases[at].name,
-                entries=entries[at],
-                # What leaves fast memory goes first: it makes room for what comes.
-                moves=sorted(moves[at].values(), key=lambda move: -slowness[move.memory]),
-            )
-            for at in sorted(moves)
-        ],
-        time_ns,
-        copying,
-        first,
-    )
+    return {at: list(into.values()) for at, into in moves.items()}, entries, copying_ns
+
+
+def copy_ns_per_byte(
+    problem: Problem, machine: MachineProfile | None = None, gb_per_s: float | None = None
+) -> Array:
+    """Return the time to copy one byte between memories, ns, shape (from, to).
+
+    The rate is `gb_per_s` if given, else the one that the machine measured for copies between the
+    two memories by one thread. Without either, one core reads a line in sequence and then writes it
+    at the memory's bandwidth: no kernel that moves pages is faster.
+    """
+    memories = problem.memories
+    times = np.zeros((len(memories), len(memories)))
+    for i, source in enumerate(memories):
+        for j, target in enumerate(memories):
+            if i == j:
+                continue
+            rate = gb_per_s if gb_per_s is not None else _measured_rate(machine, source, target)
+            line_ns = source.core_stream_ns + target.write_ns[1]
+            times[i, j] = 1.0 / rate if rate is not None else line_ns / LINE_BYTES
+    return times
+
+
+def _measured_rate(
+    machine: MachineProfile | None, source: MemoryCosts, target: MemoryCosts
+) -> float | None:
+    """Return the GB/s that one thread copied between two memories while other threads copied."""
+    for limit in machine.joint_limits if machine is not None else []:
+        for first, second, copy in ((source, target, "A->B"), (target, source, "B->A")):
+            if _has_name(first, limit.memories[0]) and _has_name(second, limit.memories[1]):
+                return _one_thread_rate(limit, copy)
+    return None
+
+
+def _one_thread_rate(limit: JointLimit, copy: str) -> float | None:
+    rates = [
+        split.gb_per_s[1]
+        for split in limit.splits
+        if split.copies[1] == copy and split.threads[1] == 1
+    ]
+    # The measured rate counts bytes read and bytes written: half of it is data moved.
+    return max(rates) / 2 if rates and max(rates) > 0 else None
+
+
+def _has_name(memory: MemoryCosts, name: str) -> bool:
+    measured = memory.device.measured
+    return name in (memory.device.name, measured.memory_spec if measured else None)

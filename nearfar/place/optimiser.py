@@ -1,4 +1,4 @@
-"""What an optimiser is. Each is one file in `optimisers/` and is found by the registry."""
+"""The interface of an optimiser. Each is one file in `optimisers/`, found by the registry."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from nearfar.predict.traffic import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """Where everything goes."""
+class PlacementChoice:
+    """Shares of all objects in all memories."""
 
     shares: Array
-    """(objects, memories), rows sum to 1."""
+    """(objects, memories); rows sum to 1."""
     proven_gap: float | None = None
-    """How far from the best the choice can be, of the time it saves; None: nothing is proven."""
+    """Largest distance from the best choice, relative to the saved time; None: not proven."""
 
     @property
     def near_shares(self) -> Array:
-        """Per object, 0..1."""
+        """Near share of each object, 0 to 1."""
         return np.asarray(self.shares[:, 0])
 
 
 class Optimiser:
-    """Chooses where objects go for a budget of near memory."""
+    """A method that chooses where objects go for a budget of near memory."""
 
-    name: ClassVar[str]
     bar: ClassVar[BarName]
-    """What the plan's table calls it."""
+    """Name of its row in the plan's table."""
     only_bar: ClassVar[bool] = False
-    """It heeds no budget or splits objects: something to compare with, no plan."""
+    """It ignores the budget or splits objects: a row to compare with, never the plan."""
 
-    def choose(self, problem: Problem, budget_bytes: int) -> Choice:
-        """Return the choice. What stays near never takes more than `budget_bytes`, nor what goes
-        to a far memory more than its capacity; those that are `only_bar` may say otherwise.
+    def choose(self, problem: Problem, budget_bytes: int) -> PlacementChoice:
+        """Return a choice with at most `budget_bytes` near and within far memories' capacities.
+
+        Optimisers that are `only_bar` may exceed both.
         """
         raise NotImplementedError
 

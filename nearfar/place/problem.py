@@ -1,10 +1,10 @@
-"""The placement problem as arrays, and the time of any placement by the model itself.
+"""The placement problem as arrays, and the model's time of any placement.
 
-Time is not merely additive: where bandwidth binds, an object that leaves far memory makes the
-others there faster too. So every placement that is shown is timed by the model, never summed.
+Times of objects do not simply add: where bandwidth binds, an object that leaves far memory makes
+the others in it faster. So the model times every placement that is shown; none is a sum.
 
-A placement is `shares`, shape (..., objects, memories): of each object the part in near memory,
-then in each far one; they sum to 1. With one far memory, near shares (..., objects) say as much.
+A placement is `shares`, shape (..., objects, memories): each object's share in near memory, then
+in each far one, which sum to 1. With one far memory, near shares (..., objects) are enough.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile
 from nearfar.documents.plan import NEAR, Prices
 from nearfar.documents.prediction import HostRule
-from nearfar.place.several import Pairs, several_times_ns
+from nearfar.place.joint_time import Pairs, joint_times_ns
 from nearfar.predict.attribute import added_by_object_ns
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
@@ -35,7 +35,7 @@ from nearfar.predict.total import TOTAL, sum_estimates
 from nearfar.predict.traffic import Array, PhaseTraffic, phases_of
 
 Over = Literal["mean", "worst"]
-"""What of several inputs' slowdowns counts."""
+"""How the slowdowns of several inputs are summarised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,50 +44,50 @@ class Problem:
 
     names: list[str]
     sizes_bytes: Array
-    """Room each object needs."""
+    """Each object's peak size."""
     phases: list[PhaseTraffic]
     near: MemoryCosts
     fars: list[MemoryCosts]
     by_far: list[list[Model]]
-    """Of each far memory, one model per phase."""
+    """One model per phase for each far memory."""
     prices: Prices
     far_names: list[str] = field(default_factory=lambda: ["far"])
-    """What plans call them."""
+    """Names of the far memories in plans."""
     capacities_bytes: tuple[float, ...] = (math.inf,)
-    """Of each far memory."""
+    """Capacity of each far memory; infinity: no limit."""
     far_prices: tuple[float, ...] = ()
-    """Per byte of each far memory; empty: all cost what `prices` says."""
-    most_cost: float = math.inf
-    """Most that the memory used may cost, over all of it near."""
+    """Price of a byte of each far memory; empty: that of `prices` for all."""
+    max_cost: float = math.inf
+    """Highest price of the memory used, relative to all near."""
     pairs: Pairs = field(default_factory=dict)
-    """Far memories, by index, that hold each other back."""
+    """Far memories that share channels, by their indices."""
     inputs: tuple[int, ...] = ()
-    """Of each phase, the profile that it is of; empty: all of one."""
+    """Number of each phase's input (profile); empty: all of one."""
     over: Over = "mean"
 
     @property
     def far(self) -> MemoryCosts:
-        """The far memory; of several, the first."""
+        """The first far memory."""
         return self.fars[0]
 
     @property
     def models(self) -> list[Model]:
-        """One per phase, of `far`."""
+        """One model per phase for `far`."""
         return self.by_far[0]
 
     @property
     def memory_names(self) -> list[str]:
-        """What plans call all memories."""
+        """Names of all memories in plans, near first."""
         return [NEAR, *self.far_names]
 
     @property
     def memories(self) -> list[MemoryCosts]:
-        """All, near first."""
+        """All memories, near first."""
         return [self.near, *self.fars]
 
     @property
     def footprint_bytes(self) -> int:
-        """Room that all objects need."""
+        """Sum of all objects' sizes."""
         return int(self.sizes_bytes.sum())
 
     @cached_property
@@ -110,30 +110,30 @@ class Problem:
 
     @property
     def added_ns(self) -> Array:
-        """What each object adds when it goes to `far`, ns; sums to what all add."""
+        """Time that each object adds in `far`, ns; the sum is what all add."""
         return np.asarray(self.costs_ns[:, 1])
 
     @cached_property
     def costs_ns(self) -> Array:
-        """What each object adds in each memory, ns, shape (objects, memories); near adds 0."""
+        """Time that each object adds in each memory, ns, (objects, memories); near adds 0."""
         return np.asarray(self.costs_by_input_ns.sum(axis=0))
 
     @cached_property
     def costs_by_input_ns(self) -> Array:
-        """Likewise of each input, shape (inputs, objects, memories)."""
+        """Added time of each input, ns, (inputs, objects, memories)."""
         inputs = self.inputs or (0,) * len(self.phases)
-        numbers = {one: at for at, one in enumerate(sorted(set(inputs)))}
-        costs = np.zeros((len(numbers), len(self.names), len(self.fars) + 1))
+        rows = {number: row for row, number in enumerate(sorted(set(inputs)))}
+        costs = np.zeros((len(rows), len(self.names), len(self.fars) + 1))
         for memory, models in enumerate(self.by_far, start=1):
-            for one, model in zip(inputs, models, strict=True):
-                costs[numbers[one], :, memory] += added_by_object_ns(model)
+            for number, model in zip(inputs, models, strict=True):
+                costs[rows[number], :, memory] += added_by_object_ns(model)
         return costs
 
     @cached_property
     def speed_order(self) -> list[int]:
-        """Memories by what all data adds there, near first."""
-        whole = self.costs_ns.sum(axis=0)
-        return [0, *sorted(range(1, len(self.fars) + 1), key=lambda m: float(whole[m]))]
+        """Memories by the time that all data adds in them, near first."""
+        totals_ns = self.costs_ns.sum(axis=0)
+        return [0, *sorted(range(1, len(self.fars) + 1), key=lambda m: float(totals_ns[m]))]
 
     def times_ns(self, near_shares: Array) -> Array:
         """Return the time of placements: shares (..., objects) near, the rest in `far`."""
@@ -157,32 +157,28 @@ class Problem:
         )
 
     def times_by_phase(self, moved: Sequence[Sequence[Array]]) -> Array:
-        """Return times with `moved[phase][far memory]` traffic, (..., COLUMNS), there."""
+        """Return times with `moved[phase][far memory]` traffic, (..., COLUMNS), in far memories."""
         times: dict[int, Array] = {}
         for index, lines in enumerate(moved):
             models = [models[index] for models in self.by_far]
-            one = self.inputs[index] if self.inputs and self.over == "worst" else 0
-            spent = several_times_ns(models, lines, self.pairs)
-            times[one] = times[one] + spent if one in times else spent
-        # Inputs are weighed to take equally long near, so the slowest has the worst slowdown.
+            number = self.inputs[index] if self.inputs and self.over == "worst" else 0
+            spent = joint_times_ns(models, lines, self.pairs)
+            times[number] = times[number] + spent if number in times else spent
+        # Inputs are weighted to take equally long near, so the slowest has the worst slowdown.
         return np.asarray(np.max(list(times.values()), axis=0) * len(times))
 
     def times_along(self, order: NDArray[np.intp]) -> Array:
         """Return times with the first 0, 1, ... all objects of `order` near, the rest in `far`.
 
-        Running sums of the traffic: one evaluation for the whole path.
+        Running sums of the traffic make it one evaluation for the whole order.
         """
         moved = []
         for phase in self.phases:
-            kept = np.zeros((len(order) + 1, phase.objects.shape[1]))
-            np.cumsum(phase.objects[order], axis=0, out=kept[1:])
-            lines = np.maximum(phase.total - kept, 0.0)
+            near_lines = np.zeros((len(order) + 1, phase.objects.shape[1]))
+            np.cumsum(phase.objects[order], axis=0, out=near_lines[1:])
+            lines = np.maximum(phase.total - near_lines, 0.0)
             moved.append([lines] + [np.zeros_like(lines)] * (len(self.fars) - 1))
         return self.times_by_phase(moved)
-
-    def near_bytes(self, near_shares: Array) -> int:
-        """Return the near memory that a placement takes."""
-        return round(float(np.dot(near_shares, self.sizes_bytes)))
 
     def prices_per_byte(self) -> Array:
         """Return the price of a byte of each memory."""
@@ -190,29 +186,25 @@ class Problem:
         return np.array([self.prices.near_per_byte, *far])
 
     def cost_relative(self, near_bytes: Array | float) -> Array:
-        """Return the price of the memory used over that of all near, the rest being in `far`."""
+        """Return the price of `near_bytes` near and the rest in `far`, relative to all near."""
         near = np.asarray(near_bytes, dtype=float)
         used = np.zeros((*near.shape, len(self.fars) + 1))
         used[..., 0], used[..., 1] = near, self.footprint_bytes - near
         return self.price_relative(used)
 
     def price_relative(self, bytes_by_memory: Array) -> Array:
-        """Return the price of so many bytes of each memory over the price of all of them near."""
-        whole = float(self.footprint_bytes) * self.prices.near_per_byte
-        spent = np.asarray(bytes_by_memory) @ self.prices_per_byte()
-        return np.asarray(spent / whole) if whole else np.ones_like(spent)
+        """Return the price of these bytes of each memory relative to the program all near."""
+        all_near = float(self.footprint_bytes) * self.prices.near_per_byte
+        price = np.asarray(bytes_by_memory) @ self.prices_per_byte()
+        return np.asarray(price / all_near) if all_near else np.ones_like(price)
 
-    def by_classes(self) -> Problem:
-        """Return the same problem with parallelism from access classes, not from near time."""
-        return self.doubting(Perturbation(parallelism="classes"))
-
-    def doubting(
-        self, doubt: Perturbation = NO_PERTURBATION, fars: list[MemoryCosts] | None = None
+    def perturbed(
+        self, perturbation: Perturbation = NO_PERTURBATION, fars: list[MemoryCosts] | None = None
     ) -> Problem:
-        """Return the same problem with something otherwise, far memories perhaps exchanged."""
+        """Return the same problem with changed inputs or with other far memories."""
         fars = fars or self.fars
         by_far = [
-            [type(model)(model.phase, self.near, far, doubt) for model in models]
+            [type(model)(model.phase, self.near, far, perturbation) for model in models]
             for far, models in zip(fars, self.by_far, strict=True)
         ]
         return replace(self, fars=fars, by_far=by_far)
@@ -229,19 +221,18 @@ def make_problem(
     page_bytes: int | None = None,
     host: HostRule = DEFAULT_HOST,
 ) -> Problem:
-    """Set up the problem for one phase, or for the whole run (``total``)."""
-    return next(
-        make_problems(
-            workload,
-            near,
-            [far],
-            phase=phase,
-            model=model,
-            prices=prices,
-            page_bytes=page_bytes,
-            host=host,
-        )
+    """Return the problem of one phase, or of the whole run (``total``)."""
+    problems = make_problems(
+        workload,
+        near,
+        [far],
+        phase=phase,
+        model=model,
+        prices=prices,
+        page_bytes=page_bytes,
+        host=host,
     )
+    return next(problems)
 
 
 def make_problems(
@@ -255,19 +246,11 @@ def make_problems(
     page_bytes: int | None = None,
     host: HostRule = DEFAULT_HOST,
 ) -> Iterator[Problem]:
-    """Set up the problem for each far memory by itself, reading the profile once."""
+    """Yield the problem of each far memory alone; the profile is read once."""
     phases = phases_of(workload, None if phase == TOTAL else [phase])
     near_side = near_memory(near, page_bytes)
     for far in fars:
-        yield problem_of(
-            workload,
-            phases,
-            near_side,
-            [far],
-            model=model,
-            prices=prices,
-            host=host,
-        )
+        yield problem_of(workload, phases, near_side, [far], model=model, prices=prices, host=host)
 
 
 def problem_of(
@@ -281,9 +264,9 @@ def problem_of(
     host: HostRule = DEFAULT_HOST,
     machine: MachineProfile | None = None,
 ) -> Problem:
-    """Set up the problem of near memory and all of `fars` at once.
+    """Return the problem of near memory and all of `fars` at once.
 
-    `machine` says which memories hold each other back.
+    `machine` has the joint limits of memories that share channels.
     """
     prices = prices or Prices()
     check_prices(prices)
@@ -297,14 +280,14 @@ def problem_of(
             for far in fars
         ),
     )
-    found = {
+    joint = {
         (i, j): channel_sharing(machine, fars[i], fars[j])
         for i in range(len(fars))
         for j in range(i + 1, len(fars))
     }
     return Problem(
-        names=[thing.name for thing in workload.objects],
-        sizes_bytes=np.array([max(0, thing.size_bytes) for thing in workload.objects], dtype=float),
+        names=[item.name for item in workload.objects],
+        sizes_bytes=np.array([max(0, item.size_bytes) for item in workload.objects], dtype=float),
         phases=phases,
         near=near,
         fars=sides,
@@ -312,24 +295,25 @@ def problem_of(
         prices=prices,
         far_names=["far"] if len(fars) == 1 else unique([far.name for far in fars]),
         capacities_bytes=(math.inf,) * len(fars),
-        pairs={pair: both for pair, both in found.items() if both is not None},
+        pairs={pair: limit for pair, limit in joint.items() if limit is not None},
     )
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Return the names with a number behind those that were there before."""
-    seen: dict[str, int] = {}
-    told = []
+    """Return the names, with a number appended to repeated ones."""
+    counts: dict[str, int] = {}
+    numbered = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        told.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
-    return told
+        counts[name] = counts.get(name, 0) + 1
+        numbered.append(name if counts[name] == 1 else f"{name}-{counts[name]}")
+    return numbered
 
 
 def check_prices(prices: Prices) -> None:
-    """Refuse prices that are not positive numbers; far memory may be free."""
+    """Raise NearfarError for prices that are not positive numbers; far memory may be free."""
     finite = math.isfinite(prices.near_per_byte) and math.isfinite(prices.far_per_byte)
     if not (finite and prices.near_per_byte > 0 and prices.far_per_byte >= 0):
         raise NearfarError(
-            f"prices must be positive: near {prices.near_per_byte:g}, far {prices.far_per_byte:g}"
+            f"prices must be numbers, near above 0 and far 0 or more: near is "
+            f"{prices.near_per_byte:g}, far {prices.far_per_byte:g}"
         )

@@ -1,4 +1,4 @@
-"""A plan as text for the terminal. Numbers come from the document alone."""
+"""A plan as tables for the terminal, from the document alone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Plan
 from nearfar.documents.plan import Placement
 
-TOP_OBJECTS = 12
-"""Objects shown of each memory; the document lists all."""
+MAX_OBJECTS = 12
+"""Objects shown for each memory; the document lists all."""
 
 
 def print_plan(plan: Plan, console: Console) -> None:
-    """Print the bars, what stays near, and the caveats."""
+    """Print the bars, where objects go, and the caveats."""
     for sentence in _head(plan):
         console.print(sentence, markup=False, highlight=False)
     console.print(_bars(plan))
@@ -33,21 +33,21 @@ def _head(plan: Plan) -> list[str]:
     share = plan.budget_bytes / plan.footprint_bytes if plan.footprint_bytes else 1.0
     of_all = f"{share:.0%} of" if share <= 1.0 else "more than all"
     fars = [memory.device for memory in plan.memories[1:]] or [plan.far]
-    said = [
+    lines = [
         f"Budget {format_bytes(plan.budget_bytes)} of {plan.near} ({of_all} "
         f"{format_bytes(plan.footprint_bytes)}), the rest in {', '.join(fars)}; phase {plan.phase}"
     ]
     if plan.goal is not None:
         judged = "predicted" if plan.goal.judged_by == "value" else "the interval's high end"
-        said.append(
+        lines.append(
             f"The least near memory for a slowdown of {plan.goal.most_slowdown:.2f} ({judged})"
             if plan.goal.reached
-            else f"No placement keeps a slowdown of {plan.goal.most_slowdown:.2f} ({judged})"
+            else f"No placement has a slowdown of at most {plan.goal.most_slowdown:.2f} ({judged})"
         )
     if plan.profiles:
-        what = "mean" if plan.over_profiles == "mean" else "worst"
-        said.append(f"For {len(plan.profiles)} profiles: the {what} of their slowdowns is least")
-    return said
+        over = "mean" if plan.over_profiles == "mean" else "worst"
+        lines.append(f"For {len(plan.profiles)} profiles, with the least {over} of their slowdowns")
+    return lines
 
 
 def _bars(plan: Plan) -> Table:
@@ -61,8 +61,8 @@ def _bars(plan: Plan) -> Table:
         "cost",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption=f"cost: price of the memory over all near, a byte near being "
-        f"{prices.near_per_byte:g} and far {', '.join(f'{one:g}' for one in fars)} "
+        caption=f"cost: price of the memory relative to all near, at prices of "
+        f"{prices.near_per_byte:g} near and {', '.join(f'{price:g}' for price in fars)} far "
         f"({escape(prices.source)})",
         caption_justify="left",
     )
@@ -106,18 +106,18 @@ def _objects(plan: Plan) -> Table:
     table = Table(
         "memory", "object", "size", "adds if far", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
-    for memory in [one.name for one in plan.memories] or ["near", "far"]:
+    for memory in [memory.name for memory in plan.memories] or ["near", "far"]:
         placed = [row for row in plan.placements if row.memory == memory]
         placed.sort(key=lambda row: -row.added_ns_if_far.value)
-        for row in placed[:TOP_OBJECTS]:
+        for row in placed[:MAX_OBJECTS]:
             table.add_row(
                 escape(_where(row)),
                 escape(row.name),
                 format_bytes(row.size_bytes),
                 format_ns(row.added_ns_if_far.value),
             )
-        if len(placed) > TOP_OBJECTS:
-            rest = placed[TOP_OBJECTS:]
+        if len(placed) > MAX_OBJECTS:
+            rest = placed[MAX_OBJECTS:]
             table.add_row(
                 escape(memory),
                 f"{len(rest)} more",
@@ -147,7 +147,7 @@ def _moves(plan: Plan) -> Table:
     )
     names = {row.object: row.name for row in plan.placements}
     for phase in plan.phases:
-        for move in sorted(phase.moves, key=lambda one: -one.cost_ns)[:TOP_OBJECTS]:
+        for move in sorted(phase.moves, key=lambda move: -move.cost_ns)[:MAX_OBJECTS]:
             table.add_row(
                 escape(f"{phase.phase} ({phase.entries} times)"),
                 escape(names[move.object]),
@@ -162,11 +162,11 @@ def _undecided(plan: Plan) -> list[str]:
     if not plan.undecided:
         return []
     rows = plan.undecided
-    told = "; ".join(
+    examples = "; ".join(
         f"{row.name} ({row.at_low} at the low end, {row.at_high} at the high)" for row in rows[:3]
     )
     more = f"; and {len(rows) - 3} more" if len(rows) > 3 else ""
     return [
-        f"{len(rows)} of {len(plan.placements)} placements are others at the ends of the "
-        f"prediction's interval: {told}{more}"
+        f"{len(rows)} of {len(plan.placements)} placements depend on the prediction's interval: "
+        f"{examples}{more}"
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearfar.place.evaluate import evaluate
+from nearfar.place.evaluation import evaluate
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.problem import Problem
 from nearfar.report.frontiers import Stop

@@ -9,7 +9,7 @@ import numpy as np
 
 from nearfar.base.statistics import Estimate
 from nearfar.documents import DeviceProfile
-from nearfar.place.evaluate import evaluate
+from nearfar.place.evaluation import evaluate
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.problem import Problem, make_problem
 from nearfar.predict.traffic import Array

@@ -1,23 +1,22 @@
-"""Everything far: what a program does that nobody looked at."""
+"""Everything far: the default without a plan."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from nearfar.place.optimiser import OPTIMISERS, Choice, Optimiser
+from nearfar.place.filling import fill_memories
+from nearfar.place.optimiser import OPTIMISERS, Optimiser, PlacementChoice
 from nearfar.place.problem import Problem
-from nearfar.place.tiers import fill_tiers
 
 
 @OPTIMISERS.register("all-far")
 class AllFar(Optimiser):
-    """A bar to compare with: far memories are filled in the order given, near with what is left."""
+    """Fill far memories in the order given, then near memory with what is left."""
 
-    name = "all-far"
     bar = "all-far"
 
-    def choose(self, problem: Problem, budget_bytes: int) -> Choice:
+    def choose(self, problem: Problem, budget_bytes: int) -> PlacementChoice:
         """Return everything far, as far as far memories hold it."""
-        tiers = [*range(1, len(problem.fars) + 1), 0]
-        everything = np.arange(len(problem.names))
-        return Choice(fill_tiers(problem, everything, budget_bytes, tiers))
+        memories = [*range(1, len(problem.fars) + 1), 0]
+        order = np.arange(len(problem.names))
+        return PlacementChoice(fill_memories(problem, order, budget_bytes, memories))

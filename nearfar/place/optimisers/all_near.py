@@ -1,21 +1,20 @@
-"""Everything near: the best time, and what it costs in near memory."""
+"""Everything near: the best time, and its price in near memory."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from nearfar.place.optimiser import OPTIMISERS, Choice, Optimiser
+from nearfar.place.optimiser import OPTIMISERS, Optimiser, PlacementChoice
 from nearfar.place.problem import Problem
 
 
 @OPTIMISERS.register("all-near")
 class AllNear(Optimiser):
-    """A bar to compare with; it heeds no budget."""
+    """Place everything near, whatever the budget is."""
 
-    name = "all-near"
     bar = "all-near"
     only_bar = True
 
-    def choose(self, problem: Problem, budget_bytes: int) -> Choice:
+    def choose(self, problem: Problem, budget_bytes: int) -> PlacementChoice:
         """Return everything near."""
-        return Choice(problem.in_first_far(np.ones(len(problem.names))))
+        return PlacementChoice(problem.in_first_far(np.ones(len(problem.names))))

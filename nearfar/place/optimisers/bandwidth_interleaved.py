@@ -1,23 +1,23 @@
-"""Pages dealt out in the ratio of bandwidths: the kernel's weighted interleave, set well.
+"""Pages interleaved in the ratio of bandwidths: the kernel's weighted interleave, set well.
 
-Best of the unaided ways for programs that bandwidth holds back: all memories serve at once.
+It is the best way without a plan for programs that bandwidth limits: all memories serve at once.
 """
 
 from __future__ import annotations
 
-from nearfar.place.dealt import bandwidth_weights, dealt, of_all
-from nearfar.place.optimiser import OPTIMISERS, Choice, Optimiser
+from nearfar.place.interleaving import bandwidth_weights, uniform_shares
+from nearfar.place.optimiser import OPTIMISERS, Optimiser, PlacementChoice
 from nearfar.place.problem import Problem
 
 
 @OPTIMISERS.register("bandwidth-interleaved")
 class BandwidthInterleaved(Optimiser):
-    """Every object in the ratio of sequential read bandwidths, within the budget."""
+    """Interleave every object in the ratio of sequential read bandwidths, within the budget."""
 
-    name = "bandwidth-interleaved"
     bar = "bandwidth-interleaved"
     only_bar = True
 
-    def choose(self, problem: Problem, budget_bytes: int) -> Choice:
+    def choose(self, problem: Problem, budget_bytes: int) -> PlacementChoice:
         """Return the ratio's share of every object in each memory, less where one is full."""
-        return Choice(of_all(problem, dealt(problem, budget_bytes, bandwidth_weights(problem))))
+        weights = bandwidth_weights(problem)
+        return PlacementChoice(uniform_shares(problem, budget_bytes, weights))

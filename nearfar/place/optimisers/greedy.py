@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from nearfar.place.optimiser import OPTIMISERS, Choice, Optimiser
-from nearfar.place.order import fill, greedy_order, single_best
+from nearfar.place.filling import fill, greedy_order, single_best
+from nearfar.place.optimiser import OPTIMISERS, Optimiser, PlacementChoice
 from nearfar.place.problem import Problem
-from nearfar.place.search import best_of, greedy_several, one_knapsack
+from nearfar.place.search import best_of, greedy_search, is_one_knapsack
 
 
 @OPTIMISERS.register("greedy")
 class Greedy(Optimiser):
-    """Fills the budget by benefit per byte; at least half of the best there is.
+    """Fill the budget by benefit per byte; it saves at least half of what the best choice saves.
 
-    Benefit per byte alone can be arbitrarily bad: a small dense object in the way of a large
-    one that would have filled the budget. The better of it and the one best object saves at
-    least half of what the best choice saves (the classic bound, where times add). With several
-    limits, benefit is less what room is worth (see `assign`).
+    Benefit per byte alone can be arbitrarily bad: a small dense object may displace a large one
+    that would fill the budget. The better of it and the one best object is within half of the best
+    choice (the classic bound, where times add). With several limits, benefit is less the price of
+    the bytes (see `assignment`).
     """
 
-    name = "greedy"
     bar = "greedy"
 
-    def choose(self, problem: Problem, budget_bytes: int) -> Choice:
-        """Return the better of the dense filling and the one best object that fits."""
-        if not one_knapsack(problem):
-            return Choice(greedy_several(problem, budget_bytes))
+    def choose(self, problem: Problem, budget_bytes: int) -> PlacementChoice:
+        """Return the better of the filling by density and the one best object that fits."""
+        if not is_one_knapsack(problem):
+            return PlacementChoice(greedy_search(problem, budget_bytes))
         filled = fill(greedy_order(problem), problem.sizes_bytes, budget_bytes)
         rivals = [filled, single_best(problem, budget_bytes)]
-        return Choice(best_of(problem, [problem.in_first_far(near) for near in rivals]))
+        best = best_of(problem, [problem.in_first_far(near) for near in rivals])
+        return PlacementChoice(best)

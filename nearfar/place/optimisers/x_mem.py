@@ -1,32 +1,29 @@
-"""X-Mem's greedy: most benefit per byte first, by each pattern's effective latency.
+"""X-Mem's greedy: most benefit per byte first, by each access pattern's effective latency.
 
 Dulloor et al., Data Tiering in Heterogeneous Memory Systems, EuroSys 2016. A chase waits in full,
-random accesses overlap as far as any core's do, streams hide; how far this program's own accesses
-overlap, and what bandwidth allows, plays no part in its choice. The choice is timed by the plan's
-model, as all are.
+random accesses overlap as on any core, streams hide. This program's parallelism and the bandwidth
+play no part in the choice. The plan's model times the choice, as all others.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from nearfar.place.optimiser import OPTIMISERS, Choice, Optimiser
-from nearfar.place.order import order_by_density
+from nearfar.place.filling import fill_memories, order_by_density
+from nearfar.place.optimiser import OPTIMISERS, Optimiser, PlacementChoice
 from nearfar.place.problem import Problem
-from nearfar.place.tiers import fill_tiers
 from nearfar.predict.model import MODELS
 from nearfar.predict.traffic import Array
 
 
 @OPTIMISERS.register("x-mem")
-class XMem(Optimiser):
-    """Fills the fastest memories by the benefit that X-Mem's model sees."""
+class XMemGreedy(Optimiser):
+    """Fill the fastest memories by the benefit that X-Mem's model predicts."""
 
-    name = "x-mem"
     bar = "x-mem"
 
-    def choose(self, problem: Problem, budget_bytes: int) -> Choice:
-        """Return the filling by X-Mem's benefit per byte, over the slowest memory."""
+    def choose(self, problem: Problem, budget_bytes: int) -> PlacementChoice:
+        """Return the filling by X-Mem's benefit per byte over the slowest memory."""
         kind = MODELS.get("xmem")
         benefit: Array = np.zeros(len(problem.names))
         for far in problem.fars:
@@ -36,4 +33,4 @@ class XMem(Optimiser):
             )
             benefit = np.maximum(benefit, added)
         order = order_by_density(benefit, problem.sizes_bytes)
-        return Choice(fill_tiers(problem, order, budget_bytes))
+        return PlacementChoice(fill_memories(problem, order, budget_bytes))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nearfar.place.filling import fill, order_by_density
 from nearfar.place.knapsack import knapsack
-from nearfar.place.order import fill, order_by_density
 
 ITEMS = st.lists(st.tuples(st.integers(-5, 60), st.integers(0, 40)), min_size=1, max_size=12)
 
@@ -28,10 +28,12 @@ def best_by_brute_force(values: np.ndarray, sizes: np.ndarray, budget: float) ->
 @settings(max_examples=120, deadline=None)
 def test_equals_brute_force(items: list[tuple[int, int]], budget: int):
     values, sizes = (np.array(column, dtype=float) for column in zip(*items, strict=True))
-    found = knapsack(values, sizes, budget)
-    assert sizes[found.taken].sum() <= budget
-    assert values[found.taken].sum() == pytest.approx(best_by_brute_force(values, sizes, budget))
-    assert found.gap <= 1e-6
+    solution = knapsack(values, sizes, budget)
+    assert sizes[solution.chosen].sum() <= budget
+    assert values[solution.chosen].sum() == pytest.approx(
+        best_by_brute_force(values, sizes, budget)
+    )
+    assert solution.gap <= 1e-6
 
 
 def test_greedy_is_arbitrarily_bad_and_exact_is_not():
@@ -39,7 +41,7 @@ def test_greedy_is_arbitrarily_bad_and_exact_is_not():
     values, sizes = np.array([2.0, 100.0]), np.array([1.0, 100.0])
     greedy = fill(order_by_density(values, sizes), sizes, 100)
     assert values @ greedy == 2.0
-    assert values[knapsack(values, sizes, 100).taken].sum() == 100.0
+    assert values[knapsack(values, sizes, 100).chosen].sum() == 100.0
 
 
 def test_known_instance():
@@ -50,17 +52,17 @@ def test_known_instance():
     sizes = np.array(
         [70, 73, 77, 80, 82, 87, 90, 94, 98, 106, 110, 113, 115, 118, 120], dtype=float
     )
-    found = knapsack(values, sizes, 750)
-    assert values[found.taken].sum() == 1458.0
-    assert np.flatnonzero(found.taken).tolist() == [0, 2, 4, 6, 7, 8, 13, 14]
+    solution = knapsack(values, sizes, 750)
+    assert values[solution.chosen].sum() == 1458.0
+    assert np.flatnonzero(solution.chosen).tolist() == [0, 2, 4, 6, 7, 8, 13, 14]
 
 
 def test_one_byte_less_than_the_budget_decides():
     values, sizes = np.array([10.0, 7.0]), np.array([1000.0, 500.0])
-    assert knapsack(values, sizes, 999).taken.tolist() == [False, True]
-    assert knapsack(values, sizes, 1000).taken.tolist() == [True, False]
-    assert knapsack(values, sizes, 1499).taken.tolist() == [True, False]
-    assert knapsack(values, sizes, 1500).taken.tolist() == [True, True]
+    assert knapsack(values, sizes, 999).chosen.tolist() == [False, True]
+    assert knapsack(values, sizes, 1000).chosen.tolist() == [True, False]
+    assert knapsack(values, sizes, 1499).chosen.tolist() == [True, False]
+    assert knapsack(values, sizes, 1500).chosen.tolist() == [True, True]
 
 
 def test_many_objects_of_close_density_stay_within_a_small_gap():
@@ -68,13 +70,13 @@ def test_many_objects_of_close_density_stay_within_a_small_gap():
     dice = np.random.default_rng(5)
     sizes = dice.integers(1, 1000, 400).astype(float)
     values = sizes + 100
-    found = knapsack(values, sizes, float(sizes.sum() // 3))
-    assert sizes[found.taken].sum() <= sizes.sum() // 3
-    assert 0.0 <= found.gap < 1e-2
+    solution = knapsack(values, sizes, float(sizes.sum() // 3))
+    assert sizes[solution.chosen].sum() <= sizes.sum() // 3
+    assert 0.0 <= solution.gap < 1e-2
 
 
 def test_sizes_of_tebibytes_are_kept_to_the_byte():
     sizes = np.array([2.0**40, 2.0**40 + 1, 4096.0])
     values = np.array([5.0, 6.0, 1.0])
-    assert knapsack(values, sizes, 2**40).taken.tolist() == [True, False, False]
-    assert knapsack(values, sizes, 2**40 + 1).taken.tolist() == [False, True, False]
+    assert knapsack(values, sizes, 2**40).chosen.tolist() == [True, False, False]
+    assert knapsack(values, sizes, 2**40 + 1).chosen.tolist() == [False, True, False]

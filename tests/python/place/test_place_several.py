@@ -18,10 +18,10 @@ from nearfar.documents.machine import JointLimit, MachineProfile, Split
 from nearfar.documents.plan import Alternative
 from nearfar.documents.workload import AccessClasses, LiveSample, MissCurve, Traffic
 from nearfar.place.api import place
-from nearfar.place.assign import assign, saved_ns
+from nearfar.place.assignment import assign, saved_ns
+from nearfar.place.capacity import CapacityLimits
 from nearfar.place.machine_file import FarMemory
 from nearfar.place.problem import problem_of
-from nearfar.place.rooms import Rooms
 from nearfar.predict.derive import near_memory
 from nearfar.predict.traffic import phases_of
 
@@ -56,24 +56,24 @@ def chase(misses: float) -> Traffic:
     return Traffic(accesses=misses, read_misses=AccessClasses(chase=misses))
 
 
-@given(seed=SEEDS, limits=st.lists(st.floats(0.05, 0.6), min_size=2, max_size=2))
+@given(seed=SEEDS, shares=st.lists(st.floats(0.05, 0.6), min_size=2, max_size=2))
 @settings(max_examples=20, deadline=None)
-def test_assignment_is_the_best_of_all_and_its_gap_is_true(seed: int, limits: list[float]):
+def test_assignment_is_the_best_of_all_and_its_gap_is_true(seed: int, shares: list[float]):
     dice = np.random.default_rng(seed)
     sizes = 2 ** dice.uniform(3, 8, 6)
     costs = np.column_stack([np.zeros(6), dice.uniform(0, 9, 6), dice.uniform(0, 20, 6)])
-    rooms = Rooms(np.eye(3)[:2], np.array(limits) * sizes.sum())
-    found = assign(costs, sizes, rooms)
-    used = np.bincount(found.memory, weights=sizes, minlength=3)
-    assert rooms.hold(used)
+    limits = CapacityLimits(np.eye(3)[:2], np.array(shares) * sizes.sum())
+    assignment = assign(costs, sizes, limits)
+    used = np.bincount(assignment.memory, weights=sizes, minlength=3)
+    assert limits.allow(used)
     best = max(
         saved_ns(costs, np.array(every))
         for every in itertools.product(range(3), repeat=6)
-        if rooms.hold(np.bincount(every, weights=sizes, minlength=3))
+        if limits.allow(np.bincount(every, weights=sizes, minlength=3))
     )
-    got = saved_ns(costs, found.memory)
+    got = saved_ns(costs, assignment.memory)
     assert got == pytest.approx(best, rel=2e-4, abs=1e-6)
-    assert best <= got * (1 + found.gap) + 1e-6
+    assert best <= got * (1 + assignment.gap) + 1e-6
 
 
 @given(seed=SEEDS, shares=st.tuples(st.floats(0.05, 0.5), st.floats(0.1, 0.6)))

@@ -1,4 +1,4 @@
-"""What placements cost: time and slowdown with intervals, bytes of each memory, their price."""
+"""Time and slowdown of placements with intervals, bytes in each memory, and their price."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from nearfar.predict.traffic import Array
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One placement."""
+    """One placement's predicted time, memory use and price."""
 
     time_ns: Estimate
     slowdown: Estimate
     bytes_by_memory: list[int]
     cost_relative: float
-    """Price of the memory used, over all-near's."""
+    """Price of the memory used, relative to all near."""
 
     @property
     def near_bytes(self) -> int:
-        """Near memory that it takes."""
+        """Bytes in near memory."""
         return self.bytes_by_memory[0]
 
 
 @dataclass(frozen=True)
-class _Ends:
-    """Everything far, per placement: (value, low, high) of time and of slowdown."""
+class _FarEnds:
+    """Value, low and high end with everything far, for each placement."""
 
     time_ns: tuple[Array, Array, Array]
     slowdown: tuple[Array, Array, Array]
 
 
 def evaluate(problem: Problem, shares: Array) -> list[Evaluation]:
-    """Return what placements (placements, objects, memories) cost, timed in one go."""
+    """Return the evaluation of each placement (placements, objects, memories)."""
     shares = np.asarray(shares, dtype=float)
     times = problem.shared_times_ns(shares)
     used = np.einsum("pom,o->pm", shares, problem.sizes_bytes)
-    ends = _ends(problem, shares)
+    ends = _mixed_ends(problem, shares)
     rows = zip(
         _time_estimates(problem, times, ends),
         _slowdown_estimates(problem, times, ends),
@@ -56,8 +56,8 @@ def evaluate(problem: Problem, shares: Array) -> list[Evaluation]:
 def time_estimates(problem: Problem, times_ns: Sequence[float] | Array) -> list[Estimate]:
     """Return times with intervals of placements between near memory and `far`.
 
-    All-near has near time's own interval and all-far that of the prediction; between, the ends
-    move as the added time does, because what is uncertain is common to all placements.
+    All-near has near time's interval and all-far has the prediction's. Between them the ends move
+    in proportion to the added time, because all placements share the same uncertainty.
     """
     times = np.asarray(times_ns, dtype=float)
     return _time_estimates(problem, times, _far_ends(problem, 0, len(times)))
@@ -69,10 +69,10 @@ def slowdown_estimates(problem: Problem, times_ns: Sequence[float] | Array) -> l
     return _slowdown_estimates(problem, times, _far_ends(problem, 0, len(times)))
 
 
-def _time_estimates(problem: Problem, times: Array, ends: _Ends) -> list[Estimate]:
+def _time_estimates(problem: Problem, times: Array, ends: _FarEnds) -> list[Estimate]:
     near = problem.near_time_ns
     far, far_low, far_high = ends.time_ns
-    share = _divided(times - near.value, far - near.value)
+    share = _ratio(times - near.value, far - near.value)
     below = (near.value - near.low) * (1 - share) + (far - far_low) * share
     above = (near.high - near.value) * (1 - share) + (far_high - far) * share
     lows = np.maximum(0.0, times - np.maximum(below, 0.0))
@@ -80,13 +80,13 @@ def _time_estimates(problem: Problem, times: Array, ends: _Ends) -> list[Estimat
     return _estimates(times, lows, highs)
 
 
-def _slowdown_estimates(problem: Problem, times: Array, ends: _Ends) -> list[Estimate]:
+def _slowdown_estimates(problem: Problem, times: Array, ends: _FarEnds) -> list[Estimate]:
     near = problem.near_time_ns.value
     if near <= 0:
         return [Estimate(1.0, 1.0, 1.0)] * len(times)
     far, far_low, far_high = ends.slowdown
     slowdowns = times / near
-    share = _divided(slowdowns - 1, far - 1)
+    share = _ratio(slowdowns - 1, far - 1)
     lows = slowdowns - np.maximum((far - far_low) * share, 0.0)
     highs = slowdowns + np.maximum((far_high - far) * share, 0.0)
     return _estimates(slowdowns, lows, highs)
@@ -97,56 +97,54 @@ def _estimates(values: Array, lows: Array, highs: Array) -> list[Estimate]:
     return [Estimate(*row) for row in rows]
 
 
-def _divided(over: Array, under: Array) -> Array:
-    """Return the quotient, 0 where nothing is added in any case."""
-    return np.asarray(np.divide(over, under, out=np.zeros_like(over), where=under != 0))
+def _ratio(numerator: Array, denominator: Array) -> Array:
+    """Return the quotient, 0 where the denominator is 0."""
+    quotient = np.zeros_like(numerator)
+    return np.asarray(np.divide(numerator, denominator, out=quotient, where=denominator != 0))
 
 
-def _far_ends(problem: Problem, memory: int, count: int) -> _Ends:
-    """Return the ends of everything in one far memory, for each of `count` placements."""
+def _far_ends(problem: Problem, memory: int, count: int) -> _FarEnds:
+    """Return the ends with everything in one far memory, repeated for `count` placements."""
     outcomes = problem.far_outcomes[memory]
-    time = sum_estimates([found.far_time_ns for found in outcomes])
+    time = sum_estimates([outcome.far_time_ns for outcome in outcomes])
     near = problem.near_time_ns.value
     weights = [phase.near_time_ns.value / near if near > 0 else 0.0 for phase in problem.phases]
-    pairs = list(zip(weights, (found.slowdown for found in outcomes), strict=True))
-    slowdown = [
-        sum(weight * end for weight, end in zip(weights, column, strict=True))
-        for column in zip(*((s.value, s.low, s.high) for _, s in pairs), strict=True)
-    ]
-    full = [np.full(count, value) for value in (time.value, time.low, time.high)]
-    return _Ends(
-        (full[0], full[1], full[2]),
-        (
-            np.full(count, slowdown[0]),
-            np.full(count, slowdown[1]),
-            np.full(count, slowdown[2]),
-        ),
+    slowdown = weighted(weights, [outcome.slowdown for outcome in outcomes])
+    return _FarEnds(
+        *(
+            (np.full(count, end.value), np.full(count, end.low), np.full(count, end.high))
+            for end in (time, slowdown)
+        )
     )
 
 
-def _ends(problem: Problem, shares: Array) -> _Ends:
-    """Return the ends of all far memories, mixed as each placement's added time is."""
-    count = len(shares)
-    every = [_far_ends(problem, memory, count) for memory in range(len(problem.fars))]
-    if len(every) == 1:
-        return every[0]
+def weighted(weights: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
+    """Return the weighted sums of the estimates' values, low ends and high ends."""
+    return Estimate(
+        *(
+            sum(weight * end for weight, end in zip(weights, ends, strict=True))
+            for ends in zip(*((e.value, e.low, e.high) for e in estimates), strict=True)
+        )
+    )
+
+
+def _mixed_ends(problem: Problem, shares: Array) -> _FarEnds:
+    """Return the far memories' ends, weighted by the time each adds in each placement."""
+    by_memory = [_far_ends(problem, memory, len(shares)) for memory in range(len(problem.fars))]
+    if len(by_memory) == 1:
+        return by_memory[0]
     added = np.abs(np.einsum("pom,om->pm", shares, problem.costs_ns)[:, 1:])
-    whole = added.sum(axis=1, keepdims=True)
+    total = added.sum(axis=1, keepdims=True)
     even = np.full_like(added, 1.0 / added.shape[1])
-    weights = np.divide(added, whole, out=even, where=whole > 0)
+    weights = np.divide(added, total, out=even, where=total > 0)
 
-    def mixed(columns: list[Array]) -> Array:
-        return np.asarray((weights * np.stack(columns, axis=1)).sum(axis=1))
+    def mixed(ends: list[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
+        value, low, high = (
+            np.asarray((weights * np.stack(column, axis=1)).sum(axis=1))
+            for column in zip(*ends, strict=True)
+        )
+        return value, low, high
 
-    return _Ends(
-        (
-            mixed([ends.time_ns[0] for ends in every]),
-            mixed([ends.time_ns[1] for ends in every]),
-            mixed([ends.time_ns[2] for ends in every]),
-        ),
-        (
-            mixed([ends.slowdown[0] for ends in every]),
-            mixed([ends.slowdown[1] for ends in every]),
-            mixed([ends.slowdown[2] for ends in every]),
-        ),
+    return _FarEnds(
+        mixed([ends.time_ns for ends in by_memory]), mixed([ends.slowdown for ends in by_memory])
     )

@@ -1,8 +1,8 @@
 """One phase's time with its data in several far memories at once.
 
-The inversion sums waiting over memories and takes the longest of their bandwidth times, so several
-far memories serve at once. Models that are sums (misses, xmem, latency-ratio) add what each far
-memory adds. With one far memory, both are what the model says itself.
+The inversion sums waiting over memories and takes the longest of their bandwidth times, because
+several far memories serve at once. Models that are sums (misses, xmem, latency-ratio) add what
+each far memory adds. With one far memory, the result is the model's time.
 """
 
 from __future__ import annotations
@@ -19,38 +19,40 @@ from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.traffic import Array
 
 Pairs = Mapping[tuple[int, int], ChannelSharing]
-"""Far memories, by index, that share channels."""
+"""Joint bandwidth limits of far memories that share channels, by their indices."""
 
-STEPS = 24
+MAX_HALVINGS = 24
 """Halvings of the time between idle and fully loaded memories: to 1e-7 of it."""
 
 
-def several_times_ns(models: Sequence[Model], moved: Sequence[Array], pairs: Pairs) -> Array:
+def joint_times_ns(models: Sequence[Model], moved: Sequence[Array], pairs: Pairs) -> Array:
     """Return CPU time of the phase with `moved[i]` (..., COLUMNS) in the memory of `models[i]`."""
     if len(models) == 1:
         return models[0].times_ns(moved[0])
     near_ns = models[0].near_time_ns
-    alone = [model.times_ns(lines) for model, lines in zip(models, moved, strict=True)]
+    separate = [model.times_ns(lines) for model, lines in zip(models, moved, strict=True)]
     inversions = [model for model in models if isinstance(model, InversionModel)]
     if len(inversions) < len(models) or any(m.far.is_near for m in models):
-        return np.asarray(np.maximum(near_ns + sum(time - near_ns for time in alone), 0.0))
-    time_ns = _together_ns(inversions, moved, pairs)
-    # What a model built on the inversion counts beside it (fences, bursts) adds up.
-    for model, lines, time in zip(inversions, moved, alone, strict=True):
+        return np.asarray(np.maximum(near_ns + sum(time - near_ns for time in separate), 0.0))
+    time_ns = _joint_inversion_ns(inversions, moved, pairs)
+    # A model built on the inversion adds its other terms (fences, bursts).
+    for model, lines, time in zip(inversions, moved, separate, strict=True):
         if type(model).times_ns is not InversionModel.times_ns:
             time_ns = time_ns + (time - InversionModel.times_ns(model, lines))
     return np.asarray(np.maximum(time_ns, 0.0))
 
 
-def _together_ns(models: Sequence[InversionModel], moved: Sequence[Array], pairs: Pairs) -> Array:
+def _joint_inversion_ns(
+    models: Sequence[InversionModel], moved: Sequence[Array], pairs: Pairs
+) -> Array:
     first = models[0]
     why = first._why
-    lines = [one * first.doubt.lines for one in moved]
-    rest = np.maximum(first.total - np.sum(lines, axis=0), 0.0)
-    parts = [first._part(rest, first.near)]
-    parts += [model._part(one, model.far) for model, one in zip(models, lines, strict=True)]
-    given = _given(models, parts, pairs)
-    least_ns = np.max(
+    lines = [traffic * first.doubt.lines for traffic in moved]
+    remainder = np.maximum(first.total - np.sum(lines, axis=0), 0.0)
+    parts = [first._part(remainder, first.near)]
+    parts += [model._part(traffic, model.far) for model, traffic in zip(models, lines, strict=True)]
+    bandwidth_share = _bandwidth_share(models, parts, pairs)
+    min_ns = np.max(
         [
             np.asarray(part.all_lines * model._far_limit)
             for model, part in zip(models, parts[1:], strict=True)
@@ -59,23 +61,24 @@ def _together_ns(models: Sequence[InversionModel], moved: Sequence[Array], pairs
     )
 
     def time(factors: Sequence[Array | float]) -> Array:
-        spent = why.scale * core_time_ns(why.other_ns, parts, [why.near_factor, *factors], given)
-        return np.asarray(np.maximum(spent, least_ns))
+        latency_factors = [why.near_factor, *factors]
+        spent = why.scale * core_time_ns(why.other_ns, parts, latency_factors, bandwidth_share)
+        return np.asarray(np.maximum(spent, min_ns))
 
     def factors_at(time_ns: Array) -> list[Array | float]:
-        # Memories without a curve, or whose curve says no more, stay at their idle latency.
+        # Memories without a loaded-latency curve stay at their idle latency.
         return [
             1.0
             if model._far_load is None
-            else model._far_load.at(drawn_gb_per_s(model.phase, model.far, one, time_ns))
-            for model, one in zip(models, lines, strict=True)
+            else model._far_load.at(drawn_gb_per_s(model.phase, model.far, traffic, time_ns))
+            for model, traffic in zip(models, lines, strict=True)
         ]
 
     low = time([1.0] * len(models))
     if all(model._far_load is None for model in models):
         return low
     high = time([1.0 if m._far_load is None else m._far_load.greatest for m in models])
-    for _ in range(STEPS):
+    for _ in range(MAX_HALVINGS):
         # More time draws less bandwidth, and less bandwidth means less latency: one crossing.
         middle = (low + high) / 2
         longer = time(factors_at(middle)) > middle
@@ -83,21 +86,21 @@ def _together_ns(models: Sequence[InversionModel], moved: Sequence[Array], pairs
     return np.asarray((low + high) / 2)
 
 
-def _given(
+def _bandwidth_share(
     models: Sequence[InversionModel], parts: Sequence[TrafficTime], pairs: Pairs
 ) -> Array | float:
-    """Return what is given of bandwidths: the pair that holds itself back most rules."""
-    found: list[Array] = []
+    """Return the share of bandwidths that joint limits leave: the tightest pair's."""
+    shares: list[Array] = []
     near_lines = parts[0].lines
     for model, part in zip(models, parts[1:], strict=True):
         if model.far.together is not None:
-            found.append(model.far.together.at(_share(part.lines, near_lines)))
-    for (i, j), both in pairs.items():
-        found.append(both.at(_share(parts[1 + j].lines, parts[1 + i].lines)))
-    given: Array | float = 1.0
-    for one in found:
-        given = np.minimum(given, one)
-    return given
+            shares.append(model.far.together.at(_share(part.lines, near_lines)))
+    for (i, j), joint in pairs.items():
+        shares.append(joint.at(_share(parts[1 + j].lines, parts[1 + i].lines)))
+    smallest: Array | float = 1.0
+    for share in shares:
+        smallest = np.minimum(smallest, share)
+    return smallest
 
 
 def _share(lines: Array | float, others: Array | float) -> Array:

@@ -1,0 +1,66 @@
+"""HiGHS, the mixed-integer solver, with its native output kept off standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from nearfar.predict.traffic import Array
+
+
+def solve_milp(
+    objective: Array,
+    constraints: Sequence[LinearConstraint],
+    integrality: NDArray[np.int_],
+    *,
+    time_limit_s: float,
+    relative_gap: float,
+) -> tuple[Array | None, float | None]:
+    """Minimise `objective` over variables between 0 and 1.
+
+    Return the best solution and the proven lower bound of the objective; None for either that
+    HiGHS does not find within the time limit.
+    """
+    with _native_stdout_silenced():
+        result = milp(
+            objective,
+            constraints=constraints,
+            integrality=integrality,
+            bounds=Bounds(0, 1),
+            options={"time_limit": time_limit_s, "mip_rel_gap": relative_gap},
+        )
+    return result.x, result.mip_dual_bound
+
+
+@contextlib.contextmanager
+def _native_stdout_silenced() -> Iterator[None]:
+    """Discard what native code prints: standard output belongs to the verb (`--json`).
+
+    HiGHS prints a line of debugging for some solutions whatever its options are. The C library
+    has a buffer apart from Python's, so both are flushed before and after.
+    """
+    c_library = ctypes.CDLL(None)
+    sys.stdout.flush()
+    c_library.fflush(None)
+    try:
+        saved_stdout = os.dup(1)
+    except OSError:
+        # Standard output is closed: nothing can be printed.
+        yield
+        return
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null_device, 1)
+        yield
+    finally:
+        c_library.fflush(None)
+        os.dup2(saved_stdout, 1)
+        os.close(saved_stdout)
+        os.close(null_device)

@@ -1,0 +1,126 @@
+"""One placement task: whole objects by an optimiser, then the extensions that `--allow` permits."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents import WorkloadProfile
+from nearfar.place.capacity import capacity_limits
+from nearfar.place.interleaving import interleaved
+from nearfar.place.optimiser import OPTIMISERS, PlacementChoice
+from nearfar.place.parts import splittable, with_parts
+from nearfar.place.problem import Problem
+from nearfar.place.search import best_of
+from nearfar.predict.traffic import Array
+
+Allowed = Literal["parts", "interleave", "moves"]
+"""Extensions of a plan beyond whole objects that stay where they are."""
+
+MAX_OBJECTS_INTERLEAVED_OFTEN = 1000
+"""Most objects for which the search for a goal tries interleaving at every step: each try times
+some eighty placements."""
+
+MIN_HINT_SHARE = 0.02
+"""Share of the time that an extension must save to be suggested."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExtendedShares:
+    """Shares of all objects, some of them in several memories."""
+
+    shares: Array
+    """(objects, memories)."""
+    weights: dict[int, tuple[int, ...]]
+    """Weights by memory of each interleaved object."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceTask:
+    """A problem with the optimiser and the extensions of its plan."""
+
+    problem: Problem
+    workload: WorkloadProfile
+    optimiser: str
+    allow: AbstractSet[str]
+
+    @cached_property
+    def can_split(self) -> NDArray[np.bool_]:
+        """Whether each object's pages can be in several memories."""
+        return splittable(self.workload)
+
+    def fits(self, shares: Array, budget_bytes: int) -> bool:
+        """Return whether the shares meet all limits."""
+        limits = capacity_limits(self.problem, budget_bytes)
+        return limits.allow(shares.T @ self.problem.sizes_bytes)
+
+    def choose_whole(self, budget_bytes: int, optimiser: str) -> PlacementChoice:
+        """Return the optimiser's choice of whole objects.
+
+        Where only parts of objects fit and parts are allowed, it is greedy's, which exceeds a
+        capacity.
+        """
+        try:
+            return OPTIMISERS.get(optimiser)().choose(self.problem, budget_bytes)
+        except NearfarError:
+            # Raises the more useful error where not even the sum of bytes fits.
+            capacity_limits(self.problem, budget_bytes)
+            if "parts" not in self.allow:
+                raise
+            return OPTIMISERS.get("greedy")().choose(self.problem, budget_bytes)
+
+    def choose(self, budget_bytes: int) -> PlacementChoice:
+        """Return the task's choice with its extensions."""
+        choice = self.choose_whole(budget_bytes, self.optimiser)
+        extended = self.extended(budget_bytes, choice.shares, self.allow)
+        return PlacementChoice(extended.shares, choice.proven_gap)
+
+    def choose_greedy(self, budget_bytes: int) -> PlacementChoice:
+        """Return a quick choice with those extensions that are quick for this many objects."""
+        shares = OPTIMISERS.get("greedy")().choose(self.problem, budget_bytes).shares
+        few = len(self.problem.names) <= MAX_OBJECTS_INTERLEAVED_OFTEN
+        allow = {extension for extension in self.allow if extension == "parts" or few}
+        return PlacementChoice(self.extended(budget_bytes, shares, allow).shares)
+
+    def extended(self, budget_bytes: int, shares: Array, allow: AbstractSet[str]) -> ExtendedShares:
+        """Return the shares with parts and interleaving where allowed and where they pay."""
+        problem = self.problem
+        if "parts" in allow:
+            split = with_parts(problem, budget_bytes, self.can_split, shares)
+            fits = self.fits(shares, budget_bytes)
+            if split is not None:
+                shares = best_of(problem, [shares, split]) if fits else split
+        weights: dict[int, tuple[int, ...]] = {}
+        if "interleave" in allow:
+            shares, weights = interleaved(problem, budget_bytes, shares, self.can_split)
+        return ExtendedShares(shares, weights)
+
+    def hints(self, budget_bytes: int, shares: Array) -> list[str]:
+        """Return sentences about extensions that would pay and are not allowed."""
+        time_ns = float(self.problem.shared_times_ns(shares))
+        hints = []
+        extensions: tuple[tuple[Allowed, str], ...] = (
+            ("parts", "parts of large objects near"),
+            ("interleave", "pages of the largest streams interleaved"),
+        )
+        allowed = set(self.allow)
+        for extension, title in extensions:
+            # Savings of interleaving count on top of those of parts, not twice.
+            allowed.add(extension)
+            if not np.any(self.can_split) or time_ns <= 0:
+                break
+            extended = self.extended(budget_bytes, shares, allowed)
+            extended_ns = float(self.problem.shared_times_ns(extended.shares))
+            saved = 1.0 - extended_ns / time_ns
+            if extension not in self.allow and saved > MIN_HINT_SHARE:
+                hints.append(
+                    f"with {title} it is predicted {saved:.0%} faster: --allow {extension}"
+                )
+            time_ns = min(time_ns, extended_ns)
+        return hints
