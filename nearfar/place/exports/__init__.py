@@ -1,4 +1,4 @@
-"""Plans as text for other tools. One format per file, found by the registry."""
+"""Plans as text for other tools, one format per file, found by the registry."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from nearfar.documents import Plan
 from nearfar.documents.plan import PlanMemory
 
 Export = Callable[[Plan], str]
-"""Text that is complete: to be run, compiled or applied as it is."""
+"""A function from a plan to text that runs, compiles or applies as it is."""
 
-EXPORTS: Registry[Export] = Registry("nearfar.place.exports", "format to export")
+EXPORTS: Registry[Export] = Registry("nearfar.place.exports", "export format")
 
 _SPEC = re.compile(r"(node:\d+|file:.+|/.+|[a-z]+:.+)")
-_HEAD = 4096
-"""Bytes in which a document says its kind."""
+_HEAD_BYTES = 4096
+"""Bytes of a file that contain a document's kind."""
 
 
 def is_plan(path: Path) -> bool:
     """Return whether a file begins as a plan does."""
     try:
         with path.open("rb") as file:
-            head = file.read(_HEAD)
+            head = file.read(_HEAD_BYTES)
     except OSError:
         return False
     return re.match(rb'\s*\{\s*"kind"\s*:\s*"plan"', head) is not None
 
 
 def mapped(plan: Plan, given: list[str]) -> Plan:
-    """Return the plan with memories where ``NAME=SPEC`` says; a device's name does as well."""
+    """Return the plan with specs of memories from ``NAME=SPEC``; NAME may be the device's."""
     specs: dict[str, str] = {}
     known = [
         name for memory in plan.memories for name in dict.fromkeys((memory.name, memory.device))
@@ -60,16 +60,19 @@ def mapped(plan: Plan, given: list[str]) -> Plan:
 
 
 def checked(plan: Plan) -> Plan:
-    """Refuse a plan of an earlier version, which does not name its memories."""
+    """Return the plan; raises NearfarError for one of an earlier version without memories."""
     if not plan.memories:
-        raise NearfarError("this plan is of an earlier nearfar and names no memories: place again")
+        raise NearfarError(
+            "this plan was made by an earlier nearfar and "
+            "names no memories: make it again with nearfar place"
+        )
     return plan
 
 
 def node_of(memory: PlanMemory) -> str | None:
-    """Return the number of the NUMA node a memory is; None where nobody said."""
-    found = re.fullmatch(r"node:(\d+)", memory.spec)
-    return found[1] if found else None
+    """Return the memory's NUMA node number; None if its spec is no node."""
+    match = re.fullmatch(r"node:(\d+)", memory.spec)
+    return match[1] if match else None
 
 
 def variable(memory: PlanMemory) -> str:
@@ -78,11 +81,11 @@ def variable(memory: PlanMemory) -> str:
 
 
 def identifier(text: str, number: int) -> str:
-    """Return a C identifier for an object that is unique and can be read."""
+    """Return a unique, readable C identifier for an object."""
     word = re.sub(r"\W+", "_", text).strip("_").lower()[:40]
     return f"object_{number}_{word}" if word else f"object_{number}"
 
 
 def commented(text: str) -> str:
-    """Return text that ends no C comment and no line."""
+    """Return the text without the ends of C comments and of lines."""
     return text.replace("*/", "* /").replace("\\", "/").replace("\n", " ").replace("\r", " ")

@@ -10,9 +10,9 @@ from nearfar.place.exports import EXPORTS, checked
 
 @EXPORTS.register("json")
 def export(plan: Plan) -> str:
-    """Return memories, and for each object where it goes and how to recognise it."""
+    """Return memories, and for each object its memory and its call stack."""
     checked(plan)
-    found = {
+    document = {
         "memories": {
             memory.name: {
                 "device": memory.device,
@@ -28,7 +28,7 @@ def export(plan: Plan) -> str:
                 "kind": row.kind,
                 "bytes": row.size_bytes,
                 "memory": row.memory,
-                "parts": [{"memory": one.memory, "share": one.share} for one in row.parts],
+                "parts": [{"memory": part.memory, "share": part.share} for part in row.parts],
                 "interleave": row.interleave,
                 "call_stack": [
                     {
@@ -46,11 +46,15 @@ def export(plan: Plan) -> str:
             {
                 "phase": phase.phase,
                 "objects": [
-                    {"name": plan.placements[one.object].name, "to": one.memory, "bytes": one.bytes}
-                    for one in phase.moves
+                    {
+                        "name": plan.placements[move.object].name,
+                        "to": move.memory,
+                        "bytes": move.bytes,
+                    }
+                    for move in phase.moves
                 ],
             }
             for phase in plan.phases
         ],
     }
-    return json.dumps(found, indent=1) + "\n"
+    return json.dumps(document, indent=1) + "\n"

@@ -1,8 +1,8 @@
-"""A C header that gives each allocation site its memkind kind.
+"""A C header with the memkind kind of each allocation site.
 
 At a site, `malloc(n)` becomes `memkind_malloc(NEARFAR_KIND_<object>, n)`; `memkind_free(NULL, p)`
-frees whatever the kind. Far memory that is a NUMA node (CXL, KMEM DAX) is MEMKIND_DAX_KMEM, whose
-node the environment names; a file system is a kind that is made at start.
+frees memory of any kind. Far memory that is a NUMA node (CXL, KMEM DAX) is MEMKIND_DAX_KMEM, whose
+node is set in the environment; a file system is a kind made at start.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nearfar.documents.plan import PlanMemory
 from nearfar.place.exports import EXPORTS, checked, commented, identifier, node_of, variable
 
 HEAD = """\
-/* Kinds of memkind for each allocation site, as a plan of nearfar places it. Link with -lmemkind.
+/* The memkind kind of each allocation site, from a nearfar plan. Link with -lmemkind.
  *
  * Call nearfar_kinds() once at start, before the first allocation; it returns 0, or an error.
  * At a site: memkind_malloc(NEARFAR_KIND_<object>, bytes), and memkind_free(NULL, pointer).
@@ -27,12 +27,12 @@ HEAD = """\
 {kinds}
 
 static inline int nearfar_kinds(void) {{
-{made}  return MEMKIND_SUCCESS;
+{creations}  return MEMKIND_SUCCESS;
 }}
 
 """
 
-MADE = """\
+CREATE_KIND = """\
   {{
     const int error = memkind_create_pmem("{path}", {bytes}, &{variable});
     if (error != MEMKIND_SUCCESS) return error;
@@ -44,7 +44,7 @@ MADE = """\
 def export(plan: Plan) -> str:
     """Return the header. An object in several memories gets the kind of most of its bytes."""
     checked(plan)
-    kinds, made, nodes = [], [], []
+    kinds, creations, nodes = [], [], []
     names: dict[str, str] = {}
     for memory in plan.memories:
         name = f"nearfar_{variable(memory).removesuffix('_NODE').lower()}_kind"
@@ -56,17 +56,19 @@ def export(plan: Plan) -> str:
             kinds.append(f"static memkind_t {name}; /* {commented(memory.device)} */")
             # 0: as large as the file system.
             size = memory.capacity_bytes or 0
-            made.append(MADE.format(path=_quoted(path), bytes=f"{size}UL", variable=name))
+            creations.append(
+                CREATE_KIND.format(path=_quoted(path), bytes=f"{size}UL", variable=name)
+            )
         else:
             names[memory.name] = "MEMKIND_DAX_KMEM"
             nodes.append(node_of(memory) or f"<node of {memory.device}>")
     environment = (
         f" * The environment names far memory's nodes: MEMKIND_DAX_KMEM_NODES={','.join(nodes)}"
         if nodes
-        else " * Nothing has to be set in the environment."
+        else " * No environment variable is needed."
     )
     if len(nodes) > 1:
-        environment += "; memkind takes the nearest of them, and does not tell them apart"
+        environment += "; memkind uses the nearest of them and cannot distinguish them"
     rows = [
         f"#define NEARFAR_KIND_{identifier(row.name, row.object)} {names[row.memory]} "
         f"/* {commented(row.name)}, {format_bytes(row.size_bytes)} */"
@@ -75,14 +77,14 @@ def export(plan: Plan) -> str:
     ]
     head = HEAD.format(
         environment=commented(environment),
-        kinds="\n".join(kinds) or "/* No kind of its own is needed. */",
-        made="".join(made),
+        kinds="\n".join(kinds) or "/* No kind is made: all are memkind's. */",
+        creations="".join(creations),
     )
     return head + "\n".join([*rows, "", "#endif", ""])
 
 
 def _path(memory: PlanMemory) -> str | None:
-    """Return the folder a memory is mounted at; None where it is a node."""
+    """Return the folder that a memory is mounted at; None where it is a node."""
     if memory.spec.startswith("file:"):
         return memory.spec.removeprefix("file:")
     return memory.spec if memory.spec.startswith("/") else None

@@ -1,7 +1,7 @@
 """A shell script that starts a program under numactl: one policy for the whole process.
 
-numactl knows no objects: this is the best that it can do with the plan's memories, pages dealt out
-as the budget allows. What that costs beside the plan is said in the script.
+numactl knows no objects. The script interleaves pages over the plan's memories in the ratio of
+the budget, and states the predicted slowdown of this and of the plan.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from nearfar.documents import Plan
 from nearfar.documents.plan import PlanMemory
 from nearfar.place.exports import EXPORTS, checked, node_of, variable
 
-GREATEST_WEIGHT = 64
-"""Denominator of near memory's share: within 1 % of it, and far below the kernel's 255."""
+MAX_WEIGHT = 64
+"""Largest sum of weights: near memory's share to 1 %, and far below the kernel's limit of 255."""
 
 
 @EXPORTS.register("numactl")
 def export(plan: Plan) -> str:
-    """Return the script; nodes that nobody named are taken from the environment."""
+    """Return the script; nodes without a spec come from the environment."""
     checked(plan)
     weights = _weights(plan)
     used = [(memory, weight) for memory, weight in weights if weight]
     lines = [
         "#!/bin/sh",
-        "# Runs a program with its pages dealt out as a plan of nearfar has room for them.",
+        "# Runs a program with its pages interleaved in the ratio of a nearfar plan.",
         "# Usage: sh this-file PROGRAM ARGS...",
-        *(f"# {sentence}" for sentence in _said(plan)),
+        *(f"# {sentence}" for sentence in _slowdowns(plan)),
         "set -eu",
         '[ $# -gt 0 ] || { echo "usage: $0 PROGRAM ARGS..." >&2; exit 2; }',
         "command -v numactl >/dev/null || { echo 'numactl is not installed' >&2; exit 3; }",
@@ -45,7 +45,7 @@ def export(plan: Plan) -> str:
         ),
         f'  exec numactl --weighted-interleave="{nodes}" -- "$@"',
         "fi",
-        "echo 'this kernel has no weighted interleave (Linux 6.9): pages are dealt out evenly' >&2",
+        "echo 'this kernel has no weighted interleave (Linux 6.9): interleaving evenly' >&2",
         f'exec numactl --interleave="{nodes}" -- "$@"',
         "",
     ]
@@ -53,7 +53,7 @@ def export(plan: Plan) -> str:
 
 
 def _weights(plan: Plan) -> list[tuple[PlanMemory, int]]:
-    """Return pages by memory: near the budget's share, far memories as the plan uses them."""
+    """Return weights: near memory by its budget, far memories by their bytes in the plan."""
     footprint = plan.footprint_bytes
     near, *fars = plan.memories
     if not footprint or plan.budget_bytes >= footprint:
@@ -64,23 +64,22 @@ def _weights(plan: Plan) -> list[tuple[PlanMemory, int]]:
         (1 - share) * (Fraction(far.used_bytes, in_far) if in_far else Fraction(1, len(fars)))
         for far in fars
     ]
-    weights = [round(float(part) * GREATEST_WEIGHT) for part in parts]
+    weights = [round(float(part) * MAX_WEIGHT) for part in parts]
     smallest = min((weight for weight in weights if weight), default=1)
     if all(weight % smallest == 0 for weight in weights):
         weights = [weight // smallest for weight in weights]
     return list(zip(plan.memories, weights, strict=True))
 
 
-def _said(plan: Plan) -> list[str]:
+def _slowdowns(plan: Plan) -> list[str]:
     slowdowns = {bar.name: bar.slowdown.value for bar in plan.alternatives}
     best = min(slowdowns.get(name, float("inf")) for name in ("plan", "optimal", "greedy"))
-    said = []
-    if "page-interleaved" in slowdowns:
-        said.append(
-            f"Predicted slowdown against all near: {slowdowns['page-interleaved']:.2f} so, and "
-            f"{best:.2f} with objects placed by the plan (nearfar run, --export mbind)."
-        )
-    return said
+    if "page-interleaved" not in slowdowns:
+        return []
+    return [
+        f"Predicted slowdown against all near: {slowdowns['page-interleaved']:.2f} with this "
+        f"script, {best:.2f} with the plan's placement of objects (nearfar run, --export mbind)."
+    ]
 
 
 def _node(memory: PlanMemory) -> str:

@@ -155,5 +155,5 @@ def test_a_wrong_map_and_an_old_plan_are_refused(plan: Plan):
         mapped(plan, ["pmen=node:1"])
     old = msgspec.structs.replace(plan, memories=[])
     for name in EXPORTS.names():
-        with pytest.raises(NearfarError, match="place again"):
+        with pytest.raises(NearfarError, match="make it again"):
             EXPORTS.get(name)(old)
