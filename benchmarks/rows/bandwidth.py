@@ -57,7 +57,7 @@ PR_SET_THP_DISABLE = 41
 def rows() -> Iterator[Row]:
     """Yield a row for each kernel and number of threads."""
     from nearfar import _measure
-    from nearfar.measure.topology import detect
+    from nearfar.memories.topology import detect
 
     if shutil.which("likwid-bench") is None:
         raise NearfarError(

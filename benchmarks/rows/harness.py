@@ -19,7 +19,8 @@ import time
 from collections.abc import Iterator
 
 from benchmarks import Row, make_row
-from nearfar.measure.subject import Facts, Point
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import SamplePoint
 
 ROUNDS = 7
 MOST_PERCENT = 1.0
@@ -47,38 +48,40 @@ def rows() -> Iterator[Row]:
         print(f"  {kind}: {middle:.2f} % outside the loops, lower quartile {low:.2f} %")
 
 
-def points(facts: Facts) -> dict[str, list[Point]]:
+def points(facts: Facts) -> dict[str, list[SamplePoint]]:
     """Return points by kind."""
     page, most, buffer = facts.page_sizes[0], facts.largest_bytes, facts.buffer_bytes
     regions = [most >> shift for shift in range(0, 14, 2)]
     found = {
         "idle latency": [
-            Point("latency", kernel, page, region)
+            SamplePoint("latency", kernel, page, region)
             for kernel in ("chase", "chase-sequential")
             for region in regions
         ],
-        "chains": [Point("chains", "chains", page, most, chains=k) for k in (1, 2, 4, 8, 16)],
+        "chains": [SamplePoint("chains", "chains", page, most, chains=k) for k in (1, 2, 4, 8, 16)],
         "bandwidth": [
-            Point("bandwidth", kernel, page, buffer, threads=threads)
+            SamplePoint("bandwidth", kernel, page, buffer, threads=threads)
             for kernel in ("read", "write", "nt-store", "read-random", "mixed")
             for threads in (1, facts.threads)
         ],
         "persist": [
-            Point("persist", kernel, page, most)
+            SamplePoint("persist", kernel, page, most)
             for kernel in ("persist-clwb", "persist-nt-store")
             if kernel in facts.kernels
         ],
-        "each": [Point("latency", "chase", page, most, each=True)],
+        "each": [SamplePoint("latency", "chase", page, most, each=True)],
     }
     if facts.threads > 1:
         found["loaded latency"] = [
-            Point("loaded", "chase", page, most, generator="mixed", pause_ns=pause, read_share=1)
+            SamplePoint(
+                "loaded", "chase", page, most, generator="mixed", pause_ns=pause, read_share=1
+            )
             for pause in (2000.0, 200.0, 50.0, 0.0)
         ]
     return found
 
 
-def _spent(sampler: object, chosen: list[Point]) -> tuple[float, float]:
+def _spent(sampler: object, chosen: list[SamplePoint]) -> tuple[float, float]:
     """Return (seconds outside the loops, all seconds) of sampling each point once."""
     from nearfar.measure.sampler import Sampler
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from nearfar.documents import DeviceProfile
     from nearfar.measure.measure import Measured
     from nearfar.measure.settings import Progress, Settings
-    from nearfar.measure.subject import Point, Sample
+    from nearfar.samples.point import Sample, SamplePoint
 
     Watching = Callable[
         [float | None],
-        AbstractContextManager[tuple[Progress, Callable[[Point, Sample], None]]],
+        AbstractContextManager[tuple[Progress, Callable[[SamplePoint, Sample], None]]],
     ]
     """Shows progress and samples; called with the seconds that the work may take."""
 
@@ -52,7 +52,7 @@ def measure_kernel(options: KernelOptions) -> dict[str, Any]:
 def settings_of(options: MemoryOptions) -> Settings:
     """Return what to measure and for how long, without anything that is written."""
     from nearfar.measure.settings import Settings
-    from nearfar.measure.spec import parse_spec
+    from nearfar.memories.spec import parse_spec
 
     return Settings(
         spec=parse_spec(options.memory),
@@ -120,7 +120,7 @@ def run_measurement(options: MeasureOptions, watching: Watching | None = None) -
 def _check_plot(path: Path | None) -> None:
     """Refuse a picture that could not be written at the end."""
     from nearfar.base.files import check_writable
-    from nearfar.measure.plot import check_ending
+    from nearfar.plots import check_ending
 
     if path is None:
         return
@@ -132,7 +132,7 @@ def _check_plot(path: Path | None) -> None:
 
 def _draw(measured: Measured, path: Path) -> None:
     """Draw to a file, or to a folder one picture of each kind that there is data for."""
-    from nearfar.measure.plot import FIGURES, Drawing, panels_of, plot_drawing
+    from nearfar.plots import FIGURES, Drawing, panels_of, plot_drawing
 
     records = list(measured.store.records()) if measured.store is not None else []
     drawing = Drawing(measured.device, records, measured.evidence)

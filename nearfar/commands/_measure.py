@@ -18,7 +18,7 @@ def self_test(options: MeasureOptions, delivery: JsonOptions) -> ExitCode:
     from nearfar.commands._deliver import check_output
     from nearfar.measure import show
     from nearfar.measure.self_test import self_test as test_devices
-    from nearfar.measure.spec import parse_spec
+    from nearfar.memories.spec import parse_spec
 
     spec = parse_spec(options.memory)
     if spec.kind != "model":

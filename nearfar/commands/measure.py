@@ -70,7 +70,7 @@ def _whole(options: MeasureOptions, modes: MeasureModes) -> None:
     from nearfar.api.measure import run_measurement, samples_path
     from nearfar.commands._deliver import print_json
     from nearfar.measure import show
-    from nearfar.measure.spec import parse_spec
+    from nearfar.memories.spec import parse_spec
 
     if options.output is None and not modes.json:
         name = options.name or parse_spec(options.memory).slug()

@@ -89,7 +89,7 @@ def validate(
     if store is not None and not learn:
         raise CommandError("--store is where --learn keeps results: add --learn")
     if plot is not None:
-        from nearfar.measure.plot import check_ending
+        from nearfar.plots import check_ending
 
         check_ending(plot)
         check_writable(plot)

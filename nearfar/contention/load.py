@@ -11,8 +11,8 @@ import sys
 
 from nearfar._measure import Worker, together
 from nearfar.measure.obtain import source_of
-from nearfar.measure.spec import parse_spec
-from nearfar.measure.topology import detect
+from nearfar.memories.spec import parse_spec
+from nearfar.memories.topology import detect
 
 _PDEATHSIG = 1
 """PR_SET_PDEATHSIG of linux/prctl.h: killed when the parent ends, stopped or not."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.machine.sysfs import Tree
-from nearfar.measure import topology
-from nearfar.measure.spec import MemorySpec, parse_spec
+from nearfar.memories import topology
+from nearfar.memories.spec import MemorySpec, parse_spec
 
 STAND_IN = "dram,pages=4k,load=store"
 """A far memory for machines without one: slower than huge pages by page walks and a storing core.

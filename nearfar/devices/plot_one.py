@@ -7,7 +7,10 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError
 from nearfar.devices.library import load_device
-from nearfar.documents import DeviceProfile
+from nearfar.devices.plot import plot as plot_loaded
+from nearfar.documents import DeviceProfile, MachineProfile, load
+from nearfar.plots import Drawing, panels_of, plot_drawing
+from nearfar.samples.parquet import read_evidence, read_parquet
 
 
 def plot_one(
@@ -18,17 +21,11 @@ def plot_one(
     Samples are read from the Parquet file that a measured profile names, if it lies beside it;
     `machine` is a MachineProfile whose joint limits are drawn.
     """
-    from nearfar.devices.plot import plot as plot_loaded
-    from nearfar.documents import MachineProfile, load
-    from nearfar.measure.plot import Drawing, panels_of, plot_drawing
-
     device = load_device(spec)
     kept = _samples_file(device, Path(spec))
     drawing = Drawing(device)
     missing = ""
     if kept is not None and kept.is_file():
-        from nearfar.measure.parquet import read_evidence, read_parquet
-
         _, records = read_parquet(kept)
         drawing = Drawing(device, records, read_evidence(kept))
     elif kept is not None:

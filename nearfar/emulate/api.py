@@ -20,7 +20,7 @@ from nearfar.emulate.way import (
     Way,
     check_ended,
 )
-from nearfar.measure import topology
+from nearfar.memories import topology
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.overlap import has_prefetcher
 from nearfar.profile.session import ProfileRequest

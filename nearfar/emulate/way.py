@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.registry import Registry
 from nearfar.documents.plan import Placement
-from nearfar.measure.topology import Topology
+from nearfar.memories.topology import Topology
 from nearfar.predict.memory import MemoryCosts
 from nearfar.profile.session import ProfileRequest
 from nearfar.program.launch import RunOutcome

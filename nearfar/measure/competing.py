@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.measure import room
-from nearfar.measure.checks import check_devdax, check_node
 from nearfar.measure.joint import Run
 from nearfar.measure.obtain import file_system_bytes, is_direct, source_of
-from nearfar.measure.spec import MemorySpec, Pages
-from nearfar.measure.topology import Topology, node_memory_bytes
+from nearfar.memories.checks import check_devdax, check_node
+from nearfar.memories.spec import MemorySpec, Pages
+from nearfar.memories.topology import Topology, node_memory_bytes
 
 if TYPE_CHECKING:
     from nearfar._measure import Memory

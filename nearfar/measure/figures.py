@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from nearfar.base.units import format_bytes
 from nearfar.measure.rounds import half_width
-from nearfar.measure.subject import Point, Sample
+from nearfar.samples.point import Sample, SamplePoint
 
 NOISE_QUANTILE = 0.9
 """The A/A floor is this quantile over points: all but one in ten differ less from themselves."""
@@ -19,7 +19,7 @@ LIKE_MEMORY = 0.6
 """Latency of half the last-level cache over memory's beyond which that cache is doubted: a third is
 usual (15-30 ns against 80-120 ns)."""
 
-Samples = Mapping[Point, Sequence[Sample]]
+Samples = Mapping[SamplePoint, Sequence[Sample]]
 
 
 def noise_floor(samples: Samples, figure: str = "") -> float:

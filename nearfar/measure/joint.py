@@ -18,8 +18,8 @@ import numpy as np
 
 from nearfar.base.statistics import Estimate, median_estimate
 from nearfar.documents.machine import JointLimit, Split
+from nearfar.memories.joint_bandwidth import FIRST
 
-FIRST = "A->A"
 SECONDS = ("B->B", "B->A", "A->B")
 """What the second group copies beside the first's A->A."""
 
@@ -148,36 +148,6 @@ def decide(
     if together.low > most:
         return False, f"{rates}: more than either memory gives to all threads alone"
     return False, f"not seen: the cores set the limit, {rates}; one memory alone gives {most:.1f}"
-
-
-def joint_bandwidth(limit: JointLimit, demand_a: float, demand_b: float) -> tuple[float, float]:
-    """Return what A and B give of what is asked of both at once, GB/s of payload.
-
-    Each gives at most what it gives alone. Where they share, their sum is held to that of the
-    measured split whose traffic parts like the demand (between splits: interpolated), and both are
-    cut by the same factor, as threads that wait in one queue.
-    """
-    if demand_a < 0 or demand_b < 0:
-        raise ValueError("a demand cannot be negative")
-    a, b = min(demand_a, limit.alone_gb_per_s[0]), min(demand_b, limit.alone_gb_per_s[1])
-    if not limit.shared or a + b == 0:
-        return a, b
-    scale = min(1.0, _cap(limit, b / (a + b)) / (a + b))
-    return a * scale, b * scale
-
-
-def _cap(limit: JointLimit, share_b: float) -> float:
-    """Return the most A and B give together if B moves `share_b` of the bytes."""
-    points = {0.0: limit.alone_gb_per_s[0], 1.0: limit.alone_gb_per_s[1]}
-    pairs = [one for one in limit.splits if one.copies == (FIRST, "B->B") and sum(one.gb_per_s) > 0]
-    for split in pairs:
-        whole = sum(split.gb_per_s)
-        points[split.gb_per_s[1] / whole] = whole
-    if not pairs:
-        # Published limits may come without splits: one figure for all of them.
-        points[0.5] = limit.together_gb_per_s
-    shares = sorted(points)
-    return float(np.interp(share_b, shares, [points[share] for share in shares]))
 
 
 def _split(run: Pair, taken: Sequence[tuple[float, ...]]) -> Split:

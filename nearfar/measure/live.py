@@ -16,7 +16,7 @@ from nearfar.base.units import format_bytes
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from nearfar.measure.subject import Point, Sample
+    from nearfar.samples.point import Sample, SamplePoint
 
 DRAWN_EVERY_S = 1.0
 """A picture takes some 20 ms, so that a fiftieth of the time goes to watching."""
@@ -34,7 +34,7 @@ class Curves:
         self._page_bytes = 0
         self.samples = 0
 
-    def add(self, point: Point, sample: Sample) -> None:
+    def add(self, point: SamplePoint, sample: Sample) -> None:
         """Note a sample; of page sizes only the largest is drawn."""
         self.samples += 1
         if point.page_bytes > self._page_bytes:
@@ -77,7 +77,7 @@ class LiveView:
         self._what, self._share = what, share
         self._draw()
 
-    def seen(self, point: Point, sample: Sample) -> None:
+    def seen(self, point: SamplePoint, sample: Sample) -> None:
         """Take a sample."""
         self._curves.add(point, sample)
         self._draw()

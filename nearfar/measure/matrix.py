@@ -12,11 +12,12 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.statistics import median_estimate
 from nearfar.base.units import format_bytes
 from nearfar.documents.machine import MatrixEntry, Node
-from nearfar.measure import room, topology
+from nearfar.measure import room
 from nearfar.measure.competing import DURATION_NS, WARM_UP_NS
 from nearfar.measure.obtain import source_of
 from nearfar.measure.sampler import TIMED_ACCESSES, WARM_UP_ACCESSES
-from nearfar.measure.spec import MemorySpec
+from nearfar.memories import topology
+from nearfar.memories.spec import MemorySpec
 
 if TYPE_CHECKING:
     from nearfar._measure import Memory

@@ -19,14 +19,14 @@ from nearfar.measure.opened import Opened
 from nearfar.measure.parts import run_parts
 from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import Limits, Rounds, run_rounds
-from nearfar.measure.samples import SampleStore, header, store_path
 from nearfar.measure.settings import Progress, Settings, no_progress
-from nearfar.measure.subject import Point, Sample
 from nearfar.measure.surfaces import SURFACES, Plan, Surface, all_surfaces
+from nearfar.samples.point import Sample, SamplePoint
+from nearfar.samples.store import SampleStore, header, store_path
 
 if TYPE_CHECKING:
-    from nearfar.measure.infer.findings import Evidence
     from nearfar.measure.instrument import Watch
+    from nearfar.samples.evidence import Evidence
 
 __all__ = ["Measured", "Settings", "measure", "parts_of", "run"]
 
@@ -132,7 +132,7 @@ def _measure(
         watch = Watch(opened.cpus)
     began = time.monotonic()
 
-    def take(point: Point) -> Sample:
+    def take(point: SamplePoint) -> Sample:
         progress("probing what the memory gives", 0.0)
         return subject.sample(point)
 
@@ -182,7 +182,7 @@ def _nothing_to_measure(surfaces: dict[str, Surface], plan: Plan) -> NearfarErro
 
 def _surfaces(
     subject: Recorder,
-    points: list[Point],
+    points: list[SamplePoint],
     settings: Settings,
     budget: Budget,
     *,

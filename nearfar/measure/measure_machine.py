@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 
 from nearfar.base.errors import NearfarError
 from nearfar.documents import MachineProfile
-from nearfar.measure import topology
 from nearfar.measure.competing import CompetingCopies, check_pair
 from nearfar.measure.core_to_core import measure_core_to_core
 from nearfar.measure.instrument import Watch
 from nearfar.measure.joint import Limits, measure_joint
 from nearfar.measure.matrix import measure_matrix
 from nearfar.measure.settings import native
-from nearfar.measure.spec import KINDS, MemorySpec, parse_spec
+from nearfar.memories import topology
+from nearfar.memories.spec import KINDS, MemorySpec, parse_spec
 
 JOINT_S = 60.0
 """For one pair of memories: 9 rounds of all splits of 32 threads; with more, fewer rounds."""

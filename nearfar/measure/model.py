@@ -16,7 +16,8 @@ import numpy as np
 from nearfar.base.units import LINE_BYTES
 from nearfar.measure import model_bandwidth
 from nearfar.measure.model_noise import Noise
-from nearfar.measure.subject import Facts, Point, Sample
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import Sample, SamplePoint
 from nearfar.sim.memory import make_memory
 from nearfar.sim.model_of import model_of
 from nearfar.sim.parameters import DeviceModel
@@ -129,7 +130,7 @@ class ModelSubject:
             nt_store_gb_per_s=by_threads(model.nt_store, model.threads),
         )
 
-    def sample(self, point: Point) -> Sample:
+    def sample(self, point: SamplePoint) -> Sample:
         """Measure `point` once."""
         if point.kernel not in KERNELS:
             raise ValueError(f"a simulated memory has no kernel {point.kernel!r}")
@@ -150,7 +151,7 @@ class ModelSubject:
             model_bandwidth.gb_per_s(self.model, point, self._region_ns(point, "load"))
         )
 
-    def _latency(self, point: Point) -> Sample:
+    def _latency(self, point: SamplePoint) -> Sample:
         operation = "read-after-write" if point.kernel == "read-after-write" else "load"
         idle_ns = self._region_ns(point, operation)
         added_ns, drawn = model_bandwidth.load_of_generators(self.model, point, idle_ns)
@@ -166,7 +167,7 @@ class ModelSubject:
             drawn += LINE_BYTES / (idle_ns + added_ns)
         return Sample(sample.value, drawn, sample.each_ns, sample.disturbed)
 
-    def _region_ns(self, point: Point, operation: str) -> float:
+    def _region_ns(self, point: SamplePoint, operation: str) -> float:
         """Noise-free ns per line of a chase over the region; simulated once per point."""
         key = (operation, point.kernel == "chase-sequential", point.page_bytes, point.region_bytes,
                point.access_bytes, point.stride_bytes, point.window_bytes)  # fmt: skip
@@ -178,7 +179,7 @@ class ModelSubject:
             self._shares[key] = ran.elapsed_ns / ran.lines
         return self._shares[key]
 
-    def _simulate(self, point: Point, operation: str, accesses: int) -> Ran:
+    def _simulate(self, point: SamplePoint, operation: str, accesses: int) -> Ran:
         from nearfar import _sim
 
         access = max(point.access_bytes, LINE_BYTES)
@@ -210,7 +211,7 @@ class ModelSubject:
             isa=self.isa,
         )
 
-    def _persist(self, point: Point) -> Sample:
+    def _persist(self, point: SamplePoint) -> Sample:
         """One memory for all of them: blocks stay as worn as earlier points left them."""
         from nearfar import _sim
 

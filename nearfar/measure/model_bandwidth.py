@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from nearfar.base.units import LINE_BYTES
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 from nearfar.sim.loaded import LoadedLatency
 from nearfar.sim.parameters import Bandwidth, DeviceModel
 from nearfar.sim.throughput import (
@@ -49,13 +49,13 @@ KERNELS = (
 )
 
 GENERATOR_BYTES = 2048
-"""What a generator moves before it rests (`Point.pause_ns`)."""
+"""What a generator moves before it rests (`SamplePoint.pause_ns`)."""
 
 CHAIN_SHARPNESS = 6.0
 """Of the corner where chains meet a core's own bandwidth."""
 
 
-def gb_per_s(model: DeviceModel, point: Point, region_ns: float) -> float:
+def gb_per_s(model: DeviceModel, point: SamplePoint, region_ns: float) -> float:
     """Return GB/s of payload; `region_ns`: chase over the region, for what caches hold of it."""
     base, order = _parts(point.kernel)
     if base in MIXED:
@@ -75,7 +75,7 @@ def gb_per_s(model: DeviceModel, point: Point, region_ns: float) -> float:
     return value * max(model.media_ns / region_ns, 1.0) if _fits(model, point) else value
 
 
-def _fits(model: DeviceModel, point: Point) -> bool:
+def _fits(model: DeviceModel, point: SamplePoint) -> bool:
     return bool(model.caches) and point.region_bytes <= model.caches[-1].capacity_bytes
 
 
@@ -90,12 +90,12 @@ def _order(base: str, order: str) -> str:
     return "random" if base in ("gather", "scatter") else order
 
 
-def _plane(model: DeviceModel, point: Point, share: float, how: str, order: str) -> float:
+def _plane(model: DeviceModel, point: SamplePoint, share: float, how: str, order: str) -> float:
     """Return GB/s of payload of which `share` is read; how far published mixtures of one order are
     from reads and writes one after the other holds for all orders and thread counts."""
     writes = model.nt_store if how == "nt-store" else model.write
 
-    def closed(point: Point) -> float:
+    def closed(point: SamplePoint) -> float:
         read = _of_kind(model, model.read, point, order)
         return mixed(read, _of_kind(model, writes, point, order), share)
 
@@ -136,7 +136,7 @@ def _lines_moved(share: float, how: str) -> float:
     return 1.0 if how == "nt-store" else 2.0 - share
 
 
-def _of_kind(model: DeviceModel, kind: Bandwidth, point: Point, order: str) -> float:
+def _of_kind(model: DeviceModel, kind: Bandwidth, point: SamplePoint, order: str) -> float:
     if order == "":
         return by_threads(kind, point.threads)
     access = max(point.access_bytes, LINE_BYTES)
@@ -158,7 +158,9 @@ def chains_ns(model: DeviceModel, region_ns: float, chains: int) -> float:
     return float((alone_ns**CHAIN_SHARPNESS + core_ns**CHAIN_SHARPNESS) ** (1 / CHAIN_SHARPNESS))
 
 
-def load_of_generators(model: DeviceModel, point: Point, idle_ns: float) -> tuple[float, float]:
+def load_of_generators(
+    model: DeviceModel, point: SamplePoint, idle_ns: float
+) -> tuple[float, float]:
     """Return the ns that the generators add to an access, and the GB/s of payload they draw.
 
     A persisted write waits as a load does: both stand in the queue before the memory. (No device
@@ -205,7 +207,7 @@ def loaded_latency(model: DeviceModel, most_gb_per_s: float) -> LoadedLatency:
     return LoadedLatency(model.media_ns, lambda _share: most_gb_per_s, model.loaded)
 
 
-def _traffic_of(point: Point) -> tuple[float, float]:
+def _traffic_of(point: SamplePoint) -> tuple[float, float]:
     """Return the generator's reads over all traffic, and its traffic over its payload.
 
     An ordinary store reads its line first, which is traffic, and no payload.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.measure.subject import Sample
+from nearfar.samples.point import Sample
 
 SPREAD = 0.015
 """Of one sample about its median, relative; 1-3 % for 50,000 accesses on an idle guest."""

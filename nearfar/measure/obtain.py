@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.measure.spec import PAGE_BYTES, MemorySpec, Pages
-from nearfar.measure.topology import Topology
+from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
+from nearfar.memories.topology import Topology
 
 if TYPE_CHECKING:
     from nearfar._measure import Memory
@@ -142,7 +142,7 @@ class _DaxDevice:
     """Hands out parts of a DAX device, one behind the other; what is on it is lost."""
 
     def __init__(self, path: Path) -> None:
-        from nearfar.measure.checks import check_devdax
+        from nearfar.memories.checks import check_devdax
 
         self._path = path
         self._size_bytes, self._align_bytes = check_devdax(path)

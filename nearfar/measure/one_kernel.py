@@ -13,7 +13,8 @@ from nearfar.base.units import parse_size_bytes
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.rounds import Limits, run_rounds
 from nearfar.measure.settings import Settings, native
-from nearfar.measure.subject import Facts, Point, Sample
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.measure.opened import Opened
@@ -89,7 +90,7 @@ def measure_kernel(settings: Settings, name: str, choice: KernelChoice | int = 1
     size = facts.largest_bytes if waits or choice.each else facts.buffer_bytes
     _check_sizes(shape, size, threads)
     plan = [
-        Point(
+        SamplePoint(
             "latency" if latency else "bandwidth",
             name,
             page_bytes,
@@ -264,7 +265,7 @@ def _timer(facts: Facts) -> dict[str, float]:
     return {"overhead_ns": facts.timer_overhead_ns, "resolution_ns": facts.timer_resolution_ns}
 
 
-def _result(point: Point, taken: list[Sample]) -> dict[str, Any]:
+def _result(point: SamplePoint, taken: list[Sample]) -> dict[str, Any]:
     estimate = median_estimate([one.value for one in taken])
     result: dict[str, Any] = {
         "page_bytes": point.page_bytes,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nearfar.measure.opened import Opened
 from nearfar.measure.settings import Progress, Settings, no_progress
-from nearfar.measure.spec import MemorySpec, parse_spec
 from nearfar.measure.subject import Subject
+from nearfar.memories.spec import MemorySpec, parse_spec
 
 
 def open_subject(

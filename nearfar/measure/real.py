@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.documents.header import cpu_model
-from nearfar.measure import checks, memory_mode, room, topology
+from nearfar.measure import memory_mode, room
 from nearfar.measure.obtain import file_system_bytes, huge_share, is_direct, source_of
 from nearfar.measure.opened import Opened, Technology
 from nearfar.measure.sampler import Sampler
 from nearfar.measure.settings import Progress, Settings, native, no_progress
-from nearfar.measure.spec import PAGE_BYTES, MemorySpec, Pages
-from nearfar.measure.topology import Topology
+from nearfar.memories import checks, topology
+from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
+from nearfar.memories.topology import Topology
 
 if TYPE_CHECKING:
     from nearfar._measure import Memory

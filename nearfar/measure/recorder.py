@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from nearfar.measure.settings import ignore
-from nearfar.measure.subject import Facts, Point, Sample, Subject
+from nearfar.measure.subject import Facts, Subject
+from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
-    from nearfar.measure.samples import SampleStore
+    from nearfar.samples.store import SampleStore
 
 MOST_IN_MEMORY_BYTES = 512 << 20
 """Of single accesses' times that an earlier run left; what is beyond is measured again."""
@@ -27,12 +28,12 @@ class Recorder:
         self,
         subject: Subject,
         store: SampleStore | None,
-        seen: Callable[[Point, Sample], None] = ignore,
+        seen: Callable[[SamplePoint, Sample], None] = ignore,
     ) -> None:
         self._subject = subject
         self._seen = seen
         self._store = store
-        self._earlier: dict[Point, deque[Sample]] = {}
+        self._earlier: dict[SamplePoint, deque[Sample]] = {}
         self.taken = 0
         """Samples measured by this process."""
         self.replayed = 0
@@ -50,7 +51,7 @@ class Recorder:
         """Return the subject's."""
         return self._subject.facts()
 
-    def sample(self, point: Point) -> Sample:
+    def sample(self, point: SamplePoint) -> Sample:
         """Return the next sample of `point` of the earlier run, else measure and keep one."""
         if earlier := self._earlier.get(point):
             self.replayed += 1
@@ -62,7 +63,7 @@ class Recorder:
         self._seen(point, sample)
         return sample
 
-    def earlier(self, points: Iterable[Point]) -> dict[Point, list[Sample]]:
+    def earlier(self, points: Iterable[SamplePoint]) -> dict[SamplePoint, list[Sample]]:
         """Take out all samples of `points` that the earlier run left."""
         found = {point: list(self._earlier.pop(point, ())) for point in points}
         self.replayed += sum(len(samples) for samples in found.values())

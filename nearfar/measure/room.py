@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.measure.topology import Topology
+from nearfar.memories.topology import Topology
 
 SHARE = 0.4
 """Of the available memory; the rest is left to whoever else runs here."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from nearfar.measure.subject import Point, Sample
+from nearfar.samples.point import Sample, SamplePoint
 
 NARROW = 0.01
 """Relative half-width of a median's interval that is narrow enough: medians of runs minutes apart
@@ -42,19 +42,19 @@ class Limits:
 class Rounds:
     """All samples, and why there are no more."""
 
-    samples: dict[Point, list[Sample]]
+    samples: dict[SamplePoint, list[Sample]]
     ended: Ended = "time"
     count: int = field(default=0)
     """Of whole rounds: the fewest samples of a point."""
 
 
 def run_rounds(
-    points: Sequence[Point],
-    sample: Callable[[Point], Sample],
+    points: Sequence[SamplePoint],
+    sample: Callable[[SamplePoint], Sample],
     limits: Limits,
     progress: Callable[[float, int], None] = lambda _share, _rounds: None,
     *,
-    earlier: Mapping[Point, Sequence[Sample]] | None = None,
+    earlier: Mapping[SamplePoint, Sequence[Sample]] | None = None,
     each_round: Callable[[int], None] = lambda _round: None,
 ) -> Rounds:
     """Return each point's samples, one a round; `progress` is told the share of the work done.
@@ -102,7 +102,9 @@ def half_width(values: Sequence[float]) -> float:
     return (high - low) / 2 / middle if middle > 0 else math.inf
 
 
-def _finished(samples: dict[Point, list[Sample]], rounds: int, limits: Limits) -> Ended | None:
+def _finished(
+    samples: dict[SamplePoint, list[Sample]], rounds: int, limits: Limits
+) -> Ended | None:
     if limits.repetitions is not None:
         return "repetitions" if rounds >= limits.repetitions else None
     if rounds < FEWEST:

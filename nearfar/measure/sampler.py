@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nearfar.measure.spec import Load
 from nearfar.measure.stolen import StolenTime
-from nearfar.measure.subject import Facts, Point, Sample
+from nearfar.measure.subject import Facts
+from nearfar.memories.spec import Load
+from nearfar.samples.point import Sample, SamplePoint
 
 __all__ = ["Sample", "Sampler", "warm_up_accesses"]
 
@@ -127,7 +128,7 @@ class Sampler:
             timer_resolution_ns=resolution_ns,
         )
 
-    def sample(self, point: Point) -> Sample:
+    def sample(self, point: SamplePoint) -> Sample:
         """Measure `point` once; takes some 20 ms, more where its region is linked anew.
 
         `value` of a point timed `each` is the mean of the middle half: a median finer than the
@@ -149,7 +150,7 @@ class Sampler:
         traffic = self._kernels[kernel].traffic()
         return bool(traffic.dependent_loads > 0 or traffic.fences > 0)
 
-    def _bandwidth(self, point: Point) -> Sample:
+    def _bandwidth(self, point: SamplePoint) -> Sample:
         from nearfar import _measure
 
         # Not the spinning companion: it would only take a core from the kernel's threads.
@@ -168,7 +169,7 @@ class Sampler:
         self.loops_s += together.loops_ns / 1e9
         return Sample(sum(rates[:threads]), drawn, None, self._disturbed(together.disturbed))
 
-    def _latency(self, point: Point) -> Sample:
+    def _latency(self, point: SamplePoint) -> Sample:
         from nearfar import _measure
 
         beside = self._beside(point)
@@ -183,7 +184,7 @@ class Sampler:
             self._disturbed(timing.disturbed),
         )
 
-    def _each(self, point: Point) -> Sample:
+    def _each(self, point: SamplePoint) -> Sample:
         from nearfar import _measure
 
         if not self._kernels[point.kernel].can_time_each:
@@ -205,7 +206,7 @@ class Sampler:
             self._disturbed(disturbed),
         )
 
-    def _effort(self, point: Point) -> tuple[int, int, float]:
+    def _effort(self, point: SamplePoint) -> tuple[int, int, float]:
         """Return accesses to warm up, to time, and the least time they may take."""
         traffic = self._kernels[point.kernel].traffic()
         if traffic.fences > 0:
@@ -215,16 +216,16 @@ class Sampler:
             accesses, least_ns = FEWEST_TIMED, TIMED_NS
         return warm_up, point.accesses or accesses, 0.0 if point.accesses else least_ns
 
-    def _pass(self, point: Point) -> int:
+    def _pass(self, point: SamplePoint) -> int:
         """Return accesses of a warm-up's pass: more are made only while passes get faster."""
         if point.region_bytes > self.llc_bytes:
             return 0  # it settles within the accesses given, which are less than a pass
         return max(point.region_bytes // 64, WARM_UP_ACCESSES // 2)
 
-    def _largest(self, point: Point) -> int:
+    def _largest(self, point: SamplePoint) -> int:
         return int(self.chased[point.page_bytes].size_bytes)
 
-    def _memory(self, point: Point, most_bytes: int) -> Memory:
+    def _memory(self, point: SamplePoint, most_bytes: int) -> Memory:
         """Return the memory whose first `region_bytes` the point is of."""
         if point.region_bytes > most_bytes:
             raise ValueError(
@@ -236,7 +237,7 @@ class Sampler:
         finally:
             self.set_up_s += time.perf_counter() - begin
 
-    def _ready_memory(self, point: Point, most_bytes: int) -> Memory:
+    def _ready_memory(self, point: SamplePoint, most_bytes: int) -> Memory:
         if self._kernels[point.kernel].needs_links:
             memory = self.chased[point.page_bytes]
             sequential = point.kernel == "chase-sequential"
@@ -253,7 +254,7 @@ class Sampler:
         self._stored[point.page_bytes] = had
         return had
 
-    def _shape(self, point: Point) -> Shape:
+    def _shape(self, point: SamplePoint) -> Shape:
         from nearfar._measure import Shape
 
         return Shape(
@@ -266,7 +267,7 @@ class Sampler:
         )
 
     def _worker(
-        self, point: Point, cpu: int, memory: Memory, part: int = 0, parts: int = 1
+        self, point: SamplePoint, cpu: int, memory: Memory, part: int = 0, parts: int = 1
     ) -> Worker:
         from nearfar._measure import Worker
 
@@ -282,7 +283,7 @@ class Sampler:
             isa=self.isa,
         )
 
-    def _beside(self, point: Point) -> list[Worker]:
+    def _beside(self, point: SamplePoint) -> list[Worker]:
         """Return what runs beside one timed thread."""
         from nearfar._measure import Worker
 
@@ -298,7 +299,7 @@ class Sampler:
             return []
         return [Worker(self.cpus[-1], LOAD_KERNELS[self.load], self.load_buffer, isa=self.isa)]
 
-    def _generators(self, point: Point, first: int) -> list[Worker]:
+    def _generators(self, point: SamplePoint, first: int) -> list[Worker]:
         from nearfar._measure import Shape, Worker
 
         if point.pause_ns is None or not point.generator:
@@ -321,7 +322,7 @@ class Sampler:
             for part, cpu in enumerate(others)
         ]
 
-    def _drawn(self, point: Point, ns: float, beside: Sequence[Drawn]) -> float:
+    def _drawn(self, point: SamplePoint, ns: float, beside: Sequence[Drawn]) -> float:
         """Return GB/s of the generators and the timed thread; 0 without a generator."""
         if point.pause_ns is None or not point.generator or ns <= 0:
             return 0.0

@@ -17,7 +17,7 @@ import numpy as np
 from nearfar.measure.infer import infer
 from nearfar.measure.infer.probe import Probe
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.documents.device import BufferFigure
@@ -104,7 +104,7 @@ def self_test(
 def open_device(device: Device, noise: float = 1.0) -> tuple[str, ModelSubject]:
     """Return the name and the simulated memory of a seed or a library device."""
     from nearfar.measure.model import ModelSubject
-    from nearfar.measure.synthetic import synthetic, without_buffers
+    from nearfar.sim.synthetic import synthetic, without_buffers
 
     if isinstance(device, int):
         made: DeviceModel = (synthetic if device >= 0 else without_buffers)(device)
@@ -254,9 +254,9 @@ def _figures(name: str, subject: ModelSubject) -> Iterable[Verdict]:
     facts, truth = subject.facts(), subject.truth()
     page, most = facts.page_sizes[0], facts.threads
     points = {
-        "idle latency": Point("latency", "chase", page, facts.largest_bytes),
-        "read bandwidth": Point("bandwidth", "read", page, facts.buffer_bytes, threads=most),
-        "nt-store bandwidth": Point(
+        "idle latency": SamplePoint("latency", "chase", page, facts.largest_bytes),
+        "read bandwidth": SamplePoint("bandwidth", "read", page, facts.buffer_bytes, threads=most),
+        "nt-store bandwidth": SamplePoint(
             "bandwidth", "nt-store", page, facts.buffer_bytes, threads=most
         ),
     }

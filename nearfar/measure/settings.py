@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.measure.spec import MemorySpec
-from nearfar.measure.subject import Point, Sample
+from nearfar.memories.spec import MemorySpec
+from nearfar.samples.point import Sample, SamplePoint
 
 Progress = Callable[[str, float], None]
 """Told what is going on and which share of the work is done, 0 to 1."""
 
 
-def ignore(_point: Point, _sample: Sample) -> None:
+def ignore(_point: SamplePoint, _sample: Sample) -> None:
     """Look at no sample."""
 
 
@@ -48,7 +48,7 @@ class Settings:
     """An earlier profile to compare with; None: what is at `output` before it is replaced."""
     name: str = ""
     title: str = ""
-    seen: Callable[[Point, Sample], None] = ignore
+    seen: Callable[[SamplePoint, Sample], None] = ignore
     """Told each sample once it is taken, in the thread that takes them."""
 
     def decides(self) -> dict[str, str]:

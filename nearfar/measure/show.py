@@ -16,7 +16,7 @@ from nearfar.documents.device import (
     LoadedLatencyCurve,
 )
 from nearfar.measure.settings import ignore
-from nearfar.measure.subject import Point, Sample
+from nearfar.samples.point import Sample, SamplePoint
 
 ENDED = {
     "narrow": "narrow intervals",
@@ -71,7 +71,7 @@ def progress(
 @contextlib.contextmanager
 def watching(
     quiet: bool, most_s: float | None = None
-) -> Iterator[tuple[Callable[[str, float], None], Callable[[Point, Sample], None]]]:
+) -> Iterator[tuple[Callable[[str, float], None], Callable[[SamplePoint, Sample], None]]]:
     """Yield what a measurement tells its progress and its samples to.
 
     On a terminal the curves are seen to grow; elsewhere there are plain lines.

@@ -10,7 +10,8 @@ from nearfar.base.units import format_bytes
 from nearfar.documents import DeviceProfile
 from nearfar.measure.opened import Opened
 from nearfar.measure.settings import Settings
-from nearfar.measure.subject import Facts, Point, Sample, Subject
+from nearfar.measure.subject import Facts, Subject
+from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.sim.parameters import DeviceModel
@@ -53,7 +54,7 @@ def open_simulated(settings: Settings) -> Opened:
 
 
 def _random(name: str) -> DeviceModel:
-    from nearfar.measure.synthetic import synthetic
+    from nearfar.sim.synthetic import synthetic
 
     return synthetic(int(name.removeprefix(RANDOM)))
 
@@ -78,7 +79,7 @@ class Bounded:
                 buffer_bytes=min(facts.buffer_bytes, settings.largest_bytes),
             )
         if settings.spec.pages is not None:
-            from nearfar.measure.spec import PAGE_BYTES
+            from nearfar.memories.spec import PAGE_BYTES
 
             facts = replace(facts, page_sizes=(PAGE_BYTES[settings.spec.pages],))
         self._facts = facts
@@ -87,6 +88,6 @@ class Bounded:
         """Return the facts, as bounded."""
         return self._facts
 
-    def sample(self, point: Point) -> Sample:
+    def sample(self, point: SamplePoint) -> Sample:
         """Return the simulated memory's."""
         return self._subject.sample(point)

@@ -6,7 +6,7 @@ import numpy as np
 
 from nearfar.documents import DeviceProfile, MachineProfile
 from nearfar.documents.machine import JointLimit
-from nearfar.measure.joint import joint_bandwidth
+from nearfar.memories.joint_bandwidth import joint_bandwidth
 from nearfar.predict.memory import ChannelSharing
 
 SHARES = np.linspace(0.0, 1.0, 65)

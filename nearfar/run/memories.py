@@ -14,7 +14,7 @@ from nearfar.documents.machine import Node
 from nearfar.documents.plan import Placement, Plan, PlanMemory
 from nearfar.machine.nodes import read_nodes
 from nearfar.machine.sysfs import Tree
-from nearfar.measure.spec import MemorySpec, parse_spec
+from nearfar.memories.spec import MemorySpec, parse_spec
 from nearfar.run import layout
 from nearfar.run.match import RECOGNISABLE
 

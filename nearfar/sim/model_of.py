@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from nearfar.base.errors import NearfarError
+from nearfar.devices.library import load_device
 from nearfar.sim.from_device import from_device
 from nearfar.sim.parameters import DeviceModel
+from nearfar.sim.synthetic import synthetic
 
 RANDOM = "random:"
 """Begins the name of a random memory, by its number."""
@@ -14,12 +16,8 @@ def model_of(name: str) -> DeviceModel:
     """Return the model that `name` means; ``model:`` may stand before it."""
     name = name.removeprefix("model:")
     if name.startswith(RANDOM):
-        from nearfar.measure.synthetic import synthetic
-
         number = name.removeprefix(RANDOM)
         if not (number.isdecimal() and number.isascii()):
             raise NearfarError(f"{RANDOM}N needs a number, not {number!r}: {RANDOM}7")
         return synthetic(int(number))
-    from nearfar.devices.library import load_device
-
     return from_device(load_device(name))

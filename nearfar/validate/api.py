@@ -18,10 +18,11 @@ from nearfar.contention.program_memory import (
     slower_memories,
 )
 from nearfar.documents.validation import KernelResult, Session, ValidationReport
-from nearfar.measure import room, topology
-from nearfar.measure.checks import check_devdax
+from nearfar.measure import room
 from nearfar.measure.obtain import source_of
 from nearfar.measure.settings import Progress, native, no_progress
+from nearfar.memories import topology
+from nearfar.memories.checks import check_devdax
 from nearfar.program.executable import find_executable
 from nearfar.validate import store
 from nearfar.validate.core_pairing import (

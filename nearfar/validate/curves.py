@@ -34,10 +34,11 @@ from nearfar.measure.open_subject import open_memory
 from nearfar.measure.opened import Opened
 from nearfar.measure.sampler import Sampler
 from nearfar.measure.settings import Settings
-from nearfar.measure.spec import MemorySpec
-from nearfar.measure.subject import Point, Sample, Subject
+from nearfar.measure.subject import Subject
 from nearfar.measure.surfaces import SURFACES, Parts, Plan
 from nearfar.measure.surfaces._surface import SOURCE
+from nearfar.memories.spec import MemorySpec
+from nearfar.samples.point import Sample, SamplePoint
 from nearfar.validate.core_pairing import CorePairings
 
 MAX_SAMPLES = 7
@@ -80,14 +81,14 @@ class MemoryCurves:
     opened: Opened
     plan: Plan
     spec: MemorySpec
-    points: dict[str, list[Point]]
+    points: dict[str, list[SamplePoint]]
     """Points by surface."""
     pairings: CorePairings
     companion: Companion | None = None
     """The process that runs while it is sampled: the same one as for the kernels."""
     large: MemoryCurves | None = None
     """The same memory over near's larger pages."""
-    _samples: dict[int, dict[Point, deque[Sample]]] = field(default_factory=dict)
+    _samples: dict[int, dict[SamplePoint, deque[Sample]]] = field(default_factory=dict)
 
     @staticmethod
     def open(
@@ -194,21 +195,21 @@ class MemoryCurves:
     def _all(self) -> list[MemoryCurves]:
         return [self] if self.large is None else [self, self.large]
 
-    def _sample(self, point: Point, required: int | None = None) -> int | None:
+    def _sample(self, point: SamplePoint, required: int | None = None) -> int | None:
         sample, pairing = self.pairings.during(lambda: self._take(point), required)
         if pairing is not None:
             self._of(pairing)[point].append(sample)
         return pairing
 
-    def _take(self, point: Point) -> Sample:
+    def _take(self, point: SamplePoint) -> Sample:
         _use_isa(self.opened.subject, "" if point.kernel in WHOLE_LINE_KERNELS else BASE_ISA)
         with working(self.companion):
             return self.opened.subject.sample(point)
 
-    def _of(self, pairing: int) -> dict[Point, deque[Sample]]:
+    def _of(self, pairing: int) -> dict[SamplePoint, deque[Sample]]:
         return self._samples.setdefault(pairing, defaultdict(lambda: deque(maxlen=MAX_SAMPLES)))
 
-    def _missing(self, pairing: int) -> list[Point]:
+    def _missing(self, pairing: int) -> list[SamplePoint]:
         samples = self._of(pairing)
         return [
             point
@@ -217,7 +218,7 @@ class MemoryCurves:
             if len(samples[point]) < MIN_SAMPLES
         ]
 
-    def samples(self, pairing: int) -> dict[Point, list[Sample]]:
+    def samples(self, pairing: int) -> dict[SamplePoint, list[Sample]]:
         """Return the kept samples of a pairing, of all points that have any."""
         by_point = self._of(pairing)
         every = [point for points in self.points.values() for point in points]
@@ -227,7 +228,7 @@ class MemoryCurves:
                 samples[point] = self._without_stalls(point, samples[point])
         return samples
 
-    def _without_stalls(self, point: Point, samples: list[Sample]) -> list[Sample]:
+    def _without_stalls(self, point: SamplePoint, samples: list[Sample]) -> list[Sample]:
         """Return the samples of a bandwidth during which memory did not stall; all if all did."""
         every = [s.value for by_point in self._samples.values() for s in by_point.get(point, ())]
         return [s for s in samples if s.value * STALL_RATIO > max(every)] or samples
@@ -288,7 +289,7 @@ class MemoryCurves:
                 parts.add(SURFACES.get(surface).figures(sampled, self.plan))
         return parts
 
-    def _joined(self, pairing: int) -> dict[Point, list[Sample]]:
+    def _joined(self, pairing: int) -> dict[SamplePoint, list[Sample]]:
         """Return the samples; one chain and the chase over the same region share theirs."""
         samples = self.samples(pairing)
         joined = dict(samples)
@@ -308,7 +309,7 @@ def _use_isa(subject: Subject, isa: str) -> None:
         subject.use_isa(isa)
 
 
-def _around_cache_ends(points: list[Point], opened: Opened) -> list[Point]:
+def _around_cache_ends(points: list[SamplePoint], opened: Opened) -> list[SamplePoint]:
     """Return the smallest and the largest region, and those around the ends of the caches.
 
     Other regions follow from their neighbours, and chases over tens of MiB take most of a round.
@@ -321,7 +322,7 @@ def _around_cache_ends(points: list[Point], opened: Opened) -> list[Point]:
     return [point for point in points if point.region_bytes in kept]
 
 
-def _first_beyond(inner_bytes: int, points: list[Point]) -> list[Point]:
+def _first_beyond(inner_bytes: int, points: list[SamplePoint]) -> list[SamplePoint]:
     """Return a chase in the last-level cache alone, however little of it a core gets.
 
     The regions of a quick plan are so far apart that the first beyond the inner caches may exceed
@@ -335,7 +336,7 @@ def _first_beyond(inner_bytes: int, points: list[Point]) -> list[Point]:
     return [replace(smallest, region_bytes=region_bytes)]
 
 
-def _parts_of_largest(points: list[Point]) -> list[Point]:
+def _parts_of_largest(points: list[SamplePoint]) -> list[SamplePoint]:
     """Return chases over parts of the largest region that are not among the points."""
     if not points:
         return []
@@ -348,7 +349,7 @@ def _parts_of_largest(points: list[Point]) -> list[Point]:
     ]
 
 
-def _is_sampled(point: Point) -> bool:
+def _is_sampled(point: SamplePoint) -> bool:
     if point.figure == "latency":
         return point.kernel == "chase" and not point.stride_bytes
     if point.figure == "bandwidth":

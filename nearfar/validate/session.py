@@ -13,8 +13,8 @@ from nearfar.contention.companion import start_load, start_spinner
 from nearfar.documents import DeviceProfile
 from nearfar.documents.header import cpu_model
 from nearfar.documents.validation import KernelResult, Session
-from nearfar.measure import topology
 from nearfar.measure.settings import Progress
+from nearfar.memories import topology
 from nearfar.predict.calibration import memory_tier
 from nearfar.validate.core_pairing import CorePairings
 from nearfar.validate.curves import MemoryCurves

@@ -11,8 +11,8 @@ from nearfar.contention.companion import Companion, working
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.validation import Inputs, KernelResult
-from nearfar.measure import topology
-from nearfar.measure.spec import PAGE_BYTES
+from nearfar.memories import topology
+from nearfar.memories.spec import PAGE_BYTES
 from nearfar.validate import whole_program
 from nearfar.validate.core_pairing import CorePairings
 from nearfar.validate.interleave import RoundHalves, TimedRun, undisturbed_ns

@@ -8,11 +8,11 @@ from inferred import inferred_device
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure, LatencyFigure
 from nearfar.documents.machine import JointLimit, Split
-from nearfar.measure.infer.findings import Evidence
-from nearfar.measure.parquet import Row, summarise
-from nearfar.measure.plot import Drawing
-from nearfar.measure.samples import Record
-from nearfar.measure.subject import Point, Sample
+from nearfar.plots import Drawing
+from nearfar.samples.evidence import Evidence
+from nearfar.samples.parquet import SampleRow, summarise
+from nearfar.samples.point import Sample, SamplePoint
+from nearfar.samples.store import SampleRecord
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [64 * 4**power for power in range(13)]
@@ -71,15 +71,15 @@ def full_device() -> DeviceProfile:
     return device
 
 
-def records() -> list[Record]:
+def records() -> list[SampleRecord]:
     """Return samples with single accesses, whole and summarised."""
     times = np.random.default_rng(0).lognormal(5, 0.3, 20_000).astype(np.float32)
     times[::2000] = 60_000
-    short = Point("persist", "persist-clwb", 4096, KIB, each=True)
-    long = Point("persist", "persist-clwb", 4096, MIB, each=True)
+    short = SamplePoint("persist", "persist-clwb", 4096, KIB, each=True)
+    long = SamplePoint("persist", "persist-clwb", 4096, MIB, each=True)
     return [
-        Record(short, Sample(150.0, each_ns=times[:4000])),
-        Row(long, Sample(150.0), 0, summarise(times)),
+        SampleRecord(short, Sample(150.0, each_ns=times[:4000])),
+        SampleRow(long, Sample(150.0), 0, summarise(times)),
     ]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nearfar.measure.subject import Facts, Point, Sample
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import Sample, SamplePoint
 
 
 @dataclass
@@ -32,7 +33,7 @@ class MadeUpMemory:
     kernels: frozenset[str] = frozenset({"chase", "chase-sequential"})
     disturbed: float = 0.0
     dice: random.Random = field(default_factory=lambda: random.Random(7))
-    asked: list[Point] = field(default_factory=list)
+    asked: list[SamplePoint] = field(default_factory=list)
 
     def facts(self) -> Facts:
         return Facts(
@@ -46,7 +47,7 @@ class MadeUpMemory:
             timer_resolution_ns=0.5,
         )
 
-    def truth_ns(self, point: Point) -> float:
+    def truth_ns(self, point: SamplePoint) -> float:
         reach = point.window_bytes or point.region_bytes
         lines = max(point.access_bytes, 64) // 64
         if point.kernel == "chase-sequential":
@@ -65,7 +66,7 @@ class MadeUpMemory:
             value += self.tlb_ns
         return value + (self.each_extra_ns if point.each else 0.0)
 
-    def sample(self, point: Point) -> Sample:
+    def sample(self, point: SamplePoint) -> Sample:
         if point.kernel not in self.kernels or point.region_bytes > self.largest_bytes:
             raise ValueError(point)
         self.asked.append(point)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from nearfar.base.errors import CommandError
 from nearfar.base.units import format_bytes
-from nearfar.measure.subject import Facts, Point, Subject
+from nearfar.measure.subject import Facts, Subject
+from nearfar.samples.point import SamplePoint
 from nearfar_like.bench import Chase, HandOff, NodeFacts, Values, Worker
 from nearfar_like.repeat import FEWEST, Effort
 
@@ -84,14 +85,14 @@ class ModelBench:
         """Return nothing: a memory has no cores."""
         return []
 
-    def _point(self, chase: Chase | None, workers: list[Worker]) -> Point:
+    def _point(self, chase: Chase | None, workers: list[Worker]) -> SamplePoint:
         sizes = self._facts.page_sizes
         first = _as_known(workers[0]) if workers else None
         pages = (chase or first).pages if chase or first else "default"  # type: ignore[union-attr]
         page = sizes[0] if pages in ("2m", "1g") or len(sizes) == 1 else sizes[-1]
         if chase is None:
             assert first is not None
-            return Point(
+            return SamplePoint(
                 "bandwidth",
                 first.kernel,
                 sizes[0],
@@ -101,7 +102,7 @@ class ModelBench:
                 stride_bytes=first.stride_bytes if first.stride_bytes > 64 else 0,
                 window_bytes=first.window_bytes,
             )
-        return Point(
+        return SamplePoint(
             "loaded" if first else "latency",
             "chase-sequential" if chase.sequential else "chase",
             page,

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, cast
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.measure import checks, obtain, room, topology
+from nearfar.measure import obtain, room
 from nearfar.measure.sampler import warm_up_accesses
 from nearfar.measure.settings import native
-from nearfar.measure.spec import PAGE_BYTES, MemorySpec, Pages
+from nearfar.memories import checks, topology
+from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
 from nearfar_like import here
 from nearfar_like.bench import Chase, HandOff, NodeFacts, Place, Values, Worker
 from nearfar_like.repeat import FEWEST, Effort, repeat

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearfar.measure.subject import Facts, Point, Sample
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import Sample, SamplePoint
 
 BUFFER_BYTES = 16 << 20
 NEAR_NS, FAR_NS = 100.0, 300.0
@@ -19,7 +20,7 @@ class KnownSubject:
     """Answers every point by a formula."""
 
     def __init__(self, without: tuple[str, ...] = ()) -> None:
-        self.seen: list[Point] = []
+        self.seen: list[SamplePoint] = []
         names = set(ONE_THREAD) | {"chase", "chase-sequential", "overwrite", "persist-nt-store"}
         names |= {f"{one}{order}" for one in ONE_THREAD for order in ("-random", "-strided")}
         names |= {"persist-nt-store-sequential", "persist-clwb-sequential"}
@@ -28,7 +29,7 @@ class KnownSubject:
     def facts(self) -> Facts:
         return Facts((2 << 20, 4096), 256 << 20, 64 << 20, THREADS, self._kernels, 1 << 20, 10, 1)
 
-    def sample(self, point: Point) -> Sample:
+    def sample(self, point: SamplePoint) -> Sample:
         if point.kernel not in self._kernels:
             raise ValueError(point.kernel)
         self.seen.append(point)
@@ -46,7 +47,7 @@ class KnownSubject:
         return Sample(ONE_THREAD[kind] * point.threads * used)
 
     @staticmethod
-    def _chase(point: Point) -> Sample:
+    def _chase(point: SamplePoint) -> Sample:
         beyond = max(1 - BUFFER_BYTES / point.region_bytes, 0.0)
         missed = 64 / min(max(point.access_bytes, 64), 256)
         ns = NEAR_NS + (FAR_NS - NEAR_NS) * beyond * missed

@@ -214,7 +214,7 @@ def test_the_scan_holds_every_block(like: Like, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_reserved_pages_that_are_not_there(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nearfar.measure import checks
+    from nearfar.memories import checks
 
     monkeypatch.setattr(checks, "free_huge_pages", lambda _bytes: 3)
     done = like("mlc", "--idle_latency", "-L", "-b200m")

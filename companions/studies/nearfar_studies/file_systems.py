@@ -159,14 +159,14 @@ def _persist_ns(folder: Path) -> float:
 def _chase_ns(spec: str) -> float | None:
     """Return ns a dependent read with small pages, by nearfar's own kernel."""
     from nearfar.measure.open_subject import open_subject
-    from nearfar.measure.subject import Point
+    from nearfar.samples.point import SamplePoint
 
     try:
         subject = open_subject(spec, quick=True, threads=1, largest_bytes=FILE_BYTES, spin=False)
     except NearfarError:
         return None
     page_bytes = subject.facts().page_sizes[-1]
-    point = Point("latency", "chase", page_bytes, FILE_BYTES)
+    point = SamplePoint("latency", "chase", page_bytes, FILE_BYTES)
     return float(np.median([subject.sample(point).value for _ in range(ROUNDS)]))
 
 

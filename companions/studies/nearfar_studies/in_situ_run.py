@@ -11,7 +11,7 @@ from pathlib import Path
 from nearfar import validate
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.contention.program_memory import program_memory, slower_memories
-from nearfar.measure import topology
+from nearfar.memories import topology
 from nearfar.predict.pipeline import PipelineTimes
 
 _HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from nearfar.emulate.runs import plain_of, plain_run, times_of
 from nearfar.emulate.way import WAYS, Say, Times, Wanted
-from nearfar.measure import topology
+from nearfar.memories import topology
 from nearfar.profile.session import ProfileRequest
 from nearfar.run.kernel import set_mempolicy
 from nearfar.run.policies import BIND

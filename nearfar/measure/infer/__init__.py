@@ -15,6 +15,7 @@ confidence  share of bootstrap resamples of the samples that give the same answe
 """
 
 from nearfar.measure.infer.everything import infer
-from nearfar.measure.infer.findings import Evidence, Findings
+from nearfar.measure.infer.findings import Findings
+from nearfar.samples.evidence import Evidence
 
 __all__ = ["Evidence", "Findings", "infer"]

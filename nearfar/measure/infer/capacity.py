@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearfar.measure.infer.probe import Probe
-    from nearfar.measure.subject import Point
+    from nearfar.samples.point import SamplePoint
 
 LEAST_POINTS = 8
 """Of a curve: four octaves; fewer show no plateau on both sides of a knee."""
@@ -91,7 +91,7 @@ class Capacity:
 
 
 def coarse_curve(
-    probe: Probe, point_at: Callable[[int], Point], low_bytes: int, high_bytes: int
+    probe: Probe, point_at: Callable[[int], SamplePoint], low_bytes: int, high_bytes: int
 ) -> Curve | None:
     """Return the curve at two regions an octave with the levels it shows; None: too few points."""
     regions = sizes(low_bytes, high_bytes, COARSE_PER_OCTAVE)
@@ -99,7 +99,7 @@ def coarse_curve(
 
 
 def refine(
-    probe: Probe, point_at: Callable[[int], Point], curve: Curve
+    probe: Probe, point_at: Callable[[int], SamplePoint], curve: Curve
 ) -> tuple[Curve, list[Capacity]]:
     """Return the curve with fine sizes around each knee, and the capacities."""
     regions = set(curve.regions)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nearfar.measure.infer.findings import Evidence
 from nearfar.measure.infer.resample import medians
+from nearfar.samples.evidence import Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nearfar.measure.subject import Group
+    from nearfar.samples.point import Group
 
 
 def make_evidence(

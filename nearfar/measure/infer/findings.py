@@ -6,42 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from nearfar.documents.device import (
         BufferFigure,
         InterleaveFigure,
         StallFigure,
         WriteQueueFigure,
     )
-    from nearfar.measure.subject import Group
+    from nearfar.samples.evidence import Evidence
 
 HAD: dict[str, Any] = {"how": "measured", "source": "here"}
 """How every inferred figure was had; its confidence says that it was inferred."""
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """A curve that an inference was made from, ready to be drawn."""
-
-    group: Group
-    """Of the samples it was made of."""
-    title: str
-    x_name: str
-    """With its unit, such as "region (bytes)"."""
-    y_name: str
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    """Median at each x."""
-    y_low: NDArray[np.float64]
-    y_high: NDArray[np.float64]
-    """Quartiles of the samples."""
-    knees: tuple[float, ...] = ()
-    """Where, on x, the decision lies."""
-    fitted: NDArray[np.float64] | None = None
-    """What the answer predicts at each x."""
-    log_x: bool = True
 
 
 @dataclass

@@ -16,7 +16,7 @@ from nearfar.measure.infer.replacement import RATIOS, Replacement, decide_replac
 from nearfar.measure.infer.resample import medians
 from nearfar.measure.infer.sharpen import block_by_block, sharpen
 from nearfar.measure.infer.ways import LINES, MOST_WAYS, ODD, lines_knee
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,9 @@ def _block(
     capacity, name = buffer.figure.capacity_bytes, buffer.figure.name
     region = min(capacity * BEYOND, int(buffer.beyond_bytes / 1.1)) // 4096 * 4096
     points = [
-        Point("amplification", "chase", probe.facts.page_sizes[0], region, access_bytes=access)
+        SamplePoint(
+            "amplification", "chase", probe.facts.page_sizes[0], region, access_bytes=access
+        )
         for access in ACCESSES
         if access <= region // 16
     ]
@@ -148,14 +150,16 @@ def _ways(probe: Probe, buffer: Buffer, findings: Findings) -> int | None:
     return min(fits)
 
 
-def _lines_points(probe: Probe, stride: int) -> list[Point]:
+def _lines_points(probe: Probe, stride: int) -> list[SamplePoint]:
     page, largest = probe.facts.page_sizes[0], probe.facts.largest_bytes
     if LINES[-1] * stride > largest:
         return []
-    return [Point("ways", "chase", page, count * stride, stride_bytes=stride) for count in LINES]
+    return [
+        SamplePoint("ways", "chase", page, count * stride, stride_bytes=stride) for count in LINES
+    ]
 
 
-def _overflows(probe: Probe, most: Point, buffer: Buffer) -> bool:
+def _overflows(probe: Probe, most: SamplePoint, buffer: Buffer) -> bool:
     """Return whether the most lines of a stride are not all served."""
     (values,) = probe.gather([most])
     served = buffer.capacity.served_ns

@@ -11,7 +11,7 @@ from nearfar.measure.infer.devices_touched import find_interleave
 from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.findings import HAD
 from nearfar.measure.infer.resample import agreement, median_noise, medians
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.measure.infer.findings import Findings
@@ -51,7 +51,7 @@ def infer_interleave(probe: Probe, findings: Findings) -> None:
 def _with(probe: Probe, kernel: str, findings: Findings) -> str:
     tested = [one for one in strides() if one * 64 <= probe.facts.buffer_bytes]
     points = [
-        Point(
+        SamplePoint(
             "interleave",
             kernel,
             probe.facts.page_sizes[0],

@@ -21,7 +21,8 @@ from nearfar.measure.infer.resample import agreement, median_noise, medians
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nearfar.measure.subject import Facts, Point, Sample, Subject
+    from nearfar.measure.subject import Facts, Subject
+    from nearfar.samples.point import Sample, SamplePoint
 
 Kind = TypeVar("Kind")
 
@@ -46,7 +47,7 @@ class Probe:
         self.subject = subject
         self.facts: Facts = subject.facts()
         self.repetitions = repetitions
-        self.taken: dict[Point, list[Sample]] = {}
+        self.taken: dict[SamplePoint, list[Sample]] = {}
         self.disturbed = 0
         self.out_of_time = False
         self._clock = clock
@@ -67,14 +68,14 @@ class Probe:
         finally:
             self._deadline = whole
 
-    def sample(self, point: Point) -> Sample:
+    def sample(self, point: SamplePoint) -> Sample:
         """Take one sample more, whatever the time; disturbed ones too."""
         sample = self.subject.sample(point)
         self.disturbed += sample.disturbed
         self.taken.setdefault(point, []).append(sample)
         return sample
 
-    def calm(self, point: Point) -> Sample:
+    def calm(self, point: SamplePoint) -> Sample:
         """Take a sample that is not disturbed, or the last of three where all are.
 
         For single accesses in order, of which there is no median over samples: one that is slowed
@@ -87,7 +88,9 @@ class Probe:
                 break
         return sample
 
-    def gather(self, points: Sequence[Point], repetitions: int = 0) -> list[NDArray[np.float64]]:
+    def gather(
+        self, points: Sequence[SamplePoint], repetitions: int = 0
+    ) -> list[NDArray[np.float64]]:
         """Return undisturbed samples of each point; fewer than asked for where time is up.
 
         Samples taken earlier count. Empty arrays for points that could not be sampled often enough.
@@ -106,7 +109,7 @@ class Probe:
                 self.sample(missing[index])
         return self._enough(points)
 
-    def values(self, point: Point) -> NDArray[np.float64]:
+    def values(self, point: SamplePoint) -> NDArray[np.float64]:
         """Return the undisturbed values taken of a point so far."""
         taken = self.taken.get(point, ())
         return np.array([one.value for one in taken if not one.disturbed], dtype=float)
@@ -117,7 +120,7 @@ class Probe:
         disturbed = f"; {self.disturbed} of {taken} samples were disturbed" if taken else ""
         return f"too few {what} could be sampled in the time{disturbed}"
 
-    def _enough(self, points: Sequence[Point]) -> list[NDArray[np.float64]]:
+    def _enough(self, points: Sequence[SamplePoint]) -> list[NDArray[np.float64]]:
         found = [self.values(point) for point in points]
         return [values if len(values) >= LEAST_SAMPLES else values[:0] for values in found]
 
@@ -141,7 +144,7 @@ class Answer(Generic[Kind]):
 
 def until_sure(
     probe: Probe,
-    points: Sequence[Point],
+    points: Sequence[SamplePoint],
     decide: Callable[[NDArray[np.float64], float], Kind],
     doublings: int = DOUBLINGS,
 ) -> Answer[Kind] | None:

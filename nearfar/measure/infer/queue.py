@@ -14,7 +14,7 @@ from nearfar.measure.infer.queue_knee import QueueKnee, find_queue
 from nearfar.measure.infer.resample import agreement, median_noise, medians
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, neighbours, sizes
 from nearfar.measure.infer.writes import write_kernel
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +43,7 @@ def infer_queue(probe: Probe, findings: Findings) -> None:
         return
     bursts = sizes(SMALLEST_BYTES, LARGEST_BYTES, FINE_PER_OCTAVE)
     points = [
-        Point(
+        SamplePoint(
             "queue",
             kernel,
             probe.facts.page_sizes[0],

@@ -19,11 +19,12 @@ from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.findings import HAD
 from nearfar.measure.infer.found import Buffer
 from nearfar.measure.infer.resample import medians
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
-    from nearfar.measure.infer.findings import Evidence, Findings
+    from nearfar.measure.infer.findings import Findings
     from nearfar.measure.infer.probe import Probe
+    from nearfar.samples.evidence import Evidence
 
 SMALLEST_BYTES = 1024
 """Four of the smallest blocks; a region of fewer lines measures the chase itself."""
@@ -45,9 +46,9 @@ EVIDENCE = "read-capacity"
 NOTHING = "no region size up to {largest} changes the latency by more than noise"
 
 
-def chase_at(probe: Probe, region_bytes: int) -> Point:
+def chase_at(probe: Probe, region_bytes: int) -> SamplePoint:
     """Return the chase over a region, on the largest pages."""
-    return Point("latency", "chase", probe.facts.page_sizes[0], region_bytes)
+    return SamplePoint("latency", "chase", probe.facts.page_sizes[0], region_bytes)
 
 
 def infer_reads(probe: Probe, findings: Findings) -> list[Buffer]:
@@ -129,7 +130,7 @@ def _is_page_walk(probe: Probe, one: Capacity, findings: Findings) -> bool:
     above = min(one.value_bytes * 3, probe.facts.largest_bytes) // LINE_BYTES * LINE_BYTES
     steps = []
     for page in (probe.facts.page_sizes[0], probe.facts.page_sizes[-1]):
-        points = [Point("latency", "chase", page, size) for size in (below, above)]
+        points = [SamplePoint("latency", "chase", page, size) for size in (below, above)]
         samples = probe.gather(points, 2 * probe.repetitions)
         if all(map(len, samples)):
             low, high = medians(samples)

@@ -13,7 +13,7 @@ import msgspec
 from nearfar.measure.infer.capacity import Capacity, known_level
 from nearfar.measure.infer.found import Buffer
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, sizes
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.measure.infer.probe import Probe
@@ -27,15 +27,15 @@ SAME = 1.3
 LEAST_CONFIDENCE = 0.8
 
 
-def block_by_block(probe: Probe, region_bytes: int, block_bytes: int) -> Point:
+def block_by_block(probe: Probe, region_bytes: int, block_bytes: int) -> SamplePoint:
     """Return the chase over the blocks of a region, each visited once a cycle.
 
     One line of each; where a cache is before the memory, all lines in turn: it would hold so few.
     """
     page = probe.facts.page_sizes[0]
     if probe.facts.llc_bytes:
-        return Point("ways", "chase", page, region_bytes, access_bytes=block_bytes)
-    return Point("ways", "chase", page, region_bytes, stride_bytes=block_bytes)
+        return SamplePoint("ways", "chase", page, region_bytes, access_bytes=block_bytes)
+    return SamplePoint("ways", "chase", page, region_bytes, stride_bytes=block_bytes)
 
 
 def sharpen(probe: Probe, buffer: Buffer, block_bytes: int) -> Buffer:

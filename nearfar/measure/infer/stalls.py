@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nearfar.documents.device import StallFigure
-from nearfar.measure.infer.findings import HAD, Evidence
+from nearfar.measure.infer.findings import HAD
 from nearfar.measure.infer.periods import find_comb
 from nearfar.measure.infer.stall_events import Stalls, find_kinds
 from nearfar.measure.infer.wear import wear_granularity
-from nearfar.measure.subject import Point
+from nearfar.samples.evidence import Evidence
+from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,9 +62,9 @@ RESAMPLES = 200
 EVIDENCE = "overwrite"
 
 
-def overwrite(probe: Probe, region_bytes: int, writes: int, rest_ns: float = 0.0) -> Point:
+def overwrite(probe: Probe, region_bytes: int, writes: int, rest_ns: float = 0.0) -> SamplePoint:
     """Return the point that writes over a region, each write timed."""
-    return Point(
+    return SamplePoint(
         "overwrite",
         KERNEL,
         probe.facts.page_sizes[0],
@@ -139,7 +140,7 @@ def _control(probe: Probe, accesses: int) -> list[Stalls]:
     if probe.facts.llc_bytes == 0:
         return []
     # As long as the row of writes took, so that as many stalls would fall into it.
-    point = Point(
+    point = SamplePoint(
         "overwrite",
         "chase",
         probe.facts.page_sizes[0],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.measure.infer.stall_events import recurring_at
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.measure.infer.probe import Probe
@@ -68,8 +68,8 @@ def _times(probe: Probe, region: int, stall: tuple[int, float], lead: float) -> 
     return None if period is None else period.value / period_writes
 
 
-def _overwrite(probe: Probe, region: int, writes: int) -> Point:
-    return Point(
+def _overwrite(probe: Probe, region: int, writes: int) -> SamplePoint:
+    return SamplePoint(
         "overwrite",
         "overwrite",
         probe.facts.page_sizes[0],

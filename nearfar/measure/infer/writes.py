@@ -18,7 +18,7 @@ from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.findings import HAD
 from nearfar.measure.infer.queue_knee import SLOW
 from nearfar.measure.infer.reads import LEAST_CONFIDENCE, LEAST_OWN_STEP
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,10 +63,10 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
         findings.not_seen["write buffers"] = "this processor has no stores that pass the caches"
         return []
 
-    def at(region_bytes: int) -> Point:
+    def at(region_bytes: int) -> SamplePoint:
         page = probe.facts.page_sizes[0]
         writes = max(PASSES * region_bytes // 64, LEAST_WRITES)
-        return Point(
+        return SamplePoint(
             "persist", kernel, page, region_bytes, fence_every=FENCE_EVERY, accesses=writes
         )
 
@@ -124,7 +124,7 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
     return slow
 
 
-def _single_ns(probe: Probe, point: Point) -> float | None:
+def _single_ns(probe: Probe, point: SamplePoint) -> float | None:
     """Return ns of a write that is waited for; None: it could not be sampled."""
     (values,) = probe.gather([point])
     return float(np.median(values)) if len(values) else None

@@ -14,7 +14,8 @@ from nearfar.documents.device import LatencyFigure
 from nearfar.measure.instrument import msr, prefetch, siblings, timer, tlb
 from nearfar.measure.instrument.verdict import Probe, Verdict
 from nearfar.measure.instrument.watch import Watch
-from nearfar.measure.subject import Point, Sample, Subject
+from nearfar.measure.subject import Subject
+from nearfar.samples.point import Sample, SamplePoint
 
 ROUNDS = 7
 """Samples of each point: intervals of a median need six to be narrower than the extremes."""
@@ -32,7 +33,7 @@ class Instrument:
     """What the instrument is like, here and now."""
 
     verdicts: tuple[Verdict, ...]
-    samples: dict[Point, list[Sample]]
+    samples: dict[SamplePoint, list[Sample]]
     """All that was measured for it, for the Parquet file."""
 
     @property
@@ -59,7 +60,7 @@ def examine(
     watch: Watch | None = None,
     root: Path = Path("/"),
     progress: Progress = lambda _what, _share: None,
-    sample: Callable[[Point], Sample] | None = None,
+    sample: Callable[[SamplePoint], Sample] | None = None,
 ) -> Instrument:
     """Run every probe on `subject`; some 3 s on real memory.
 
@@ -75,7 +76,7 @@ def examine(
         watch = Watch(cpus)
     take = sample or subject.sample
     wanted = list(dict.fromkeys(point for probe in PROBES for point in probe.points(facts)))
-    samples: dict[Point, list[Sample]] = {point: [] for point in wanted}
+    samples: dict[SamplePoint, list[Sample]] = {point: [] for point in wanted}
     dice = random.Random(1)
     start = time.monotonic()
     for number in range(rounds):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from nearfar.measure.subject import Facts, Point
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import SamplePoint
 
 
-def plain_chase(facts: Facts, figure: Literal["instrument", "protocol"] = "instrument") -> Point:
+def plain_chase(
+    facts: Facts, figure: Literal["instrument", "protocol"] = "instrument"
+) -> SamplePoint:
     """Return dependent loads, random over the largest region, on the largest pages there are."""
-    return Point(figure, "chase", facts.page_sizes[0], facts.largest_bytes)
+    return SamplePoint(figure, "chase", facts.page_sizes[0], facts.largest_bytes)
 
 
 def page_name(page_bytes: int) -> str:

@@ -12,7 +12,8 @@ from statistics import median
 
 from nearfar.measure.instrument.plain import plain_chase
 from nearfar.measure.instrument.verdict import Values, Verdict
-from nearfar.measure.subject import Facts, Point
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import SamplePoint
 
 STRIDES_BYTES = (64, 128, 256, 512, 1024, 2048)
 """Up to half a small page: prefetchers do not cross pages of 4 KiB, so that larger strides show
@@ -28,7 +29,7 @@ CHEAPER = 0.9
 more than the noise of a median of a few rounds."""
 
 
-def points(facts: Facts) -> list[Point]:
+def points(facts: Facts) -> list[SamplePoint]:
     """Return the plain chase, pairs of neighbours in random order, and constant strides."""
     plain = plain_chase(facts)
     found = [plain, _pairs(plain)]
@@ -75,9 +76,9 @@ def _list(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _pairs(plain: Point) -> Point:
+def _pairs(plain: SamplePoint) -> SamplePoint:
     return replace(plain, access_bytes=128)
 
 
-def _strided(plain: Point, stride: int) -> Point:
+def _strided(plain: SamplePoint, stride: int) -> SamplePoint:
     return replace(plain, kernel="chase-sequential", stride_bytes=0 if stride == 64 else stride)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nearfar.machine.sysfs import Tree
 from nearfar.measure.instrument.verdict import Verdict
-from nearfar.measure.topology import node_cpus
+from nearfar.memories.topology import node_cpus
 
 
 def judge(

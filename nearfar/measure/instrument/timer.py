@@ -8,7 +8,8 @@ from statistics import median
 from nearfar.base.statistics import difference_estimate
 from nearfar.measure.instrument.plain import plain_chase
 from nearfar.measure.instrument.verdict import Values, Verdict
-from nearfar.measure.subject import Facts, Point
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import SamplePoint
 
 TIMED = 20_000
 """Accesses timed singly: the median of so many is known to far less than a nanosecond."""
@@ -22,7 +23,7 @@ LEFT_OVER = 0.1
 fences around an access also stop what overlapped with it."""
 
 
-def points(facts: Facts) -> list[Point]:
+def points(facts: Facts) -> list[SamplePoint]:
     """Return the plain chase, and the same with every access timed by itself."""
     plain = plain_chase(facts)
     return [plain, _each(plain)]
@@ -62,5 +63,5 @@ def judge(facts: Facts, values: Values) -> list[Verdict]:
     ]
 
 
-def _each(plain: Point) -> Point:
+def _each(plain: SamplePoint) -> SamplePoint:
     return replace(plain, each=True, accesses=TIMED)

@@ -8,7 +8,8 @@ from nearfar.base.statistics import difference_estimate, median_estimate
 from nearfar.documents.device import LatencyFigure
 from nearfar.measure.instrument.plain import page_name, plain_chase
 from nearfar.measure.instrument.verdict import Values, Verdict
-from nearfar.measure.subject import Facts, Point
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import SamplePoint
 
 HUGE_BYTES = 2 << 20
 """From here a page counts as huge: one entry of a second-level TLB covers 512 small ones."""
@@ -17,7 +18,7 @@ SEEN = 0.01
 """Share of the latency below which a difference is no TLB's: medians of a few rounds differ so."""
 
 
-def points(facts: Facts) -> list[Point]:
+def points(facts: Facts) -> list[SamplePoint]:
     """Return the plain chase on every page size obtained."""
     plain = plain_chase(facts)
     return [replace(plain, page_bytes=size) for size in facts.page_sizes]

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from nearfar.documents.device import LatencyFigure
-from nearfar.measure.subject import Facts, Point
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import SamplePoint
 
 State = Literal["good", "doubtful", "unknown"]
 """doubtful: figures suffer. unknown: could not be seen; a warning where a remedy would show it."""
 
-Values = Mapping[Point, Sequence[float]]
+Values = Mapping[SamplePoint, Sequence[float]]
 """One value a round of every point."""
 
 
@@ -43,7 +44,7 @@ class Verdict:
 class Probe(Protocol):
     """One module of this folder: it names points and judges their values."""
 
-    def points(self, facts: Facts) -> list[Point]:
+    def points(self, facts: Facts) -> list[SamplePoint]:
         """Return what to measure; empty where the subject cannot show it."""
 
     def judge(self, facts: Facts, values: Values) -> list[Verdict]:

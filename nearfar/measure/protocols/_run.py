@@ -12,7 +12,8 @@ from nearfar.base.statistics import Estimate, difference_estimate, median_estima
 from nearfar.documents.device import ProtocolResult
 from nearfar.measure.instrument.plain import plain_chase
 from nearfar.measure.protocols.recipe import RECIPES, CannotSwitchError, Recipe, Setup
-from nearfar.measure.subject import Facts, Point, Sample, Subject
+from nearfar.measure.subject import Facts, Subject
+from nearfar.samples.point import Sample, SamplePoint
 
 ROUNDS = 9
 """Samples of each point; intervals of a median of nine leave the extremes out."""
@@ -33,7 +34,7 @@ def run_protocols(
     rounds: int = ROUNDS,
     seconds: float = math.inf,
     progress: Callable[[str, float], None] = lambda _what, _share: None,
-    sample: Callable[[Point], Sample] | None = None,
+    sample: Callable[[SamplePoint], Sample] | None = None,
 ) -> list[ProtocolResult]:
     """Run recipes (default: all) on `subject`, the plain chase first; some 5 s on real memory.
 
@@ -49,7 +50,7 @@ def run_protocols(
     ladders = {name: ladder(recipe, facts) for name, recipe in recipes.items()}
     rungs = (setup.point for rungs, _ in ladders.values() for _, setup in rungs)
     points = list(dict.fromkeys(rungs))
-    taken: dict[Point, list[float]] = {point: [] for point in points}
+    taken: dict[SamplePoint, list[float]] = {point: [] for point in points}
     dice = random.Random(1)
     start = time.monotonic()
     for number in range(rounds):
@@ -83,7 +84,7 @@ def _result(
     name: str,
     recipe: Recipe,
     rungs_and_lacks: tuple[Ladder, list[str]],
-    taken: Mapping[Point, list[float]],
+    taken: Mapping[SamplePoint, list[float]],
     facts: Facts,
 ) -> ProtocolResult:
     rungs, lacking = rungs_and_lacks
@@ -108,7 +109,7 @@ def _result(
 
 
 def _difference(
-    before: Setup, now: Setup, taken: Mapping[Point, list[float]], facts: Facts
+    before: Setup, now: Setup, taken: Mapping[SamplePoint, list[float]], facts: Facts
 ) -> Estimate:
     """Return what one factor adds, ns; differences sum up to that from the plain chase."""
     values = _values(now, taken, facts)
@@ -119,7 +120,7 @@ def _difference(
     return difference_estimate(values, _values(before, taken, facts))
 
 
-def _values(setup: Setup, taken: Mapping[Point, list[float]], facts: Facts) -> list[float]:
+def _values(setup: Setup, taken: Mapping[SamplePoint, list[float]], facts: Facts) -> list[float]:
     clock_ns = facts.timer_overhead_ns if setup.clock_stays else 0.0
     return [value + clock_ns for value in taken[setup.point]]
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 from nearfar.base.registry import Registry
 from nearfar.base.units import PAGE_BYTES, format_bytes
-from nearfar.measure.subject import Facts, Point
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import SamplePoint
 
 
 @dataclass(frozen=True)
 class Setup:
     """What is measured, and how a number is made of it."""
 
-    point: Point
+    point: SamplePoint
     clock_stays: bool = False
     """Whether the cost of timing an access is left in."""
     best: bool = False

@@ -12,12 +12,12 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from nearfar.measure.subject import Point, Sample
 from nearfar.measure.surfaces._shares import mixture
 from nearfar.measure.surfaces._surface import Plan
+from nearfar.samples.point import Sample, SamplePoint
 
 BURST_BYTES = 2048
-"""What a generator moves before it rests (`Point.pause_ns`)."""
+"""What a generator moves before it rests (`SamplePoint.pause_ns`)."""
 
 FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)
 """Loads asked for, of the peak; full speed comes on top. Near the peak less is drawn than asked
@@ -29,7 +29,7 @@ QUICK_FRACTIONS = (0.2, 0.4, 0.6, 0.8)
 PROBES = 3
 """Samples of each probe: the median of three survives one disturbed; 60 ms of real memory."""
 
-Take = Callable[[Point], Sample]
+Take = Callable[[SamplePoint], Sample]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def generator_of(plan: Plan, share: float) -> tuple[str, float | None] | None:
     return (fixed, None) if fixed is not None and plan.has(fixed) else None
 
 
-def scouted(plan: Plan, timed: Point, shares: Sequence[float], take: Take) -> Plan:
+def scouted(plan: Plan, timed: SamplePoint, shares: Sequence[float], take: Take) -> Plan:
     """Return `plan` with a drive for the generator of each of `shares`, probed beside `timed`.
 
     Probed are points like those measured later, so what an interrupted run kept of them answers.
@@ -77,7 +77,7 @@ def scouted(plan: Plan, timed: Point, shares: Sequence[float], take: Take) -> Pl
     return replace(plan, drives=drives)
 
 
-def _probe(loaded: Point, generators: int, take: Take) -> Drive | None:
+def _probe(loaded: SamplePoint, generators: int, take: Take) -> Drive | None:
     """Return the drive; None where the subject cannot say what its generators draw."""
     peak = _drawn(replace(loaded, pause_ns=0.0), take)
     if peak <= 0:
@@ -92,7 +92,7 @@ def _probe(loaded: Point, generators: int, take: Take) -> Drive | None:
     return Drive(generators, peak, min(max(burst_ns, 0.0), saturated_ns))
 
 
-def _drawn(point: Point, take: Take) -> float:
+def _drawn(point: SamplePoint, take: Take) -> float:
     """Return what the generators draw, without the timed thread's own."""
     samples = [take(point) for _ in range(PROBES)]
     return statistics.median(

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nearfar.documents.device import LoadedLatencyCurve, Tail
-from nearfar.measure.subject import Point, Sample
 from nearfar.measure.surfaces._drive import generator_of
 from nearfar.measure.surfaces._shares import traffic_per_payload, traffic_share
 from nearfar.measure.surfaces._surface import HAD, Plan, Samples, values
+from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,11 +37,11 @@ TAIL_PERCENTILES = {
 
 
 def loads(
-    plan: Plan, timed: Point, shares: Sequence[float], fractions: Sequence[float]
-) -> list[Point]:
+    plan: Plan, timed: SamplePoint, shares: Sequence[float], fractions: Sequence[float]
+) -> list[SamplePoint]:
     """Return `timed` beside no load, `fractions` of the peak, and all; `shares` are reads over all
     traffic. Nothing for a generator that `Surface.scout` found no drive for."""
-    found: list[Point] = []
+    found: list[SamplePoint] = []
     for share in shares:
         generator = generator_of(plan, share)
         drive = plan.drives.get(generator) if generator is not None else None
@@ -94,7 +94,7 @@ def curves(samples: Samples, plan: Plan, instruction: str) -> list[LoadedLatency
 
 
 def _named(
-    curve: LoadedLatencyCurve, point: Point, cores: str, instruction: str
+    curve: LoadedLatencyCurve, point: SamplePoint, cores: str, instruction: str
 ) -> LoadedLatencyCurve:
     from msgspec.structs import replace as replace_fields
 
@@ -106,7 +106,7 @@ def _named(
     )
 
 
-def _curve(samples: Samples, share: float) -> tuple[LoadedLatencyCurve, Point]:
+def _curve(samples: Samples, share: float) -> tuple[LoadedLatencyCurve, SamplePoint]:
     from nearfar.devices.oddities import detect_oddities
 
     order = sorted({_load(point) for point in samples})
@@ -135,18 +135,18 @@ def _curve(samples: Samples, share: float) -> tuple[LoadedLatencyCurve, Point]:
     return curve, next(iter(samples))
 
 
-def _load(point: Point) -> tuple[bool, float]:
+def _load(point: SamplePoint) -> tuple[bool, float]:
     """Sort key: no load, then ever shorter rests."""
     return point.pause_ns is not None, -(point.pause_ns or 0.0)
 
 
-def _share(point: Point) -> float:
+def _share(point: SamplePoint) -> float:
     if point.read_share is not None:
         return traffic_share(point.generator, point.read_share)
     return {"read": 1.0, "copy-nt": 0.5, "nt-store": 0.0}[point.generator]
 
 
-def _traffic_per_payload(point: Point) -> float:
+def _traffic_per_payload(point: SamplePoint) -> float:
     """Return lines that cross the bus for each line that the generators touch."""
     if point.read_share is None:
         return 1.0

@@ -16,7 +16,8 @@ from nearfar.documents.device import (
     LatencyFigure,
     LoadedLatencyCurve,
 )
-from nearfar.measure.subject import Facts, Group, Point, Sample
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import Group, Sample, SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.measure.surfaces._drive import Drive
@@ -26,7 +27,7 @@ SOURCE = "here"
 
 HAD: dict[str, Any] = {"how": "measured", "source": SOURCE}
 
-Samples = Mapping[Point, Sequence[Sample]]
+Samples = Mapping[SamplePoint, Sequence[Sample]]
 
 SMALLEST_REGION_BYTES = 16 << 10
 """Half of the smallest first-level data cache in use (32 KiB): a latency of the cache itself."""
@@ -104,13 +105,13 @@ class Surface(ABC):
     summary: ClassVar[str]
     """One line for people, after "measures"."""
 
-    def scout(self, plan: Plan, take: Callable[[Point], Sample]) -> Plan:
+    def scout(self, plan: Plan, take: Callable[[SamplePoint], Sample]) -> Plan:
         """Return `plan` with what must be known before points are chosen, by a few samples."""
         del take
         return plan
 
     @abstractmethod
-    def points(self, plan: Plan) -> list[Point]:
+    def points(self, plan: Plan) -> list[SamplePoint]:
         """Return what to sample once a round; empty where the subject cannot."""
 
     @abstractmethod

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from nearfar.documents.device import BandwidthFigure, Operation, Pattern
-from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._surface import (
     HAD,
     SURFACES,
@@ -15,6 +14,7 @@ from nearfar.measure.surfaces._surface import (
     Surface,
     gb_of,
 )
+from nearfar.samples.point import SamplePoint
 
 KERNELS: dict[str, tuple[Operation, Pattern]] = {
     "read": ("read", "sequential"),
@@ -48,11 +48,13 @@ class Bandwidth(Surface):
     group = "bandwidth"
     summary = "bandwidth by threads, kind, size and pattern of access"
 
-    def points(self, plan: Plan) -> list[Point]:
+    def points(self, plan: Plan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
 
-        def point(kernel: str, threads: int, access_bytes: int = 64, stride: int = 0) -> Point:
-            return Point(
+        def point(
+            kernel: str, threads: int, access_bytes: int = 64, stride: int = 0
+        ) -> SamplePoint:
+            return SamplePoint(
                 "bandwidth",
                 kernel,
                 plan.page_bytes,
@@ -121,7 +123,7 @@ class Bandwidth(Surface):
 
 
 def _figure(
-    point: Point, operation: Operation, pattern: Pattern, samples: Samples
+    point: SamplePoint, operation: Operation, pattern: Pattern, samples: Samples
 ) -> BandwidthFigure:
     note = ""
     if pattern != "sequential":

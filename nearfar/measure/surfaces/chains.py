@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nearfar.documents.device import ChainsFigure
-from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._surface import (
     HAD,
     SURFACES,
@@ -13,6 +12,7 @@ from nearfar.measure.surfaces._surface import (
     Surface,
     ns_of,
 )
+from nearfar.samples.point import SamplePoint
 
 CHAINS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Up to beyond the line-fill buffers of today's cores (10 to 16, and 48 behind them)."""
@@ -24,12 +24,12 @@ class Chains(Surface):
     group = "chains"
     summary = "ns per access with 1 to 32 independent chains in one core"
 
-    def points(self, plan: Plan) -> list[Point]:
+    def points(self, plan: Plan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         if not plan.has("chains"):
             return []
         return [
-            Point("chains", "chains", page_bytes, plan.facts.largest_bytes, chains=count)
+            SamplePoint("chains", "chains", page_bytes, plan.facts.largest_bytes, chains=count)
             for page_bytes in plan.facts.page_sizes
             for count in CHAINS
         ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from nearfar.documents.device import LatencyFigure, Pattern
-from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._surface import (
     HAD,
     SURFACES,
@@ -15,6 +14,7 @@ from nearfar.measure.surfaces._surface import (
     Surface,
     ns_of,
 )
+from nearfar.samples.point import SamplePoint
 
 PATTERNS: dict[str, Pattern] = {"chase": "random", "chase-sequential": "sequential"}
 """Kernel to the pattern its figures are called by."""
@@ -30,9 +30,9 @@ class Idle(Surface):
     group = "latency"
     summary = "idle read latency by region size, pattern and page size"
 
-    def points(self, plan: Plan) -> list[Point]:
+    def points(self, plan: Plan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
-        found: list[Point] = []
+        found: list[SamplePoint] = []
         for page_bytes in plan.facts.page_sizes:
             largest_pages = page_bytes == plan.page_bytes
             kernels = [name for name in PATTERNS if plan.has(name)]
@@ -40,11 +40,11 @@ class Idle(Surface):
             if plan.quick and not largest_pages:
                 kernels, step = ["chase"], 16  # prefetchers hide pages from the other
             for region in plan.regions(step):
-                found += [Point("latency", kernel, page_bytes, region) for kernel in kernels]
+                found += [SamplePoint("latency", kernel, page_bytes, region) for kernel in kernels]
         strides = QUICK_STRIDES_BYTES if plan.quick else STRIDES_BYTES
         region = plan.facts.largest_bytes
         found += [
-            Point("latency", "chase", plan.page_bytes, region, stride_bytes=stride)
+            SamplePoint("latency", "chase", plan.page_bytes, region, stride_bytes=stride)
             for stride in strides
             # Fewer lines than that would be held by caches, whatever the memory does.
             if region // stride * 64 >= 2 * plan.facts.llc_bytes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._drive import FRACTIONS, QUICK_FRACTIONS, Take, scouted
 from nearfar.measure.surfaces._loads import QUICK_SHARES, SHARES, curves, few_loads, loads
 from nearfar.measure.surfaces._surface import SURFACES, Parts, Plan, Samples, Surface
+from nearfar.samples.point import SamplePoint
 
 TAIL_ACCESSES = 8192
 """Single accesses a round: 13 rounds see ten beyond p99.99, and keep 0.4 MB of times a point."""
@@ -25,7 +25,7 @@ class Loaded(Surface):
             return plan
         return scouted(plan, _chase(plan), QUICK_SHARES if plan.quick else SHARES, take)
 
-    def points(self, plan: Plan) -> list[Point]:
+    def points(self, plan: Plan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         if not self._can(plan):
             return []
@@ -58,8 +58,8 @@ class Loaded(Surface):
         return plan.facts.threads >= 2 and plan.has("chase")
 
 
-def _chase(plan: Plan) -> Point:
-    return Point("loaded", "chase", plan.page_bytes, plan.facts.largest_bytes)
+def _chase(plan: Plan) -> SamplePoint:
+    return SamplePoint("loaded", "chase", plan.page_bytes, plan.facts.largest_bytes)
 
 
 SURFACES.register("loaded")(Loaded())

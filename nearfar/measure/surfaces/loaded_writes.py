@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._drive import QUICK_FRACTIONS, WRITES_FRACTIONS, Take, scouted
 from nearfar.measure.surfaces._loads import curves, few_loads, loads
 from nearfar.measure.surfaces._surface import SURFACES, Parts, Plan, Samples, Surface
 from nearfar.measure.surfaces.loaded import TAIL_ACCESSES
 from nearfar.measure.surfaces.writes import INSTRUCTIONS
+from nearfar.samples.point import SamplePoint
 
 WRITES = ("persist-clwb", "persist-nt-store", "persist-clflushopt")
 """The first of them to be had is measured by --quick, the first two otherwise."""
@@ -27,7 +27,7 @@ class LoadedWrites(Surface):
             plan = scouted(plan, write, SHARES[:1] if plan.quick else SHARES, take)
         return plan
 
-    def points(self, plan: Plan) -> list[Point]:
+    def points(self, plan: Plan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         shares = SHARES[:1] if plan.quick else SHARES
         fractions = QUICK_FRACTIONS if plan.quick else WRITES_FRACTIONS
@@ -51,13 +51,13 @@ class LoadedWrites(Surface):
         return ""
 
 
-def _timed(plan: Plan) -> list[Point]:
+def _timed(plan: Plan) -> list[SamplePoint]:
     """Return the writes that are timed; none where nothing can run beside them."""
     if plan.facts.threads < 2:
         return []
     kernels = [name for name in WRITES if plan.has(name)]
     return [
-        Point(
+        SamplePoint(
             "loaded",
             kernel,
             plan.page_bytes,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nearfar.documents.device import BandwidthFigure, Pattern
-from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._shares import mixture, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces._surface import (
     HAD,
@@ -14,6 +13,7 @@ from nearfar.measure.surfaces._surface import (
     Surface,
     gb_of,
 )
+from nearfar.samples.point import SamplePoint
 
 SHARES = tuple(step / 10 for step in range(11))
 QUICK_SHARES = (0.25, 0.5, 0.75)
@@ -26,7 +26,7 @@ class Mixtures(Surface):
     group = "bandwidth"
     summary = "bandwidth by read share, 0 to 100 % of the traffic"
 
-    def points(self, plan: Plan) -> list[Point]:
+    def points(self, plan: Plan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         endings = ("",) if plan.quick else ("", "-random")
         counts = plan.threads(few=True)
@@ -34,7 +34,7 @@ class Mixtures(Surface):
         for share in QUICK_SHARES if plan.quick else SHARES:
             chosen = mixture(share)
             found += [
-                Point(
+                SamplePoint(
                     "bandwidth",
                     chosen.kernel + ending,
                     plan.page_bytes,
@@ -54,7 +54,7 @@ class Mixtures(Surface):
         return Parts(bandwidth=[_figure(point, samples) for point in samples])
 
 
-def _figure(point: Point, samples: Samples) -> BandwidthFigure:
+def _figure(point: SamplePoint, samples: Samples) -> BandwidthFigure:
     """Return the figure of one point, GB/s of traffic: of what its read share is a share of."""
     assert point.read_share is not None
     lines = traffic_per_payload(point.kernel, point.read_share)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import msgspec
 
 from nearfar.documents.device import LatencyFigure, Operation, Pattern
-from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._surface import (
     HAD,
     SMALLEST_REGION_BYTES,
@@ -22,6 +21,7 @@ from nearfar.measure.surfaces._surface import (
     Surface,
     ns_of,
 )
+from nearfar.samples.point import SamplePoint
 
 INSTRUCTIONS: dict[str, tuple[str, Operation]] = {
     "persist-store": ("store", "write"),
@@ -44,7 +44,7 @@ class Writes(Surface):
     group = "persist"
     summary = "idle write and persist latency by region size and instruction"
 
-    def points(self, plan: Plan) -> list[Point]:
+    def points(self, plan: Plan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         regions = plan.regions(REGION_STEP)
         if plan.quick:
@@ -59,7 +59,7 @@ class Writes(Surface):
                 for kernel in kernels
                 if plan.has(kernel + SEQUENTIAL)
             ]
-        return [Point("persist", kernel, plan.page_bytes, region) for kernel, region in asked]
+        return [SamplePoint("persist", kernel, plan.page_bytes, region) for kernel, region in asked]
 
     def figures(self, samples: Samples, plan: Plan) -> Parts:
         """Return the figures; see `Surface.figures`."""

@@ -13,9 +13,9 @@ from inferred import inferred_device
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode
 from nearfar.documents import save
-from nearfar.measure.infer.findings import Evidence
-from nearfar.measure.samples import SampleStore, header
-from nearfar.measure.subject import Point, Sample
+from nearfar.samples.evidence import Evidence
+from nearfar.samples.point import Sample, SamplePoint
+from nearfar.samples.store import SampleStore, header
 
 
 def _caption(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -57,7 +57,7 @@ def test_samples_and_evidence_beside_a_profile_are_drawn(
     x = np.array([1.0, 2.0, 4.0])
     evidence = Evidence("latency", "Where the buffer ends", "region (bytes)", "ns", x, x, x, x)
     with SampleStore.create(tmp_path / "s", header("dram", {})) as store:
-        point = Point("persist", "persist-clwb", 4096, 4096, each=True)
+        point = SamplePoint("persist", "persist-clwb", 4096, 4096, each=True)
         times = np.random.default_rng(0).lognormal(5, 1, 1000).astype(np.float32)
         store.append(point, Sample(1.0, each_ns=times))
         store.write_parquet(tmp_path / "mine.parquet", {"knee": evidence})

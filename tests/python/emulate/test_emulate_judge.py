@@ -14,7 +14,7 @@ from samples import device, measured_here
 from nearfar.emulate import probes
 from nearfar.emulate.rounds import DRIFT, MOST_ROUNDS, ROUNDS, Round, steadiest
 from nearfar.emulate.way import Say, Times, Wanted
-from nearfar.measure.topology import detect
+from nearfar.memories.topology import detect
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.profile.session import ProfiledRun, ProfileRequest
 from nearfar.program.launch import Job, RunOutcome

@@ -11,7 +11,7 @@ from samples import device, measured_here
 
 from nearfar.emulate import probes
 from nearfar.emulate.way import Wanted
-from nearfar.measure.topology import detect
+from nearfar.memories.topology import detect
 from nearfar.native_files import include_folder
 from nearfar.predict.derive import far_memory, near_memory
 

@@ -9,9 +9,9 @@ from nearfar.measure.infer import infer
 from nearfar.measure.infer.probe import LEAST_SAMPLES, Probe, until_sure
 from nearfar.measure.infer.resample import median_noise
 from nearfar.measure.model import ModelSubject
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 
-POINTS = [Point("latency", "chase", 2 << 20, 4096 << shift) for shift in range(8)]
+POINTS = [SamplePoint("latency", "chase", 2 << 20, 4096 << shift) for shift in range(8)]
 
 
 class Ticks:

@@ -12,7 +12,8 @@ from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.probe import CALM_TRIES, Probe
 from nearfar.measure.infer.resample import median_noise, point_noise
 from nearfar.measure.infer.writes import infer_writes
-from nearfar.measure.subject import Facts, Point, Sample
+from nearfar.measure.subject import Facts
+from nearfar.samples.point import Sample, SamplePoint
 
 CACHES = ((32 << 10, 1.1), (1 << 20, 4.0), (8 << 20, 14.0))
 """(capacity, ns) as an AMD EPYC (family 25) showed them to one of its virtual machines."""
@@ -41,7 +42,7 @@ class SharedDram:
             timer_resolution_ns=10.0,
         )
 
-    def sample(self, point: Point) -> Sample:
+    def sample(self, point: SamplePoint) -> Sample:
         # A neighbour comes for some thirty samples and makes the memory up to half slower.
         if self._rng.random() < 0.03:
             self._load = self._rng.random() * 0.5 * (self._rng.random() < 0.5)
@@ -61,7 +62,7 @@ class SharedDram:
         steps = 2 ** np.ceil(np.log2(point.region_bytes)) / point.region_bytes
         return Sample((0.9 + 2.0 * steps) * slower)
 
-    def _chase(self, point: Point) -> Sample:
+    def _chase(self, point: SamplePoint) -> Sample:
         mean_ns, served = 0.0, 0.0
         for capacity, ns in CACHES:
             share = min(capacity / point.region_bytes, 1.0)
@@ -72,7 +73,7 @@ class SharedDram:
         mean_ns += beyond * DRAM_NS * (1 + self._load)
         return Sample(mean_ns * np.exp(own * self._rng.standard_normal()))
 
-    def _overwrite(self, point: Point) -> Sample:
+    def _overwrite(self, point: SamplePoint) -> Sample:
         times = 98.0 * np.exp(0.02 * self._rng.standard_normal(point.accesses))
         # Another program takes the core for some milliseconds, when it likes.
         hits = self._rng.integers(0, point.accesses, 12)
@@ -97,7 +98,7 @@ def test_without_a_single_writes_time_no_write_buffer_is_said():
     class Slow(SharedDram):
         """Lines to more than 256 KiB take far longer: a buffer, if a single write tells."""
 
-        def sample(self, point: Point) -> Sample:
+        def sample(self, point: SamplePoint) -> Sample:
             sample = super().sample(point)
             if point.kernel.startswith("persist") and point.fence_every > 1:
                 slow = 90.0 if point.region_bytes > 256 << 10 else 30.0
@@ -124,9 +125,9 @@ def test_points_that_scatter_more_are_weighed_less():
 def test_a_calm_sample_is_looked_for_a_few_times():
     subject = SharedDram(1)
     probe = Probe(subject, 60.0, 6)
-    calm = Point("latency", "chase", 4096, 1 << 20)
+    calm = SamplePoint("latency", "chase", 4096, 1 << 20)
     assert not probe.calm(calm).disturbed
     assert len(probe.taken[calm]) == 1
-    never = Point("overwrite", "overwrite", 4096, 256, each=True, accesses=100)
+    never = SamplePoint("overwrite", "overwrite", 4096, 256, each=True, accesses=100)
     assert probe.calm(never).disturbed
     assert len(probe.taken[never]) == CALM_TRIES

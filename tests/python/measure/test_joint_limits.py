@@ -14,11 +14,11 @@ from nearfar.measure.joint import (
     Limits,
     Run,
     decide,
-    joint_bandwidth,
     joint_limit,
     measure_joint,
     runs,
 )
+from nearfar.memories.joint_bandwidth import joint_bandwidth
 
 THESIS_DRAM = [13.1, 24.6, 35.1, 45.3, 52.1, 55.5, 57.9, 59.7, 61.8, 63.5, 64.6, 65.5, 66.1, 66.3,
                66.4, 66.4]  # fmt: skip

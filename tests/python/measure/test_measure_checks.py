@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.measure import checks, memory_mode, room
+from nearfar.measure import memory_mode, room
 from nearfar.measure.memory_mode import cache_bytes
-from nearfar.measure.spec import parse_spec
+from nearfar.memories import checks
+from nearfar.memories.spec import parse_spec
 
 GIB = 1 << 30
 NODES = "sys/devices/system/node"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nearfar import _measure
-from nearfar.measure.topology import detect
+from nearfar.memories.topology import detect
 
 CPUS = detect().cpus[:2]
 

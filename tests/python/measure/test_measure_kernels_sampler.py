@@ -12,8 +12,8 @@ import pytest
 from nearfar import _measure
 from nearfar.measure.sampler import Sampler
 from nearfar.measure.stolen import StolenTime
-from nearfar.measure.subject import Point
-from nearfar.measure.topology import detect
+from nearfar.memories.topology import detect
+from nearfar.samples.point import SamplePoint
 
 CPUS = detect().cpus[:2]
 LARGEST = 4 << 20
@@ -39,8 +39,8 @@ def sampler() -> Sampler:
     return made
 
 
-def point(kernel: str, **changes: object) -> Point:
-    return replace(Point("latency", kernel, PAGE, LARGEST), **changes)
+def point(kernel: str, **changes: object) -> SamplePoint:
+    return replace(SamplePoint("latency", kernel, PAGE, LARGEST), **changes)
 
 
 def test_facts_are_of_what_it_was_given(sampler: Sampler) -> None:
@@ -79,7 +79,7 @@ def test_single_accesses_come_in_order_and_number(sampler: Sampler, kernel: str)
 def test_a_timed_persist_is_not_over_before_its_fence(sampler: Sampler, kernel: str) -> None:
     """One by one they cannot overlap, so each takes at least what one of a stretch takes."""
     size = sampler.facts().largest_bytes
-    point = Point("persist", kernel, sampler.facts().page_sizes[0], size, accesses=20_000)
+    point = SamplePoint("persist", kernel, sampler.facts().page_sizes[0], size, accesses=20_000)
     pairs = [
         (sampler.sample(point).value, sampler.sample(replace(point, each=True)).value)
         for _ in range(7)

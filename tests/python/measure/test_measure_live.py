@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 from nearfar.measure import live
-from nearfar.measure.subject import Point, Sample
+from nearfar.samples.point import Sample, SamplePoint
 
 SIZES = [1 << shift for shift in range(15, 29)]
 
 
-def chase(region_bytes: int, page_bytes: int = 2 << 20) -> Point:
-    return Point("latency", "chase", page_bytes, region_bytes)
+def chase(region_bytes: int, page_bytes: int = 2 << 20) -> SamplePoint:
+    return SamplePoint("latency", "chase", page_bytes, region_bytes)
 
 
 def test_a_curve_is_of_medians_of_the_largest_pages() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.measure import environment, room, topology
+from nearfar.measure import environment, room
+from nearfar.memories import topology
 
 
 def write(root: Path, files: dict[str, str]) -> Path:

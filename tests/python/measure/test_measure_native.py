@@ -13,10 +13,10 @@ from nearfar.documents import DeviceProfile, load, save
 from nearfar.measure.measure import Settings, measure
 from nearfar.measure.obtain import huge_share, is_direct, source_of
 from nearfar.measure.one_kernel import kernel_list, measure_kernel
-from nearfar.measure.plot import plot
-from nearfar.measure.spec import parse_spec
 from nearfar.measure.surfaces.chains import CHAINS
-from nearfar.measure.topology import Topology, detect
+from nearfar.memories.spec import parse_spec
+from nearfar.memories.topology import Topology, detect
+from nearfar.plots import plot
 
 SEVERAL_CPUS = len(detect().cpus) > 1
 

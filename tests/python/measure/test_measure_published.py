@@ -11,8 +11,8 @@ from nearfar.documents import DeviceProfile
 from nearfar.measure import measure as measuring
 from nearfar.measure.model import HUGE_BYTES, ModelSubject
 from nearfar.measure.settings import Settings
-from nearfar.measure.spec import parse_spec
-from nearfar.measure.subject import Point
+from nearfar.memories.spec import parse_spec
+from nearfar.samples.point import SamplePoint
 
 WITHIN = 0.03
 
@@ -49,7 +49,7 @@ def test_a_measured_profile_simulates_what_it_says() -> None:
     idle_ns = curves.idle_read_latency_ns(first).value_ns
     assert again.model.media_ns == pytest.approx(idle_ns, rel=WITHIN)
     largest = again.facts().largest_bytes
-    chase = again.sample(Point("latency", "chase", HUGE_BYTES, largest))
+    chase = again.sample(SamplePoint("latency", "chase", HUGE_BYTES, largest))
     assert chase.value == pytest.approx(idle_ns, rel=WITHIN)
 
 

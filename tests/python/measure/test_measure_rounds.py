@@ -10,10 +10,10 @@ import pytest
 from nearfar.measure import figures
 from nearfar.measure.rounds import FEWEST, FEWEST_TO_STOP, Limits, half_width, run_rounds
 from nearfar.measure.sampler import WARM_UP_ACCESSES, Sample, warm_up_accesses
-from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._surface import region_sizes
+from nearfar.samples.point import SamplePoint
 
-POINTS = [Point("latency", "chase", 4096, size) for size in (1 << 16, 1 << 20, 1 << 28)]
+POINTS = [SamplePoint("latency", "chase", 4096, size) for size in (1 << 16, 1 << 20, 1 << 28)]
 
 
 class Clock:
@@ -33,9 +33,9 @@ def noisy(seed: int = 1):
 
 
 def test_every_round_has_every_point_once() -> None:
-    visits: list[Point] = []
+    visits: list[SamplePoint] = []
 
-    def sample(point: Point) -> Sample:
+    def sample(point: SamplePoint) -> Sample:
         visits.append(point)
         return Sample(1.0)
 
@@ -113,7 +113,7 @@ def test_caches_are_filled_before_they_are_timed() -> None:
     assert warm_up_accesses(8 * llc, llc) == WARM_UP_ACCESSES
 
 
-def samples_of(values: list[float], point: Point = POINTS[-1]):
+def samples_of(values: list[float], point: SamplePoint = POINTS[-1]):
     return {point: [Sample(value) for value in values]}
 
 
@@ -129,8 +129,8 @@ def test_doubts() -> None:
 
     def with_half_llc_at(ns: float):
         return {
-            Point("latency", "chase", pages, 16 << 20): [Sample(ns)] * 4,
-            Point("latency", "chase", pages, 256 << 20): [Sample(100.0)] * 4,
+            SamplePoint("latency", "chase", pages, 16 << 20): [Sample(ns)] * 4,
+            SamplePoint("latency", "chase", pages, 256 << 20): [Sample(100.0)] * 4,
         }
 
     assert figures.doubts(with_half_llc_at(25.0), llc) == []

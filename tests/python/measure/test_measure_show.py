@@ -9,7 +9,7 @@ import pytest
 from nearfar.measure import show
 from nearfar.measure.measure import seconds_given
 from nearfar.measure.settings import Settings
-from nearfar.measure.spec import parse_spec
+from nearfar.memories.spec import parse_spec
 
 
 @pytest.mark.parametrize(

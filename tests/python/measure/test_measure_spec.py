@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.measure.spec import OPTIONS, MemorySpec, parse_spec
+from nearfar.memories.spec import OPTIONS, MemorySpec, parse_spec
 
 pages = st.sampled_from([None, *OPTIONS["pages"]])
 loads = st.sampled_from(OPTIONS["load"])

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from nearfar.base.errors import NearfarError
-from nearfar.measure.subject import Facts, Point, Sample
+from nearfar.measure.subject import Facts
 from nearfar.measure.surfaces import SURFACES, Plan, all_surfaces
 from nearfar.measure.surfaces._shares import mixture, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces.bandwidth import KERNELS as BANDWIDTH
 from nearfar.measure.surfaces.chains import CHAINS
 from nearfar.measure.surfaces.writes import INSTRUCTIONS
+from nearfar.samples.point import Sample, SamplePoint
 
 GENERAL = {"chase", "chase-sequential", "chains", "read-strided", "write-strided"}
 MIXED = {name + ending for name in ("mixed", "mixed-nt") for ending in ("", "-random")}
@@ -38,7 +39,7 @@ def plan(*, quick: bool = True, **changes) -> Plan:
 PEAK_GB_PER_S, BURST_NS = 6.0, 2500.0
 
 
-def take(point: Point) -> Sample:
+def take(point: SamplePoint) -> Sample:
     """One DIMM: generators of 0.8 GB/s each, and 6 GB/s together at most, beside a 64 B chase."""
     assert point.pause_ns is not None
     demand = GENERATORS * 2048 / (point.pause_ns + BURST_NS)
@@ -182,10 +183,10 @@ def test_writes_are_called_by_their_instruction() -> None:
 
 def test_bandwidth_has_each_count_the_best_and_lines_apart_from_larger_accesses() -> None:
     samples = {
-        Point("bandwidth", "read", 4096, 1 << 28, threads=threads): [Sample(value)] * 4
+        SamplePoint("bandwidth", "read", 4096, 1 << 28, threads=threads): [Sample(value)] * 4
         for threads, value in ((1, 10.0), (2, 19.0), (4, 18.0))
     }
-    random = Point("bandwidth", "read-random", 4096, 1 << 28, threads=4)
+    random = SamplePoint("bandwidth", "read-random", 4096, 1 << 28, threads=4)
     samples[random] = [Sample(5.0)] * 4
     samples[replace(random, access_bytes=4096)] = [Sample(15.0)] * 4
     found = SURFACES.get("bandwidth").figures(samples, plan()).bandwidth
@@ -205,7 +206,7 @@ def test_bandwidth_has_each_count_the_best_and_lines_apart_from_larger_accesses(
 def test_loads_cover_the_curve_of_any_memory(
     quick: bool, least: int, threads: int, name: str
 ) -> None:
-    def drawn(point: Point) -> float:
+    def drawn(point: SamplePoint) -> float:
         demand = (threads - 1) * 2048 / (point.pause_ns + BURST_NS)
         return min(demand, PEAK_GB_PER_S)
 
@@ -225,9 +226,9 @@ def test_loads_cover_the_curve_of_any_memory(
 
 
 def test_probes_are_answered_alike_and_shared_by_surfaces() -> None:
-    asked: list[Point] = []
+    asked: list[SamplePoint] = []
 
-    def counted(point: Point) -> Sample:
+    def counted(point: SamplePoint) -> Sample:
         asked.append(point)
         return take(point)
 
@@ -266,11 +267,11 @@ def test_a_curve_of_idle_and_saturation_only_is_warned_of() -> None:
     assert "only 2 distinct loads (of 6 at least)" in text
 
 
-def loaded_samples(kernel: str = "chase") -> dict[Point, list[Sample]]:
+def loaded_samples(kernel: str = "chase") -> dict[SamplePoint, list[Sample]]:
     drawn = {None: (0.0, 100.0), 2000.0: (2.0, 101.0), 200.0: (30.0, 140.0), 0.0: (20.0, 200.0)}
     samples = {}
     for pause, (bandwidth, ns) in reversed(drawn.items()):
-        point = Point(
+        point = SamplePoint(
             "loaded", kernel, 4096, 1 << 28, generator="mixed", pause_ns=pause, read_share=0.5
         )
         times = np.full(1000, ns, np.float32)

@@ -17,10 +17,10 @@ from nearfar.measure.model import ModelSubject
 from nearfar.measure.open_subject import open_subject
 from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import Limits, run_rounds
-from nearfar.measure.samples import SampleStore, header
 from nearfar.measure.settings import Settings
-from nearfar.measure.spec import parse_spec
-from nearfar.measure.subject import Point, Sample
+from nearfar.memories.spec import parse_spec
+from nearfar.samples.point import Sample, SamplePoint
+from nearfar.samples.store import SampleStore, header
 
 MODEL = "model:optane-100-6dimm"
 
@@ -142,12 +142,12 @@ class Counting:
     def facts(self):
         raise AssertionError("not asked here")
 
-    def sample(self, _point: Point) -> Sample:
+    def sample(self, _point: SamplePoint) -> Sample:
         self.asked += 1
         return Sample(float(self.asked))
 
 
-POINTS = [Point("latency", "chase", 4096, size) for size in (1 << 16, 1 << 20, 1 << 28)]
+POINTS = [SamplePoint("latency", "chase", 4096, size) for size in (1 << 16, 1 << 20, 1 << 28)]
 
 
 def test_a_recorder_gives_back_what_was_kept_and_measures_only_the_rest(tmp_path: Path) -> None:
@@ -206,8 +206,8 @@ def test_fewer_threads_are_fewer_generators() -> None:
         subject = open_subject("model:optane-100-6dimm", threads=threads)
         facts = subject.facts()
         return subject.sample(
-            Point("loaded", "chase", facts.page_sizes[0], facts.largest_bytes, generator="mixed",
-                  pause_ns=0.0, read_share=1.0)
+            SamplePoint("loaded", "chase", facts.page_sizes[0], facts.largest_bytes,
+                        generator="mixed", pause_ns=0.0, read_share=1.0)
         ).drawn_gb_per_s  # fmt: skip
 
     assert peak(2) < 0.5 * peak(None)

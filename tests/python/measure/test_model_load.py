@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from nearfar.measure.model import HUGE_BYTES, ModelSubject
-from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._shares import mixture, traffic_per_payload
+from nearfar.samples.point import SamplePoint
 
 REGION_BYTES = 256 << 20
 DEVICES = ("optane-100-1dimm", "ddr4-2666-cascade-lake")
@@ -18,8 +18,8 @@ DEVICES = ("optane-100-1dimm", "ddr4-2666-cascade-lake")
 
 def point(
     kernel: str, pause_ns: float | None, share: float = 1.0, generator: str = "mixed"
-) -> Point:
-    return Point("loaded", kernel, HUGE_BYTES, REGION_BYTES, generator=generator,
+) -> SamplePoint:
+    return SamplePoint("loaded", kernel, HUGE_BYTES, REGION_BYTES, generator=generator,
                  pause_ns=pause_ns, read_share=share)  # fmt: skip
 
 

@@ -8,15 +8,15 @@ import pytest
 
 from nearfar.devices.library import load_device
 from nearfar.measure.model import HUGE_BYTES, ModelSubject
-from nearfar.measure.subject import Point
 from nearfar.measure.surfaces._shares import mixture, traffic_per_payload
+from nearfar.samples.point import SamplePoint
 
 REGION_BYTES = 256 << 20
 DEVICES = ("optane-100-1dimm", "optane-100-6dimm", "ddr4-2666-cascade-lake")
 
 
 def gb_per_s(subject: ModelSubject, kernel: str, threads: int, **more: object) -> float:
-    point = Point("bandwidth", kernel, HUGE_BYTES, REGION_BYTES, threads=threads)
+    point = SamplePoint("bandwidth", kernel, HUGE_BYTES, REGION_BYTES, threads=threads)
     return subject.sample(replace(point, **more)).value
 
 
@@ -49,7 +49,7 @@ def test_too_many_threads_slow_other_writes_too(kernel: str) -> None:
 
 def test_generators_draw_what_so_many_threads_get() -> None:
     subject = ModelSubject("optane-100-1dimm", noise=0)
-    loaded = Point("loaded", "chase", HUGE_BYTES, REGION_BYTES, generator="mixed-nt",
+    loaded = SamplePoint("loaded", "chase", HUGE_BYTES, REGION_BYTES, generator="mixed-nt",
                    pause_ns=0.0, read_share=0.0)  # fmt: skip
     sample = subject.sample(loaded)
     drawn = sample.drawn_gb_per_s - 64 / sample.value

@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 from nearfar.base.errors import NearfarError
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure, LatencyFigure
-from nearfar.measure.parquet import Row, summarise
-from nearfar.measure.plot import FIGURES, Drawing, panels_of, plot
-from nearfar.measure.plot import _axes as helpers
-from nearfar.measure.plot.tails import tail_of
-from nearfar.measure.samples import Record
-from nearfar.measure.subject import Point, Sample
+from nearfar.plots import FIGURES, Drawing, panels_of, plot
+from nearfar.plots import _axes as helpers
+from nearfar.plots.tails import tail_of
+from nearfar.samples.parquet import SampleRow, summarise
+from nearfar.samples.point import Sample, SamplePoint
+from nearfar.samples.store import SampleRecord
 
 
 def _drawn(panel_title: str, drawing: Drawing) -> Axes:
@@ -113,11 +113,11 @@ def test_a_region_measured_twice_is_drawn_once_and_strides_apart() -> None:
 def test_tails_are_told_apart_and_named_in_words() -> None:
     times = np.random.default_rng(0).lognormal(5, 0.3, 1000).astype(np.float32)
     points = [
-        Point("overwrite", "overwrite", 4096, 256, each=True, accesses=accesses, rest_ns=rest)
+        SamplePoint("overwrite", "overwrite", 4096, 256, each=True, accesses=accesses, rest_ns=rest)
         for accesses, rest in ((3220, 0.0), (60_000, 0.0), (60_000, 131.5))
     ]
     drawing = Drawing(
-        full_device(), [Record(point, Sample(150.0, each_ns=times)) for point in points]
+        full_device(), [SampleRecord(point, Sample(150.0, each_ns=times)) for point in points]
     )
     axes = _drawn("Tails of persisted writes to one place", drawing)
     labels = [line.get_label() for line in axes.lines]
@@ -249,9 +249,9 @@ def test_the_plane_is_of_one_access_size_and_without_stores_that_read_their_line
 
 def test_the_tail_of_a_summary_is_that_of_all_accesses() -> None:
     times = np.random.default_rng(0).lognormal(5, 0.5, 50_000).astype(np.float32)
-    point = Point("persist", "persist-clwb", 4096, KIB, each=True)
-    whole = tail_of([Record(point, Sample(1.0, each_ns=times))])
-    kept = tail_of([Row(point, Sample(1.0), 0, summarise(times))])
+    point = SamplePoint("persist", "persist-clwb", 4096, KIB, each=True)
+    whole = tail_of([SampleRecord(point, Sample(1.0, each_ns=times))])
+    kept = tail_of([SampleRow(point, Sample(1.0), 0, summarise(times))])
     for share in (0.5, 0.1, 1e-2, 1e-3, 1e-4):
         at = [float(np.interp(-share, -beyond, found)) for found, beyond in (whole, kept)]
         assert at[1] == pytest.approx(at[0], rel=0.01)

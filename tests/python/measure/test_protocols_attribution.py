@@ -8,7 +8,7 @@ from made_up_subject import MadeUpMemory
 from nearfar.base.errors import NearfarError
 from nearfar.documents.device import ProtocolResult
 from nearfar.measure.protocols import RECIPES, describe, run_protocols
-from nearfar.measure.subject import Sample
+from nearfar.samples.point import Sample
 
 
 def by_name(memory: MadeUpMemory, *names: str) -> dict[str, ProtocolResult]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from nearfar.base.errors import NearfarError
-from nearfar.measure.parquet import (
+from nearfar.samples.parquet import (
     QUANTILES,
     WHOLE_ACCESSES,
     is_in_ns,
@@ -20,13 +20,13 @@ from nearfar.measure.parquet import (
     read_parquet,
     summarise,
 )
-from nearfar.measure.samples import SampleStore, header
-from nearfar.measure.subject import Point, Sample
+from nearfar.samples.point import Sample, SamplePoint
+from nearfar.samples.store import SampleStore, header
 
-CHASE = Point("latency", "chase", 4096, 1 << 20)
-READ = Point("bandwidth", "read", 2 << 20, 1 << 28, threads=2)
-SHORT = Point("loaded", "chase", 4096, 1 << 28, pause_ns=50.0, generator="read", each=True)
-LONG = Point("persist", "persist-clwb", 4096, 1 << 28, each=True, fence_every=1)
+CHASE = SamplePoint("latency", "chase", 4096, 1 << 20)
+READ = SamplePoint("bandwidth", "read", 2 << 20, 1 << 28, threads=2)
+SHORT = SamplePoint("loaded", "chase", 4096, 1 << 28, pause_ns=50.0, generator="read", each=True)
+LONG = SamplePoint("persist", "persist-clwb", 4096, 1 << 28, each=True, fence_every=1)
 
 
 def _times(count: int, seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
@@ -47,8 +47,8 @@ def table(tmp_path: Path) -> Path:
 
 def test_every_field_of_a_point_is_a_column_with_its_unit(table: Path) -> None:
     names = parquet.read_schema(table).names
-    assert [field.name for field in dataclasses.fields(Point)] == names[
-        : len(dataclasses.fields(Point))
+    assert [field.name for field in dataclasses.fields(SamplePoint)] == names[
+        : len(dataclasses.fields(SamplePoint))
     ]
     assert {"value_ns", "value_gb_per_s", "drawn_gb_per_s", "repetition"} <= set(names)
     columns = parquet.read_table(table).to_pydict()
@@ -103,16 +103,16 @@ def test_a_summary_of_any_times_has_its_extremes(values: list[float]) -> None:
         (LONG, True),
         (dataclasses.replace(LONG, each=False), True),
         (dataclasses.replace(LONG, each=False, threads=2), False),
-        (Point("queue", "read-after-write", 4096, 4096), True),
-        (Point("overwrite", "overwrite", 4096, 4096), True),
-        (Point("bandwidth", "mixed", 4096, 4096, read_share=0.5), False),
-        (Point("chains", "chains", 4096, 4096, chains=4), True),
-        (Point("latency", "chase-sequential", 4096, 4096), True),
+        (SamplePoint("queue", "read-after-write", 4096, 4096), True),
+        (SamplePoint("overwrite", "overwrite", 4096, 4096), True),
+        (SamplePoint("bandwidth", "mixed", 4096, 4096, read_share=0.5), False),
+        (SamplePoint("chains", "chains", 4096, 4096, chains=4), True),
+        (SamplePoint("latency", "chase-sequential", 4096, 4096), True),
         (dataclasses.replace(CHASE, threads=2), False),
         (dataclasses.replace(READ, threads=1), False),
     ],
 )
-def test_the_unit_follows_from_what_was_asked(point: Point, in_ns: bool) -> None:
+def test_the_unit_follows_from_what_was_asked(point: SamplePoint, in_ns: bool) -> None:
     assert is_in_ns(point) is in_ns
 
 
@@ -125,7 +125,7 @@ def test_the_unit_of_every_kernel_is_what_its_traffic_says() -> None:
     for name, kernel in kernels.items():
         traffic = kernel.traffic()
         waits = traffic.dependent_loads > 0 or traffic.fences > 0
-        assert is_in_ns(Point("latency", name, 4096, 4096)) is waits, name
+        assert is_in_ns(SamplePoint("latency", name, 4096, 4096)) is waits, name
 
 
 def test_a_broken_or_foreign_table_is_refused(table: Path, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_broken_or_foreign_table_is_refused(table: Path, tmp_path: Path) -> No
 
 
 def test_evidence_is_kept_with_the_samples(table: Path, tmp_path: Path) -> None:
-    from nearfar.measure.infer.findings import Evidence
+    from nearfar.samples.evidence import Evidence
 
     x = np.array([1.0, 2.0])
     given = {

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.measure.samples import SampleStore, StoreHeader, header, settings_hash, store_path
-from nearfar.measure.subject import Point, Sample
+from nearfar.samples.point import Sample, SamplePoint
+from nearfar.samples.store import SampleStore, StoreHeader, header, settings_hash, store_path
 
-CHASE = Point("latency", "chase", 4096, 1 << 20)
-TAILS = Point("persist", "persist-clwb", 4096, 1 << 20, each=True, accesses=1000)
+CHASE = SamplePoint("latency", "chase", 4096, 1 << 20)
+TAILS = SamplePoint("persist", "persist-clwb", 4096, 1 << 20, each=True, accesses=1000)
 
 
 def _header(**settings: str) -> StoreHeader:
@@ -83,10 +83,10 @@ WRITER = """
 import sys
 import numpy as np
 from pathlib import Path
-from nearfar.measure.samples import SampleStore, header
-from nearfar.measure.subject import Point, Sample
+from nearfar.samples.store import SampleStore, header
+from nearfar.samples.point import SamplePoint, Sample
 store = SampleStore.create(Path(sys.argv[1]), header("dram", {}))
-point = Point("persist", "persist-clwb", 4096, 1 << 20, each=True)
+point = SamplePoint("persist", "persist-clwb", 4096, 1 << 20, each=True)
 number = 0
 while True:
     store.append(point, Sample(float(number), each_ns=np.full(50_000, number, np.float32)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nearfar.base.errors import NearfarError
-from nearfar.measure.synthetic import synthetic, without_buffers
 from nearfar.sim.from_device import read_shares
 from nearfar.sim.loaded import LoadedLatency
 from nearfar.sim.parameters import Bandwidth, Interleave, Level, WriteQueue
+from nearfar.sim.synthetic import synthetic, without_buffers
 from nearfar.sim.throughput import amplified, busiest_share, by_threads, mixed
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from nearfar.base.errors import NearfarError
 from nearfar.measure.model import KERNELS, ModelSubject
-from nearfar.measure.subject import Point
-from nearfar.measure.synthetic import synthetic, without_buffers
+from nearfar.samples.point import SamplePoint
 from nearfar.sim.parameters import Refresh, WearStall, WriteQueue
+from nearfar.sim.synthetic import synthetic, without_buffers
 
 HUGE = 2 << 20
 
@@ -19,18 +19,18 @@ HUGE = 2 << 20
 def _value(
     subject: ModelSubject, kernel: str, region_bytes: int = 1 << 26, **more: object
 ) -> float:
-    return subject.sample(Point("latency", kernel, HUGE, region_bytes, **more)).value  # type: ignore[arg-type]
+    return subject.sample(SamplePoint("latency", kernel, HUGE, region_bytes, **more)).value  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
 def test_every_kernel_answers(kernel: str) -> None:
     subject = ModelSubject("random:1")
-    sample = subject.sample(Point("bandwidth", kernel, HUGE, 1 << 22, read_share=0.5))
+    sample = subject.sample(SamplePoint("bandwidth", kernel, HUGE, 1 << 22, read_share=0.5))
     assert sample.value > 0
 
 
 def test_noise_is_that_of_the_seed_and_can_be_none() -> None:
-    points = [Point("latency", "chase", HUGE, 1 << 20)] * 40
+    points = [SamplePoint("latency", "chase", HUGE, 1 << 20)] * 40
     runs = [
         ModelSubject("random:2", seed=seed, noise=noise)
         for seed, noise in ((1, 1.0), (1, 1.0), (2, 1.0), (1, 0.0))
@@ -73,7 +73,9 @@ def _one_plain_buffer(model: object, block_bytes: int) -> bool:
 
 def test_wear_stalls_come_every_period_of_writes() -> None:
     model = replace(without_buffers(1), wear=WearStall(1000, 50_000.0))
-    point = Point("overwrite", "overwrite", HUGE, 256, access_bytes=256, each=True, accesses=20_000)
+    point = SamplePoint(
+        "overwrite", "overwrite", HUGE, 256, access_bytes=256, each=True, accesses=20_000
+    )
     times = ModelSubject(model, noise=0).sample(point).each_ns
     assert times is not None
     stalls = np.flatnonzero(times > 25_000)
@@ -83,7 +85,7 @@ def test_wear_stalls_come_every_period_of_writes() -> None:
 
 def test_periodic_stalls_come_in_time() -> None:
     model = replace(without_buffers(1), refresh=Refresh(100_000.0, 2000.0))
-    point = Point("latency", "chase", HUGE, 1 << 28, each=True, accesses=50_000)
+    point = SamplePoint("latency", "chase", HUGE, 1 << 28, each=True, accesses=50_000)
     times = ModelSubject(model, noise=0).sample(point).each_ns
     assert times is not None
     ends = np.cumsum(times.astype(float))
@@ -96,7 +98,7 @@ def test_a_burst_is_taken_until_the_queue_is_full() -> None:
     subject = ModelSubject(model, noise=0)
     times = [
         subject.sample(
-            Point(
+            SamplePoint(
                 "queue",
                 "persist-nt-store",
                 HUGE,
@@ -116,6 +118,6 @@ def test_a_burst_is_taken_until_the_queue_is_full() -> None:
 def test_small_pages_cost_translations_beyond_the_tlb_only() -> None:
     subject = ModelSubject(without_buffers(2), noise=0)
     for region, dearer in ((1 << 20, False), (1 << 28, True)):
-        huge = subject.sample(Point("latency", "chase", HUGE, region)).value
-        small = subject.sample(Point("latency", "chase", 4096, region)).value
+        huge = subject.sample(SamplePoint("latency", "chase", HUGE, region)).value
+        small = subject.sample(SamplePoint("latency", "chase", 4096, region)).value
         assert (small > huge * 1.02) == dearer

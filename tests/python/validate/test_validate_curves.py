@@ -6,13 +6,13 @@ from collections import deque
 from typing import cast
 
 from nearfar.measure.opened import Opened
-from nearfar.measure.spec import MemorySpec
-from nearfar.measure.subject import Point, Sample
 from nearfar.measure.surfaces import Plan
+from nearfar.memories.spec import MemorySpec
+from nearfar.samples.point import Sample, SamplePoint
 from nearfar.validate.core_pairing import CorePairings
 from nearfar.validate.curves import STALL_RATIO, MemoryCurves
 
-READ = Point(figure="bandwidth", kernel="read", page_bytes=4096, region_bytes=1 << 20)
+READ = SamplePoint(figure="bandwidth", kernel="read", page_bytes=4096, region_bytes=1 << 20)
 
 
 def curves(by_pairing: dict[int, list[float]]) -> MemoryCurves:
@@ -51,8 +51,8 @@ def test_a_pairing_half_as_quick_is_no_stall() -> None:
 
 def test_a_chase_over_the_whole_and_one_chain_are_one_figure() -> None:
     whole, part = 4 << 20, 1 << 20
-    chains = [Point("chains", "chains", 4096, whole, chains=count) for count in (1, 2)]
-    chases = [Point("latency", "chase", 4096, region) for region in (part, whole)]
+    chains = [SamplePoint("chains", "chains", 4096, whole, chains=count) for count in (1, 2)]
+    chases = [SamplePoint("latency", "chase", 4096, region) for region in (part, whole)]
     sampled = curves({})
     sampled.points = {"idle": chases, "chains": chains}
     sampled._samples[0] = {

@@ -11,7 +11,7 @@ import window_bursts
 
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents import WorkloadProfile
-from nearfar.measure.spec import parse_spec
+from nearfar.memories.spec import parse_spec
 from nearfar.profile.sources import emulator
 from nearfar.validate.prepared import Prepared, load_prepared, save_record
 from nearfar.validate.session_plan import QUICK, SessionPlan

@@ -13,7 +13,7 @@ import pytest
 
 from nearfar.base.errors import NearfarError
 from nearfar.contention.program_memory import program_memory
-from nearfar.measure import topology
+from nearfar.memories import topology
 from nearfar.validate import whole_program
 from nearfar.validate.core_pairing import CorePairings
 from nearfar.validate.kernel import build

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 from nearfar_like.lens.probe import Probe, size_name
 
 BLOCKS = (64, 128, 256, 512, 1024, 2048, 4096)
@@ -40,7 +40,9 @@ def _reads(probe: Probe, found: dict[str, Any]) -> None:
             if FEWEST * block > region:
                 values.append(None)
                 continue
-            point = Point("amplification", "chase", probe.page_bytes, region, access_bytes=block)
+            point = SamplePoint(
+                "amplification", "chase", probe.page_bytes, region, access_bytes=block
+            )
             value = probe.value(point)
             values.append(value)
             found["read"].append({"region_bytes": region, "block_bytes": block, "value_ns": value})
@@ -67,7 +69,7 @@ def _writes(probe: Probe, found: dict[str, Any]) -> None:
             if FEWEST * size > region:
                 values.append(None)
                 continue
-            point = Point("persist", PERSIST, probe.page_bytes, region, access_bytes=size)
+            point = SamplePoint("persist", PERSIST, probe.page_bytes, region, access_bytes=size)
             value = probe.value(point)
             values.append(value)
             found["persist"].append(

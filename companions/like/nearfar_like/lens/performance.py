@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 from nearfar_like.lens.probe import Probe, size_name
 
 KINDS = ("read", "write", "nt-store")
@@ -36,7 +36,7 @@ def _table(probe: Probe, what: str, sizes: tuple[int, ...]) -> list[dict[str, An
     for size in sizes:
         values = []
         for kernel, threads in columns:
-            point = Point(
+            point = SamplePoint(
                 "bandwidth",
                 kernel,
                 probe.page_bytes,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearfar.measure.subject import Point
+from nearfar.samples.point import SamplePoint
 from nearfar_like.lens.probe import Probe, size_name
 
 REGIONS = (2048, 4096, 65536, 1 << 20)
@@ -41,7 +41,7 @@ def _overwrite(probe: Probe, found: dict[str, Any]) -> None:
     columns = [*(f"p{one:g}" for one in PERCENTILES), "max", "stalls", "every"]
     probe.table("region", columns, 11)
     for region in (one for one in REGIONS if one <= probe.largest_bytes):
-        point = Point(
+        point = SamplePoint(
             "overwrite",
             "overwrite",
             probe.page_bytes,
@@ -78,7 +78,7 @@ def _sequential(probe: Probe, found: dict[str, Any], kinds: list[str]) -> None:
     for size in ACCESSES:
         values: list[float | None] = []
         for kind in kinds:
-            point = Point(
+            point = SamplePoint(
                 "persist",
                 f"{kind}-sequential",
                 probe.page_bytes,

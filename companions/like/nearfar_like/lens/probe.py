@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from nearfar.measure.subject import Facts, Point, Sample, Subject
+from nearfar.measure.subject import Facts, Subject
+from nearfar.samples.point import Sample, SamplePoint
 
 
 @dataclass
@@ -34,11 +35,11 @@ class Probe:
         self.note(f"{what} is left out: there is no kernel {kernel} here")
         return False
 
-    def value(self, point: Point) -> float:
+    def value(self, point: SamplePoint) -> float:
         """Return the median of `rounds` samples."""
         return median(self.subject.sample(point).value for _ in range(self.rounds))
 
-    def sample(self, point: Point) -> Sample:
+    def sample(self, point: SamplePoint) -> Sample:
         """Return one sample."""
         return self.subject.sample(point)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nearfar.measure.subject import Point, Subject
+from nearfar.measure.subject import Subject
+from nearfar.samples.point import SamplePoint
 from nearfar_like.stream.arrays import Function
 
 
@@ -32,7 +33,7 @@ class ModelArrays:
 
     def gb_per_s(self, function: Function) -> float:
         """Sample the kernel's bandwidth."""
-        point = Point(
+        point = SamplePoint(
             "bandwidth",
             function.kernel,
             self._facts.page_sizes[0],

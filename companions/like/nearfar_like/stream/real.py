@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.measure import obtain, room, topology
+from nearfar.measure import obtain, room
 from nearfar.measure.settings import native
-from nearfar.measure.spec import MemorySpec, Pages, parse_spec
+from nearfar.memories import topology
+from nearfar.memories.spec import MemorySpec, Pages, parse_spec
 from nearfar_like import here
 from nearfar_like.stream.arrays import ELEMENT_BYTES, Function
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nearfar.documents.machine import JointLimit
 from nearfar.documents.study import ComparisonTable, StudyResult
-from nearfar.measure.joint import joint_bandwidth
+from nearfar.memories.joint_bandwidth import joint_bandwidth
 from nearfar.predict.joint import Scaling, ThreadGroup, mixed_scaling, shared_bandwidth
 from nearfar_studies.compare import column, mean_max, percent, row, table
 from nearfar_studies.figures import Column
@@ -27,8 +27,7 @@ STEADY = ("1-20", "21-40", "41-60", "61-80", "81-100")
 
 APART = "memories independent"
 CUT = "cut alike"
-"""`nearfar.measure.joint.joint_bandwidth`, from both memories' best alone: demands beyond what the
-channels carry are cut by one factor."""
+"""`joint_bandwidth` of both memories' best alone: larger demands are cut by one factor."""
 
 PARTS = ("sum", "DRAM group", "other group")
 

@@ -106,16 +106,16 @@ def _subject(device: DeviceProfile) -> ModelSubject:
 
 
 def _chase_ns(subject: ModelSubject, region_bytes: int) -> float:
-    from nearfar.measure.subject import Point
+    from nearfar.samples.point import SamplePoint
 
-    return subject.sample(Point("latency", "chase", HUGE_BYTES, region_bytes)).value
+    return subject.sample(SamplePoint("latency", "chase", HUGE_BYTES, region_bytes)).value
 
 
 def _write_ns(subject: ModelSubject, region_bytes: int, fence_every: int = 1024) -> float:
     """Return ns per line of nt-stores; by default with so few fences that they do not count."""
-    from nearfar.measure.subject import Point
+    from nearfar.samples.point import SamplePoint
 
-    point = Point("persist", "persist-nt-store", HUGE_BYTES, region_bytes)
+    point = SamplePoint("persist", "persist-nt-store", HUGE_BYTES, region_bytes)
     return subject.sample(replace(point, fence_every=fence_every)).value
 
 
@@ -211,13 +211,13 @@ def _random_bandwidth(name: str) -> ComparisonTable:
 
 
 def _best_gb_per_s(subject: ModelSubject, figure: BandwidthFigure) -> float:
-    from nearfar.measure.subject import Point
+    from nearfar.samples.point import SamplePoint
 
     kernel = "read-random" if figure.operation == "read" else "nt-store-random"
     region = subject.facts().buffer_bytes
     return max(
         subject.sample(
-            Point(
+            SamplePoint(
                 "bandwidth",
                 kernel,
                 HUGE_BYTES,

@@ -12,8 +12,8 @@ from nearfar.documents.machine import JointLimit
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from nearfar.measure.infer.findings import Evidence
-    from nearfar.measure.samples import Record
+    from nearfar.samples.evidence import Evidence
+    from nearfar.samples.store import SampleRecord
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Drawing:
     """One memory: its profile and, where they were kept, samples, evidence and joint limits."""
 
     device: DeviceProfile
-    records: Sequence[Record] = ()
+    records: Sequence[SampleRecord] = ()
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
     joint_limits: Sequence[JointLimit] = ()
 

@@ -5,6 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nearfar.base.registry import Registry
-from nearfar.measure.plot._data import Drawing, Panel
+from nearfar.plots._data import Drawing, Panel
 
-FIGURES: Registry[Callable[[Drawing], list[Panel]]] = Registry("nearfar.measure.plot", "figure")
+FIGURES: Registry[Callable[[Drawing], list[Panel]]] = Registry("nearfar.plots", "figure")

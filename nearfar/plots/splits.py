@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nearfar.documents.machine import JointLimit, Split
-from nearfar.measure.plot import _axes
-from nearfar.measure.plot._data import Drawing, Panel
-from nearfar.measure.plot._registry import FIGURES
+from nearfar.plots import _axes
+from nearfar.plots._data import Drawing, Panel
+from nearfar.plots._registry import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,14 +12,14 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.files import atomic_path
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.machine import JointLimit
-from nearfar.measure.plot._axes import SMALL
-from nearfar.measure.plot._data import Drawing, Panel
+from nearfar.plots._axes import SMALL
+from nearfar.plots._data import Drawing, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from nearfar.measure.infer.findings import Evidence
-    from nearfar.measure.samples import Record
+    from nearfar.samples.evidence import Evidence
+    from nearfar.samples.store import SampleRecord
 
 ENDINGS = (".png", ".svg", ".pdf")
 COLUMNS = 3
@@ -42,7 +42,7 @@ def plot(
     device: DeviceProfile,
     path: Path,
     *,
-    records: Sequence[Record] = (),
+    records: Sequence[SampleRecord] = (),
     evidence: Mapping[str, Evidence] | None = None,
     joint_limits: Sequence[JointLimit] = (),
     figures: Sequence[str] = (),
@@ -115,7 +115,7 @@ def _head(axes: Axes, panel: Panel) -> None:
 
 def panels_of(drawing: Drawing, figures: Sequence[str] = ()) -> list[Panel]:
     """Return all panels of the kinds `figures` (empty: all) that `drawing` has data for."""
-    from nearfar.measure.plot._registry import FIGURES
+    from nearfar.plots._registry import FIGURES
 
     for name in figures:
         FIGURES.get(name)

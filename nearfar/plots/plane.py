@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nearfar.documents.device import BandwidthFigure, Pattern
-from nearfar.measure.plot import _axes
-from nearfar.measure.plot._data import Drawing, Panel
-from nearfar.measure.plot._registry import FIGURES
-from nearfar.measure.plot.bandwidth import OTHER, Key, said
+from nearfar.plots import _axes
+from nearfar.plots._data import Drawing, Panel
+from nearfar.plots._registry import FIGURES
+from nearfar.plots.bandwidth import OTHER, Key, said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

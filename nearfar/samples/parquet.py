@@ -1,6 +1,6 @@
 """Samples as one Parquet table that pandas, Polars and DuckDB read as it is: a row a sample.
 
-Columns: every field of `Point` under its own name; `repetition` (from 0, of the same point);
+Columns: every field of `SamplePoint` under its own name; `repetition` (from 0, of the same point);
 `value_ns` or `value_gb_per_s`, the other is null; `drawn_gb_per_s`; `disturbed`; and, where single
 accesses were timed, `each_count` and their times:
 
@@ -28,15 +28,15 @@ import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import atomic_path
-from nearfar.measure.samples import Record, StoreHeader
-from nearfar.measure.subject import Point, Sample
+from nearfar.samples.point import Sample, SamplePoint
+from nearfar.samples.store import SampleRecord, StoreHeader
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from nearfar.measure.infer.findings import Evidence
+    from nearfar.samples.evidence import Evidence
 
 METADATA_KEY = b"nearfar"
 EVIDENCE_KEY = b"nearfar.evidence"
@@ -57,7 +57,7 @@ nearfar does not have; a test compares it with what the kernels declare."""
 
 
 @dataclass(frozen=True)
-class Summary:
+class AccessSummary:
     """What is kept of the single accesses of a long sample."""
 
     count: int
@@ -67,37 +67,37 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Row(Record):
+class SampleRow(SampleRecord):
     """A record read back; `sample.each_ns` is None where only a summary was kept."""
 
     repetition: int = 0
-    summary: Summary | None = None
+    summary: AccessSummary | None = None
 
 
-def is_in_ns(point: Point) -> bool:
-    """Return whether samples of `point` are ns per access, not GB/s (see `Point`)."""
+def is_in_ns(point: SamplePoint) -> bool:
+    """Return whether samples of `point` are ns per access, not GB/s (see `SamplePoint`)."""
     if point.each:
         return True
     waits = point.kernel in WAITING or point.kernel.startswith(WAITING_FAMILIES)
     return waits and point.threads == 1
 
 
-def summarise(each_ns: NDArray[np.float32]) -> Summary:
+def summarise(each_ns: NDArray[np.float32]) -> AccessSummary:
     """Return the sketch of one sample's single accesses."""
     import numpy as np
 
     if each_ns.size == 0:
         empty = np.empty(0, np.float32)
-        return Summary(0, empty, np.empty(0, np.uint32), empty)
+        return AccessSummary(0, empty, np.empty(0, np.uint32), empty)
     quantiles = np.quantile(each_ns, np.linspace(0, 1, QUANTILES)).astype(np.float32)
     tail = np.flatnonzero(each_ns > np.quantile(each_ns, TAIL_SHARE)).astype(np.uint32)
-    return Summary(each_ns.size, quantiles, tail, each_ns[tail])
+    return AccessSummary(each_ns.size, quantiles, tail, each_ns[tail])
 
 
 def write_parquet(
     path: Path,
     head: StoreHeader,
-    records: Iterable[Record],
+    records: Iterable[SampleRecord],
     evidence: Mapping[str, Evidence] | None = None,
 ) -> int:
     """Write `records` to `path`, whole or not at all; return how many.
@@ -120,7 +120,7 @@ def write_parquet(
     return rows
 
 
-def read_parquet(path: Path) -> tuple[StoreHeader, list[Row]]:
+def read_parquet(path: Path) -> tuple[StoreHeader, list[SampleRow]]:
     """Read back what `write_parquet` wrote."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -146,7 +146,7 @@ def read_evidence(path: Path) -> dict[str, Evidence]:
     import numpy as np
     from pyarrow import parquet
 
-    from nearfar.measure.infer.findings import Evidence
+    from nearfar.samples.evidence import Evidence
 
     kept = (parquet.read_schema(path).metadata or {}).get(EVIDENCE_KEY)
     if kept is None:
@@ -165,8 +165,10 @@ def _schema(head: StoreHeader, evidence: Mapping[str, Evidence]) -> pa.Schema:
     import pyarrow as pa
 
     kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    hints = typing.get_type_hints(Point)
-    fields = [(field.name, kinds[_plain(hints[field.name])]) for field in dataclasses.fields(Point)]
+    hints = typing.get_type_hints(SamplePoint)
+    fields = [
+        (field.name, kinds[_plain(hints[field.name])]) for field in dataclasses.fields(SamplePoint)
+    ]
     fields += [
         ("repetition", pa.int64()),
         ("value_ns", pa.float64()),
@@ -197,8 +199,8 @@ def _plain(hint: Any) -> type:
     return hint
 
 
-def _batches(records: Iterable[Record]) -> Iterator[list[dict[str, Any]]]:
-    seen: Counter[Point] = Counter()
+def _batches(records: Iterable[SampleRecord]) -> Iterator[list[dict[str, Any]]]:
+    seen: Counter[SamplePoint] = Counter()
     batch = []
     for record in records:
         batch.append(_flat(record, seen[record.point]))
@@ -210,7 +212,7 @@ def _batches(records: Iterable[Record]) -> Iterator[list[dict[str, Any]]]:
         yield batch
 
 
-def _flat(record: Record, repetition: int) -> dict[str, Any]:
+def _flat(record: SampleRecord, repetition: int) -> dict[str, Any]:
     point, sample = record.point, record.sample
     in_ns = is_in_ns(point)
     row: dict[str, Any] = {
@@ -255,13 +257,15 @@ def _cells(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _row(row: dict[str, Any]) -> Row:
-    point = Point(**{field.name: row[field.name] for field in dataclasses.fields(Point)})
+def _row(row: dict[str, Any]) -> SampleRow:
+    point = SamplePoint(
+        **{field.name: row[field.name] for field in dataclasses.fields(SamplePoint)}
+    )
     value = row["value_ns"] if row["value_ns"] is not None else row["value_gb_per_s"]
     summary = None
     if row["each_quantiles_ns"] is not None:
-        summary = Summary(
+        summary = AccessSummary(
             row["each_count"], row["each_quantiles_ns"], row["each_tail_index"], row["each_tail_ns"]
         )
     sample = Sample(value, row["drawn_gb_per_s"], row["each_ns"], row["disturbed"])
-    return Row(point, sample, row["repetition"], summary)
+    return SampleRow(point, sample, row["repetition"], summary)

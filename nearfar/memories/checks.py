@@ -19,8 +19,8 @@ from nearfar.machine.persistent_memory import (
     read_persistent_memory,
 )
 from nearfar.machine.sysfs import Tree
-from nearfar.measure import topology
-from nearfar.measure.spec import PAGE_BYTES, MemorySpec, Pages
+from nearfar.memories import topology
+from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
 
 ROOT = Path("/")
 

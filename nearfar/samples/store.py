@@ -26,13 +26,13 @@ import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import cannot_write
-from nearfar.measure.subject import Point, Sample
+from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.documents.header import Producer
-    from nearfar.measure.infer.findings import Evidence
+    from nearfar.samples.evidence import Evidence
 
-__all__ = ["Record", "SampleStore", "StoreHeader", "header", "settings_hash", "store_path"]
+__all__ = ["SampleRecord", "SampleStore", "StoreHeader", "header", "settings_hash", "store_path"]
 
 MAGIC = b"nfsmpl1\n"
 _HEAD = struct.Struct("<II")
@@ -57,10 +57,10 @@ class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 @dataclass(frozen=True)
-class Record:
+class SampleRecord:
     """One sample and what it is a sample of."""
 
-    point: Point
+    point: SamplePoint
     sample: Sample
 
 
@@ -156,14 +156,14 @@ class SampleStore:
             raise
         return cls(path, head, handle, end, size - end)
 
-    def append(self, point: Point, sample: Sample) -> None:
+    def append(self, point: SamplePoint, sample: Sample) -> None:
         """Add one sample, for good: it is with the kernel when this returns.
 
         Raises NearfarError where the disk is full; the store then ends before this sample.
         """
         self._end += _write_all(self._handle, self.path, self._end, _framed(_packed(point, sample)))
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[SampleRecord]:
         """Yield all samples in the order they were taken; one at a time is in memory."""
         position = len(MAGIC)
         first = True
@@ -173,16 +173,16 @@ class SampleStore:
                 yield _unpacked(content, self.path)
             first = False
 
-    def samples(self) -> dict[Point, list[Sample]]:
+    def samples(self) -> dict[SamplePoint, list[Sample]]:
         """Return all samples by point, points in the order they first came."""
-        by_point: dict[Point, list[Sample]] = {}
+        by_point: dict[SamplePoint, list[Sample]] = {}
         for record in self.records():
             by_point.setdefault(record.point, []).append(record.sample)
         return by_point
 
     def write_parquet(self, path: Path, evidence: Mapping[str, Evidence] | None = None) -> int:
-        """Write all samples as one Parquet table; see `nearfar.measure.parquet`. Returns rows."""
-        from nearfar.measure.parquet import write_parquet
+        """Write all samples as one Parquet table; see `nearfar.samples.parquet`. Returns rows."""
+        from nearfar.samples.parquet import write_parquet
 
         return write_parquet(path, self.header, self.records(), evidence)
 
@@ -253,7 +253,7 @@ def _refuse_other(path: Path, there: StoreHeader, here: StoreHeader) -> None:
         )
 
 
-def _packed(point: Point, sample: Sample) -> bytes:
+def _packed(point: SamplePoint, sample: Sample) -> bytes:
     each = None
     if sample.each_ns is not None:
         each = sample.each_ns.astype("<f4", copy=False).tobytes()
@@ -262,16 +262,16 @@ def _packed(point: Point, sample: Sample) -> bytes:
     )
 
 
-def _unpacked(content: bytes, path: Path) -> Record:
+def _unpacked(content: bytes, path: Path) -> SampleRecord:
     import numpy as np
 
     try:
         fields, value, drawn, disturbed, each = msgspec.msgpack.decode(content)
-        point = msgspec.convert(fields, Point)
+        point = msgspec.convert(fields, SamplePoint)
     except (msgspec.DecodeError, msgspec.ValidationError, ValueError) as error:
         raise NearfarError(f"cannot read samples {path}: {error}; measure again") from error
     times = None if each is None else np.frombuffer(each, dtype="<f4").astype(np.float32)
-    return Record(point, Sample(value, drawn, times, disturbed))
+    return SampleRecord(point, Sample(value, drawn, times, disturbed))
 
 
 def _framed(content: bytes) -> bytes:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nearfar.base.units import format_ns
-from nearfar.measure.plot import _axes
-from nearfar.measure.plot._data import Drawing, Panel
-from nearfar.measure.plot._registry import FIGURES
+from nearfar.plots import _axes
+from nearfar.plots._data import Drawing, Panel
+from nearfar.plots._registry import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from nearfar.measure.samples import Record
-    from nearfar.measure.subject import Point
+    from nearfar.samples.point import SamplePoint
+    from nearfar.samples.store import SampleRecord
 
 MOST_LINES = 8
 """Lines of one panel that can be told apart; of more points, evenly chosen ones are drawn."""
@@ -29,7 +29,7 @@ Tail = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 @FIGURES.register("tails")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel for each (group, kernel) whose single accesses were timed."""
-    groups: dict[tuple[str, str], dict[Point, list[Record]]] = {}
+    groups: dict[tuple[str, str], dict[SamplePoint, list[SampleRecord]]] = {}
     for record in drawing.records:
         if record.point.each:
             group = groups.setdefault((record.point.figure, record.point.kernel), {})
@@ -64,7 +64,7 @@ def _timed(kernel: str) -> str:
     return kernel
 
 
-def tail_of(records: list[Record]) -> Tail:
+def tail_of(records: list[SampleRecord]) -> Tail:
     """Return the complementary distribution of all single accesses of `records`."""
     values, weights = [], []
     for record in records:
@@ -88,7 +88,7 @@ def tail_of(records: list[Record]) -> Tail:
     return times, beyond
 
 
-def _painter(points: dict[Point, list[Record]]) -> Callable[[Axes], None]:
+def _painter(points: dict[SamplePoint, list[SampleRecord]]) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
         chosen = list(points)
         if len(chosen) > MOST_LINES:
@@ -126,9 +126,9 @@ def _thinned(times: NDArray[np.float64], beyond: NDArray[np.float64]) -> NDArray
     return np.unique(np.clip(np.searchsorted(-beyond, -ranks), 0, times.size - 1))
 
 
-def _names(points: list[Point]) -> dict[Point, str]:
+def _names(points: list[SamplePoint]) -> dict[SamplePoint, str]:
     """Name points by the fields in which they differ."""
-    words: dict[str, Callable[[Point], str]] = {
+    words: dict[str, Callable[[SamplePoint], str]] = {
         "region_bytes": lambda point: _axes.size_text(point.region_bytes),
         "page_bytes": lambda point: f"{_axes.size_text(point.page_bytes)} pages",
         "access_bytes": lambda point: f"accesses of {_axes.size_text(point.access_bytes)}",

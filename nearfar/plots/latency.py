@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.documents.device import BufferFigure, LatencyFigure, WriteQueueFigure
-from nearfar.measure.plot import _axes
-from nearfar.measure.plot._data import Drawing, Panel
-from nearfar.measure.plot._registry import FIGURES
+from nearfar.plots import _axes
+from nearfar.plots._data import Drawing, Panel
+from nearfar.plots._registry import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

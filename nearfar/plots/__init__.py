@@ -4,9 +4,9 @@ To add one: a file with a function marked ``@FIGURES.register("name")`` that ret
 can draw of what is there (none, if nothing is). To remove it: delete the file.
 """
 
-from nearfar.measure.plot._data import Drawing, Panel
-from nearfar.measure.plot._draw import ENDINGS, check_ending, panels_of, plot, plot_drawing
-from nearfar.measure.plot._registry import FIGURES
+from nearfar.plots._data import Drawing, Panel
+from nearfar.plots._draw import ENDINGS, check_ending, panels_of, plot, plot_drawing
+from nearfar.plots._registry import FIGURES
 
 __all__ = [
     "ENDINGS",

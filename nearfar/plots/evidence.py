@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nearfar.measure.plot import _axes
-from nearfar.measure.plot._answers import Answer, answer_of
-from nearfar.measure.plot._data import Drawing, Panel
-from nearfar.measure.plot._registry import FIGURES
+from nearfar.plots import _axes
+from nearfar.plots._answers import Answer, answer_of
+from nearfar.plots._data import Drawing, Panel
+from nearfar.plots._registry import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from nearfar.measure.infer.findings import Evidence
+    from nearfar.samples.evidence import Evidence
 
 WIDE = 8.0
 """From this ratio of the greatest to the least y on, a linear axis would hide the lower steps."""

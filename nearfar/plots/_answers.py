@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.base.units import LINE_BYTES, format_ns
-from nearfar.measure.plot import _axes
+from nearfar.plots import _axes
 
 if TYPE_CHECKING:
     from nearfar.documents.device import DeviceProfile
-    from nearfar.measure.infer.findings import Evidence
+    from nearfar.samples.evidence import Evidence
 
 
 SAME = 1.5

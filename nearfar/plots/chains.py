@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nearfar.measure.plot import _axes
-from nearfar.measure.plot._data import Drawing, Panel
-from nearfar.measure.plot._registry import FIGURES
+from nearfar.plots import _axes
+from nearfar.plots._data import Drawing, Panel
+from nearfar.plots._registry import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
