@@ -11,6 +11,7 @@ from cyclopts import App
 from nearfar import commands, documents
 from nearfar.base.errors import ExitCode
 from nearfar.commands.schema import KINDS
+from nearfar.crash.lints._registry import lints, meaning, reported_when
 from nearfar.devices.library import device_names, load_device
 
 
@@ -60,6 +61,16 @@ def registry(package: str, title: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def crash_lints() -> str:
+    """Return every lint of `nearfar crash`, with what it means and when it is reported."""
+    lines = ["# Lints of `crash`\n"]
+    for lint in lints():
+        pitfall = f" Example: `examples/pitfalls/{lint.pitfall}.c`." if lint.pitfall else ""
+        lines.append(f"## {lint.kind}\n\n{meaning(lint)} ({lint.severity})\n")
+        lines.append(f"{reported_when(lint)}{pitfall}\n")
+    return "\n".join(lines)
+
+
 def kernels() -> str:
     """Return the kernels of `nearfar measure --kernel`, with what each access moves."""
     from nearfar.measure.one_kernel import kernel_list
@@ -81,6 +92,7 @@ def pages() -> dict[str, str]:
         "documents.md": document_kinds(),
         "devices.md": devices(),
         "kernels.md": kernels(),
+        "lints.md": crash_lints(),
         "models.md": registry("nearfar.predict.models", "Models"),
         "optimisers.md": registry("nearfar.place.optimisers", "Optimisers"),
         "checks.md": registry("nearfar.machine.checks", "What the doctor checks"),

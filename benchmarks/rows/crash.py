@@ -17,10 +17,10 @@ from pathlib import Path
 
 from benchmarks import Row, make_row
 from nearfar.crash.checker import Check, parse
-from nearfar.crash.engine import RANKS, Engine, Plan
-from nearfar.crash.layout import Kind
-from nearfar.crash.record import Recorded, environment, record
-from nearfar.crash.room import copy_sparse, scratch
+from nearfar.crash.engine import RANKS, Engine, ExplorationPlan
+from nearfar.crash.record import RecordedRun, environment, record
+from nearfar.crash.scratch import copy_sparse, scratch
+from nearfar.crash.trace_format import EventKind
 from nearfar.native_files import include_folder
 
 FOLDER = Path(__file__).parent
@@ -139,7 +139,7 @@ def _recording(log: Path) -> Iterator[Row]:
             before = _spent_s()
             recorded = record(command, pool, folder / "trace", json=True)
             seen.append(_spent_s() - before)
-            stores = recorded.trace.counts[Kind.STORE]
+            stores = recorded.trace.counts[EventKind.STORE]
     cost_us = (statistics.median(seen) - statistics.median(plain)) / stores * 1e6
     print(
         f"  recording: {statistics.median(seen):.3f} s of CPU, {statistics.median(plain):.3f} plain"
@@ -155,7 +155,7 @@ def _recording(log: Path) -> Iterator[Row]:
     )
 
 
-def _recorded(command: list[str], folder: Path, start: Path | None = None) -> Recorded:
+def _recorded(command: list[str], folder: Path, start: Path | None = None) -> RecordedRun:
     pool = folder / "pool"
     if start is not None:
         copy_sparse(start, pool)
@@ -163,10 +163,10 @@ def _recorded(command: list[str], folder: Path, start: Path | None = None) -> Re
     return record(words, pool, folder / "trace", json=True)
 
 
-def _judge(checker: Path, recorded: Recorded, folder: Path, *, workers: int) -> _Judged:
+def _judge(checker: Path, recorded: RecordedRun, folder: Path, *, workers: int) -> _Judged:
     """Judge all states of a recording; the processor time is that of explorers and checkers."""
     check = Check(f"{checker} {{pool}}")
-    plan = Plan(
+    plan = ExplorationPlan(
         trace=folder / "trace",
         pool_bytes=recorded.trace.pool_bytes,
         seed=1,
@@ -183,18 +183,18 @@ def _judge(checker: Path, recorded: Recorded, folder: Path, *, workers: int) -> 
     engines = [Engine(plan, n, folder / f"state-{n}", None) for n in range(workers)]
     try:
         for engine in engines:
-            if engine.ways != (2,):
+            if engine.modes != (2,):
                 raise RuntimeError("the checker is not called as a function")
             engine.send("E")
         for engine in engines:
             ranks = 0
             while ranks < RANKS:
-                found = engine.take()
-                if found.kind == "T":
-                    states += found.number()
-                elif found.kind in "FX":
+                frame = engine.receive()
+                if frame.kind == "T":
+                    states += frame.number()
+                elif frame.kind in "FX":
                     raise RuntimeError("a correct program was refused, or it took too long")
-                ranks += found.kind == "Z"
+                ranks += frame.kind == "Z"
     finally:
         for engine in engines:
             engine.close()

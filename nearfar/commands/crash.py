@@ -37,16 +37,16 @@ def crash(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
-    """Explore what a power cut could leave of a program's pool: a CrashReport.
+    """Explore the images that a power cut could leave of a program's pool: a CrashReport.
 
     nearfar crash --check 'CHECK {pool}' -- PROGRAM {pool} ARGS. The program runs once, on a file in
     memory in place of {pool}. Every store into the file, every flush and fence is recorded; then
     each image that persistent memory might hold if the power went is written to a file, and CHECK
-    is run on it: exit code 0 means that it can live with it. Each bug is reported once, with what
-    survived, what was lost and where both were stored.
+    judges it: exit code 0 accepts the image. Each bug is reported once, with the stores that
+    survived, the stores that were lost, and where the program made them.
 
-    Exit code 0: nothing found, 1: bugs found. Lints do not count as bugs. Ctrl-C, or
-    SIGTERM, ends it with what was found until then, and exit code 130.
+    Exit code 0: no bugs, 1: bugs found. Lints do not count as bugs. Ctrl-C or SIGTERM ends it with
+    the bugs found so far and exit code 130.
 
     Parameters
     ----------
@@ -58,29 +58,30 @@ def crash(
         (nearfar/crash.h). It may recover and change the image. It is loaded once and forked; a
         program or shared library with NEARFAR_CRASH_CHECKER in it is called as a function.
     dump
-        Command that prints what an image holds, a line "key value" for each key of a map, "key" of
-        a set; lines with a ! say what does not work. It must be what the operations that the
-        program marks (NEARFAR_CRASH_OP) left: each that completed, each in flight or not.
+        Command that prints the content of an image: a line "key value" for each key of a map, "key"
+        of a set; a line with a ! reports what does not work. The content must be that of the
+        operations that the program marks (NEARFAR_CRASH_OP): all that completed, and any of those
+        in flight.
     pool_check
-        Of a pool of libpmemobj, ask its own check too, at some states of each failure point.
+        Also run libpmemobj's own check on its pools, at some states of each failure point.
     pool
-        A pool to begin with; it is copied. Without it the program makes its own.
+        Pool before the run, which is copied. Without it the program makes its own.
     seconds
-        Most time to judge states.
+        Limit of the time to judge states.
     states
-        Most states to judge.
+        Limit of the number of states to judge.
     timeout
-        How long one check may take before it counts as a hang.
+        Time after which one check counts as a hang.
     seed
-        Of the states that are chosen at random, and of the order in which threads take turns.
+        Seed of the random states and of the order in which threads take turns.
     eadr
         The processor's caches survive the power cut.
     workers
-        How many explorers share the states, each with a checker of its own.
+        Explorers that share the states, each with its own checker.
     schedules
-        How often a program with threads is recorded, each time with another order of them.
+        Recordings of a program with threads, each with another order of the threads.
     resume
-        Go on where the budget, or Ctrl-C, ended the same command line with the same -o.
+        Continue where the budget or Ctrl-C ended the same command line with the same -o.
     sarif
         File for bugs and lints as SARIF 2.1.0, for code scanning.
     junit
@@ -88,23 +89,23 @@ def crash(
     page
         File for the report as one HTML page.
     output
-        File for the report; states to replay go to a folder beside it, FILE's name and -bugs, in
-        place of those that an earlier report left there.
+        File for the report; states to replay go to the folder FILE-bugs next to it and replace those
+        of an earlier report.
     """
     from nearfar.base.files import check_writable, write_atomically
     from nearfar.base.terminate import terminated_as_interrupted
     from nearfar.commands._deliver import deliver
     from nearfar.crash.adapters.oracle import ContentOracle
-    from nearfar.crash.api import Request, crash_test
+    from nearfar.crash.api import CrashRequest, crash_test
     from nearfar.crash.checker import Check
-    from nearfar.crash.files import write_states
-    from nearfar.crash.judge import Budget
+    from nearfar.crash.bug_files import write_states
+    from nearfar.crash.judge import ExplorationBudget
     from nearfar.crash.limits import check_limits
     from nearfar.crash.report import junit as as_junit
     from nearfar.crash.report import page as as_page
     from nearfar.crash.report import sarif as as_sarif
     from nearfar.crash.resume import folder_of
-    from nearfar.crash.table import print_report
+    from nearfar.crash.report.terminal import print_report
 
     if not command:
         raise CommandError(
@@ -117,7 +118,7 @@ def crash(
             "say what judges an image: --check 'CHECK {pool}' or --dump 'DUMP {pool}'"
         )
     if resume and output is None:
-        raise CommandError("--resume goes on with what is beside a report: name it by -o")
+        raise CommandError("--resume continues the exploration of a report: name it by -o")
     timeout_s = _seconds(timeout)
     check_limits(
         seed=seed,
@@ -132,13 +133,13 @@ def crash(
             check_writable(file)
     checks = [Check(check)] if check else []
     checks += [Check(dump, oracle=True)] if dump else []
-    request = Request(
+    request = CrashRequest(
         command=list(command),
         checks=checks,
         oracle=(lambda trace: ContentOracle(trace, empty=pool is None)) if dump else None,
         pool_check=pool_check,
         pool=pool,
-        budget=Budget(states, seconds),
+        budget=ExplorationBudget(states, seconds),
         timeout_s=timeout_s,
         seed=seed,
         eadr=eadr,
@@ -153,7 +154,7 @@ def crash(
         report = outcome.report
         if output is not None:
             folder = output.with_name(f"{output.stem}-bugs")
-            write_states(report, outcome.found, folder, timeout_s, outcome.checks)
+            write_states(report, outcome.bugs, folder, timeout_s, outcome.checks)
         if sarif is not None:
             write_atomically(sarif, as_sarif.sarif(report))
         if junit is not None:
@@ -185,7 +186,7 @@ def replay(
     check
         Another checker, such as 'gdb --args CHECK {pool}'.
     keep
-        File to keep the image in, as it is before the checker runs.
+        File for the image as it is before the checker runs.
     debugger
         Run the checker under it at this terminal, such as gdb; exit code: the debugger's.
     """
@@ -194,8 +195,8 @@ def replay(
     import msgspec
 
     from nearfar.base.files import check_writable
-    from nearfar.crash.files import debug
-    from nearfar.crash.files import replay as replay_state
+    from nearfar.crash.bug_files import debug
+    from nearfar.crash.bug_files import replay as replay_state
     from nearfar.documents.crash_report import CrashState
     from nearfar.documents.header import load
 
@@ -206,12 +207,12 @@ def replay(
         return debug(loaded, debugger=debugger, check=check, keep=keep)
     verdict = replay_state(loaded, check=check, keep=keep)
     if json:
-        answer = {"symptom": verdict.symptom, "said": verdict.said, "before": loaded.bug.symptom}
+        answer = {"symptom": verdict.symptom, "said": verdict.output, "before": loaded.bug.symptom}
         sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
     elif not quiet:
         print(f"{verdict.symptom or 'nothing wrong'} (was: {loaded.bug.symptom})")
-        if verdict.said:
-            print(verdict.said)
+        if verdict.output:
+            print(verdict.output)
     return int(ExitCode.FOUND if verdict.symptom else ExitCode.DONE)
 
 

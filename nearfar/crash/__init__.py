@@ -1,11 +1,12 @@
-"""What a power cut could leave of a pool, and whether its reader can live with it.
+"""Images that a power cut could leave of a pool, judged by a checker.
 
-trace     what the preloaded library (native/crash) recorded of one run: stores, flushes, fences
-line      64 bytes of the pool; it reaches memory whole, at any time, with any prefix of its stores
-durable   what memory holds for certain: what was flushed before the last fence
-point     a moment at which power may go: before each fence, at an operation's end, at the end
-state     one image of the pool that memory may hold at a point: of every line that is not yet
-          durable some prefix of its stores
-judge     writes a state into a file in memory and runs the user's checker on it
+trace     stores, flushes and fences of one run, recorded by a preloaded library (native/crash)
+line      64 bytes of the pool; reaches memory whole, at any time, with any prefix of its stores
+durable   in memory for certain: flushed before the last fence
+point     a moment of a power cut: before each fence, at an operation's end, at the end
+state     one image of the pool that memory may hold at a point: some prefix of the stores of
+          every line that is not durable yet
+judge     runs the user's checker on a state, written to a file in memory
 bug       a symptom of the checker and the stores that it needs, reported once
+lint      a mistake that shows in the trace, whatever the checker reports
 """

@@ -1,4 +1,4 @@
-"""The user's checker: its command, and running it once by itself."""
+"""The user's checker: parses its command and runs it once."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ from nearfar.program.executable import preload
 LIBRARY = "libnearfar_crash_checker.so"
 HOST = "nearfar_crash_host"
 KEPT_BYTES = 4096
-"""Of the checker's output: its end. The rest is read and thrown away."""
-_REGISTERS = b"\0nearfar_crash_checker\0"
-"""In a program's table of names, if it has NEARFAR_CRASH_CHECKER in it."""
+"""Bytes kept of the end of the checker's output."""
+_FUNCTION_SYMBOL = b"\0nearfar_crash_checker\0"
+"""Entry of a program's symbol table if it uses NEARFAR_CRASH_CHECKER."""
 _SHELL = re.compile(r"[|&;<>()$`*?\[\]~#\n]")
-"""What only a shell understands; without any of it, none is started."""
+"""Characters for which a check needs a shell."""
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """How the checker ended."""
+class CheckerVerdict:
+    """Result of one run of the checker."""
 
     symptom: str
-    """Empty: it found nothing wrong."""
-    said: str
+    """Exit code, signal or hang; empty: it accepts the image."""
+    output: str
 
 
 @dataclass(frozen=True)
 class Check:
-    """A command that judges each image: exit code 0 if it is fine."""
+    """A command that judges each image: exit code 0 accepts it."""
 
     command: str
     oracle: bool = False
-    """nearfar judges what it prints (``Request.oracle``), all of which is kept."""
+    """An oracle judges its output (``CrashRequest.oracle``), which is kept whole."""
     rarely: bool = False
-    """Only where none, all, or what was flushed of the stores in doubt survived."""
+    """Run it only where none, all, or the flushed ones of the pending stores survived."""
 
 
 @dataclass(frozen=True)
-class Command:
-    """A check as it is started; ``{pool}``, ``{done}``, ``{begun}``, ``{in_flight}`` are in it."""
+class CheckCommand:
+    """A parsed check, with ``{pool}``, ``{done}``, ``{begun}`` and ``{in_flight}`` unfilled."""
 
     words: tuple[str, ...]
     shell: bool
-    """It is one word, for a shell."""
+    """The command is one word, for a shell."""
     library: str
-    """Path of the shared library that holds it as a function; empty: it is a program."""
+    """Path of the shared library with the checker as a function; empty: it is a program."""
     by_operation: bool
-    """It is told which operations are done."""
+    """The command takes the numbers of operations."""
     function: bool
-    """It may hold its checker as a function (NEARFAR_CRASH_CHECKER)."""
+    """The program may have its checker as a function (NEARFAR_CRASH_CHECKER)."""
 
     def with_pool(self, pool: Path) -> list[str]:
         """Return the words with the image's path in them."""
@@ -71,15 +71,15 @@ class Command:
         return [word.replace("{pool}", quoted) for word in self.words]
 
 
-def parse(text: str) -> Command:
+def parse(text: str) -> CheckCommand:
     """Read ``--check``."""
     shell = _SHELL.search(text) is not None
     try:
         words = [text] if shell else shlex.split(text)
     except ValueError as error:
-        raise CommandError(f"--check {text!r} cannot be read: {error}") from error
+        raise CommandError(f"cannot parse --check {text!r}: {error}") from error
     if not words:
-        raise CommandError("say what judges an image: --check 'CHECK {pool}'")
+        raise CommandError("the check is empty: give --check 'CHECK {pool}'")
     library = "" if shell else _library(words[0])
     if "{pool}" not in text and not library:
         raise CommandError(
@@ -89,34 +89,34 @@ def parse(text: str) -> Command:
         words[0] = str(native_file(HOST)) if library else _program(words[0])
     by_operation = any(name in text for name in ("{done}", "{begun}", "{in_flight}"))
     function = bool(library) or _names_function(text, words)
-    return Command(tuple(words), shell, library, by_operation, function)
+    return CheckCommand(tuple(words), shell, library, by_operation, function)
 
 
 def _names_function(text: str, words: Sequence[str]) -> bool:
-    """Return whether a program that the command names asks for the server's function by name."""
+    """Return whether a program that the command names has its checker as a function."""
     for word in [*words[:1], *text.split()]:
-        found = shutil.which(word)
-        if found is None:
+        path = shutil.which(word)
+        if path is None:
             continue
-        with contextlib.suppress(OSError, ValueError), Path(found).open("rb") as file:
+        with contextlib.suppress(OSError, ValueError), Path(path).open("rb") as file:
             if file.read(4) != b"\x7fELF":
                 continue
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                if content.find(_REGISTERS) >= 0:
+                if content.find(_FUNCTION_SYMBOL) >= 0:
                     return True
     return False
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        why = "it may not be run" if Path(name).exists() else "No such file or directory"
+    path = shutil.which(name)
+    if path is None:
+        why = "it is not executable" if Path(name).exists() else "No such file or directory"
         raise CommandError(f"cannot run the checker {name}: {why}", ExitCode.MACHINE_LACKS)
-    return found
+    return path
 
 
 def _library(name: str) -> str:
-    """Return the path of a shared library that is no program, or nothing."""
+    """Return the path of a shared library that is not a program, or ""."""
     path = Path(name)
     try:
         with path.open("rb") as file:
@@ -136,39 +136,39 @@ def _library(name: str) -> str:
     return str(path.resolve()) if kind == 3 and 3 not in types else ""
 
 
-def variables(command: Command, pool: Path, operations: Sequence[int]) -> dict[str, str]:
-    """Return what the environment of a checker run by itself has: a function is called once."""
-    found = {"NEARFAR_CRASH_IMAGE": str(pool)}
+def variables(command: CheckCommand, pool: Path, operations: Sequence[int]) -> dict[str, str]:
+    """Return environment variables of a checker that runs once; a function is called once."""
+    environment = {"NEARFAR_CRASH_IMAGE": str(pool)}
     if command.function:
-        found["LD_PRELOAD"] = preload(LIBRARY)
-        found["NEARFAR_CRASH_ONCE"] = ",".join(map(str, operations))
+        environment["LD_PRELOAD"] = preload(LIBRARY)
+        environment["NEARFAR_CRASH_ONCE"] = ",".join(map(str, operations))
     if command.library:
-        found["NEARFAR_CRASH_CHECKER_LIBRARY"] = command.library
-    return found
+        environment["NEARFAR_CRASH_CHECKER_LIBRARY"] = command.library
+    return environment
 
 
-def filled(command: Command, pool: Path, operations: Sequence[int]) -> list[str]:
-    """Return what to start: `operations` are the last done, the last begun, those in flight."""
+def filled(command: CheckCommand, pool: Path, operations: Sequence[int]) -> list[str]:
+    """Return the filled-in command; `operations`: last done, last begun, those in flight."""
     done, begun, *in_flight = operations
-    facts = {
+    values = {
         "{done}": str(done),
         "{begun}": str(begun),
         "{in_flight}": ",".join(map(str, in_flight)),
     }
-    words = [_fill(word, facts) for word in command.with_pool(pool)]
+    words = [_fill(word, values) for word in command.with_pool(pool)]
     return ["/bin/sh", "-c", *words] if command.shell else words
 
 
 def run_once(
-    command: Command,
+    command: CheckCommand,
     pool: Path,
     operations: Sequence[int],
     timeout_s: float,
     environment: Mapping[str, str],
     *,
     kept_bytes: int = KEPT_BYTES,
-) -> Verdict:
-    """Judge what the file `pool` holds; of what it prints the last `kept_bytes` are kept."""
+) -> CheckerVerdict:
+    """Judge the image in the file `pool`; keep the last `kept_bytes` of the output."""
     words = filled(command, pool, operations)
     try:
         process = subprocess.Popen(
@@ -177,7 +177,7 @@ def run_once(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            # What it starts is in its session and ends with it.
+            # Its children are in its session and end with it.
             start_new_session=True,
         )
     except OSError as error:
@@ -185,25 +185,23 @@ def run_once(
             f"cannot run the checker {words[0]}: {error.strerror}", ExitCode.MACHINE_LACKS
         ) from error
     try:
-        said, hangs = _attend(process, timeout_s, kept_bytes)
+        output, hangs = _wait(process, timeout_s, kept_bytes)
     finally:
-        # Also what it left behind, which might hold the pool.
+        # Its children might keep the pool open.
         _kill_session(process)
         if process.stdout is not None:
             process.stdout.close()
-    return Verdict("hang" if hangs else _symptom(process.returncode), said)
+    return CheckerVerdict("hang" if hangs else _symptom(process.returncode), output)
 
 
-def _attend(
-    process: subprocess.Popen[bytes], timeout_s: float, kept_bytes: int
-) -> tuple[str, bool]:
-    """Wait for it; return the end of its output and whether it took too long."""
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, kept_bytes: int) -> tuple[str, bool]:
+    """Wait for the process; return the end of its output and whether it took too long."""
     assert process.stdout is not None
     pipe = process.stdout.fileno()
     os.set_blocking(pipe, False)
     ended = os.pidfd_open(process.pid)
     deadline = time.monotonic() + timeout_s
-    kept = b""
+    output = b""
     hangs = False
     try:
         poll = select.poll()
@@ -214,7 +212,7 @@ def _attend(
             ready = [file for file, _ in poll.poll(max(0.0, left_s) * 1e3)]
             if pipe in ready:
                 piece = _read(pipe)
-                kept = (kept + piece)[-kept_bytes:]
+                output = (output + piece)[-kept_bytes:]
                 if not piece:
                     poll.unregister(pipe)
             if ended in ready:
@@ -223,10 +221,10 @@ def _attend(
                 hangs = True
                 break
         while not hangs and (piece := _read(pipe)):
-            kept = (kept + piece)[-kept_bytes:]
+            output = (output + piece)[-kept_bytes:]
     finally:
         os.close(ended)
-    return kept.decode(errors="replace").strip(), hangs
+    return output.decode(errors="replace").strip(), hangs
 
 
 def _read(pipe: int) -> bytes:
@@ -248,7 +246,7 @@ def _symptom(code: int) -> str:
     return f"exit {code}" if code > 0 else signal.Signals(-code).name
 
 
-def _fill(text: str, facts: Mapping[str, str]) -> str:
-    for name, value in facts.items():
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
         text = text.replace(name, value)
     return text

@@ -1,4 +1,4 @@
-"""An explorer: the native process that makes images and has them checked (native/crash/explore)."""
+"""An explorer: the native process that makes images and checks them (native/crash/explore)."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import PAGE_BYTES
-from nearfar.crash.checker import KEPT_BYTES, LIBRARY, Check, Command, Verdict
-from nearfar.crash.wire import Taken, frame, take
+from nearfar.crash.checker import KEPT_BYTES, LIBRARY, Check, CheckCommand, CheckerVerdict
+from nearfar.crash.wire import ReceivedFrame, encoded_frame, receive
 from nearfar.native_files import native_file
 from nearfar.program.executable import preload
 
 PROGRAM = "nearfar_crash_judge"
 RANKS = 5
-"""Of failure points, the newest coverage first; native/crash/explore/explorer.hpp says which."""
-_ORACLE_KEPT_BYTES = 64 << 20
-"""Of the output of a check that nearfar judges: a dump of a million keys and values."""
-
-_PATIENCE_S = 0.3
+"""Ranks of failure points, new coverage first; native/crash/explore/explorer.hpp defines them."""
+_MAX_DUMP_BYTES = 64 << 20
+"""Output kept of a check that an oracle judges: a dump of a million keys and values."""
+_EXIT_TIMEOUT_S = 0.3
 
 State = Mapping[int, int]
-Oracle = Callable[[int, Verdict], Verdict]
-"""Takes how many records have happened and how the oracle's check ended; returns the verdict."""
+Oracle = Callable[[int, CheckerVerdict], CheckerVerdict]
+"""Maps the number of records so far and the verdict on a dump to a verdict on its content."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What all explorers of one exploration have in common."""
+class ExplorationPlan:
+    """Settings of all explorers of one exploration."""
 
     trace: Path
     pool_bytes: int
@@ -43,76 +42,78 @@ class Plan:
     seconds: float
     states: int
     timeout_s: float
-    checks: Sequence[tuple[Check, Command]]
+    checks: Sequence[tuple[Check, CheckCommand]]
     environment: Mapping[str, str]
     served: bool = True
-    """Checkers stay loaded; false: each is started anew."""
+    """Checkers stay loaded; false: each is started for each state."""
     first_rank: int = 0
     first_chunk: int = 0
 
 
 @contextlib.contextmanager
 def _on_one_cpu(worker: int) -> Iterator[None]:
-    """Have what is started meanwhile, and what that starts, run on the worker's CPU alone.
+    """Run processes started meanwhile, and their children, on the worker's CPU alone.
 
-    Explorer and loaded checker wait for each other at every state: on two CPUs each waiting is a
-    CPU put to sleep and woken, which costs more than judging a small state.
+    Explorer and loaded checker wait for each other at every state. On two CPUs each wait puts a CPU
+    to sleep and wakes it, which costs more than judging a small state.
     """
-    mine = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {sorted(mine)[worker % len(mine)]})
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {sorted(cpus)[worker % len(cpus)]})
     try:
         yield
     finally:
-        os.sched_setaffinity(0, mine)
+        os.sched_setaffinity(0, cpus)
 
 
 class Engine:
-    """One explorer. Its frames come in its order; what an oracle is asked is answered at once."""
+    """One explorer; a thread answers its questions to the oracle and queues its other frames."""
 
-    def __init__(self, plan: Plan, worker: int, image: Path, oracle: Oracle | None) -> None:
+    def __init__(
+        self, plan: ExplorationPlan, worker: int, image: Path, oracle: Oracle | None
+    ) -> None:
         self._oracle = oracle
-        self._frames: queue.SimpleQueue[Taken | Exception] = queue.SimpleQueue()
+        self._frames: queue.SimpleQueue[ReceivedFrame | Exception] = queue.SimpleQueue()
         with _on_one_cpu(worker) if plan.served else contextlib.nullcontext():
             self._process = subprocess.Popen(
                 [str(native_file(PROGRAM)), *_arguments(plan, worker, image)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=dict(plan.environment),
-                # Ctrl-C is answered here.
+                # Only this process handles Ctrl-C.
                 start_new_session=True,
             )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        ready = self.take()
-        self.ways = ready.numbers(len(plan.checks))
-        """Of each check: 0 started anew for each state, 1 forked, 2 called as a function."""
+        ready = self.receive()
+        self.modes = ready.numbers(len(plan.checks))
+        """How each check runs: 0 started for each state, 1 forked, 2 called as a function."""
 
     def send(self, kind: str, *values: int | str) -> None:
         """Send a frame."""
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # why it ended is in what it sent last
-            self._process.stdin.write(frame(kind, *values))
+        with contextlib.suppress(BrokenPipeError):  # its last frame has the reason
+            self._process.stdin.write(encoded_frame(kind, *values))
             self._process.stdin.flush()
 
-    def take(self) -> Taken:
+    def receive(self) -> ReceivedFrame:
         """Wait for its next frame."""
-        found = self._frames.get()
-        if isinstance(found, Exception):
-            raise found
-        if found.kind == "!":
-            raise NearfarError(found.text(), ExitCode.PROGRAM_FAILED)
-        return found
+        frame = self._frames.get()
+        if isinstance(frame, Exception):
+            raise frame
+        if frame.kind == "!":
+            raise NearfarError(frame.text(), ExitCode.PROGRAM_FAILED)
+        return frame
 
-    def judge(self, kind: str, state: State) -> Verdict:
-        """Ask for a verdict at the failure that it waits at: J as usual, P by plain commands."""
+    def judge(self, kind: str, state: State) -> CheckerVerdict:
+        """Ask for a verdict at the failure at which it waits: J as usual, P by plain commands."""
         self.send(kind, len(state), *(n for pair in state.items() for n in pair))
-        answer = self.take()
-        return Verdict(answer.text(), answer.text().strip())
+        answer = self.receive()
+        return CheckerVerdict(answer.text(), answer.text().strip())
 
     def image(self, state: State) -> list[tuple[int, bytes]]:
-        """Return offset and content of the pages of an image that may not be all zeros."""
+        """Return offset and content of an image's pages that may not be all zeros."""
         self.send("I", len(state), *(n for pair in state.items() for n in pair))
-        answer = self.take()
+        answer = self.receive()
         return [(answer.number(), answer.raw(PAGE_BYTES)) for _ in range(answer.number())]
 
     def close(self) -> None:
@@ -121,8 +122,8 @@ class Engine:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
         try:
-            # Between two checks; it does not look before.
-            self._process.wait(_PATIENCE_S)
+            # It ends between two checks.
+            self._process.wait(_EXIT_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -134,19 +135,19 @@ class Engine:
         assert self._process.stdout is not None
         try:
             while True:
-                found = take(self._process.stdout)
-                if found.kind != "O":
-                    self._frames.put(found)
+                frame = receive(self._process.stdout)
+                if frame.kind != "O":
+                    self._frames.put(frame)
                     continue
-                position = found.number()
-                verdict = Verdict(found.text(), found.text())
+                position = frame.number()
+                verdict = CheckerVerdict(frame.text(), frame.text())
                 answer = self._oracle(position, verdict) if self._oracle else verdict
-                self.send("o", answer.symptom, answer.said)
-        except Exception as error:  # it is raised where the frame is waited for
+                self.send("o", answer.symptom, answer.output)
+        except Exception as error:  # `receive` raises it
             self._frames.put(error)
 
 
-def _arguments(plan: Plan, worker: int, image: Path) -> list[str]:
+def _arguments(plan: ExplorationPlan, worker: int, image: Path) -> list[str]:
     numbers = [plan.pool_bytes, plan.seed, int(plan.eadr), worker, plan.workers]
     limits = [round(plan.seconds * 1e3), plan.states, round(plan.timeout_s * 1e3)]
     begin = [plan.first_rank, plan.first_chunk, int(plan.served)]
@@ -160,7 +161,7 @@ def _arguments(plan: Plan, worker: int, image: Path) -> list[str]:
             "f": command.function,
         }
         flags = "".join(mark for mark, is_set in marks.items() if is_set) or "-"
-        kept = _ORACLE_KEPT_BYTES if check.oracle else KEPT_BYTES
-        own = command.with_pool(image)
-        words += [flags, command.library, str(kept), str(len(own)), *own]
+        kept = _MAX_DUMP_BYTES if check.oracle else KEPT_BYTES
+        arguments = command.with_pool(image)
+        words += [flags, command.library, str(kept), str(len(arguments)), *arguments]
     return words

@@ -1,4 +1,4 @@
-"""Judges states of the failure that an explorer waits at."""
+"""Judges states of the failure point at which an explorer waits."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nearfar.crash.checker import Verdict
+from nearfar.crash.checker import CheckerVerdict
 from nearfar.crash.engine import Engine
 from nearfar.documents.crash_report import CrashPage
 
 
 @dataclass(frozen=True)
-class Budget:
-    """When to stop."""
+class ExplorationBudget:
+    """Limits at which an exploration stops."""
 
     states: int
     seconds: float
 
 
 @dataclass(frozen=True)
-class Moment:
-    """What had happened at a failure point."""
+class FailureContext:
+    """Operations and records before a failure point."""
 
     done: int
     """The last operation that ended; -1: none."""
@@ -34,42 +34,42 @@ class Moment:
 
 
 class Judge:
-    """Asks the explorer; once the time is over, what was not judged does not fail."""
+    """Verdicts of one explorer; after the deadline, a state that was not judged passes."""
 
     def __init__(self, deadline_s: float) -> None:
         self._deadline_s = deadline_s
         self._engine: Engine | None = None
-        self._known: dict[tuple[tuple[int, int], ...], Verdict] = {}
+        self._known: dict[tuple[tuple[int, int], ...], CheckerVerdict] = {}
 
-    def at_failure(self, engine: Engine, state: Mapping[int, int], verdict: Verdict) -> None:
-        """Take the failure that `engine` waits at."""
+    def at_failure(self, engine: Engine, state: Mapping[int, int], verdict: CheckerVerdict) -> None:
+        """Continue with the failure at which `engine` waits."""
         self._engine = engine
         self._known = {_key(state): verdict}
 
-    def judge(self, _: Moment, state: Mapping[int, int]) -> Verdict:
+    def judge(self, state: Mapping[int, int]) -> CheckerVerdict:
         """Return the checker's verdict on `state`."""
         assert self._engine is not None
         key = _key(state)
         if key not in self._known:
             if time.monotonic() > self._deadline_s:
-                return Verdict("", "")
+                return CheckerVerdict("", "")
             self._known[key] = self._engine.judge("J", state)
         return self._known[key]
 
-    def plain(self, _: Moment, state: Mapping[int, int]) -> Verdict:
-        """Return what the checker says when it is started for this state alone."""
+    def plain(self, state: Mapping[int, int]) -> CheckerVerdict:
+        """Return the verdict of a checker started for this state alone."""
         assert self._engine is not None
         return self._engine.judge("P", state)
 
-    def confirmed(self, moment: Moment, state: Mapping[int, int]) -> Verdict:
-        """Return the verdict as a replay will give it, where the plain command refuses too."""
-        known = self.judge(moment, state)
+    def confirmed(self, state: Mapping[int, int]) -> CheckerVerdict:
+        """Return the plain command's verdict if it refuses the state too, as a replay will."""
+        known = self.judge(state)
         if known.symptom == "hang":
-            return known  # it was waited for often enough
-        plain = self.plain(moment, state)
+            return known  # the time limit has passed often enough
+        plain = self.plain(state)
         return plain if plain.symptom else known
 
-    def pages(self, _: Moment, state: Mapping[int, int]) -> list[CrashPage]:
+    def pages(self, state: Mapping[int, int]) -> list[CrashPage]:
         """Return the state's image, without the pages that are all zeros."""
         assert self._engine is not None
         return [

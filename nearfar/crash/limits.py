@@ -1,4 +1,4 @@
-"""What the numbers of a request may be: refused before anything runs."""
+"""Bounds of a request's numbers, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ import os
 
 from nearfar.base.errors import CommandError
 
-MOST_SEED = (1 << 64) - 1
-"""The explorers' generator and the trace's header have 64 bits for it."""
-_MOST_STATES = (1 << 63) - 1
-_MOST_SECONDS = 30 * 86_400
-_LEAST_TIMEOUT_S, _MOST_TIMEOUT_S = 0.001, 86_400
-"""Explorers count in ms, and poll(2) takes at most 2**31 - 1 of them."""
-_MOST_SCHEDULES = 10_000
-"""Each is a run of the program."""
-_WORKERS_A_PROCESSOR = 4
-_WORKERS_ANYWHERE = 16
-"""Checkers that wait leave processors free, so more workers than those can help; by four times as
-many nothing is gained, and each costs an image and processes of its own."""
+MAX_SEED = (1 << 64) - 1
+"""64 bits, as in the explorers' generator and the trace's header."""
+_MAX_STATES = (1 << 63) - 1
+_MAX_SECONDS = 30 * 86_400
+_MIN_TIMEOUT_S, _MAX_TIMEOUT_S = 0.001, 86_400
+"""Explorers count in ms, and poll(2) takes at most 2**31 - 1 ms."""
+_MAX_SCHEDULES = 10_000
+"""Each schedule is a run of the program."""
+_MAX_WORKERS_PER_CPU = 4
+_MAX_WORKERS_ANYWHERE = 16
+"""Checkers that wait leave CPUs free, so more workers than CPUs can help. More than four times as
+many gain nothing, and each costs an image and its own processes."""
 
 
-def most_workers() -> int:
-    """Return how many explorers may share the states here."""
-    return max(_WORKERS_ANYWHERE, _WORKERS_A_PROCESSOR * len(os.sched_getaffinity(0)))
+def max_workers() -> int:
+    """Return the largest number of explorers on this machine."""
+    return max(_MAX_WORKERS_ANYWHERE, _MAX_WORKERS_PER_CPU * len(os.sched_getaffinity(0)))
 
 
 def check_limits(
     *, seed: int, states: int, seconds: float, timeout_s: float, workers: int, schedules: int
 ) -> None:
-    """Raise CommandError at the first number that is senseless, or more than can be held."""
-    _within("--seed", seed, 0, MOST_SEED)
-    _within("--states", states, 1, _MOST_STATES)
-    if not (0 < seconds <= _MOST_SECONDS and math.isfinite(seconds)):
+    """Raise CommandError for the first number out of bounds."""
+    _within("--seed", seed, 0, MAX_SEED)
+    _within("--states", states, 1, _MAX_STATES)
+    if not (0 < seconds <= _MAX_SECONDS and math.isfinite(seconds)):
         raise CommandError(
-            f"--seconds {seconds:g}: it must be more than 0, and {_MOST_SECONDS} (30 days) at most"
+            f"--seconds {seconds:g}: it must be more than 0, and {_MAX_SECONDS} (30 days) at most"
         )
-    if not _LEAST_TIMEOUT_S <= timeout_s <= _MOST_TIMEOUT_S:
+    if not _MIN_TIMEOUT_S <= timeout_s <= _MAX_TIMEOUT_S:
         raise CommandError(f"--timeout of {timeout_s:g} s: it must be from 1ms to 24h")
-    _within("--schedules", schedules, 1, _MOST_SCHEDULES)
-    _within("--workers", workers, 1, most_workers(), " on this machine")
+    _within("--schedules", schedules, 1, _MAX_SCHEDULES)
+    _within("--workers", workers, 1, max_workers(), " on this machine")
 
 
-def _within(option: str, number: int, least: int, most: int, where: str = "") -> None:
-    if not least <= number <= most:
-        raise CommandError(f"{option} {number}: it must be from {least} to {most}{where}")
+def _within(option: str, number: int, low: int, high: int, where: str = "") -> None:
+    if not low <= number <= high:
+        raise CommandError(f"{option} {number}: it must be from {low} to {high}{where}")

@@ -1,108 +1,88 @@
-"""What is durable and what may or may not be, as a trace is walked.
+"""Durable and pending lines of the pool while a trace is walked.
 
-native/crash/explore/memory.cpp is the same for the explorers; this is for whoever reads a trace
-here (lints).
+Lints use this; native/crash/explore/memory.cpp is the same for the explorers.
 """
 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
-from nearfar.crash.layout import Kind
-from nearfar.crash.trace import Event
+from nearfar.crash.trace import TraceEvent
+from nearfar.crash.trace_format import EventKind
 
-_RUN_TIME_BYTES = 8192
-"""libpmemobj keeps fields of the running process in the pool's first 8 KiB (pool header and
-descriptor); it never flushes them and sets them anew when it opens the pool."""
+RUN_TIME_BYTES = 8192
+"""Begin of a pool in which libpmemobj keeps fields of the running process (pool header and
+descriptor). It never flushes them and sets them again when it opens the pool."""
 
 _NO_RESERVE = 0x4000
 """Linux, mman.h: MAP_NORESERVE, which Python 3.11's mmap does not name."""
 
 
 @dataclass(slots=True)
-class Line:
+class PendingLine:
     """A line with stores that are not durable yet."""
 
     contents: list[bytes] = field(default_factory=list)
-    """After each of these stores, in program order."""
+    """Content after each of these stores, in program order."""
     stacks: list[tuple[int, ...]] = field(default_factory=list)
     flushed: int = 0
-    """How many of them a flush has covered that is under way."""
+    """Number of these stores that a flush covers and no fence has followed."""
     first: int = 0
-    """Number of the first of them; numbers of one line only grow."""
+    """Number of the first of these stores; numbers of a line only grow."""
 
 
-State = Mapping[int, int]
-"""Offset of a line to how many of its stores are in memory (at least 1)."""
+class PoolMemory:
+    """The durable pool and its pending lines; `feed` takes events in order.
 
-
-class Memory:
-    """The pool between power cuts. `feed` takes events in order.
-
-    With caches that survive (`eadr`) a store is durable at once, and no line is ever in doubt.
+    With caches that survive (`eadr`) a store is durable at once, and no line is pending.
     """
 
     def __init__(self, pool_bytes: int, *, eadr: bool = False) -> None:
         self._eadr = eadr
-        whole = (pool_bytes + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
-        # Not a bytearray: what is never touched of a large pool takes no room.
+        size = (pool_bytes + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
+        # Not a bytearray: untouched pages of a mapping take no memory.
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
-        self.durable = mmap.mmap(-1, max(whole, PAGE_BYTES), flags=flags)
-        self.lines: dict[int, Line] = {}
-        self.key = 0
-        """Of the durable image: the sum of its lines that ever changed, order free."""
+        self.durable = mmap.mmap(-1, max(size, PAGE_BYTES), flags=flags)
+        self.lines: dict[int, PendingLine] = {}
         self.done = -1
         self.begun = -1
         self._highest = 0
         self._flushed: dict[int, dict[int, int]] = {}
-        """Of each thread: offset of a line to the number behind the last store it flushed."""
+        """Per thread, offset of a line to the number after the last store that it flushed."""
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: TraceEvent) -> None:
         """Take one event."""
-        if event.kind is Kind.STORE and self._eadr:
+        if event.kind is EventKind.STORE and self._eadr:
             self._set_line(event.a, event.payload)
-        elif event.kind is Kind.STORE:
+        elif event.kind is EventKind.STORE:
             line = self.lines.get(event.a)
             if line is None:
-                # Above what a flush of a line that was here before may still name.
-                line = self.lines[event.a] = Line(first=self._highest)
+                # Above the numbers that a flush of an earlier line at this offset may name.
+                line = self.lines[event.a] = PendingLine(first=self._highest)
             line.contents.append(event.payload)
             line.stacks.append(event.stack)
-        elif event.kind in (Kind.FLUSH, Kind.STREAM):
+        elif event.kind in (EventKind.FLUSH, EventKind.STREAM):
             self._flush(event.a, event.b, event.thread)
-        elif event.kind is Kind.FENCE:
+        elif event.kind is EventKind.FENCE:
             self._fence(event.thread)
-        elif event.kind is Kind.BASE:
+        elif event.kind is EventKind.BASE:
             self._set_page(event.a, event.payload)
-        elif event.kind is Kind.BEGIN:
+        elif event.kind is EventKind.BEGIN:
             self.begun = event.a
-        elif event.kind is Kind.END:
+        elif event.kind is EventKind.END:
             self.done = event.a
 
-    def candidates(self) -> dict[int, Line]:
-        """Return the lines that may be in memory in more than one way."""
+    def candidates(self) -> dict[int, PendingLine]:
+        """Return the lines that may be in memory with more than one content."""
         if self.durable[:7] != b"PMEMOBJ":
             return dict(self.lines)
         return {
             offset: line
             for offset, line in self.lines.items()
-            if offset >= _RUN_TIME_BYTES or line.flushed
+            if offset >= RUN_TIME_BYTES or line.flushed
         }
-
-    def key_of(self, state: State) -> int:
-        """Return a number that two states share only if their images are the same (64 bits)."""
-        key = self.key
-        for offset, stores in state.items():
-            old = bytes(self.durable[offset : offset + LINE_BYTES])
-            key ^= hash((offset, old)) ^ hash((offset, self.lines[offset].contents[stores - 1]))
-        return key
-
-    def content(self, state: State) -> dict[int, bytes]:
-        """Return the lines of a state that are not the durable ones."""
-        return {offset: self.lines[offset].contents[stores - 1] for offset, stores in state.items()}
 
     def _flush(self, begin: int, size: int, thread: int) -> None:
         first = begin // LINE_BYTES * LINE_BYTES
@@ -111,25 +91,25 @@ class Memory:
             covered = [offset for offset in self.lines if first <= offset < end]
         else:
             covered = [o for o in range(first, end, LINE_BYTES) if o in self.lines]
-        mine = self._flushed.setdefault(thread, {})
+        by_thread = self._flushed.setdefault(thread, {})
         for offset in covered:
             line = self.lines[offset]
             line.flushed = len(line.contents)
-            mine[offset] = line.first + line.flushed
-            self._highest = max(self._highest, mine[offset])
+            by_thread[offset] = line.first + line.flushed
+            self._highest = max(self._highest, by_thread[offset])
 
     def _fence(self, thread: int) -> None:
-        """Have what this thread flushed be durable, whoever stored it."""
-        for offset, behind in self._flushed.pop(thread, {}).items():
+        """Make durable what this thread flushed, whichever thread stored it."""
+        for offset, end in self._flushed.pop(thread, {}).items():
             line = self.lines.get(offset)
-            if line is None or line.first >= behind:
+            if line is None or line.first >= end:
                 continue
-            count = behind - line.first
+            count = end - line.first
             self._set_line(offset, line.contents[count - 1])
             del line.contents[:count]
             del line.stacks[:count]
             line.flushed = max(line.flushed - count, 0)
-            line.first = behind
+            line.first = end
             if not line.contents:
                 del self.lines[offset]
 
@@ -139,7 +119,5 @@ class Memory:
             self._set_line(begin + at, content[at : at + LINE_BYTES])
 
     def _set_line(self, offset: int, content: bytes) -> None:
-        old = bytes(self.durable[offset : offset + LINE_BYTES])
-        if old != content:
-            self.key ^= hash((offset, old)) ^ hash((offset, content))
+        if self.durable[offset : offset + LINE_BYTES] != content:
             self.durable[offset : offset + LINE_BYTES] = content

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from nearfar.crash.memory import Line
+from nearfar.crash.memory import PendingLine
 
 State = dict[int, int]
 
 
 def shrink(
-    state: State, lines: Mapping[int, Line], fails: Callable[[State], bool]
+    state: State, lines: Mapping[int, PendingLine], fails: Callable[[State], bool]
 ) -> tuple[State, State]:
-    """Return the smallest state found that still fails, and what must be missing from it.
+    """Return the smallest state found that still fails, and the lines that must be missing.
 
-    First what need not be missing comes back, line by line, then what need not be there goes.
-    The second answer is the lines that are not whole in the smallest state and without which
-    it would not fail: offset to how many stores there were in all.
+    Adds each line that need not be missing, then removes each line that need not be present. The
+    second result is the lines that are incomplete in the state and whose missing stores make it
+    fail: offset to number of stores.
     """
-    whole = {offset: len(line.contents) for offset, line in lines.items()}
-    fullest = _greedy(state, lines, fails, whole)
+    complete = {offset: len(line.contents) for offset, line in lines.items()}
+    fullest = _greedy(state, lines, fails, complete)
     smallest = _greedy(fullest, [o for o in lines if o in fullest], fails, {})
     missing = {
-        offset: stores for offset, stores in whole.items() if fullest.get(offset, 0) < stores
+        offset: stores for offset, stores in complete.items() if fullest.get(offset, 0) < stores
     }
     return smallest, missing
 
@@ -30,14 +30,14 @@ def shrink(
 def _greedy(
     state: State, order: Iterable[int], fails: Callable[[State], bool], towards: Mapping[int, int]
 ) -> State:
-    """Move each line to what it is in `towards`, absent where absent there, if it still fails."""
-    now = dict(state)
+    """Set each line as in `towards`, or remove it if absent there, if the state still fails."""
+    smallest = dict(state)
     for offset in order:
-        tried = dict(now)
+        tried = dict(smallest)
         if offset in towards:
             tried[offset] = towards[offset]
         else:
             tried.pop(offset, None)
-        if tried != now and fails(tried):
-            now = tried
-    return now
+        if tried != smallest and fails(tried):
+            smallest = tried
+    return smallest

@@ -1,41 +1,37 @@
-"""Names return addresses of a trace, and picks the line a person should look at."""
+"""Names of a trace's return addresses, and the line of the program that a person reads first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from nearfar.crash.trace import Trace
+from nearfar.crash.trace import CrashTrace
 from nearfar.documents.workload import Frame
 from nearfar.program.symbols import SourceLocation, symbolise
 
 _LIBRARIES = ("libpmem", "libc.so", "libc-", "ld-linux", "libnearfar_", "libpthread")
-"""Not the user's code: what they do, they were told to."""
+"""Files that are not the user's code."""
 _HEADERS = ("/usr/include/", "/usr/lib/gcc/", "/usr/lib/llvm", "/usr/lib/clang/")
-"""Their functions are inlined into the user's, who called them."""
+"""Headers whose functions are inlined into the user's."""
 
 
 class Sites:
-    """Of one trace; symbolised as asked for, in as few runs of the symboliser as possible."""
+    """Cached symbols of one trace, in as few runs of the symboliser as possible."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: CrashTrace) -> None:
         self._trace = trace
         self._known: dict[SourceLocation, list[Frame]] = {}
 
     def learn(self, stacks: Sequence[tuple[int, ...]]) -> None:
-        """Symbolise these at once."""
-        places = {self._trace.place(address) for stack in stacks for address in stack}
-        new = [place for place in places if place not in self._known]
-        if new:
-            self._known.update(symbolise(new))
+        """Symbolise all addresses of these stacks at once."""
+        self.frames_at({self._trace.place(address) for stack in stacks for address in stack})
 
     def frames(self, stack: tuple[int, ...]) -> list[Frame]:
-        """Return the frames of a stack, innermost first, the library's own left out."""
+        """Return the frames of a stack, innermost first, without those of the recorder."""
         self.learn([stack])
-        found = [frame for address in stack for frame in self._known[self._trace.place(address)]]
-        own = [frame for frame in found if frame.module != "libnearfar_crash.so"]
-        return own or found
+        frames = [frame for address in stack for frame in self._known[self._trace.place(address)]]
+        return [frame for frame in frames if frame.module != "libnearfar_crash.so"] or frames
 
-    def frames_at(self, places: Sequence[SourceLocation]) -> dict[SourceLocation, list[Frame]]:
+    def frames_at(self, places: Collection[SourceLocation]) -> dict[SourceLocation, list[Frame]]:
         """Return the frames of single places."""
         new = [place for place in places if place not in self._known]
         if new:
@@ -43,29 +39,28 @@ class Sites:
         return {place: self._known[place] for place in places}
 
     def place(self, address: int) -> SourceLocation:
-        """Return where a return address is, without naming it."""
+        """Return the file and offset of a return address."""
         return self._trace.place(address)
-
-    def site(self, stack: tuple[int, ...]) -> str:
-        """Return the user's line: ``append log.c:12``."""
-        return name_of(self.frames(stack))
 
 
 def is_library(name: str) -> bool:
-    """Return whether a file is one whose lines are not the user's."""
+    """Return whether a file is not the user's code."""
     return name.startswith(_LIBRARIES)
 
 
 def users(frames: Sequence[Frame]) -> Frame | None:
-    """Return the innermost frame that is not a library's."""
-    own = [frame for frame in frames if not frame.module.startswith(_LIBRARIES)] or frames[:1]
+    """Return the innermost frame of the user's code, or the innermost frame."""
+    candidates = [frame for frame in frames if not frame.module.startswith(_LIBRARIES)] or frames[
+        :1
+    ]
     return next(
-        (frame for frame in own if not frame.file.startswith(_HEADERS)), own[0] if own else None
+        (frame for frame in candidates if not frame.file.startswith(_HEADERS)),
+        candidates[0] if candidates else None,
     )
 
 
 def name_of(frames: Sequence[Frame]) -> str:
-    """Return the user's line of a stack in a few words."""
+    """Return the user's line of a stack: ``append log.c:12``."""
     frame = users(frames)
     if frame is None:
         return "?"

@@ -1,4 +1,4 @@
-"""Adds up the explorations of a program's schedules, and writes the report."""
+"""Sums of the explorations of a program's schedules, and the report of them."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nearfar.crash.bugs import Found
+from nearfar.crash.bugs import FoundBug
 from nearfar.crash.explore import Progress
-from nearfar.crash.layout import Kind
-from nearfar.crash.record import Recorded
+from nearfar.crash.record import RecordedRun
+from nearfar.crash.trace_format import EventKind
 from nearfar.documents.crash_report import CrashCode, CrashLint, CrashPlace, CrashReport
 from nearfar.documents.header import producer
 
 
 @dataclass
-class Summary:
-    """Of all schedules."""
+class CrashSummary:
+    """Sums over all schedules."""
 
     progress: Progress = field(default_factory=lambda: Progress(complete=True))
-    counts: Counter[Kind] = field(default_factory=Counter)
+    counts: Counter[EventKind] = field(default_factory=Counter)
     store_sites: int = 0
     fence_sites: int = 0
     pool_bytes: int = 0
@@ -31,8 +31,8 @@ class Summary:
     warnings: list[str] = field(default_factory=list)
     interrupted: bool = False
 
-    def add(self, recorded: Recorded, progress: Progress) -> None:
-        """Take one schedule's exploration."""
+    def add(self, recorded: RecordedRun, progress: Progress) -> None:
+        """Add one schedule's exploration."""
         trace, total = recorded.trace, self.progress
         self.counts.update(trace.counts)
         self.store_sites = max(self.store_sites, trace.store_sites)
@@ -49,15 +49,15 @@ class Summary:
         total.complete = total.complete and progress.complete
 
     def warn(self, warnings: Sequence[str]) -> None:
-        """Keep each once."""
-        self.warnings += [one for one in warnings if one not in self.warnings]
+        """Add warnings that are new."""
+        self.warnings += [warning for warning in warnings if warning not in self.warnings]
 
 
 def report_of(
     program: Sequence[str],
     check: str,
-    summary: Summary,
-    bugs: Sequence[Found],
+    summary: CrashSummary,
+    bugs: Sequence[FoundBug],
     *,
     eadr: bool,
     seed: int,
@@ -72,10 +72,10 @@ def report_of(
         pool_bytes=summary.pool_bytes,
         eadr=eadr,
         seed=seed,
-        operations=summary.counts[Kind.END],
-        stores=summary.counts[Kind.STORE],
-        flushes=summary.counts[Kind.FLUSH],
-        fences=summary.counts[Kind.FENCE],
+        operations=summary.counts[EventKind.END],
+        stores=summary.counts[EventKind.STORE],
+        flushes=summary.counts[EventKind.FLUSH],
+        fences=summary.counts[EventKind.FENCE],
         points=progress.points,
         points_explored=progress.points_explored,
         store_sites=summary.store_sites,
@@ -86,7 +86,7 @@ def report_of(
         record_s=summary.record_s,
         judge_s=progress.judge_s,
         states_per_s=progress.states / progress.wall_s if progress.wall_s else 0.0,
-        bugs=[found.bug for found in bugs],
+        bugs=[found_bug.bug for found_bug in bugs],
         lints=summary.lints,
         places=summary.places,
         code=summary.code,

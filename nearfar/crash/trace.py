@@ -1,4 +1,4 @@
-"""Reads a trace."""
+"""Traces: the recorded events of one run."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.crash.layout import HEADER, HEADER_BYTES, MAGIC, RECORD, Kind
+from nearfar.crash.trace_format import HEADER, HEADER_BYTES, MAGIC, RECORD, EventKind
 from nearfar.program.symbols import SourceLocation
 
-_NOT_EVENTS = (Kind.MODULE, Kind.SIZE)
+_NOT_EVENTS = (EventKind.MODULE, EventKind.SIZE)
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """One record."""
+class TraceEvent:
+    """One record; native/crash/trace.h says what `a`, `b`, `c` and the payload mean."""
 
-    kind: Kind
+    kind: EventKind
     a: int
     b: int
     stack: tuple[int, ...]
     """Return addresses, innermost first."""
     payload: bytes
     thread: int = 0
-    """0 is the first thread that had an event."""
+    """Number of the thread in the order of first events, from 0."""
     c: int = 0
 
 
 @dataclass(frozen=True)
-class Module:
+class LoadedModule:
     """A file that was loaded at [begin, end)."""
 
     begin: int
@@ -40,8 +40,8 @@ class Module:
     path: str
 
 
-class Events:
-    """The records of a trace in order, modules and sizes left out; read anew each time."""
+class TraceEvents:
+    """Records of a trace in order, without modules and sizes; each iteration reads the file."""
 
     def __init__(self, data: mmap.mmap, used: int, count: int) -> None:
         self._data = data
@@ -51,7 +51,7 @@ class Events:
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[TraceEvent]:
         stacks: dict[bytes, tuple[int, ...]] = {}
         for at, kind, frames, size, a, b, thread, c in _heads(self._data, self._used):
             if kind in _NOT_EVENTS:
@@ -62,29 +62,29 @@ class Events:
             if raw not in stacks:
                 stacks[raw] = tuple(memoryview(raw).cast("Q"))
             content = self._data[payload : payload + size]
-            yield Event(Kind(kind), a, b, stacks[raw], content, thread, c)
+            yield TraceEvent(EventKind(kind), a, b, stacks[raw], content, thread, c)
 
 
 @dataclass
-class Trace:
-    """All of one run."""
+class CrashTrace:
+    """One run: its events and what the recorder counted."""
 
-    events: Iterable[Event]
-    """In order; of a run, an `Events`, which holds none of them in memory."""
-    modules: list[Module]
+    events: Iterable[TraceEvent]
+    """Events in order; `TraceEvents` does not keep them in memory."""
+    modules: list[LoadedModule]
     pool_bytes: int
-    """Largest size of the pool's file; 0: it was never mapped."""
+    """Largest size of the pool's file; 0: the program never mapped it."""
     full: bool
     coarse: bool
-    """More stores than are told one by one."""
+    """There were more stores than are recorded one by one."""
     forks: int
     others: int
     outside: int
     several_threads: bool
     copied: int
-    counts: Mapping[Kind, int] = field(default_factory=dict)
+    counts: Mapping[EventKind, int] = field(default_factory=dict)
     store_sites: int = 0
-    """Different instructions that stored into the pool."""
+    """Number of instructions that stored into the pool."""
     fence_sites: int = 0
     stolen: int = 0
     written: int = 0
@@ -92,7 +92,7 @@ class Trace:
     data: mmap.mmap | None = None
 
     def place(self, address: int) -> SourceLocation:
-        """Return where a return address is."""
+        """Return the file and offset of a return address."""
         for module in self.modules:
             if module.begin <= address < module.end:
                 return SourceLocation(module.path, address - module.begin)
@@ -109,8 +109,8 @@ class Trace:
         return struct.unpack_from(f"<{frames}Q", self.data, at + RECORD.size)
 
 
-def read_trace(path: Path) -> Trace:
-    """Read what a program left; what is mapped of it stays if the file is removed."""
+def read_trace(path: Path) -> CrashTrace:
+    """Read a trace; its mapping stays valid if the file is removed."""
     with path.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     head = HEADER.unpack_from(data, 0)
@@ -118,7 +118,7 @@ def read_trace(path: Path) -> Trace:
     stolen, _, written, children, _, _, coarse = head[13:]
     if magic != MAGIC:
         raise NearfarError(f"{path} is not a trace of nearfar crash")
-    modules: dict[tuple[int, str], Module] = {}
+    modules: dict[tuple[int, str], LoadedModule] = {}
     pool_bytes = 0
     counts: Counter[int] = Counter()
     store_sites: set[bytes] = set()
@@ -126,18 +126,18 @@ def read_trace(path: Path) -> Trace:
     for at, kind, frames, size, a, b, _, _ in _heads(data, used):
         counts[kind] += 1
         begin = at + RECORD.size
-        if kind == Kind.STORE:
+        if kind == EventKind.STORE:
             store_sites.add(data[begin : begin + 8])
-        elif kind == Kind.FENCE:
+        elif kind == EventKind.FENCE:
             fence_sites.add(data[begin : begin + 8 * frames])
-        elif kind == Kind.MODULE:
+        elif kind == EventKind.MODULE:
             name = data[begin + 8 * frames : begin + 8 * frames + size].decode(errors="replace")
-            modules[a, name] = Module(a, b, name)
-        elif kind == Kind.SIZE:
+            modules[a, name] = LoadedModule(a, b, name)
+        elif kind == EventKind.SIZE:
             pool_bytes = max(pool_bytes, a)
     events = sum(count for kind, count in counts.items() if kind not in _NOT_EVENTS)
-    return Trace(
-        events=Events(data, used, events),
+    return CrashTrace(
+        events=TraceEvents(data, used, events),
         modules=list(modules.values()),
         pool_bytes=pool_bytes,
         full=bool(full),
@@ -147,7 +147,7 @@ def read_trace(path: Path) -> Trace:
         outside=outside,
         several_threads=bool(threads),
         copied=copied,
-        counts=Counter({Kind(kind): count for kind, count in counts.items()}),
+        counts=Counter({EventKind(kind): count for kind, count in counts.items()}),
         store_sites=len(store_sites),
         fence_sites=len(fence_sites),
         stolen=stolen,
@@ -158,13 +158,13 @@ def read_trace(path: Path) -> Trace:
 
 
 def used_bytes(path: Path) -> int:
-    """Return how much of a trace's file holds records."""
+    """Return the bytes of a trace's file up to the end of its records."""
     with path.open("rb") as file:
         return int(HEADER.unpack(file.read(HEADER.size))[4])
 
 
 def _heads(data: mmap.mmap, used: int) -> Iterator[tuple[int, ...]]:
-    """Yield where each record begins and its fields."""
+    """Yield the offset and fields of each record."""
     at = HEADER_BYTES
     step = RECORD.size
     unpack = RECORD.unpack_from

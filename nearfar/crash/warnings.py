@@ -1,53 +1,106 @@
-"""What must be said of a recording, so that a clean report is not taken for more than it is."""
+"""Warnings about parts of a run that were not recorded, and so not explored."""
 
 from __future__ import annotations
 
-from nearfar.crash.layout import Kind
-from nearfar.crash.record import Recorded
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES
+from nearfar.crash.analysis.pool_state import PoolState
+from nearfar.crash.record import RecordedRun
+from nearfar.crash.trace_format import EventKind
+
+_MAX_COMPARED_BYTES = 1 << 28
+"""Bytes of the pool's file that are compared; holes do not count."""
 
 
-def warnings_of(recorded: Recorded, *, eadr: bool) -> list[str]:
-    """Return one sentence for each thing that was not seen."""
+def warnings_of(recorded: RecordedRun, *, eadr: bool) -> list[str]:
+    """Return one sentence for each limit of a recording."""
     trace = recorded.trace
-    found = []
+    warnings = []
     if recorded.failed:
-        found.append(f"the program {recorded.exit_status}: what it did until then was explored")
-    if not eadr and not trace.counts.get(Kind.FENCE):
-        found.append(
-            "no fence was seen: the program never flushes, or it does so by instructions that only "
-            "`nearfar cc` shows"
+        warnings.append(f"the program {recorded.exit_status}: its stores up to then were explored")
+    if not eadr and not trace.counts.get(EventKind.FENCE):
+        warnings.append(
+            "no fence was seen: the program never flushes, or it uses bare instructions, which "
+            "only `nearfar cc` shows"
         )
     if trace.full:
-        found.append("the trace is full: what the program did after that was not seen")
+        warnings.append("the trace is full: later stores were not recorded")
     if trace.coarse:
-        found.append(
-            "the program stores too often for each store to be seen alone: of places that stored "
-            "often, tears within a line may have been missed"
+        warnings.append(
+            "the program stores too often to record each store alone: tears within a line may have "
+            "been missed at places that store often"
         )
     if trace.children:
-        found.append(
-            "the program forked while it had the pool: its children's stores count as well, in the "
-            "order in which they came; another run may order them otherwise"
+        warnings.append(
+            "the program forked while it had the pool: its children's stores count in the order in "
+            "which they came, which may differ in another run"
         )
     if trace.written:
-        found.append(
-            "the program wrote to the pool's file by system calls: that counts as stores which "
+        warnings.append(
+            "the program wrote to the pool's file by system calls: they count as stores that "
             "fsync, msync or a flush makes durable"
         )
     if trace.others:
-        found.append(
-            "several processes had the pool at once: their stores and flushes are in the order in "
-            "which they came; another run may order them otherwise"
+        warnings.append(
+            "several processes had the pool at once: their stores and flushes count in the order "
+            "in which they came, which may differ in another run"
         )
     if trace.copied and trace.pool_bytes:
-        found.append(
-            "the program mapped the pool privately as well: what it stores there cannot reach it"
+        warnings.append(
+            "the program also mapped the pool privately: stores there cannot reach the pool"
         )
     if trace.stolen:
-        found.append(
+        warnings.append(
             f"a thread waited for another in a way that is not scheduled ({trace.stolen} times): "
             "the same seed may give another order"
         )
     if trace.outside and trace.pool_bytes:
-        found.append("a mapping of the pool was not followed: too large, or too many at once")
-    return found
+        warnings.append("a mapping of the pool was not recorded: too large, or too many at once")
+    return warnings
+
+
+def unexplained_content(state: PoolState, pool: Path) -> str:
+    """Return a sentence about content of the pool's file that no recorded store wrote, or "".
+
+    `state` has seen the whole trace. Not recorded are some system calls, other processes, mappings
+    that are not followed, and stores after the last unmapping.
+    """
+    first, count = -1, 0
+    try:
+        with pool.open("rb") as file:
+            for offset, line in _lines(file.fileno()):
+                if line != state.line(offset)[: len(line)]:
+                    first = offset if first < 0 else first
+                    count += 1
+    except FileNotFoundError:
+        return "the program removed its pool: its content up to then was explored"
+    except OSError:
+        return ""
+    if count == 0:
+        return ""
+    return (
+        f"{count} lines of the pool, the first at {first:#x}, were written by no recorded store "
+        "(an unknown system call, another process, after the last unmapping): they were not "
+        "explored"
+    )
+
+
+def _lines(file: int) -> Iterator[tuple[int, bytes]]:
+    """Yield offset and content of a file's lines, holes left out."""
+    at, bytes_left = 0, _MAX_COMPARED_BYTES
+    size = os.fstat(file).st_size
+    while at < size and bytes_left > 0:
+        try:
+            at = os.lseek(file, at, os.SEEK_DATA)
+        except OSError:
+            return  # holes only
+        end = os.lseek(file, at, os.SEEK_HOLE)
+        for page in range(at - at % PAGE_BYTES, end, PAGE_BYTES):
+            content = os.pread(file, PAGE_BYTES, page)
+            for begin in range(0, len(content), LINE_BYTES):
+                yield page + begin, content[begin : begin + LINE_BYTES]
+        bytes_left -= end - at
+        at = end

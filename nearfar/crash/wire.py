@@ -15,8 +15,8 @@ _NUMBER = struct.Struct("<Q")
 _SIGNED = struct.Struct("<q")
 
 
-class Taken:
-    """A frame that came."""
+class ReceivedFrame:
+    """A frame from an explorer, read from front to back."""
 
     def __init__(self, kind: str, payload: bytes) -> None:
         self.kind = kind
@@ -24,13 +24,13 @@ class Taken:
         self._at = 0
 
     def number(self) -> int:
-        """Return the next number, from 0."""
+        """Return the next unsigned number."""
         (value,) = _NUMBER.unpack_from(self._payload, self._at)
         self._at += 8
         return int(value)
 
     def signed(self) -> int:
-        """Return the next number, which may be negative."""
+        """Return the next signed number."""
         (value,) = _SIGNED.unpack_from(self._payload, self._at)
         self._at += 8
         return int(value)
@@ -47,11 +47,11 @@ class Taken:
         return self._payload[self._at - size : self._at]
 
     def text(self) -> str:
-        """Return the next text; what is no UTF-8 in it is replaced."""
+        """Return the next text; invalid UTF-8 is replaced."""
         return self.raw(self.number()).decode(errors="replace")
 
 
-def take(source: IO[bytes]) -> Taken:
+def receive(source: IO[bytes]) -> ReceivedFrame:
     """Wait for a frame."""
     head = source.read(_HEAD.size)
     if len(head) < _HEAD.size:
@@ -60,10 +60,10 @@ def take(source: IO[bytes]) -> Taken:
     payload = source.read(length)
     if len(payload) < length:
         raise NearfarError("an explorer of nearfar crash ended early", ExitCode.PROGRAM_FAILED)
-    return Taken(chr(kind), payload)
+    return ReceivedFrame(chr(kind), payload)
 
 
-def frame(kind: str, *values: int | str) -> bytes:
+def encoded_frame(kind: str, *values: int | str) -> bytes:
     """Return a frame to send."""
     payload = b""
     for value in values:

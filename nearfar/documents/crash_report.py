@@ -22,12 +22,12 @@ class CrashLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     flushed: int
     """How many of them were flushed, and waited only for a fence."""
     frames: list[Frame]
-    """Who made the last store that survived (of `survived`) or the first that did not (of
-    `lost`); innermost first."""
+    """Stack of the last store that survived (in `survived`) or the first that did not (in
+    `lost`), innermost first."""
 
 
 class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A way in which a power cut leaves a pool that the checker refuses; each is here once."""
+    """A way in which a power cut leaves a pool that the checker refuses, reported once."""
 
     id: int
     symptom: str
@@ -35,45 +35,24 @@ class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     said: str
     """The end of what the checker wrote."""
     point: int
-    """Which failure point of the run, from 0."""
+    """Number of the failure point in the run, from 0."""
     at: Literal["fence", "operation", "end", "store"]
     """The power goes just before this fence, at this operation's end, at the program's end, or
     (with caches that survive) just after this store."""
     operation: int | None
-    """That was in flight or just ended, as the program counts; None: it counts none."""
+    """Operation in flight or just ended, as the program numbers them; None: it marks none."""
     frames: list[Frame]
-    """Of the fence or store."""
+    """Stack of the fence or store."""
     survived: list[CrashLine]
     """The fewest lines found that must be in memory for the symptom."""
     lost: list[CrashLine]
-    """Of the others, those that must be missing."""
+    """Other lines that must be missing for the symptom."""
     cause: str = ""
     """The lint about a store that it needs, if any: ``never flushed: fill log.h:40``."""
     states: int
-    """Crash states that were put down to this bug."""
+    """Crash states with this bug."""
     replay: str
     """File for `nearfar crash replay`; empty: none was written."""
-
-
-LintKind = Literal[
-    "never flushed",
-    "never fenced",
-    "flushed twice",
-    "flushed unmodified",
-    "store without snapshot",
-    "snapshot too short",
-    "snapshot never used",
-    "snapshot of volatile data",
-    "moved without both snapshots",
-    "volatile pointer",
-    "layout changed",
-    "root overwritten",
-    "freed handle kept",
-    "leaked",
-    "leaked by a crash",
-    "read but never persisted",
-]
-"""What a lint may be of; the documentation says what each means."""
 
 
 class CrashObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -81,31 +60,32 @@ class CrashObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     what: Literal["root", "allocation"]
     offset: int
-    """Of its first byte, in the pool."""
+    """Bytes from the pool's begin to its first byte."""
     size: int
-    """Bytes that were asked for."""
+    """Requested bytes."""
     type_number: int
     byte: int
-    """Which byte of the object it is about."""
+    """Byte of the object that the report is about."""
 
 
 class CrashLint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A habit that is suspicious or slow, apart from what the checker says."""
 
-    kind: LintKind
+    kind: str
+    """Name of the lint: one of those in nearfar/crash/lints."""
     times: int
     offset: int
-    """In the pool, of the first."""
+    """Bytes from the pool's begin, of the first."""
     frames: list[Frame]
-    """Of the store, the flush, the snapshot, the allocation."""
+    """Stack of the store, flush, snapshot or allocation."""
     note: str = ""
-    """What was wrong with the first, in words."""
+    """Details of the first, in words."""
     object: CrashObject | None = None
-    """That the offset is in; None: the pool is not libpmemobj's, or nobody knows."""
+    """Object at the offset; None: the pool is not libpmemobj's, or the object is unknown."""
 
 
 class CrashPlace(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A line of the program that did something to the pool."""
+    """A line of the program that stored to the pool, flushed or fenced."""
 
     function: str
     file: str
@@ -129,16 +109,16 @@ class CrashCode(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Lines of the program, by its debug information and machine code."""
 
     lines: int
-    """That call what makes data durable, allocates or snapshots, or store through a pointer in a
-    function that did something to the pool."""
+    """Lines that call what makes data durable, allocates or snapshots, or store through a pointer
+    in a function that changed the pool."""
     reached: int
-    """Of these, that did so to the pool in this run."""
+    """Lines of these that did so to the pool in this run."""
     missed: list[CrashMissed]
     """The others, by file and line; the first 50."""
 
 
 class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
-    """One exploration."""
+    """Result of one exploration."""
 
     KIND: ClassVar[str] = "crash-report"
     VERSION: ClassVar[int] = 1
@@ -151,7 +131,7 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     """Caches survive the cut: stores are lost in order only."""
     seed: int
     operations: int
-    """That ended, as the program marks them."""
+    """Operations that ended, as the program marks them."""
     stores: int
     """Changes of lines, one for each instruction that made it; of a store of more than 8 bytes,
     which may tear, one for each word."""
@@ -166,9 +146,9 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     states: int
     """Different images that were judged."""
     duplicates: int
-    """States left out since their image had been judged."""
+    """States that were not judged again because their image had been judged."""
     complete: bool
-    """Every state that was to be judged was; false: the budget ended before."""
+    """Every state was judged; false: the budget ended first."""
     record_s: float
     """Wall time of the program under the recorder."""
     judge_s: float
@@ -192,18 +172,18 @@ class CrashPage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class CrashKey(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a key of a map or set may hold after a power cut."""
+    """Values that a key of a map or set may have after a power cut."""
 
     allowed: list[str | None]
     """None: it may be absent."""
     anything: bool = False
-    """Nothing is known of it: it may have been there before the run."""
+    """Any value is allowed: the key may have existed before the run."""
     last: str = ""
     """The last operation on it that had completed, in words."""
 
 
 class CrashExpected(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What the operations of a map or set may have left when the power went."""
+    """Content that the operations of a map or set may have left when the power went."""
 
     keys: dict[str, CrashKey]
     others: bool
@@ -219,7 +199,7 @@ class CrashState(Document, kw_only=True, forbid_unknown_fields=True):
     bug: CrashBug
     check: str
     more_checks: list[str] = []
-    """That judge the image if the first accepts it."""
+    """Checks that judge the image if the first accepts it."""
     dump: str = ""
     """Prints what the image holds, which is compared with `expected`; empty: none."""
     expected: CrashExpected | None = None

@@ -1,9 +1,9 @@
-"""Oracles that know what must be in a pool, from what the program says that it does.
+"""Oracles that know the required content of a pool from the operations that a program marks.
 
-history   what operations may have left for each key: durable linearisability
-content   what a dump prints of an image
-oracle    the verdict on a dump, at a point of the run
+history     values that the operations may have left for each key: durable linearisability
+oracle      the verdict on a dump of an image
+pool_check  libpmemobj's own check
 
-To add a structure: a file with its content and what its operations may have left, and a line in
-``oracle``. A map's or set's dump is a program of a few lines, see include/nearfar/crash.h.
+To add a structure: a file that parses its dump and knows what its operations may have left. A
+map's or set's dump is a program of a few lines, see include/nearfar/crash.h.
 """

@@ -1,9 +1,9 @@
-"""What a run's operations on a map or a set may have left, when the power went.
+"""Values that a run's operations on a map or set may have left when the power went.
 
-Durable linearisability: operations that ended are there, each of those in flight is or is not, and
-all of them took effect in an order that the marks allow (who ended before another began came
-first). Keys are independent of each other, so each key is asked for itself; an operation in flight
-that was seen (a `get` that found what only it can have put there) must be there.
+Durable linearisability: operations that ended took effect, each in flight may have, in an order
+that the marks allow (an operation that ended before another began comes first). Keys are
+independent, so each is judged alone. An operation in flight must have taken effect if a `get` that
+ended returned its value.
 """
 
 from __future__ import annotations
@@ -13,98 +13,96 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nearfar.base.errors import CommandError
-from nearfar.crash.layout import Kind
-from nearfar.crash.trace import Event
+from nearfar.crash.trace import TraceEvent
+from nearfar.crash.trace_format import EventKind
 from nearfar.documents.crash_report import CrashExpected, CrashKey
 
 ANYTHING = "\0anything"
-"""Of a key of which nothing is known: the pool held something before the run."""
+"""Value of a key that may have existed before the run."""
 _PUTS = frozenset({"insert", "put", "add", "set", "update", "upsert", "push"})
 _REMOVES = frozenset({"remove", "delete", "erase", "del"})
-_LOOKS = frozenset({"get", "contains", "lookup", "find"})
-_MOST_WAYS = 4096
-"""Ways to order what overlaps on one key: more mean that nothing ever ends."""
+_LOOKUPS = frozenset({"get", "contains", "lookup", "find"})
+_MAX_OUTCOMES = 4096
+"""Orders of overlapping operations on one key; more mean that operations never end."""
 
 Value = str | None
-"""Of a key; None: it is absent."""
+"""Value of a key; None: it is absent."""
 
 
 @dataclass(frozen=True)
-class Operation:
+class MarkedOperation:
     """One call, as the program marked it."""
 
     kind: str
     key: str
     value: str
     position: int
-    """Records of the trace before it; tells two alike apart."""
+    """Number of records before it, which identifies it."""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.key} {self.value}" if self.kind in _PUTS else self._short()
-
-    def _short(self) -> str:
-        return f"{self.kind} {self.key}"
+        value = f" {self.value}" if self.kind in _PUTS else ""
+        return f"{self.kind} {self.key}{value}"
 
     def after(self, before: Value) -> Value:
-        """Return the key's value once it has taken effect."""
+        """Return the key's value after the operation took effect."""
         if self.kind in _PUTS:
             return self.value
         return None if self.kind in _REMOVES else before
 
 
 @dataclass(frozen=True)
-class _Way:
-    """One order of what happened to a key so far."""
+class _Outcome:
+    """Result of one order of the operations on a key so far."""
 
     value: Value
     applied: frozenset[tuple[int, bool]]
-    """Positions of the operations in flight that have taken effect, and whether they found the
-    key: a `get` is told what it found only when it ends."""
+    """Positions of the operations in flight that took effect, and whether the key existed: the
+    result of a `get` is known only when it ends."""
 
 
 @dataclass
 class _Key:
-    ways: set[_Way]
-    flying: dict[int, Operation] = field(default_factory=dict)
+    outcomes: set[_Outcome]
+    in_flight: dict[int, MarkedOperation] = field(default_factory=dict)
     positions: list[int] = field(default_factory=list)
     possible: list[frozenset[Value]] = field(default_factory=list)
-    last: list[Operation | None] = field(default_factory=list)
-    """The last that ended, at each position."""
+    last: list[MarkedOperation | None] = field(default_factory=list)
+    """Last operation that ended, at each position."""
 
 
-class History:
-    """Of one run."""
+class OperationHistory:
+    """Marked operations of one run and the values they allow."""
 
-    def __init__(self, events: Iterable[Event], *, empty: bool) -> None:
-        """Read a trace; `empty`: the pool held no key when the run began."""
+    def __init__(self, events: Iterable[TraceEvent], *, empty: bool) -> None:
+        """Read a trace; `empty`: the pool had no key before the run."""
         self._first: Value = None if empty else ANYTHING
         self._keys: dict[str, _Key] = {}
         self.operations = 0
-        flying: dict[int, Operation] = {}
+        in_flight: dict[int, MarkedOperation] = {}
         for position, event in enumerate(events, 1):
-            if event.kind is Kind.OPERATION:
+            if event.kind is EventKind.OPERATION:
                 operation = _operation(event, position)
-                flying[event.thread] = operation
+                in_flight[event.thread] = operation
                 self._begin(operation, position)
                 self.operations += 1
-            elif event.kind is Kind.OUTCOME and event.thread in flying:
+            elif event.kind is EventKind.OUTCOME and event.thread in in_flight:
                 worked = event.payload != b"0"
-                self._end(flying.pop(event.thread), position, worked=worked)
+                self._end(in_flight.pop(event.thread), position, worked=worked)
 
     def possible(self, key: str, position: int) -> frozenset[Value]:
-        """Return what the key may hold if the power goes after so many records."""
+        """Return the values a key may have if the power goes after `position` records."""
         known = self._keys.get(key)
         at = -1 if known is None else bisect.bisect_right(known.positions, position) - 1
         return frozenset({self._first}) if known is None or at < 0 else known.possible[at]
 
-    def last(self, key: str, position: int) -> Operation | None:
+    def last(self, key: str, position: int) -> MarkedOperation | None:
         """Return the key's last operation that had ended."""
         known = self._keys.get(key)
         at = -1 if known is None else bisect.bisect_right(known.positions, position) - 1
         return None if known is None or at < 0 else known.last[at]
 
     def expected(self, position: int) -> CrashExpected:
-        """Return what a pool may hold if the power goes after so many records."""
+        """Return the content a pool may have if the power goes after `position` records."""
         keys = {}
         for key in self._keys:
             possible = self.possible(key, position)
@@ -116,58 +114,60 @@ class History:
             )
         return CrashExpected(keys=keys, others=self._first == ANYTHING)
 
-    def _begin(self, operation: Operation, position: int) -> None:
-        known = self._keys.setdefault(operation.key, _Key({_Way(self._first, frozenset())}))
-        known.flying[operation.position] = operation
+    def _begin(self, operation: MarkedOperation, position: int) -> None:
+        known = self._keys.setdefault(operation.key, _Key({_Outcome(self._first, frozenset())}))
+        known.in_flight[operation.position] = operation
         self._note(known, position, known.last[-1] if known.last else None)
 
-    def _end(self, operation: Operation, position: int, *, worked: bool) -> None:
+    def _end(self, operation: MarkedOperation, position: int, *, worked: bool) -> None:
         known = self._keys[operation.key]
-        found: set[_Way] = set()
+        remaining: set[_Outcome] = set()
         both = {(operation.position, True), (operation.position, False)}
-        for way in _reachable(known.ways, known.flying):
-            seen = way.applied & both
-            if not seen:
-                if not worked and operation.kind not in _LOOKS:
-                    found.add(way)  # it changed nothing
-            elif operation.kind in _LOOKS:
-                if way.value == ANYTHING or (operation.position, worked) in seen:
-                    found.add(_Way(way.value, way.applied - both))
+        for outcome in _reachable(known.outcomes, known.in_flight):
+            applied = outcome.applied & both
+            if not applied:
+                if not worked and operation.kind not in _LOOKUPS:
+                    remaining.add(outcome)  # it changed nothing
+            elif operation.kind in _LOOKUPS:
+                if outcome.value == ANYTHING or (operation.position, worked) in applied:
+                    remaining.add(_Outcome(outcome.value, outcome.applied - both))
             elif worked:
-                found.add(_Way(way.value, way.applied - both))
-        del known.flying[operation.position]
-        # A run that is wrong without any crash is not for this oracle to say.
-        known.ways = found or {_Way(way.value, way.applied - both) for way in known.ways}
+                remaining.add(_Outcome(outcome.value, outcome.applied - both))
+        del known.in_flight[operation.position]
+        # This oracle does not judge a run that is wrong without any crash.
+        known.outcomes = remaining or {
+            _Outcome(outcome.value, outcome.applied - both) for outcome in known.outcomes
+        }
         self._note(known, position, operation)
 
-    def _note(self, known: _Key, position: int, last: Operation | None) -> None:
+    def _note(self, known: _Key, position: int, last: MarkedOperation | None) -> None:
         known.positions.append(position)
-        ways = _reachable(known.ways, known.flying)
-        known.possible.append(frozenset(way.value for way in ways))
+        outcomes = _reachable(known.outcomes, known.in_flight)
+        known.possible.append(frozenset(outcome.value for outcome in outcomes))
         known.last.append(last)
 
 
-def _reachable(ways: set[_Way], flying: dict[int, Operation]) -> set[_Way]:
-    """Return the ways with any of those in flight done, in any order."""
-    found = set(ways)
-    todo = list(ways)
-    while todo and len(found) < _MOST_WAYS:
-        way = todo.pop()
-        for position, operation in flying.items():
-            if (position, True) in way.applied or (position, False) in way.applied:
+def _reachable(outcomes: set[_Outcome], in_flight: dict[int, MarkedOperation]) -> set[_Outcome]:
+    """Return the outcomes after any of the operations in flight, in any order."""
+    reachable = set(outcomes)
+    pending = list(outcomes)
+    while pending and len(reachable) < _MAX_OUTCOMES:
+        outcome = pending.pop()
+        for position, operation in in_flight.items():
+            if (position, True) in outcome.applied or (position, False) in outcome.applied:
                 continue
-            mark = (position, way.value is not None)
-            further = _Way(operation.after(way.value), way.applied | {mark})
-            if further not in found:
-                found.add(further)
-                todo.append(further)
-    return found
+            mark = (position, outcome.value is not None)
+            further = _Outcome(operation.after(outcome.value), outcome.applied | {mark})
+            if further not in reachable:
+                reachable.add(further)
+                pending.append(further)
+    return reachable
 
 
-def _operation(event: Event, position: int) -> Operation:
+def _operation(event: TraceEvent, position: int) -> MarkedOperation:
     kind, key, value, *_ = [*event.payload.decode(errors="replace").split("\0"), "", "", ""]
-    if kind not in _PUTS | _REMOVES | _LOOKS:
+    if kind not in _PUTS | _REMOVES | _LOOKUPS:
         raise CommandError(
-            f"the program marks an operation {kind!r} (NEARFAR_CRASH_OP): say insert, remove or get"
+            f"the program marks an operation {kind!r} (NEARFAR_CRASH_OP): use insert, remove or get"
         )
-    return Operation(kind, key, value, position)
+    return MarkedOperation(kind, key, value, position)

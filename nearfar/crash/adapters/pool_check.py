@@ -1,4 +1,4 @@
-"""Whether libpmemobj finds a pool consistent: the part of pmempool check that is the library's."""
+"""libpmemobj's own check of a pool: the part of pmempool check that is in the library."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import ctypes.util
 import shlex
 
 from nearfar.crash.checker import Check
-from nearfar.crash.layout import Kind
-from nearfar.crash.trace import Trace
+from nearfar.crash.trace import CrashTrace
+from nearfar.crash.trace_format import EventKind
 from nearfar.native_files import native_file
 
 TOOL = "nearfar_crash_pool"
 
 
-def pool_checks(trace: Trace) -> list[Check]:
-    """Return the check of libpmemobj's pools if the trace's pool is one that was there already.
+def pool_checks(trace: CrashTrace) -> list[Check]:
+    """Return libpmemobj's check if the trace's pool is its own and existed before the run.
 
-    A pool that is being made is none until it is made: that is the user's checker's to judge.
+    A pool that is being made is not valid yet: only the user's checker can judge it.
     """
-    kinds = (Kind.POOL_OPEN, Kind.POOL_CREATE)
+    kinds = (EventKind.POOL_OPEN, EventKind.POOL_CREATE)
     if not any(event.kind in kinds and not event.c for event in trace.events):
         return []
-    if any(event.kind is Kind.POOL_CREATE and not event.c for event in trace.events):
+    if any(event.kind is EventKind.POOL_CREATE and not event.c for event in trace.events):
         return []
     if ctypes.util.find_library("pmemobj") is None:
         return []

@@ -1,7 +1,8 @@
-"""A CrashReport in the forms that others read.
+"""Forms of a CrashReport.
 
-words   what a bug and a lint are called, the same in each form
-sarif   SARIF 2.1.0, for code scanning
-junit   JUnit XML, for continuous integration
-page    one HTML file
+words     sentences for bugs and lints, the same in each form
+terminal  text
+sarif     SARIF 2.1.0, for code scanning
+junit     JUnit XML, for continuous integration
+page      one HTML file
 """

@@ -1,16 +1,16 @@
-"""JUnit XML, as continuous integration shows it: a case for each bug, and for each lint."""
+"""JUnit XML for continuous integration: a case for each bug and each lint."""
 
 from __future__ import annotations
 
 import re
 from xml.etree import ElementTree
 
-from nearfar.crash.report.words import SLOW, bug_text, lint_text
-from nearfar.crash.table import details, where
+from nearfar.crash.report.terminal import details, where
+from nearfar.crash.report.words import bug_text, is_slow, lint_text
 from nearfar.documents.crash_report import CrashReport
 
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
-"""XML 1.0, 2.2: what no document may hold, and a checker may print."""
+"""Characters that XML 1.0 (2.2) forbids and a checker may print."""
 
 
 def junit(report: CrashReport) -> str:
@@ -37,7 +37,7 @@ def junit(report: CrashReport) -> str:
         failure.text = _clean("\n".join([command, *details(bug), *replay]))
     for lint in report.lints:
         name = _clean(f"lint: {lint_text(lint)}")
-        kind = "crash.slow" if lint.kind in SLOW else "crash.lint"
+        kind = "crash.slow" if is_slow(lint) else "crash.lint"
         case = ElementTree.SubElement(suite, "testcase", name=name, classname=kind)
         ElementTree.SubElement(case, "system-out").text = name
     ElementTree.indent(suite)

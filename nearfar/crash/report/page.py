@@ -7,9 +7,10 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from nearfar.crash.report.words import MEANINGS, SLOW, bug_text, lint_text
+from nearfar.crash.lints._registry import LINTS, meaning
+from nearfar.crash.report.terminal import details, where
+from nearfar.crash.report.words import bug_text, is_slow, lint_text
 from nearfar.crash.sites import name_of
-from nearfar.crash.table import details, where
 from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.workload import Frame
 
@@ -31,7 +32,8 @@ def page(report: CrashReport) -> str:
         "where": where,
         "bug_text": bug_text,
         "lint_text": lint_text,
-        "meaning": MEANINGS.__getitem__,
+        "is_slow": is_slow,
+        "meaning": lambda kind: meaning(LINTS.get(kind)),
         "stack": _stack,
     }
     return environment.get_template(
@@ -41,7 +43,6 @@ def page(report: CrashReport) -> str:
         css=Markup(_STYLE.read_text()),  # our own file
         command=" ".join(report.program),
         program=Path(report.program[0]).name,
-        slow=SLOW,
         # The last folder is enough to tell files apart, and fits.
         short=lambda file: "/".join(file.split("/")[-2:]),
     )

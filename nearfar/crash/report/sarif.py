@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 (OASIS), as code scanning reads it: bugs are errors, lints warnings or notes."""
+"""SARIF 2.1.0 (OASIS) for code scanning: bugs are errors, lints warnings or notes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from nearfar.crash.report.words import MEANINGS, SLOW, bug_text, lint_text, place_of
+from nearfar.crash.lints._registry import LINTS, lints, meaning
+from nearfar.crash.report.words import bug_text, lint_text, place_of
 from nearfar.crash.sites import users
 from nearfar.documents.crash_report import CrashBug, CrashLint, CrashReport
 from nearfar.documents.workload import Frame
@@ -27,8 +28,7 @@ def sarif(report: CrashReport) -> str:
         }
     ]
     rules += [
-        {"id": kind.replace(" ", "-"), "shortDescription": {"text": meaning}}
-        for kind, meaning in MEANINGS.items()
+        {"id": _rule_id(lint.kind), "shortDescription": {"text": meaning(lint)}} for lint in lints()
     ]
     driver = {
         "name": "nearfar crash",
@@ -66,12 +66,16 @@ def _bug(bug: CrashBug) -> Json:
 def _lint(lint: CrashLint) -> Json:
     place = users(lint.frames)
     return {
-        "ruleId": lint.kind.replace(" ", "-"),
-        "level": "note" if lint.kind in SLOW else "warning",
+        "ruleId": _rule_id(lint.kind),
+        "level": LINTS.get(lint.kind).severity,
         "message": {"text": lint_text(lint)},
         "locations": _locations(place),
         "partialFingerprints": {"nearfarLint/v1": _fingerprint(lint.kind, place)},
     }
+
+
+def _rule_id(kind: str) -> str:
+    return kind.replace(" ", "-")
 
 
 def _locations(frame: Frame | None) -> list[Json]:
@@ -94,14 +98,17 @@ def _artifact(file: str) -> Json:
 
 def _stack(frames: Sequence[Frame], text: str) -> Json:
     named = [frame for frame in frames if frame.file]
-    return {"message": {"text": text}, "frames": [{"location": _location(one)} for one in named]}
+    return {
+        "message": {"text": text},
+        "frames": [{"location": _location(frame)} for frame in named],
+    }
 
 
-def _fingerprint(what: str, frame: Frame | None) -> str:
-    """Return what stays the same while lines above it come and go."""
+def _fingerprint(name: str, frame: Frame | None) -> str:
+    """Return a name without line numbers, which edits above it change."""
     if frame is None:
-        return what
-    return f"{what} in {frame.function} of {frame.file.rsplit('/', 1)[-1]}"
+        return name
+    return f"{name} in {frame.function} of {frame.file.rsplit('/', 1)[-1]}"
 
 
 def _folder_uri() -> str:

@@ -9,7 +9,7 @@ import pytest
 from crash.test_crash_odd_programs import built
 
 from nearfar.__main__ import main
-from nearfar.crash.code import _read
+from nearfar.crash.coverage import _instructions
 from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.header import load
 
@@ -33,8 +33,8 @@ _LISTING = """
 
 
 def test_stores_through_pointers_and_calls_that_persist_are_found() -> None:
-    found = [(spot.behind, spot.what) for spot in _read(_LISTING.splitlines())]
-    assert found == [
+    actions = [(i.next_address, i.action) for i in _instructions(_LISTING.splitlines())]
+    assert actions == [
         (0x1140, "a store"),
         (0x114C, "a store"),
         (0x1150, "a store"),

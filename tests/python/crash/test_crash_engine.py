@@ -17,7 +17,7 @@ from crash.test_crash_odd_programs import built
 
 from nearfar.__main__ import main
 from nearfar.crash.record import record
-from nearfar.crash.room import copy_sparse
+from nearfar.crash.scratch import copy_sparse
 from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.header import load
 from nearfar.native_files import include_folder

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-from nearfar.crash.bugs import Found
+from nearfar.crash.bugs import FoundBug
 from nearfar.crash.causes import merged
 from nearfar.crash.report.junit import junit
 from nearfar.crash.report.page import page
@@ -115,13 +115,13 @@ def test_the_page_escapes_what_a_checker_prints() -> None:
 
 
 def test_bugs_of_one_cause_and_symptom_are_one() -> None:
-    found = [
-        Found(bug(1), 0, 0, []),
-        Found(bug(2), 0, 0, []),
-        Found(bug(3, symptom="SIGSEGV"), 0, 0, []),
-        Found(bug(4, lost=30), 0, 0, []),
+    bugs_found = [
+        FoundBug(bug(1), 0, 0, []),
+        FoundBug(bug(2), 0, 0, []),
+        FoundBug(bug(3, symptom="SIGSEGV"), 0, 0, []),
+        FoundBug(bug(4, lost=30), 0, 0, []),
     ]
-    kept = merged(found, [SLOW, LINT])
-    assert [one.bug.id for one in kept] == [1, 2, 3]
-    assert [one.bug.states for one in kept] == [4, 2, 2]
-    assert [one.bug.cause for one in kept] == ["never flushed: append log.c:8"] * 2 + [""]
+    bugs = [found_bug.bug for found_bug in merged(bugs_found, [SLOW, LINT])]
+    assert [bug.id for bug in bugs] == [1, 2, 3]
+    assert [bug.states for bug in bugs] == [4, 2, 2]
+    assert [bug.cause for bug in bugs] == ["never flushed: append log.c:8"] * 2 + [""]

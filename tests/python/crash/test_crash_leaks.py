@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from nearfar.crash.layout import Kind
-from nearfar.crash.lints.images import PoolObject
-from nearfar.crash.lints.kept import Moment, Moments, is_all_the_same
-from nearfar.crash.lints.transactions import Transactions
-from nearfar.crash.lints.whose import Whose
-from nearfar.crash.lints.world import World
+from nearfar.crash.analysis.moments import HeapMoment, HeapMoments
+from nearfar.crash.analysis.origins import StackOrigins
+from nearfar.crash.analysis.pool_images import PoolObject
+from nearfar.crash.lint_trace import lints_of
 from nearfar.crash.sites import Sites
-from nearfar.crash.trace import Event, Module, Trace
+from nearfar.crash.trace import CrashTrace, LoadedModule, TraceEvent
+from nearfar.crash.trace_format import EventKind
 
 _PROGRAM = (0x1010,)
 _LIBRARY = (0x7010, 0x1020)
@@ -18,10 +17,13 @@ _ROOT = PoolObject(0x4000, 64, -1, is_reachable=True)
 _OBJECT = PoolObject(0x4100, 24, 1, is_reachable=True)
 
 
-def trace_of(events: list[Event]) -> Trace:
-    modules = [Module(0x1000, 0x2000, "/no/program"), Module(0x7000, 0x8000, "/no/libpmemobj.so.1")]
+def trace_of(events: list[TraceEvent]) -> CrashTrace:
+    modules = [
+        LoadedModule(0x1000, 0x2000, "/no/program"),
+        LoadedModule(0x7000, 0x8000, "/no/libpmemobj.so.1"),
+    ]
     nothing = {"full": False, "coarse": False, "forks": 0, "others": 0, "outside": 0}
-    return Trace(
+    return CrashTrace(
         events=events,
         modules=modules,
         pool_bytes=1 << 16,
@@ -31,22 +33,22 @@ def trace_of(events: list[Event]) -> Trace:
     )
 
 
-def store(offset: int, words: dict[int, int], stack: tuple[int, ...] = _PROGRAM) -> Event:
+def store(offset: int, words: dict[int, int], stack: tuple[int, ...] = _PROGRAM) -> TraceEvent:
     line = b"".join(words.get(at, 0).to_bytes(8, "little") for at in range(0, 64, 8))
-    return Event(Kind.STORE, offset, 0, stack, line)
+    return TraceEvent(EventKind.STORE, offset, 0, stack, line)
 
 
-def allocated(kind: Kind, offset: int, size: int = 24) -> Event:
-    return Event(kind, offset, size, _PROGRAM, (1).to_bytes(8, "little"))
+def allocated(kind: EventKind, offset: int, size: int = 24) -> TraceEvent:
+    return TraceEvent(kind, offset, size, _PROGRAM, (1).to_bytes(8, "little"))
 
 
-def moments(events: list[Event], before: list[PoolObject]) -> list[Moment]:
+def moments(events: list[TraceEvent], before: list[PoolObject]) -> list[HeapMoment]:
     trace = trace_of(events)
-    found = Moments(trace, Whose(Sites(trace)), before)
+    collected = HeapMoments(trace, StackOrigins(Sites(trace)), before)
     for event in events:
-        found.feed(event, wanted=True)
-    found.finish()
-    return found.found
+        collected.feed(event, keep=True)
+    collected.finish()
+    return collected.moments
 
 
 def image(root: bytes) -> bytes:
@@ -57,64 +59,63 @@ def test_a_free_counts_when_the_call_is_over() -> None:
     handle = {0: 0x4100}
     events = [
         store(0x4000, handle),
-        Event(Kind.FREE, 0x4100, 0, _PROGRAM, b""),
+        TraceEvent(EventKind.FREE, 0x4100, 0, _PROGRAM, b""),
         store(0x4000, {}, _LIBRARY),  # it clears the handle
         store(0x4000, {8: 1}),
     ]
-    (one,) = moments(events, [_ROOT, _OBJECT])
-    assert one.was_freed
-    assert one.contents == {0x4000: bytes(64)}
+    (moment,) = moments(events, [_ROOT, _OBJECT])
+    assert moment.was_freed
+    assert moment.contents == {0x4000: bytes(64)}
     both = [_ROOT, _OBJECT]
-    assert is_all_the_same(one, both, image(b""))
-    assert not is_all_the_same(one, both, image((0x4100).to_bytes(8, "little")))
-    assert not is_all_the_same(one, [_ROOT], image(b""))
+    assert moment.matches(both, image(b""))
+    assert not moment.matches(both, image((0x4100).to_bytes(8, "little")))
+    assert not moment.matches([_ROOT], image(b""))
 
 
 def test_a_handle_that_stays_in_a_stale_slot_hides_nothing() -> None:
-    events = [store(0x4000, {0: 0x4100, 8: 1}), Event(Kind.FREE, 0x4100, 0, _PROGRAM, b"")]
-    (one,) = moments(events, [_ROOT, _OBJECT])
+    events = [
+        store(0x4000, {0: 0x4100, 8: 1}),
+        TraceEvent(EventKind.FREE, 0x4100, 0, _PROGRAM, b""),
+    ]
+    (moment,) = moments(events, [_ROOT, _OBJECT])
     stale = (0x4100).to_bytes(8, "little") + (1).to_bytes(8, "little")
-    assert is_all_the_same(one, [_ROOT, _OBJECT], image(stale))
+    assert moment.matches([_ROOT, _OBJECT], image(stale))
 
 
 def test_an_allocation_that_stores_its_own_handle_is_no_moment() -> None:
-    own = [store(0x4000, {0: 0x4100}, _LIBRARY), allocated(Kind.ALLOC, 0x4100)]
+    own = [store(0x4000, {0: 0x4100}, _LIBRARY), allocated(EventKind.ALLOC, 0x4100)]
     assert moments(own, [_ROOT]) == []
-    (one,) = moments([allocated(Kind.ALLOC, 0x4100)], [_ROOT])
-    assert not one.was_freed
-    assert one.contents == {0x4000: bytes(64)}
+    (moment,) = moments([allocated(EventKind.ALLOC, 0x4100)], [_ROOT])
+    assert not moment.was_freed
+    assert moment.contents == {0x4000: bytes(64)}
 
 
 def test_what_a_transaction_frees_counts_at_its_end_and_only_if_it_commits() -> None:
-    def run(error: int) -> list[Moment]:
-        free = Event(Kind.TX_FREE, 0x4100, 0, _PROGRAM, b"")
-        begin = Event(Kind.TX_BEGIN, 1, 0, _PROGRAM, b"")
-        end = Event(Kind.TX_END, 1, 0, _PROGRAM, b"", c=error)
+    def run(error: int) -> list[HeapMoment]:
+        free = TraceEvent(EventKind.TX_FREE, 0x4100, 0, _PROGRAM, b"")
+        begin = TraceEvent(EventKind.TX_BEGIN, 1, 0, _PROGRAM, b"")
+        end = TraceEvent(EventKind.TX_END, 1, 0, _PROGRAM, b"", c=error)
         return moments([begin, free, store(0x4000, {8: 5}), end], [_ROOT, _OBJECT])
 
     assert run(error=12) == []
-    (one,) = run(error=0)
-    assert one.contents[0x4000][8] == 5
+    (moment,) = run(error=0)
+    assert moment.contents[0x4000][8] == 5
 
 
-def test_a_handle_of_what_the_transaction_frees_is_told() -> None:
+def test_a_handle_of_what_the_transaction_frees_is_reported() -> None:
     def kinds(words: dict[int, int]) -> list[str]:
         events = [
-            Event(Kind.TX_BEGIN, 1, 0, _PROGRAM, b""),
-            Event(Kind.TX_SNAPSHOT, 0x4000, 64, _PROGRAM, bytes(8)),
+            TraceEvent(EventKind.ROOT, 0x4000, 64, _PROGRAM, bytes(8)),
+            allocated(EventKind.ALLOC, 0x4100),
+            TraceEvent(EventKind.TX_BEGIN, 1, 0, _PROGRAM, b""),
+            TraceEvent(EventKind.TX_SNAPSHOT, 0x4000, 64, _PROGRAM, bytes(8)),
             store(0x4000, words),
-            Event(Kind.TX_FREE, 0x4100, 0, _PROGRAM, b""),
-            Event(Kind.TX_END, 1, 0, _PROGRAM, b""),
+            TraceEvent(EventKind.TX_FREE, 0x4100, 0, _PROGRAM, b""),
+            TraceEvent(EventKind.TX_END, 1, 0, _PROGRAM, b""),
         ]
         trace = trace_of(events)
-        world = World(trace)
-        world.held([_ROOT, _OBJECT])
-        watcher = Transactions(world, Whose(Sites(trace)))
-        found = []
-        for event in events:
-            world.feed(event)
-            found += list(watcher.feed(event, world))
-        return [one.kind for one in found]
+        reported, _ = lints_of(trace, Sites(trace), eadr=True)
+        return [lint.kind for lint in reported]
 
     assert kinds({0: 0x4100}) == ["freed handle kept"]
     assert kinds({0: 0x4200}) == []

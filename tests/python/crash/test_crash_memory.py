@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from nearfar.crash.layout import Kind
-from nearfar.crash.memory import Line, Memory
+from nearfar.crash.memory import PendingLine, PoolMemory
 from nearfar.crash.shrink import shrink
-from nearfar.crash.trace import Event
+from nearfar.crash.trace import TraceEvent
+from nearfar.crash.trace_format import EventKind
 
 
-def store(offset: int, value: int) -> Event:
-    return Event(Kind.STORE, offset, 0, (1,), bytes([value]) * 64)
+def store(offset: int, value: int) -> TraceEvent:
+    return TraceEvent(EventKind.STORE, offset, 0, (1,), bytes([value]) * 64)
 
 
-def flush(offset: int, size: int = 1) -> Event:
-    return Event(Kind.FLUSH, offset, size, (), b"")
+def flush(offset: int, size: int = 1) -> TraceEvent:
+    return TraceEvent(EventKind.FLUSH, offset, size, (), b"")
 
 
-FENCE = Event(Kind.FENCE, 0, 0, (), b"")
+FENCE = TraceEvent(EventKind.FENCE, 0, 0, (), b"")
 
 
 def test_only_what_was_flushed_before_the_fence_is_durable_after_it() -> None:
-    memory = Memory(4096)
+    memory = PoolMemory(4096)
     for event in (store(0, 1), flush(0), store(0, 2), store(64, 3), FENCE):
         memory.feed(event)
     assert memory.durable[0] == 1
@@ -32,30 +32,30 @@ def test_only_what_was_flushed_before_the_fence_is_durable_after_it() -> None:
 
 
 def test_a_flush_reaches_every_line_it_touches() -> None:
-    memory = Memory(4096)
+    memory = PoolMemory(4096)
     for event in (store(0, 1), store(64, 2), store(128, 3), flush(60, 8), FENCE):
         memory.feed(event)
     assert [memory.durable[at] for at in (0, 64, 128)] == [1, 2, 0]
 
 
 def test_with_caches_that_survive_nothing_is_in_doubt() -> None:
-    memory = Memory(4096, eadr=True)
+    memory = PoolMemory(4096, eadr=True)
     memory.feed(store(64, 7))
     assert memory.durable[64] == 7
     assert not memory.candidates()
 
 
 def test_the_libraries_own_fields_are_not_in_doubt() -> None:
-    memory = Memory(16384)
-    memory.feed(Event(Kind.BASE, 0, 4096, (), b"PMEMOBJ".ljust(4096, b"\0")))
+    memory = PoolMemory(16384)
+    memory.feed(TraceEvent(EventKind.BASE, 0, 4096, (), b"PMEMOBJ".ljust(4096, b"\0")))
     for offset in (4096, 8192):
         memory.feed(store(offset, 1))
     assert list(memory.candidates()) == [8192]
 
 
 def test_a_fence_is_for_what_its_own_thread_flushed() -> None:
-    memory = Memory(4096)
-    mine, others = (Event(Kind.FENCE, 0, 0, (), b"", thread) for thread in (0, 1))
+    memory = PoolMemory(4096)
+    mine, others = (TraceEvent(EventKind.FENCE, 0, 0, (), b"", thread) for thread in (0, 1))
     for event in (store(0, 1), flush(0), others):
         memory.feed(event)
     assert memory.durable[0] == 0
@@ -66,16 +66,16 @@ def test_a_fence_is_for_what_its_own_thread_flushed() -> None:
 
 
 def test_a_flush_of_a_line_that_became_durable_meanwhile_takes_no_later_stores() -> None:
-    memory = Memory(4096)
-    both = [Event(Kind.FLUSH, 0, 64, (), b"", thread) for thread in (0, 1)]
+    memory = PoolMemory(4096)
+    both = [TraceEvent(EventKind.FLUSH, 0, 64, (), b"", thread) for thread in (0, 1)]
     for event in (store(0, 1), *both, FENCE, store(0, 2)):
         memory.feed(event)
-    memory.feed(Event(Kind.FENCE, 0, 0, (), b"", 1))
+    memory.feed(TraceEvent(EventKind.FENCE, 0, 0, (), b"", 1))
     assert memory.durable[0] == 1
 
 
 def test_shrinking_leaves_what_the_symptom_needs() -> None:
-    lines = {offset: Line([b"x"], [()]) for offset in range(0, 640, 64)}
+    lines = {offset: PendingLine([b"x"], [()]) for offset in range(0, 640, 64)}
 
     def fails(state: dict[int, int]) -> bool:
         return 128 in state and 256 not in state

@@ -45,7 +45,7 @@ def built() -> Path:
         ("reads-into", 0, ""),
         ("reads-by-stdio", 0, ""),
         ("blocks-signals", 0, ""),
-        ("writes-after-unmapping", 0, "no store was seen to put"),
+        ("writes-after-unmapping", 0, "written by no recorded store"),
         ("stores-wide", 1, ""),
         ("swaps-wide", 0, ""),
         ("fences-for-another", 1, "waited for another"),

@@ -9,26 +9,28 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nearfar.base.errors import CommandError
-from nearfar.crash.adapters.history import ANYTHING, History
+from nearfar.crash.adapters.history import ANYTHING, OperationHistory
 from nearfar.crash.adapters.oracle import judge_content
-from nearfar.crash.checker import Verdict
-from nearfar.crash.layout import Kind
-from nearfar.crash.trace import Event
+from nearfar.crash.checker import CheckerVerdict
+from nearfar.crash.trace import TraceEvent
+from nearfar.crash.trace_format import EventKind
 
 
-def begin(kind: str, key: int, value: int = 0, thread: int = 0) -> Event:
+def begin(kind: str, key: int, value: int = 0, thread: int = 0) -> TraceEvent:
     payload = f"{kind}\0{key}\0{value}\0".encode()
-    return Event(Kind.OPERATION, 0, 0, (), payload, thread)
+    return TraceEvent(EventKind.OPERATION, 0, 0, (), payload, thread)
 
 
-def end(outcome: int = 1, thread: int = 0) -> Event:
-    return Event(Kind.OUTCOME, 0, 0, (), str(outcome).encode(), thread)
+def end(outcome: int = 1, thread: int = 0) -> TraceEvent:
+    return TraceEvent(EventKind.OUTCOME, 0, 0, (), str(outcome).encode(), thread)
 
 
-def judged(events: list[Event], dump: str, *, at: int | None = None, empty: bool = True) -> str:
-    history = History(events, empty=empty)
+def judged(
+    events: list[TraceEvent], dump: str, *, at: int | None = None, empty: bool = True
+) -> str:
+    history = OperationHistory(events, empty=empty)
     expected = history.expected(len(events) if at is None else at)
-    return judge_content(expected, Verdict("", dump)).said
+    return judge_content(expected, CheckerVerdict("", dump)).output
 
 
 def test_what_ended_is_there_and_what_is_in_flight_may_be() -> None:
@@ -73,15 +75,17 @@ def test_threads_overlap_in_either_order_and_what_was_seen_must_stay() -> None:
 
 
 def test_a_map_that_does_not_work_says_so() -> None:
-    history = History([begin("insert", 1, 10), end()], empty=True)
-    answer = judge_content(history.expected(2), Verdict("exit 1", "1 10\n! it takes no new key"))
-    assert answer == Verdict("does not work", "it takes no new key")
-    assert judge_content(history.expected(2), Verdict("SIGSEGV", "")).symptom == "SIGSEGV"
+    history = OperationHistory([begin("insert", 1, 10), end()], empty=True)
+    answer = judge_content(
+        history.expected(2), CheckerVerdict("exit 1", "1 10\n! it takes no new key")
+    )
+    assert answer == CheckerVerdict("does not work", "it takes no new key")
+    assert judge_content(history.expected(2), CheckerVerdict("SIGSEGV", "")).symptom == "SIGSEGV"
 
 
 def test_an_operation_that_nobody_knows_is_refused() -> None:
     with pytest.raises(CommandError, match="'sort'"):
-        History([begin("sort", 1)], empty=True)
+        OperationHistory([begin("sort", 1)], empty=True)
 
 
 @settings(deadline=None)  # a busy machine is no bug
@@ -91,7 +95,7 @@ def test_a_run_of_several_threads_on_a_real_map_is_never_called_wrong(seed: int)
     dice = random.Random(seed)
     held: dict[str, str] = {}
     flying: dict[int, tuple[str, int, int, bool]] = {}
-    events: list[Event] = []
+    events: list[TraceEvent] = []
     contents = [("", 0)]
     for _ in range(12):
         thread = dice.randrange(3)
@@ -116,7 +120,7 @@ def test_a_run_of_several_threads_on_a_real_map_is_never_called_wrong(seed: int)
         elif applied:
             events.append(end(value, thread))
             del flying[thread]
-    history = History(events, empty=True)
+    history = OperationHistory(events, empty=True)
     for dump, position in contents:
-        assert judge_content(history.expected(position), Verdict("", dump)).said == ""
+        assert judge_content(history.expected(position), CheckerVerdict("", dump)).output == ""
     assert ANYTHING not in history.possible("0", len(events))

@@ -137,7 +137,7 @@ def _nearfar() -> Path:
     ("check", "program", "refusal"),
     [
         ("true", ["{prog}", "{pool}"], ("does not say where the pool's path goes", 2)),
-        ("true {pool}", ["{prog}"], ("not told where its pool is", 2)),
+        ("true {pool}", ["{prog}"], ("does not get the pool's path", 2)),
         ("true {pool}", ["true", "{pool}"], ("never mapped the pool", 4)),
         ("true {pool}", ["false", "{pool}"], ("before it mapped the pool", 4)),
         ("echo no; false {pool}", ["{prog}", "{pool}"], ("without any crash (exit 1: no)", 2)),

@@ -1,4 +1,4 @@
-"""A CrashReport as people read it."""
+"""Text of a CrashReport in a terminal."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from nearfar.documents.crash_report import CrashBug, CrashLine, CrashReport
 if TYPE_CHECKING:
     from rich.console import Console
 
-_MOST_LINES = 4
-_WORDS = {
+_MAX_LINES = 4
+_POINT_WORDS = {
     "fence": "before the fence in",
     "store": "after the store in",
     "operation": "at the end of an operation",
@@ -22,7 +22,7 @@ _WORDS = {
 
 
 def print_report(report: CrashReport, console: Console) -> None:
-    """Print bugs, lints, and how much was looked at."""
+    """Print bugs, lints and coverage."""
 
     def line(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
@@ -55,21 +55,21 @@ def print_report(report: CrashReport, console: Console) -> None:
 
 
 def where(bug: CrashBug) -> str:
-    """Return when the power goes."""
+    """Return when the power is cut."""
     place = f" {name_of(bug.frames)}" if bug.frames else ""
     operation = "" if bug.operation is None else f", operation {bug.operation}"
-    return f"{_WORDS[bug.at]}{place}{operation}"
+    return f"{_POINT_WORDS[bug.at]}{place}{operation}"
 
 
 def details(bug: CrashBug) -> list[str]:
-    """Return what survived, what did not, and what the checker said."""
-    found = [f"in memory:   {_line(one)}" for one in bug.survived[:_MOST_LINES]]
-    found += [f"not yet:     {_line(one)}" for one in bug.lost[:_MOST_LINES]]
+    """Return the lines that survived and that were lost, the cause and the checker's output."""
+    rows = [f"in memory:   {_line(line)}" for line in bug.survived[:_MAX_LINES]]
+    rows += [f"not yet:     {_line(line)}" for line in bug.lost[:_MAX_LINES]]
     if bug.cause:
-        found.append(f"cause:       {bug.cause}")
+        rows.append(f"cause:       {bug.cause}")
     if bug.said:
-        found.append(f"checker:     {bug.said.splitlines()[-1]}")
-    return found
+        rows.append(f"checker:     {bug.said.splitlines()[-1]}")
+    return rows
 
 
 def _line(line: CrashLine) -> str:

@@ -12,40 +12,40 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.owned_folders import owned_folder
 from nearfar.base.terminate import terminated_as_interrupted
 
-_LEAST_MEMORY_BYTES = 256 << 20
-"""Room in /dev/shm below which files are made elsewhere: containers often have 64 MiB of it."""
+_MIN_FREE_BYTES = 256 << 20
+"""Free space in /dev/shm below which another folder is used: containers often have 64 MiB."""
 
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """Have a folder in memory for pool and images; it is gone afterwards, also after SIGTERM."""
+    """Make a folder in memory for pool and images, and remove it at the end and on SIGTERM."""
     memory = Path("/dev/shm")
-    fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= _LEAST_MEMORY_BYTES
+    fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= _MIN_FREE_BYTES
     parent = str(memory) if fits else None
     with terminated_as_interrupted(), owned_folder("nearfar-crash-", parent) as folder:
         yield folder
 
 
-def check_room(folder: Path, wanted_bytes: int) -> None:
-    """Refuse an image that would not fit: a full file in memory ends whoever stores into it."""
+def check_free_space(folder: Path, required_bytes: int) -> None:
+    """Refuse an image that does not fit: a store to a full file in memory ends the process."""
     free = shutil.disk_usage(folder).free
-    if free < wanted_bytes:
+    if free < required_bytes:
         raise NearfarError(
-            f"an image of the pool needs {wanted_bytes >> 20} MiB, and {folder.parent} has "
+            f"an image of the pool needs {required_bytes >> 20} MiB, and {folder.parent} has "
             f"{free >> 20} MiB free: free some, or explore a smaller pool",
             ExitCode.MACHINE_LACKS,
         )
 
 
 def copy_sparse(source: Path, target: Path) -> None:
-    """Copy a file; holes of it are holes of the copy."""
+    """Copy a file and its holes."""
     with source.open("rb") as old, target.open("wb") as new:
         size = os.fstat(old.fileno()).st_size
         at = 0
         while at < size:
             try:
                 begin = os.lseek(old.fileno(), at, os.SEEK_DATA)
-            except OSError:  # there is nothing but a hole to the end
+            except OSError:  # only a hole up to the end
                 break
             at = os.lseek(old.fileno(), begin, os.SEEK_HOLE)
             new.seek(begin)

@@ -1,4 +1,4 @@
-"""Whose store or flush it is: the program's, or libpmemobj's own affair."""
+"""Whether the program ordered a store or flush, or libpmemobj did it on its own account."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from nearfar.crash.sites import Sites
 from nearfar.documents.workload import Frame
 
-_BY_ORDER = (
+_DIRECT_FUNCTIONS = (
     "pmemobj_mem",
     "pmemobj_persist",
     "pmemobj_xpersist",
     "pmemobj_flush",
     "pmemobj_xflush",
 )
-"""Functions of libpmemobj that do to the pool just what the program says."""
-_BELOW = ("libc.so", "libc-", "libpthread", "ld-linux", "libnearfar_", "libpmem.")
+"""Functions of libpmemobj that do exactly what the program orders."""
+_LOWER_LIBRARIES = ("libc.so", "libc-", "libpthread", "ld-linux", "libnearfar_", "libpmem.")
 
 
 def is_copy(frames: Sequence[Frame]) -> bool:
@@ -24,10 +24,10 @@ def is_copy(frames: Sequence[Frame]) -> bool:
     return any(frame.function.startswith(("pmem_mem", "pmemobj_mem")) for frame in frames)
 
 
-def is_users(frames: Sequence[Frame], *, flush: bool = False) -> bool:
-    """Return whether a stack's store or flush was ordered by the program itself."""
+def is_from_program(frames: Sequence[Frame], *, flush: bool = False) -> bool:
+    """Return whether the program itself ordered the store or flush with this stack."""
     at = 0
-    while at < len(frames) and frames[at].module.startswith(_BELOW):
+    while at < len(frames) and frames[at].module.startswith(_LOWER_LIBRARIES):
         at += 1
     begin = at
     while at < len(frames) and frames[at].module.startswith("libpmemobj"):
@@ -37,29 +37,29 @@ def is_users(frames: Sequence[Frame], *, flush: bool = False) -> bool:
     # pmemobj_persist and pmemobj_flush jump to a function without a name, and are not on the stack.
     if flush and at == begin + 1 and frames[begin].function.startswith("libpmemobj"):
         return True
-    return frames[at - 1].function.startswith(_BY_ORDER)
+    return frames[at - 1].function.startswith(_DIRECT_FUNCTIONS)
 
 
-class Whose:
-    """Answers for stacks quickly: most are told apart by the files that their frames are in."""
+class StackOrigins:
+    """Cached answers by stack; the files of its frames decide most stacks without symbols."""
 
     def __init__(self, sites: Sites) -> None:
         self._sites = sites
-        self._known: dict[tuple[int, ...], bool] = {}
+        self._cache: dict[tuple[int, ...], bool] = {}
         self._modules: dict[int, str] = {}
 
-    def users(self, stack: tuple[int, ...]) -> bool:
-        """Return whether the program itself ordered it."""
-        if stack not in self._known:
-            self._known[stack] = self._look(stack)
-        return self._known[stack]
+    def from_program(self, stack: tuple[int, ...]) -> bool:
+        """Return whether the program itself ordered the store or flush."""
+        if stack not in self._cache:
+            self._cache[stack] = self._is_from_program(stack)
+        return self._cache[stack]
 
-    def _look(self, stack: tuple[int, ...]) -> bool:
+    def _is_from_program(self, stack: tuple[int, ...]) -> bool:
         for address in stack:
             module = self._module(address)
             if module.startswith("libpmemobj"):
-                return is_users(self._sites.frames(stack))
-            if module and not module.startswith(_BELOW):
+                return is_from_program(self._sites.frames(stack))
+            if module and not module.startswith(_LOWER_LIBRARIES):
                 return True
         return True
 

@@ -1,4 +1,4 @@
-"""Writes an image into a file, recovers it by the user's checker, and asks what is in it."""
+"""An image of the pool in a file: its recovery by the checker, and its objects."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
-from nearfar.crash.checker import Verdict, parse, run_once
+from nearfar.crash.checker import CheckerVerdict, parse, run_once
 from nearfar.native_files import native_file
 
 TOOL = "nearfar_crash_pool"
-_MOST_IMAGE_BYTES = 64 << 20
-"""Of a pool that these lints look into: larger ones would take their time from the oracle's."""
-_SECONDS = 10.0
-"""Of all images together."""
-_TOOL_SECONDS = 5.0
+_MAX_IMAGE_BYTES = 64 << 20
+"""Largest pool whose images are examined: larger ones would take time from the exploration."""
+_MAX_SECONDS = 10.0
+"""Time for all images together."""
+_MAX_TOOL_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class PoolObject:
-    """An object that the tool found."""
+    """An object in an image."""
 
     offset: int
     size: int
-    """Bytes it has room for."""
+    """Capacity in bytes."""
     type_number: int
     """-1: the root."""
     is_reachable: bool
 
 
-class Images:
-    """Of one exploration, in a file of its own."""
+class PoolImages:
+    """Images of one exploration, one at a time in one file."""
 
     def __init__(
         self,
@@ -45,23 +45,23 @@ class Images:
         *,
         before: Path | None = None,
     ) -> None:
-        """`before`: the pool as the run found it, or None if it made it."""
+        """Take the pool before the run as `before`, None if the run made it."""
         self._path = path
         self._command = parse(check)
         self._timeout_s = timeout_s
         self._environment = dict(environment)
         self._before = before
-        self._deadline = time.monotonic() + _SECONDS
+        self._deadline = time.monotonic() + _MAX_SECONDS
 
     def exhausted(self) -> bool:
-        """Return whether the time for lints is spent."""
+        """Return whether the time for images is spent."""
         return time.monotonic() >= self._deadline
 
     def fits(self, size_bytes: int) -> bool:
-        """Return whether images of this size are looked at."""
-        return size_bytes <= _MOST_IMAGE_BYTES
+        """Return whether images of this size are examined."""
+        return size_bytes <= _MAX_IMAGE_BYTES
 
-    def put(
+    def write(
         self, durable: bytes | bytearray | mmap.mmap, lines: Mapping[int, bytes], size_bytes: int
     ) -> None:
         """Write an image; a sparse one stays sparse."""
@@ -78,25 +78,25 @@ class Images:
                 file.seek(offset)
                 file.write(content[: min(LINE_BYTES, size_bytes - offset)])
 
-    def recover(self, done: int, begun: int) -> Verdict:
-        """Run the user's checker on the image, which may mend it."""
+    def recover(self, done: int, begun: int) -> CheckerVerdict:
+        """Run the user's checker on the image, which may recover it."""
         return run_once(
             self._command, self._path, (done, begun), self._timeout_s, self._environment
         )
 
     def objects(self) -> list[PoolObject]:
-        """Return the objects of the image as it is; none if it is no pool of libpmemobj."""
+        """Return the objects of the image; none if it is not a pool of libpmemobj."""
         return self._objects(self._path)
 
     def content(self) -> bytes:
-        """Return the image as it is."""
+        """Return the image."""
         return self._path.read_bytes()
 
     def before(self) -> list[PoolObject]:
-        """Return the objects of the pool as the run found it."""
+        """Return the objects of the pool before the run."""
         if self._before is None or not self.fits(self._before.stat().st_size):
             return []
-        self._path.write_bytes(self._before.read_bytes())  # it is recovered when it is opened
+        self._path.write_bytes(self._before.read_bytes())  # opening it recovers it
         return self._objects(self._path)
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class Images:
                 env=self._environment,
                 capture_output=True,
                 text=True,
-                timeout=_TOOL_SECONDS,
+                timeout=_MAX_TOOL_SECONDS,
                 check=False,
             )
         except subprocess.TimeoutExpired:

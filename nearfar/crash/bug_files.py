@@ -1,4 +1,4 @@
-"""The files that show a bug again, and showing it."""
+"""Files with the image of a bug, and its replay from them."""
 
 from __future__ import annotations
 
@@ -14,60 +14,60 @@ from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.base.files import atomic_path
 from nearfar.base.units import PAGE_BYTES
 from nearfar.crash.adapters.oracle import judge_content
-from nearfar.crash.bugs import Found
+from nearfar.crash.bugs import FoundBug
 from nearfar.crash.checker import (
     KEPT_BYTES,
     Check,
-    Verdict,
+    CheckerVerdict,
     filled,
     parse,
     run_once,
     variables,
 )
-from nearfar.crash.record import MOST_POOL_BYTES, environment
-from nearfar.crash.room import check_room, scratch
+from nearfar.crash.record import MAX_POOL_BYTES, environment
+from nearfar.crash.scratch import check_free_space, scratch
 from nearfar.documents.crash_report import CrashReport, CrashState
 from nearfar.documents.header import load, save
 
-_DUMP_KEPT_BYTES = 64 << 20
+_MAX_DUMP_BYTES = 64 << 20
 
 
 def write_states(
     report: CrashReport,
-    found: list[Found],
+    bugs: list[FoundBug],
     folder: Path,
     timeout_s: float,
     checks: Sequence[Check] = (),
 ) -> None:
-    """Write ``bug-N.json`` for each bug into `folder`, and say so in the report's bugs.
+    """Write ``bug-N.json`` for each bug into `folder`, and note the path in the report's bugs.
 
-    Those of an earlier report there, which this one replaces, are removed.
+    The files of an earlier report in the folder are removed.
     """
-    _remove_others(folder, {one.bug.id for one in found})
-    if found:
+    _remove_others(folder, {found_bug.bug.id for found_bug in bugs})
+    if bugs:
         folder.mkdir(parents=True, exist_ok=True)
-    for one in found:
-        path = folder / f"bug-{one.bug.id}.json"
-        one.bug.replay = str(path)
+    for found_bug in bugs:
+        path = folder / f"bug-{found_bug.bug.id}.json"
+        found_bug.bug.replay = str(path)
         state = CrashState(
             producer=report.producer,
-            bug=one.bug,
+            bug=found_bug.bug,
             check=report.check,
-            more_checks=[one.command for one in checks[1:] if not one.oracle],
-            dump=next((one.command for one in checks if one.oracle), ""),
-            expected=one.expected,
+            more_checks=[check.command for check in checks[1:] if not check.oracle],
+            dump=next((check.command for check in checks if check.oracle), ""),
+            expected=found_bug.expected,
             timeout_s=timeout_s,
-            done=one.done,
-            begun=one.begun,
-            in_flight=list(one.in_flight),
+            done=found_bug.done,
+            begun=found_bug.begun,
+            in_flight=list(found_bug.in_flight),
             pool_bytes=report.pool_bytes,
-            pages=one.pages,
+            pages=found_bug.pages,
         )
         save(state, path)
 
 
 def _remove_others(folder: Path, numbers: set[int]) -> None:
-    """Remove an earlier report's files but those to be written over; what else is there stays."""
+    """Remove an earlier report's files except those of `numbers`; other files stay."""
     removed = False
     for path in folder.glob("bug-*.json"):
         number = re.fullmatch(r"bug-([1-9][0-9]*)\.json", path.name)
@@ -76,16 +76,16 @@ def _remove_others(folder: Path, numbers: set[int]) -> None:
         try:
             load(path, CrashState)
         except NearfarError:
-            continue  # nothing that a report wrote
+            continue  # not written by a report
         path.unlink(missing_ok=True)
         removed = True
     if removed and not numbers:
-        with contextlib.suppress(OSError):  # other files are in it
+        with contextlib.suppress(OSError):  # it has other files
             folder.rmdir()
 
 
-def replay(state: CrashState, *, check: str | None, keep: Path | None) -> Verdict:
-    """Rebuild the image, keep a copy of it if asked for, and run the checker on it."""
+def replay(state: CrashState, *, check: str | None, keep: Path | None) -> CheckerVerdict:
+    """Rebuild the image, copy it to `keep` if given, and run the checker on it."""
     with scratch() as folder:
         pool = folder / "state"
         _rebuild(state, pool)
@@ -94,18 +94,20 @@ def replay(state: CrashState, *, check: str | None, keep: Path | None) -> Verdic
                 shutil.copyfile(pool, path)
         if check is not None:
             return _run(state, check, pool)
-        # Each on an image as the power left it, in the order in which they found the bug.
+        # Each check gets the image as the power left it, in the order of the exploration.
         for command in [state.check, *state.more_checks]:
             if command != state.dump and (verdict := _run(state, command, pool)).symptom:
                 return verdict
             _rebuild(state, pool)
         if state.expected is None:
-            return Verdict("", "")
-        dumped = _run(state, state.dump, pool, kept_bytes=_DUMP_KEPT_BYTES)
+            return CheckerVerdict("", "")
+        dumped = _run(state, state.dump, pool, kept_bytes=_MAX_DUMP_BYTES)
         return judge_content(state.expected, dumped)
 
 
-def _run(state: CrashState, check: str, pool: Path, *, kept_bytes: int = KEPT_BYTES) -> Verdict:
+def _run(
+    state: CrashState, check: str, pool: Path, *, kept_bytes: int = KEPT_BYTES
+) -> CheckerVerdict:
     return run_once(
         parse(check),
         pool,
@@ -121,7 +123,7 @@ def debug(state: CrashState, *, debugger: str, check: str | None, keep: Path | N
     path = shutil.which(debugger)
     if path is None:
         raise CommandError(
-            f"there is no {debugger} here: install it, or name another by --debugger",
+            f"the debugger {debugger} is not installed: install it, or name another by --debugger",
             ExitCode.MACHINE_LACKS,
         )
     with scratch() as folder:
@@ -130,7 +132,7 @@ def debug(state: CrashState, *, debugger: str, check: str | None, keep: Path | N
         command = parse(check or state.check)
         operations = (state.done, state.begun, *state.in_flight)
         words = filled(command, pool.resolve(), operations)
-        # Not in the debugger's own environment: it is no checker.
+        # For the checker only: the debugger keeps its environment.
         settings = variables(command, pool.resolve(), operations)
         sets = [
             word for name, value in settings.items() for word in ("-ex", f"set env {name} {value}")
@@ -141,10 +143,10 @@ def debug(state: CrashState, *, debugger: str, check: str | None, keep: Path | N
 
 
 def _rebuild(state: CrashState, path: Path) -> None:
-    """Write the image; what is zero in it takes no room."""
-    if not 0 < state.pool_bytes <= MOST_POOL_BYTES:
-        raise NearfarError(f"a pool of {state.pool_bytes} bytes is not one that nearfar explores")
-    check_room(path.parent, PAGE_BYTES * len(state.pages))
+    """Write the image as a sparse file."""
+    if not 0 < state.pool_bytes <= MAX_POOL_BYTES:
+        raise NearfarError(f"a pool has 1 to {MAX_POOL_BYTES} bytes, not {state.pool_bytes}")
+    check_free_space(path.parent, PAGE_BYTES * len(state.pages))
     with path.open("wb") as file:
         for page in state.pages:
             try:

@@ -1,4 +1,4 @@
-"""The trace as native/crash/trace.h lays it out."""
+"""Layout of a trace file, as in native/crash/trace.h."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 MAGIC = b"nfcrash2"
 TRACE_VARIABLE = "NEARFAR_CRASH_TRACE"
 SHADOW = ".shadow"
-"""Behind a trace's path: the pool as it was last told, shared by all processes that map it."""
+"""Suffix of the file next to a trace with the last recorded content of the pool."""
 POOL_VARIABLE = "NEARFAR_CRASH_POOL"
 HEADER_BYTES = 4096
 
@@ -20,7 +20,7 @@ RECORD = struct.Struct("<HHIQQII")
 """kind, frames, bytes, a, b, thread, c."""
 
 
-class Kind(IntEnum):
+class EventKind(IntEnum):
     """enum nf_crash_kind."""
 
     MODULE = 1
@@ -56,11 +56,11 @@ class Kind(IntEnum):
 
 
 def make_trace(
-    path: Path, *, limit_bytes: int, most_pool_bytes: int, most_steps: int, schedule: int = 0
+    path: Path, *, limit_bytes: int, max_pool_bytes: int, max_steps: int, schedule: int = 0
 ) -> None:
-    """Make an empty trace: a sparse file that takes room as it fills."""
+    """Make an empty trace, a sparse file."""
     header = HEADER.pack(
-        *(MAGIC, limit_bytes, most_pool_bytes, most_steps, HEADER_BYTES, 0),
+        *(MAGIC, limit_bytes, max_pool_bytes, max_steps, HEADER_BYTES, 0),
         *(0, 0, 0, 0, 0, 0, 0, 0),
         *(schedule, 0, 0, 0, 0, 0),
     )

@@ -1,0 +1,98 @@
+"""Lines that never became durable, and flushes that made nothing durable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nearfar.base.units import LINE_BYTES
+from nearfar.crash.analysis.pool_state import PoolState
+from nearfar.crash.memory import PoolMemory
+from nearfar.crash.trace import TraceEvent
+from nearfar.crash.trace_format import EventKind
+
+_ALL_BYTES = (1 << LINE_BYTES) - 1
+
+
+@dataclass(frozen=True)
+class UndurableLine:
+    """A line whose last store was not durable when the program ended."""
+
+    offset: int
+    """First byte that differs from the durable content."""
+    stack: tuple[int, ...]
+    is_flushed: bool
+
+
+@dataclass(frozen=True)
+class UselessFlush:
+    """A flush of bytes without a store since their last flush."""
+
+    offset: int
+    stack: tuple[int, ...]
+    was_stored: bool
+    """The program stored to the bytes before an earlier flush."""
+
+
+def undurable_lines(memory: PoolMemory) -> Iterator[UndurableLine]:
+    """Yield the lines that no flush or no fence covered when the trace ended."""
+    for offset, line in memory.candidates().items():
+        durable = memory.durable[offset : offset + LINE_BYTES]
+        last = line.contents[-1]
+        if last != durable:
+            byte = next(i for i in range(LINE_BYTES) if last[i] != durable[i])
+            flushed = line.flushed == len(line.contents)
+            yield UndurableLine(offset + byte, line.stacks[-1], flushed)
+
+
+class FlushedBytes:
+    """Bytes of the pool that were stored to since their last flush.
+
+    Bytes count as requested, not whole lines: two neighbours that share a line by chance may each
+    be flushed. A thread cannot know that another thread has flushed what it reads, so a repeated
+    flush by another thread is not useless.
+    """
+
+    def __init__(self) -> None:
+        self._dirty: dict[int, int] = {}
+        self._stored: dict[int, int] = {}
+        self._flusher: dict[int, int] = {}
+        """Thread that flushed a line last."""
+
+    def feed(self, event: TraceEvent, state: PoolState) -> Iterator[UselessFlush]:
+        """Take one event, which `state` includes."""
+        if event.kind is EventKind.STORE:
+            mask = sum(_mask(c.begin - event.a, c.end - event.a) for c in state.changes)
+            self._mark(event.a, mask)
+        elif event.kind is EventKind.TOUCH:
+            # As wide as a store may be: bytes that kept their value do not show.
+            begin = event.a % LINE_BYTES
+            self._mark(event.a - begin, _mask(begin, LINE_BYTES))
+        elif event.kind is EventKind.FLUSH and event.b < state.trace.pool_bytes:
+            yield from self._flush(event, state)
+
+    def _mark(self, line: int, mask: int) -> None:
+        self._dirty[line] = self._dirty.get(line, 0) | mask
+        self._stored[line] = self._stored.get(line, 0) | mask
+
+    def _flush(self, event: TraceEvent, state: PoolState) -> Iterator[UselessFlush]:
+        begin, end = event.a, event.a + event.b
+        if event.b == 1:  # a bare instruction, which flushes a whole line
+            begin -= begin % LINE_BYTES
+            end = begin + LINE_BYTES
+        useful = stored = others = False
+        for line in range(begin - begin % LINE_BYTES, end, LINE_BYTES):
+            mask = _mask(max(begin - line, 0), min(end - line, LINE_BYTES))
+            useful |= bool(self._dirty.get(line, 0) & mask)
+            stored |= bool(self._stored.get(line, 0) & mask)
+            others |= self._flusher.get(line, event.thread) != event.thread
+            self._flusher[line] = event.thread
+            if line in self._dirty:
+                self._dirty[line] &= ~mask
+        # A store of zeros onto zeros may not have been recorded.
+        if not (useful or others or (not stored and state.is_zero(begin, end - begin))):
+            yield UselessFlush(event.a, event.stack, stored)
+
+
+def _mask(begin: int, end: int) -> int:
+    return ((1 << (end - begin)) - 1) << begin & _ALL_BYTES

@@ -1,0 +1,202 @@
+"""Objects that cannot be reached: in the final image, or after recovery from a power cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from nearfar.crash.analysis.allocations import ALLOCATIONS, FREES, LiveObjects
+from nearfar.crash.analysis.moments import HeapMoment, HeapMoments
+from nearfar.crash.analysis.origins import StackOrigins
+from nearfar.crash.analysis.pool_images import PoolImages, PoolObject
+from nearfar.crash.analysis.pool_state import PoolState
+from nearfar.crash.memory import PoolMemory
+from nearfar.crash.trace import CrashTrace
+from nearfar.crash.trace_format import EventKind
+from nearfar.documents.crash_report import CrashObject
+
+_IMAGES_PER_STACK = 2
+"""Images of one fence: the first of an empty structure is not the second."""
+_FENCES_AFTER = 4
+"""Fences probed after an allocation: a program links an object soon after it allocates it."""
+_FENCES_BEFORE = 2
+"""Fences probed before a free: a program unlinks an object just before it frees it."""
+
+
+@dataclass(frozen=True)
+class CrashLeak:
+    """An object that stays allocated after a power cut."""
+
+    offset: int
+    stack: tuple[int, ...]
+    note: str
+    object: CrashObject | None
+
+
+class LostObjects:
+    """Unreachable objects of one trace, of which `state` has seen all.
+
+    A type counts only if each of its objects that lives without a crash can be reached, or was
+    pointed to once: objects linked in a way that is not seen (xor, compressed, by walking) never
+    are.
+    """
+
+    def __init__(
+        self, trace: CrashTrace, images: PoolImages, state: PoolState, origins: StackOrigins
+    ) -> None:
+        self._trace = trace
+        self._images = images
+        self._state = state
+        self._origins = origins
+        self._objects = LiveObjects()
+        self._reported: set[tuple[int, ...]] = set()
+
+    @property
+    def walks(self) -> bool:
+        """Return whether the program walks all objects: then each is reached."""
+        return bool(self._trace.counts.get(EventKind.WALK))
+
+    @cached_property
+    def can_tell(self) -> bool:
+        """Return whether the program allocates, and its images are small enough."""
+        return self._images.fits(self._trace.pool_bytes) and any(
+            event.kind in ALLOCATIONS or event.kind in FREES for event in self._trace.events
+        )
+
+    @cached_property
+    def final_objects(self) -> list[PoolObject]:
+        """Return the objects of the pool as the program left it."""
+        memory = PoolMemory(self._trace.pool_bytes, eadr=True)
+        for event in self._trace.events:
+            memory.feed(event)
+        self._images.write(memory.durable, {}, self._trace.pool_bytes)
+        return self._images.objects()
+
+    @cached_property
+    def unseen_types(self) -> set[int]:
+        """Return the types that are linked in a way that is not seen."""
+        return {
+            lost.type_number
+            for lost in self.final_objects
+            if not lost.is_reachable and lost.offset not in self._state.led_to
+        }
+
+    def at_end(self) -> list[PoolObject]:
+        """Return the unreachable objects of types that are seen to be linked, without a crash."""
+        return [
+            lost
+            for lost in self.final_objects
+            if not lost.is_reachable and lost.type_number not in self.unseen_types
+        ]
+
+    def after_crashes(self) -> Iterator[CrashLeak]:
+        """Walk the trace once more, with images at some fences; each stack is reported once."""
+        _ = self.unseen_types  # before images of crashes use up the time
+        memory = PoolMemory(self._trace.pool_bytes)
+        chosen = _chosen_fences(self._trace)
+        moments = self._moments(chosen)
+        fence = -1
+        for event in self._trace.events:
+            fence += event.kind is EventKind.FENCE
+            if event.kind is EventKind.FENCE and fence in chosen:
+                if self._images.exhausted():
+                    return
+                yield from self._at_fence(
+                    memory, [moment for moment in moments if moment.fence in _around(fence)]
+                )
+            memory.feed(event)
+            self._objects.feed(event)
+
+    def _moments(self, chosen: set[int]) -> list[HeapMoment]:
+        """Return the moments of allocations and frees near a chosen fence."""
+        if self.walks:
+            return []
+        moments = HeapMoments(self._trace, self._origins, self._images.before())
+        near = {at for fence in chosen for at in _around(fence)}
+        fence = 0
+        for event in self._trace.events:
+            fence += event.kind is EventKind.FENCE
+            moments.feed(event, keep=fence in near and not self._images.exhausted())
+        moments.finish()
+        return moments.moments
+
+    def _at_fence(self, memory: PoolMemory, moments: Sequence[HeapMoment]) -> Iterator[CrashLeak]:
+        """Examine the durable image, as it is and as the checker recovers it."""
+        images = self._images
+        matching: list[HeapMoment] = []
+        if moments:
+            images.write(memory.durable, {}, self._trace.pool_bytes)
+            live = images.objects()
+            image = images.content()
+            matching = [moment for moment in moments if moment.matches(live, image)]
+        images.write(memory.durable, {}, self._trace.pool_bytes)
+        if images.recover(memory.done, memory.begun).symptom:
+            return  # a bug, reported as such
+        recovered = {pool_object.offset: pool_object for pool_object in images.objects()}
+        if not any(pool_object.type_number == -1 for pool_object in recovered.values()):
+            return  # no root yet: nothing can be reached
+        for pool_object in recovered.values():
+            made = self._objects.beginning_at(pool_object.offset)
+            if not pool_object.is_reachable and made is not None:
+                yield from self._leak(pool_object, made.stack, "")
+        for moment in matching:
+            leaked = recovered.get(moment.object_offset)
+            if leaked is not None:
+                when = "after this" if moment.was_freed else "before this"
+                note = f"; nothing else differs from the pool {when}"
+                yield from self._leak(leaked, moment.stack, note)
+
+    def _leak(self, leaked: PoolObject, stack: tuple[int, ...], note: str) -> Iterator[CrashLeak]:
+        if leaked.type_number in self.unseen_types or stack in self._reported:
+            return
+        self._reported.add(stack)
+        made = self._objects.beginning_at(leaked.offset)
+        size = leaked.size if made is None else made.size
+        text = f"{size} bytes of type {leaked.type_number}{note}"
+        yield CrashLeak(leaked.offset, stack, text, self._objects.describe(leaked.offset))
+
+
+def _around(fence: int) -> range:
+    """Return the fences before which the pool may have been what a cut at this fence leaves."""
+    return range(fence - _FENCES_AFTER, fence + 2 * _FENCES_BEFORE + 1)
+
+
+def _chosen_fences(trace: CrashTrace) -> set[int]:
+    """Return the numbers of the fences whose images are examined."""
+    near = _fences_near_allocations(trace)
+    seen: Counter[tuple[int, ...]] = Counter()
+    chosen = set()
+    fence = -1
+    for event in trace.events:
+        if event.kind is not EventKind.FENCE:
+            continue
+        fence += 1
+        if fence in near and seen[event.stack] < _IMAGES_PER_STACK:
+            seen[event.stack] += 1
+            chosen.add(fence)
+    return chosen
+
+
+def _fences_near_allocations(trace: CrashTrace) -> set[int]:
+    """Return the numbers of the fences at which an object may be allocated and not linked.
+
+    What a transaction allocates or frees is undone with it: its end counts.
+    """
+    near: set[int] = set()
+    fence = 0
+    pending: set[int] = set()
+    for event in trace.events:
+        if event.kind is EventKind.FENCE:
+            fence += 1
+        elif event.kind in (EventKind.TX_ALLOC, EventKind.TX_FREE):
+            pending.add(event.thread)
+        elif event.kind in ALLOCATIONS or (
+            event.kind is EventKind.TX_END and event.thread in pending
+        ):
+            pending.discard(event.thread)
+            near.update(range(fence, fence + _FENCES_AFTER))
+        elif event.kind is EventKind.FREE:
+            near.update(range(fence - _FENCES_BEFORE, fence + 1))
+    return near

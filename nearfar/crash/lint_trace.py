@@ -1,0 +1,118 @@
+"""Walks a trace once for all lints, and groups their findings by place of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+from nearfar.crash.analysis.durability import FlushedBytes, undurable_lines
+from nearfar.crash.analysis.leaks import LostObjects
+from nearfar.crash.analysis.origins import StackOrigins, is_copy, is_from_program
+from nearfar.crash.analysis.pool_images import PoolImages
+from nearfar.crash.analysis.pool_state import PoolState
+from nearfar.crash.analysis.transactions import Transactions
+from nearfar.crash.lints._registry import LINTS, Cost, Lint, LintContext, LintFinding, lints
+from nearfar.crash.memory import PoolMemory
+from nearfar.crash.sites import Sites, users
+from nearfar.crash.trace import CrashTrace
+from nearfar.crash.warnings import unexplained_content
+from nearfar.documents.crash_report import CrashLint
+
+
+def lints_of(
+    trace: CrashTrace,
+    sites: Sites,
+    images: PoolImages | None = None,
+    *,
+    eadr: bool = False,
+    ended: bool = True,
+    pool: Path | None = None,
+) -> tuple[list[CrashLint], str]:
+    """Return each kind once per place of the program, most frequent first, and a warning or "".
+
+    Parameters
+    ----------
+    trace
+        The recorded run.
+    sites
+        Names of its return addresses.
+    images
+        Writes and examines images of the pool; None: lints see the trace only.
+    eadr
+        The caches survive a power cut, so flushes do not matter.
+    ended
+        The program ran to its end, so what it still holds and no handle leads to is lost.
+    pool
+        The pool as the run left it; the warning is about content that the trace does not explain.
+    """
+    state, origins = PoolState(trace), StackOrigins(sites)
+    if images is not None:
+        state.add_existing(images.before())
+    context = LintContext(
+        trace=trace,
+        state=state,
+        origins=origins,
+        memory=PoolMemory(trace.pool_bytes),
+        images=images,
+        lost=None if images is None else LostObjects(trace, images, state, origins),
+        ended=ended,
+    )
+    findings = list(_findings(context, eadr=eadr))
+    warning = unexplained_content(state, pool) if pool is not None and not trace.full else ""
+    return _grouped(findings, sites), warning
+
+
+def _findings(context: LintContext, *, eadr: bool) -> Iterator[LintFinding]:
+    state, memory = context.state, context.memory
+    checked = [lint(context) for lint in lints() if lint.with_eadr or not eadr]
+    checked.sort(key=lambda lint: get_args(Cost).index(lint.cost))
+    feeding = [lint for lint in checked if type(lint).feed is not Lint.feed]
+    flushed, transactions = FlushedBytes(), Transactions(state, context.origins)
+
+    def judged(facts: Iterator[object]) -> Iterator[LintFinding]:
+        for fact in facts:
+            for lint in checked:
+                if (finding := lint.examine(fact)) is not None:
+                    yield finding
+
+    for event in context.trace.events:
+        state.feed(event)
+        if not eadr:
+            memory.feed(event)
+            yield from judged(flushed.feed(event, state))
+        yield from judged(transactions.feed(event))
+        for lint in feeding:
+            yield from lint.feed(event)
+    if not eadr:
+        yield from judged(undurable_lines(memory))
+    yield from judged(transactions.finish())
+    for lint in checked:
+        for finding in lint.finish():
+            context.reported.add(finding.kind)
+            yield finding
+
+
+def _grouped(findings: list[LintFinding], sites: Sites) -> list[CrashLint]:
+    sites.learn([finding.stack for finding in findings])
+    groups: dict[object, CrashLint] = {}
+    for finding in findings:
+        about_flush = LINTS.get(finding.kind).about_flush
+        frames = sites.frames(finding.stack) if finding.stack else []
+        if frames and not is_from_program(frames, flush=about_flush):
+            continue  # libpmemobj's own: its recovery accounts for what it skips
+        if about_flush and is_copy(frames):
+            continue  # a copy flushes what it copies, whether that changed or not
+        user = users(frames)
+        key = (finding.kind, user and (user.function, user.file, user.line))
+        if key not in groups:
+            groups[key] = CrashLint(
+                kind=finding.kind,
+                times=0,
+                offset=finding.offset,
+                frames=frames,
+                note=finding.note,
+                object=finding.object,
+            )
+        groups[key].times += 1
+    return sorted(groups.values(), key=lambda lint: -lint.times)

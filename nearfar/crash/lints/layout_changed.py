@@ -1,0 +1,57 @@
+"""Pools of one layout that are opened as another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nearfar.crash.analysis.allocations import ALLOCATIONS
+from nearfar.crash.lints._registry import Lint, LintContext, LintFinding, register
+from nearfar.crash.trace import TraceEvent
+from nearfar.crash.trace_format import EventKind
+
+
+@register
+class LayoutChanged(Lint):
+    """The pool was made for another layout: name, root or size of a type.
+
+    The pool is opened under another layout name, or the size of the root or the only size of a
+    type has changed.
+    """
+
+    kind = "layout changed"
+    pitfall = "list_layout_name"
+
+    def __init__(self, context: LintContext) -> None:
+        super().__init__(context)
+        self._sizes: dict[int, set[int]] = {}
+        self._first: dict[int, TraceEvent] = {}
+
+    def feed(self, event: TraceEvent) -> Iterator[LintFinding]:
+        """Compare the names and sizes of a pool that is opened, of the root, of allocations."""
+        if event.kind is EventKind.POOL_OPEN:
+            opened_as, stored, *_ = [*event.payload.decode(errors="replace").split("\0"), "", ""]
+            if event.c and opened_as and stored and opened_as != stored:
+                note = f"the pool has layout {stored!r} and is opened as {opened_as!r}"
+                yield self.finding(0, event.stack, note)
+        elif event.kind is EventKind.ROOT and event.b:
+            before = int.from_bytes(event.payload[:8], "little")
+            if before and before != event.b:
+                note = f"the root has {before} bytes and is opened with {event.b} bytes"
+                yield self.finding(event.a, event.stack, note)
+        elif event.kind in ALLOCATIONS:
+            number = int.from_bytes(event.payload[:8], "little")
+            self._sizes.setdefault(number, set()).add(event.b)
+            self._first.setdefault(number, event)
+
+    def finish(self) -> Iterator[LintFinding]:
+        """Compare types whose objects all have one size, before the run and in it."""
+        for number, before in self.context.state.sizes_before.items():
+            allocated = self._sizes.get(number, set())
+            # The heap rounds sizes up to those of its classes: only larger ones have changed.
+            if len(before) == 1 and len(allocated) == 1 and min(allocated) > min(before):
+                event = self._first[number]
+                note = (
+                    f"objects of type {number} have {min(before)} bytes, and now "
+                    f"{min(allocated)} are allocated"
+                )
+                yield self.finding(event.a, event.stack, note)
