@@ -89,23 +89,23 @@ def crash(
     page
         File for the report as one HTML page.
     output
-        File for the report; states to replay go to the folder FILE-bugs next to it and replace those
-        of an earlier report.
+        File for the report; states to replay go to the folder FILE-bugs next to it, in place of
+        those of an earlier report.
     """
     from nearfar.base.files import check_writable, write_atomically
     from nearfar.base.terminate import terminated_as_interrupted
     from nearfar.commands._deliver import deliver
     from nearfar.crash.adapters.oracle import ContentOracle
     from nearfar.crash.api import CrashRequest, crash_test
-    from nearfar.crash.checker import Check
     from nearfar.crash.bug_files import write_states
+    from nearfar.crash.checker import Check
     from nearfar.crash.judge import ExplorationBudget
     from nearfar.crash.limits import check_limits
     from nearfar.crash.report import junit as as_junit
     from nearfar.crash.report import page as as_page
     from nearfar.crash.report import sarif as as_sarif
-    from nearfar.crash.resume import folder_of
     from nearfar.crash.report.terminal import print_report
+    from nearfar.crash.resume import folder_of
 
     if not command:
         raise CommandError(
