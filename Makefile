@@ -9,18 +9,24 @@ PROJECTS := pyproject.toml $(wildcard companions/*/pyproject.toml) scripts/compa
 NATIVE_SOURCES := CMakeLists.txt $(shell find native include companions/bench/CMakeLists.txt companions/bench/native -type f 2>/dev/null)
 NATIVE_TESTS := $(shell find tests/native companions/bench/tests/native -type f 2>/dev/null)
 
-.PHONY: help setup demo test test-long vm-test native-test sanitize lint format benchmarks reproduce docs clean
+.PHONY: help setup demo test test-long vm-test native-test sanitize lint format benchmarks reproduce docs wheels clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
 
 setup: $(STAMP) ## install what is missing and build into .venv
 
-$(STAMP): $(PROJECTS) scripts/setup.sh $(NATIVE_SOURCES)
+# An editable install lists every module: it is made again when a module comes or goes.
+build/modules.txt: FORCE
+	@mkdir -p build; find nearfar companions -name '*.py' | sort >build/modules.new; \
+	cmp -s build/modules.new $@ || cp build/modules.new $@
+FORCE:
+
+$(STAMP): build/modules.txt $(PROJECTS) scripts/setup.sh $(NATIVE_SOURCES)
 	@scripts/setup.sh run
 	@touch $@
 
-$(VENV)/.set-up-tests: $(PROJECTS) scripts/setup.sh $(NATIVE_SOURCES) $(NATIVE_TESTS)
+$(VENV)/.set-up-tests: build/modules.txt $(PROJECTS) scripts/setup.sh $(NATIVE_SOURCES) $(NATIVE_TESTS)
 	@scripts/setup.sh test
 	@touch $(STAMP) $@
 
@@ -67,6 +73,10 @@ docs: setup ## the site (build/docs/html) and the man pages (build/docs/man)
 	@$(PYTHON) -c 'import sphinx, furo, myst_parser' 2>/dev/null || \
 	  $(PYTHON) -m pip install -q --no-build-isolation -e '.[docs]'
 	@$(PYTHON) docs/build.py
+
+wheels: setup ## wheels of the core and its companions: build/wheels
+	@NEARFAR_RELEASE=1 $(PYTHON) -m pip wheel -q --no-deps -w build/wheels . ./companions/bench \
+	  ./companions/like ./companions/studies && ls build/wheels
 
 clean: ## remove everything that was built
 	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

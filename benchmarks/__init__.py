@@ -84,16 +84,6 @@ def geometric_mean(values: Sequence[float]) -> float:
     return statistics.geometric_mean(values)
 
 
-def child_cpu_seconds(run: Callable[[], object]) -> float:
-    """Return the CPU seconds of the child processes that `run` started and waited for."""
-    before = os.times()
-    run()
-    after = os.times()
-    return (
-        after.children_user + after.children_system - before.children_user - before.children_system
-    )
-
-
 def wall_seconds(run: Callable[[], object]) -> float:
     """Return the wall-clock seconds `run` took."""
     start = time.perf_counter()

@@ -19,6 +19,7 @@ NEEDS = {"studies": ("bench",)}
 OTHERS = {
     "dev": [
         "hypothesis>=6.100",
+        "import-linter>=2",  # the order of packages
         "mypy>=1.13",
         "playwright>=1.45",
         "polars>=1.0",  # reads a sweep's dataset, as users do
@@ -29,6 +30,7 @@ OTHERS = {
         "pytest-xdist>=3.6",  # one test file per core at a time
         "ruff>=0.8",
         "scipy-stubs>=1.11",
+        "vulture>=2.11",  # dead code
     ],
     "docs": [
         "furo>=2024.8",  # the site's theme: no fonts or scripts from elsewhere

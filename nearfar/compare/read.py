@@ -11,7 +11,6 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
 from nearfar.compare.files import documents_in
 from nearfar.compare.kind import KINDS, Kind
-from nearfar.documents.header import Document
 
 BENCHMARKS = "benchmarks"
 """What `make benchmarks` writes has no kind of its own."""
@@ -54,8 +53,3 @@ def kind_for(a: Path, b: Path) -> Kind[Any]:
             f"{', '.join(KINDS.names())}"
         )
     return KINDS.get(kinds[0])()
-
-
-def side_documents(documents: list[Any]) -> list[Document]:
-    """Return those that have a header."""
-    return [one for one in documents if isinstance(one, Document)]

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from nearfar.machine.sysfs import Tree
-from nearfar.machine.tools import Answer, ask
+from nearfar.machine.tools import ask
 
 UNITS = {"B": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -93,12 +93,6 @@ def size_bytes(text: str) -> int | None:
     if match is None or match[2] not in UNITS:
         return None
     return round(float(match[1]) * UNITS[match[2]])
-
-
-def answer_is_empty(answer: Answer) -> bool:
-    """Return whether ipmctl says that there are no modules, or nothing at all."""
-    text = answer.text.lower()
-    return not text.strip() or re.search(r"no (pmem modules|dimms|intel)", text) is not None
 
 
 def goal_share(tree: Tree) -> float | None:
