@@ -6,7 +6,6 @@ there, A/B/A/B with its peer; nothing is remembered from an earlier run.
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
