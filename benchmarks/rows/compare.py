@@ -16,7 +16,7 @@ from benchmarks import Row, make_row
 from nearfar.compare.figure import Figure
 from nearfar.compare.judge import judge
 from nearfar.sim.from_device import from_device
-from nearfar.sim.simulate import Request, simulate_pattern
+from nearfar.sim.simulate import SimulationRequest, simulate_pattern
 
 ALIKE, UNLIKE = 200, 50
 RUNS = 12
@@ -63,7 +63,7 @@ def timed_runs(count: int) -> list[float]:
     from nearfar.devices.library import load_device
 
     model = from_device(load_device("optane-100-6dimm"))
-    request = Request(
+    request = SimulationRequest(
         device="optane-100-6dimm", pattern="random", region_bytes=64 << 20, lines=LINES
     )
     times = []

@@ -26,7 +26,13 @@ from benchmarks import Row, alternate, make_row, paired_ratio
 from nearfar import _sim
 from nearfar.sim.from_device import Plateau, fit_reads, read_shares
 from nearfar.sim.memory import make_memory
-from nearfar.sim.parameters import Bandwidth, DeviceModel, Interleave, Level, WriteQueue
+from nearfar.sim.parameters import (
+    DeviceInterleave,
+    DeviceModel,
+    MemoryLevel,
+    ThreadBandwidth,
+    WriteQueue,
+)
 
 HERE = Path(__file__).parent
 PUBLISHED = HERE.parents[2] / "shared" / "reference" / "devices"
@@ -42,7 +48,7 @@ ACCESSES = 1 << 24
 REGION_BYTES = 1 << 30
 REPETITIONS = 5
 
-_ANY = Bandwidth(1.0, 1.0)
+_ANY = ThreadBandwidth(1.0, 1.0)
 """Latencies do not depend on it."""
 
 
@@ -82,12 +88,12 @@ def optane(devices: int = 1, rmw_blocks: int = 70) -> DeviceModel:
         write=_ANY,
         nt_store=_ANY,
         buffers=(
-            Level("rmw", rmw_blocks * 256, 180.0, 256, 0, "random", 60.0),
-            Level("ait", 4096 * 4096, 310.0, 4096, 16, "lru", 110.0),
+            MemoryLevel("rmw", rmw_blocks * 256, 180.0, 256, 0, "random", 60.0),
+            MemoryLevel("ait", 4096 * 4096, 310.0, 4096, 16, "lru", 110.0),
         ),
         media_drain_ns=110.0,
         queue=WriteQueue(4096, 28.0),
-        interleave=Interleave(devices, 4096) if devices > 1 else None,
+        interleave=DeviceInterleave(devices, 4096) if devices > 1 else None,
     )
 
 
@@ -115,7 +121,7 @@ def _errors() -> Iterator[Row]:
     yield _error("Optane, one DIMM, read, mean", statistics.mean(errors), 0.8, what)
     yield _error("Optane, one DIMM, read, max", max(errors), 5.0, what)
     six = [m for m in published(SIX_DIMMS) if m.region_bytes >= LEAST_READ_BYTES]
-    wider = replace(model, interleave=Interleave(6, 4096))
+    wider = replace(model, interleave=DeviceInterleave(6, 4096))
     errors = [abs(_read_ns(wider, m.region_bytes) / m.read_ns - 1) for m in six]
     yield _error("Optane, six DIMMs, same constants, mean", statistics.mean(errors), 1.5,
                  f"{len(six)} regions, none fitted")  # fmt: skip
@@ -173,9 +179,9 @@ def stream() -> np.ndarray[Any, np.dtype[np.uint64]]:
 def with_caches() -> DeviceModel:
     """Return three levels of caches in front of six Optane DIMMs."""
     caches = (
-        Level("L1", 32 << 10, 1.0, 64, 8),
-        Level("L2", 1 << 20, 4.0, 64, 16),
-        Level("L3", 32 << 20, 20.0, 64, 16),
+        MemoryLevel("L1", 32 << 10, 1.0, 64, 8),
+        MemoryLevel("L2", 1 << 20, 4.0, 64, 16),
+        MemoryLevel("L3", 32 << 20, 20.0, 64, 16),
     )
     return replace(optane(6), caches=caches)
 

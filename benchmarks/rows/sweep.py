@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks import Row, alternate, make_row, wall_seconds
-from nearfar.sim.simulate import Request, simulate_pattern
+from nearfar.sim.simulate import SimulationRequest, simulate_pattern
 
 POINTS = 200
 LINES = 4_000_000
@@ -103,7 +103,7 @@ def plain(processes: int) -> float:
 
 def one(number: int) -> float:
     """Simulate one of the points."""
-    request = Request(
+    request = SimulationRequest(
         device=("optane-100-6dimm", "cxl-e3s-x8")[number % 2],
         pattern="random",
         region_bytes=(16 << 20, 64 << 20)[number // 2 % 2],

@@ -54,10 +54,10 @@ def simulate(
         Instruction set of the simulator; results are equal. Default: the best there is.
     """
     from nearfar.base.units import parse_size_bytes
-    from nearfar.sim.simulate import Request, simulate_pattern
+    from nearfar.sim.simulate import SimulationRequest, simulate_pattern
 
     result = simulate_pattern(
-        Request(
+        SimulationRequest(
             device=device,
             pattern=pattern,
             region_bytes=parse_size_bytes(region),

@@ -10,12 +10,12 @@ import numpy as np
 from nearfar.base.units import LINE_BYTES
 from nearfar.samples.point import SamplePoint
 from nearfar.sim.loaded import LoadedLatency
-from nearfar.sim.parameters import Bandwidth, DeviceModel
+from nearfar.sim.parameters import DeviceModel, ThreadBandwidth
 from nearfar.sim.throughput import (
     amplified,
     busiest_share,
     by_threads,
-    held_below,
+    capped,
     mixed,
     saturated,
     scaled_by,
@@ -136,7 +136,7 @@ def _lines_moved(share: float, how: str) -> float:
     return 1.0 if how == "nt-store" else 2.0 - share
 
 
-def _of_kind(model: DeviceModel, kind: Bandwidth, point: SamplePoint, order: str) -> float:
+def _of_kind(model: DeviceModel, kind: ThreadBandwidth, point: SamplePoint, order: str) -> float:
     if order == "":
         return by_threads(kind, point.threads)
     access = max(point.access_bytes, LINE_BYTES)
@@ -146,7 +146,7 @@ def _of_kind(model: DeviceModel, kind: Bandwidth, point: SamplePoint, order: str
         stride = max(point.stride_bytes, access)
         devices = model.interleave.devices
         busiest = busiest_share(model.interleave, stride, access)
-        slowed = held_below(slowed, slowed.most_gb_per_s / (devices * busiest))
+        slowed = capped(slowed, slowed.max_gb_per_s / (devices * busiest))
     return by_threads(slowed, point.threads)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nearfar.documents.device import BufferFigure
     from nearfar.measure.infer import Findings
     from nearfar.measure.model import ModelSubject, Truth
-    from nearfar.sim.parameters import DeviceModel, Level
+    from nearfar.sim.parameters import DeviceModel, MemoryLevel
 
 Judged = Literal["right", "wrong", "not seen", "invented"]
 
@@ -173,7 +173,9 @@ def _latency(name: str, what: str, true_ns: float, found: BufferFigure) -> Verdi
     return Verdict(name, f"latency of {what}", f"{true_ns:.1f} ns", shown, "", judged)
 
 
-def _inner(name: str, level: Level, found: BufferFigure, why: dict[str, str]) -> Iterable[Verdict]:
+def _inner(
+    name: str, level: MemoryLevel, found: BufferFigure, why: dict[str, str]
+) -> Iterable[Verdict]:
     what = level.name
 
     def one(quantity: str, truth: object, seen: object) -> Verdict:

@@ -1,1 +1,1 @@
-"""What accesses would cost on a simulated memory."""
+"""Costs of accesses on a simulated memory."""

@@ -1,14 +1,14 @@
-"""A `DeviceModel` from a device's figures: constants by least squares on its latency plateaus."""
+"""Makes a `DeviceModel` from a device profile: least squares on its latency plateaus."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nearfar import _sim
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import LINE_BYTES
 from nearfar.devices.curves import idle_latencies, idle_read_latency_ns, random_reads
@@ -16,36 +16,33 @@ from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure, BufferFigure, LatencyFigure
 from nearfar.sim.memory import make_memory
 from nearfar.sim.parameters import (
-    MOST_WAYS,
-    Bandwidth,
+    MAX_WAYS,
+    DeviceInterleave,
     DeviceModel,
-    Interleave,
-    Level,
+    MemoryLevel,
     Refresh,
+    ThreadBandwidth,
     WearStall,
     WriteQueue,
 )
 from nearfar.sim.warm import scaled, warm_up_accesses
 
-if TYPE_CHECKING:
-    from nearfar._sim import Ran
-
 LINES_IN_FLIGHT = 12
-"""One core's, where a single thread's bandwidth is not published: line fill buffers of cores of
-the last ten years are 10 to 16."""
+"""Lines in flight of one core, if one thread's bandwidth is not published: cores of the last ten
+years have 10 to 16 line fill buffers."""
 
 OPTANE_QUEUE_BYTES = 4096
-"""Where a device lists write latencies by region and no queue: the load-store queue of the
+"""Queue of a device that lists write latencies by region but no queue: the load-store queue of the
 published model of Optane, 64 lines (VANS, config/vans.cfg)."""
 
 OPTANE_TRACKED_BYTES = 64 << 10
 OPTANE_WEAR_BLOCK_BYTES = 4096
-"""Stalls by wear end when writes go over more than 64 KiB (FAST 2020, figure 3), and writes of one
-4 KiB block count together (NVLeak, section 3.3); for persistent memories that list neither."""
+"""Defaults of persistent memories: wear stalls end when writes go over more than 64 KiB (FAST 2020,
+figure 3), and writes to one 4 KiB block count together (NVLeak, section 3.3)."""
 
 ACCEPT_NS = 10.0
-"""In which a queue takes a line where that is not listed: one core's non-temporal stores reach
-6 GB/s and more on DRAM (PerMA-Bench, one thread), 64 B in some 10 ns."""
+"""Default time to accept a line: one core's non-temporal stores reach 6 GB/s and more on DRAM
+(PerMA-Bench, one thread), which is 64 B in some 10 ns."""
 
 WRITE_SHARPNESS = 7.0
 READ_SHARPNESS = 2.5
@@ -53,7 +50,7 @@ READ_SHARPNESS = 2.5
 
 @dataclass(frozen=True)
 class Plateau:
-    """A latency of a region, which the constants are fitted to."""
+    """Latency of one region size, to which the constants are fitted."""
 
     region_bytes: int
     value_ns: float
@@ -65,10 +62,10 @@ def from_device(device: DeviceProfile) -> DeviceModel:
     idle = [figure.value_ns for figure in random_reads(device)]
     if not idle:
         raise NearfarError(
-            f"device {device.name!r} has no random read latency, which a simulation starts from"
+            f"device {device.name!r} has no random read latency, which a simulation needs"
         )
     if device.measured is not None:
-        # By regions, smallest first: the medium's is that of the largest.
+        # Sorted by region size: the largest region shows the medium's latency.
         idle[0] = idle_read_latency_ns(device).value_ns
     levels = [_level(buffer, idle[0]) for buffer in device.buffers if _usable(buffer)]
     levels.sort(key=lambda level: level.capacity_bytes)
@@ -103,13 +100,13 @@ def from_device(device: DeviceProfile) -> DeviceModel:
 def fit_reads(model: DeviceModel, plateaus: Sequence[Plateau]) -> DeviceModel:
     """Return `model` with the latencies of its levels fitted to `plateaus`.
 
-    Latency is the sum of shares x level latency, linear in the constants; relative errors are
-    squared. With fewer plateaus than constants the model stays as it is.
+    Latency is the sum of shares x level latencies, linear in the constants; the fit minimises
+    squared relative errors. With fewer plateaus than constants the model stays as it is.
     """
     if len({plateau.region_bytes for plateau in plateaus}) <= len(model.levels):
         return model
     if not model.levels and len(plateaus) > 1:
-        # Caches that nobody found are in them; their mean is nobody's latency.
+        # Unknown caches serve some of them, so their mean is no level's latency.
         return model
     shares = np.array([read_shares(model, plateau.region_bytes) for plateau in plateaus])
     fitted = _least_squares(shares, plateaus)
@@ -125,20 +122,18 @@ def fit_reads(model: DeviceModel, plateaus: Sequence[Plateau]) -> DeviceModel:
 
 
 def read_shares(model: DeviceModel, region_bytes: int) -> list[float]:
-    """Return which share of a random chase each level serves: caches, buffers, medium."""
+    """Return the share of a random chase that each level serves: caches, buffers, medium."""
     ran = _run(model, "load", region_bytes)
     return [count / ran.lines for count in ran.read]
 
 
 def write_shares(model: DeviceModel, region_bytes: int) -> list[float]:
-    """Return which share of written lines found its place in the queue, buffers, medium."""
+    """Return the share of written lines that each level absorbs: queue, buffers, medium."""
     ran = _run(model, "persist", region_bytes)
     return [count / ran.lines for count in ran.written[: len(model.buffers) + 2]]
 
 
-def _run(model: DeviceModel, operation: str, region_bytes: int) -> Ran:
-    from nearfar import _sim
-
+def _run(model: DeviceModel, operation: str, region_bytes: int) -> _sim.Ran:
     smaller = scaled(model, region_bytes, LINE_BYTES)
     model, region_bytes = smaller.model, smaller.region_bytes
     lines = region_bytes // LINE_BYTES
@@ -163,16 +158,16 @@ def _least_squares(shares: np.ndarray, plateaus: Sequence[Plateau]) -> np.ndarra
 
 
 def _with_writes(model: DeviceModel, device: DeviceProfile) -> DeviceModel:
-    """Fit what queued lines take, and what a fence costs beyond."""
+    """Fit the times to drain queued lines, and the cost of a fence beyond them."""
     by_region = _plateaus(idle_latencies(device, "nt-store"))
     fence_ns = _latency(device, "nt-store")
     flush_ns = _latency(device, "clwb")
     queue = None
     if device.write_queues:
-        found = device.write_queues[0]
-        inside = [p.value_ns for p in by_region if p.region_bytes <= found.capacity_bytes]
-        queue = WriteQueue(_whole_lines(found.capacity_bytes), min(inside, default=ACCEPT_NS))
-        model = replace(model, media_drain_ns=found.drained_ns_per_line or model.media_drain_ns)
+        figure = device.write_queues[0]
+        inside = [p.value_ns for p in by_region if p.region_bytes <= figure.capacity_bytes]
+        queue = WriteQueue(_whole_lines(figure.capacity_bytes), min(inside, default=ACCEPT_NS))
+        model = replace(model, media_drain_ns=figure.drained_ns_per_line or model.media_drain_ns)
     elif len(by_region) > 1:
         queue = WriteQueue(OPTANE_QUEUE_BYTES, min(plateau.value_ns for plateau in by_region))
     model = replace(model, queue=queue)
@@ -190,16 +185,16 @@ def _with_writes(model: DeviceModel, device: DeviceProfile) -> DeviceModel:
                 ),
                 media_drain_ns=float(drains[-1]),
             )
-    taken = queue.accept_ns if queue else model.media_drain_ns
+    accept_ns = queue.accept_ns if queue else model.media_drain_ns
     return replace(
         model,
-        fence_ns=max(fence_ns - taken, 1.0) if fence_ns else model.fence_ns,
-        flush_ns=max(flush_ns - taken, 1.0) if flush_ns else model.flush_ns,
+        fence_ns=max(fence_ns - accept_ns, 1.0) if fence_ns else model.fence_ns,
+        flush_ns=max(flush_ns - accept_ns, 1.0) if flush_ns else model.flush_ns,
     )
 
 
 def _plateaus(figures: Sequence[LatencyFigure]) -> list[Plateau]:
-    """Return one plateau a region, on the largest pages: the simulator takes those as free."""
+    """Return one plateau per region, on the largest pages, whose translation costs nothing."""
     fitting = [
         figure for figure in figures if figure.region_bytes is not None and not figure.stride_bytes
     ]
@@ -212,7 +207,7 @@ def _plateaus(figures: Sequence[LatencyFigure]) -> list[Plateau]:
 
 
 def _latency(device: DeviceProfile, operation: str) -> float | None:
-    """A write with its fence; what is given by region has one fence for all and is not that."""
+    """Return the latency of a write and its fence; figures by region share one fence."""
     for figure in device.latency:
         if figure.operation == operation and figure.region_bytes is None:
             return figure.value_ns
@@ -223,15 +218,15 @@ def _usable(buffer: BufferFigure) -> bool:
     return buffer.operation == "read" and buffer.capacity_bytes >= 2 * LINE_BYTES
 
 
-def _level(buffer: BufferFigure, media_ns: float) -> Level:
+def _level(buffer: BufferFigure, media_ns: float) -> MemoryLevel:
     block = buffer.block_bytes or LINE_BYTES
-    ways = buffer.ways if buffer.ways and buffer.ways <= MOST_WAYS else 0
+    ways = buffer.ways if buffer.ways and buffer.ways <= MAX_WAYS else 0
     unit = block * max(ways, 1)
     if ways == 0 and _cache_name(buffer.name) and buffer.capacity_bytes > 1 << 20:
-        # Nothing large is fully associative; what is not known is taken as 16 ways.
-        ways, unit = MOST_WAYS, block * MOST_WAYS
+        # No large cache is fully associative; an unknown number of ways is assumed to be 16.
+        ways, unit = MAX_WAYS, block * MAX_WAYS
     random = buffer.replacement == "random" or (buffer.replacement is None and ways == 0)
-    return Level(
+    return MemoryLevel(
         buffer.name,
         max(buffer.capacity_bytes // unit, 1) * unit,
         buffer.latency_ns or media_ns,
@@ -246,7 +241,7 @@ def _cache_name(name: str) -> bool:
     return re.search(r"cache|^l[1-4]\b|llc", name.lower()) is not None
 
 
-def _is_cache(level: Level) -> bool:
+def _is_cache(level: MemoryLevel) -> bool:
     return level.block_bytes == LINE_BYTES and _cache_name(level.name)
 
 
@@ -256,8 +251,8 @@ def _whole_lines(size_bytes: int) -> int:
 
 def _bandwidth(
     device: DeviceProfile, operations: Sequence[str], idle_ns: float, sharpness: float
-) -> Bandwidth:
-    """The first of `operations` that has figures: the best, and one thread's where given."""
+) -> ThreadBandwidth:
+    """Return the bandwidth of the first of `operations` with figures."""
     figures: list[BandwidthFigure] = []
     for operation in operations:
         figures = [f for f in device.bandwidth if f.operation == operation]
@@ -266,7 +261,7 @@ def _bandwidth(
         if figures:
             break
     if not figures:
-        # Only reads, or nothing: writes are taken for what reads get.
+        # Without figures for writes, writes are assumed to be as fast as reads.
         figures = [f for f in device.bandwidth if f.operation in ("read", "mixed")]
     one_by_latency = LINES_IN_FLIGHT * LINE_BYTES / idle_ns
     if not figures:
@@ -275,20 +270,22 @@ def _bandwidth(
     points = _by_threads(figures)
     if points:
         most = max(value for _, value in points)
-        return Bandwidth(min(one_by_latency, points[0][1] / points[0][0]), most, sharpness, points)
+        return ThreadBandwidth(
+            min(one_by_latency, points[0][1] / points[0][0]), most, sharpness, points
+        )
     single = [figure.value_gb_per_s for figure in figures if figure.threads == 1]
     if not single:
-        return Bandwidth(min(one_by_latency, most), most, sharpness)
-    # The closed form stays below T b1, so what one thread was measured at is put back.
-    one = max(single)
-    if one >= 0.95 * most:
-        return Bandwidth(2 * most, most, sharpness)
-    inverse = one**-sharpness - most**-sharpness
-    return Bandwidth(inverse ** (-1 / sharpness), most, sharpness)
+        return ThreadBandwidth(min(one_by_latency, most), most, sharpness)
+    # The closed form stays below T b1: solve it for the b1 that gives the measured value.
+    measured = max(single)
+    if measured >= 0.95 * most:
+        return ThreadBandwidth(2 * most, most, sharpness)
+    inverse = measured**-sharpness - most**-sharpness
+    return ThreadBandwidth(inverse ** (-1 / sharpness), most, sharpness)
 
 
 def _by_threads(figures: Sequence[BandwidthFigure]) -> tuple[tuple[int, float], ...]:
-    """Return the best of each published number of threads; nothing where there is only one."""
+    """Return the best bandwidth of each published thread count, if there are several."""
     best: dict[int, float] = {}
     for figure in figures:
         if figure.threads is not None and not figure.stride_bytes:
@@ -297,21 +294,21 @@ def _by_threads(figures: Sequence[BandwidthFigure]) -> tuple[tuple[int, float], 
 
 
 def _mixtures(device: DeviceProfile) -> tuple[tuple[float, int, float], ...]:
-    """Return mixed traffic as published, and where only a loaded-latency curve is, its end."""
-    found = {
+    """Return published mixed traffic; the end of a loaded-latency curve if there is no other."""
+    mixtures = {
         curve.read_share: (0, max(bandwidth for bandwidth, _ns in curve.points))
         for curve in device.loaded_latency
         if curve.instruction == "load" and 0 < curve.read_share < 1
     }
     for figure in device.bandwidth:
         if figure.operation == "mixed" and figure.read_share and figure.pattern == "sequential":
-            found[figure.read_share] = (figure.threads or 0, figure.value_gb_per_s)
-    return tuple((share, threads, value) for share, (threads, value) in sorted(found.items()))
+            mixtures[figure.read_share] = (figure.threads or 0, figure.value_gb_per_s)
+    return tuple((share, threads, value) for share, (threads, value) in sorted(mixtures.items()))
 
 
-def _interleave(device: DeviceProfile) -> Interleave | None:
+def _interleave(device: DeviceProfile) -> DeviceInterleave | None:
     for figure in device.interleaves:
-        return Interleave(figure.devices, figure.granularity_bytes)
+        return DeviceInterleave(figure.devices, figure.granularity_bytes)
     return None
 
 

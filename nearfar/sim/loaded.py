@@ -1,8 +1,8 @@
 """Loaded latency: the published curves of a device, or a closed form where there is none.
 
-With M lines in flight the memory is asked for 64 B x M / L(B) and gives B: the fixed point of the
-two. Little's law above the knee; no transient, and equal to a feedback controller to four digits up
-to M = 128 (measured on the curves of the library).
+With M lines in flight, bandwidth B and latency L(B) are the fixed point B = 64 B x M / L(B).
+Little's law applies above the knee. There is no transient; a feedback controller agrees to four
+digits up to M = 128 (measured on the curves of the library).
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from nearfar.base.units import LINE_BYTES
 Curve = Sequence[tuple[float, float]]
 
 QUEUEING = 0.35
-"""Of the closed form, added latency over idle at half the bandwidth: L = L0 (1 + q u^2 / (1 - u)),
-u = B / Bmax; the library's DDR4 and DDR5 curves rise by 0.05-0.25 of idle there."""
+"""q of the closed form L = L0 (1 + q u^2 / (1 - u)), u = B / Bmax: latency added at half the
+bandwidth, over idle. The library's DDR4 and DDR5 curves rise by 0.05-0.25 of idle there."""
 
-NEARLY_FULL = 0.92
-"""u beyond which the closed form is held, at 4.7 x idle: measured curves end at 2 to 5 x."""
+MAX_LOAD = 0.92
+"""Load u at which the closed form ends, at 4.7 x idle: measured curves end at 2 to 5 x."""
+MAX_SHARE_DISTANCE = 0.26
+"""Largest difference of read shares at which a curve is used."""
 
 
 @dataclass(frozen=True)
@@ -29,25 +31,25 @@ class LoadedLatency:
     """Latency of a device at any bandwidth and read share."""
 
     idle_ns: float
-    most_gb_per_s: Callable[[float], float]
-    """By read share."""
+    max_gb_per_s: Callable[[float], float]
+    """Largest bandwidth as a function of the read share."""
     curves: tuple[tuple[float, Curve], ...] = ()
 
     def latency_ns(self, bandwidth_gb_per_s: float, read_share: float = 1.0) -> float:
-        """Return the latency of a load while so much is drawn, between the nearest two curves."""
-        near = [curve for curve in self.curves if abs(curve[0] - read_share) <= 0.26]
+        """Return the latency of a load at a bandwidth, interpolated between two curves."""
+        near = [curve for curve in self.curves if abs(curve[0] - read_share) <= MAX_SHARE_DISTANCE]
         if not near:
             return self._closed_form(bandwidth_gb_per_s, read_share)
         near.sort(key=lambda curve: abs(curve[0] - read_share))
         values = [self._on(curve, bandwidth_gb_per_s) for _share, curve in near[:2]]
         if len(values) == 1 or near[0][0] == read_share:
             return values[0]
-        apart = near[1][0] - near[0][0]
-        weight = min(max((read_share - near[0][0]) / apart, 0.0), 1.0) if apart else 0.0
+        step = near[1][0] - near[0][0]
+        weight = min(max((read_share - near[0][0]) / step, 0.0), 1.0) if step else 0.0
         return values[0] + weight * (values[1] - values[0])
 
     def _on(self, curve: Curve, bandwidth_gb_per_s: float) -> float:
-        """A curve is scaled to start at this model's idle latency."""
+        """Return a curve's latency, scaled to start at this model's idle latency."""
         rising = _rising(curve)
         first = rising[0][1]
         at = np.interp(
@@ -56,14 +58,14 @@ class LoadedLatency:
         return self.idle_ns * float(at) / first
 
     def _closed_form(self, bandwidth_gb_per_s: float, read_share: float) -> float:
-        used = bandwidth_gb_per_s / self.most_gb_per_s(read_share)
-        used = min(max(used, 0.0), NEARLY_FULL)
+        used = bandwidth_gb_per_s / self.max_gb_per_s(read_share)
+        used = min(max(used, 0.0), MAX_LOAD)
         return self.idle_ns * (1 + QUEUEING * used**2 / (1 - used))
 
     def fixed_point(self, in_flight: float, read_share: float = 1.0) -> tuple[float, float]:
-        """Return (GB/s, ns) that `in_flight` lines reach, by bisection.
+        """Return (GB/s, ns) with `in_flight` lines in flight, by bisection.
 
-        Above what the curve reaches, bandwidth is its last and latency follows Little's law.
+        Beyond the curve's end, bandwidth stays and latency follows Little's law.
         """
         low, high = 0.0, self._highest(read_share)
         if LINE_BYTES * in_flight / self.latency_ns(high, read_share) >= high:
@@ -77,16 +79,18 @@ class LoadedLatency:
         return low, self.latency_ns(low, read_share)
 
     def _highest(self, read_share: float) -> float:
-        near = [curve for share, curve in self.curves if abs(share - read_share) <= 0.26]
+        near = [
+            curve for share, curve in self.curves if abs(share - read_share) <= MAX_SHARE_DISTANCE
+        ]
         if near:
             return max(bandwidth for curve in near for bandwidth, _ns in curve)
-        return NEARLY_FULL * self.most_gb_per_s(read_share)
+        return MAX_LOAD * self.max_gb_per_s(read_share)
 
 
 def _rising(curve: Curve) -> list[tuple[float, float]]:
-    """Drop what folds back past saturation: at one bandwidth the first latency is kept."""
-    kept: list[tuple[float, float]] = []
+    """Return the rising part of a curve; of points at one bandwidth, the first."""
+    rising: list[tuple[float, float]] = []
     for point in curve:
-        if not kept or point[0] > kept[-1][0]:
-            kept.append((float(point[0]), float(point[1])))
-    return kept
+        if not rising or point[0] > rising[-1][0]:
+            rising.append((float(point[0]), float(point[1])))
+    return rising

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from nearfar.sim.parameters import DeviceModel, Level
-
-if TYPE_CHECKING:
-    from nearfar._sim import Memory
+from nearfar import _sim
+from nearfar.sim.parameters import DeviceModel, MemoryLevel
 
 
-def make_memory(model: DeviceModel, *, huge_pages: bool = True, seed: int = 1) -> Memory:
-    """Return an empty memory; `huge_pages`: translations cost nothing."""
-    from nearfar import _sim
-
+def make_memory(model: DeviceModel, *, huge_pages: bool = True, seed: int = 1) -> _sim.Memory:
+    """Return an empty memory; with `huge_pages` address translation costs nothing."""
     interleave, wear, refresh, queue = model.interleave, model.wear, model.refresh, model.queue
     return _sim.Memory(
         caches=[_level(cache) for cache in model.caches],
@@ -39,9 +33,7 @@ def make_memory(model: DeviceModel, *, huge_pages: bool = True, seed: int = 1) -
     )
 
 
-def _level(level: Level) -> object:
-    from nearfar import _sim
-
+def _level(level: MemoryLevel) -> object:
     return _sim.Level(
         level.sets,
         level.ways or level.blocks,

@@ -1,4 +1,4 @@
-"""From a name to a model: a device of the library, a file, or a random memory."""
+"""Models by name: a device of the library, a file, or a random memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from nearfar.sim.parameters import DeviceModel
 from nearfar.sim.synthetic import synthetic
 
 RANDOM = "random:"
-"""Begins the name of a random memory, by its number."""
+"""Prefix of the name of a random memory, before its number."""
 
 
 def model_of(name: str) -> DeviceModel:
-    """Return the model that `name` means; ``model:`` may stand before it."""
+    """Return the model called `name`; a prefix ``model:`` is ignored."""
     name = name.removeprefix("model:")
     if name.startswith(RANDOM):
         number = name.removeprefix(RANDOM)

@@ -1,7 +1,7 @@
-"""What a simulated memory is made of, checked; words as in native/sim/device/parameters.hpp.
+"""Checked parameters of a simulated memory, named as in native/sim/device/parameters.hpp.
 
-Sizes in bytes, times in ns, bandwidths in GB/s (1e9 B/s). Read latencies are those of a load that
-is served there, all the way from the core.
+Sizes are in bytes, times in ns, bandwidths in GB/s (1e9 B/s). A level's latency is that of a load
+that it serves, measured from the core.
 """
 
 from __future__ import annotations
@@ -12,38 +12,37 @@ from typing import Literal
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import LINE_BYTES
 
-LARGEST_BLOCK_BYTES = 4096
-MOST_WAYS = 16
-"""Of a set: one 64-byte row of the simulator."""
+MAX_WAYS = 16
+"""Largest number of ways of a set: one 64-byte row of the simulator."""
 
 Replacement = Literal["lru", "random"]
 
 
 @dataclass(frozen=True)
-class Level:
+class MemoryLevel:
     """A cache of the processor, or a buffer of each device."""
 
     name: str
     capacity_bytes: int
     latency_ns: float
-    """Of a load served here."""
+    """Latency of a load that this level serves."""
     block_bytes: int = LINE_BYTES
     ways: int = 0
     """0: fully associative."""
     replacement: Replacement = "lru"
     drain_ns: float = 0.0
-    """Of a queued line whose block is here; buffers only."""
+    """Time to drain a queued line whose block is in this level; buffers only."""
 
     def __post_init__(self) -> None:
         block = self.block_bytes
         if block not in (64, 128, 256, 512, 1024, 2048, 4096):
             _refuse(self.name, f"blocks are a power of two from 64 B to 4 KiB, not {block} B")
-        if not 0 <= self.ways <= MOST_WAYS:
-            _refuse(self.name, f"ways are 1 to {MOST_WAYS}, or 0 for fully associative")
+        if not 0 <= self.ways <= MAX_WAYS:
+            _refuse(self.name, f"ways are 1 to {MAX_WAYS}, or 0 for fully associative")
         if self.capacity_bytes <= 0 or self.capacity_bytes % (block * max(self.ways, 1)):
             _refuse(
                 self.name,
-                f"{self.capacity_bytes} B is no whole number of sets of {max(self.ways, 1)} blocks "
+                f"{self.capacity_bytes} B is not a multiple of sets of {max(self.ways, 1)} blocks "
                 f"of {block} B",
             )
         if self.latency_ns <= 0 or self.drain_ns < 0:
@@ -51,33 +50,33 @@ class Level:
 
     @property
     def sets(self) -> int:
-        """Sets; a fully associative level is one."""
+        """Number of sets; a fully associative level has one."""
         return 1 if self.ways == 0 else self.capacity_bytes // (self.block_bytes * self.ways)
 
     @property
     def blocks(self) -> int:
-        """Blocks it holds."""
+        """Number of blocks."""
         return self.capacity_bytes // self.block_bytes
 
 
 @dataclass(frozen=True)
 class WriteQueue:
-    """Where writes wait to be drained."""
+    """A queue of writes in front of the medium."""
 
     capacity_bytes: int
     accept_ns: float
-    """Time in which a line is taken while there is room."""
+    """Time to accept a line while the queue has space."""
 
     def __post_init__(self) -> None:
         if self.capacity_bytes < LINE_BYTES or self.capacity_bytes % LINE_BYTES:
-            _refuse("write queue", f"{self.capacity_bytes} B is no whole number of 64 B lines")
+            _refuse("write queue", f"{self.capacity_bytes} B is not a multiple of 64 B lines")
         if self.accept_ns <= 0:
             _refuse("write queue", "times are positive")
 
 
 @dataclass(frozen=True)
-class Interleave:
-    """How neighbouring addresses are spread over devices."""
+class DeviceInterleave:
+    """Interleaving of addresses over devices."""
 
     devices: int
     granularity_bytes: int
@@ -91,16 +90,16 @@ class Interleave:
 
 @dataclass(frozen=True)
 class WearStall:
-    """A stall that every `period_writes` writes to one block make."""
+    """A stall after every `period_writes` writes to one block."""
 
     period_writes: int
     length_ns: float
     granularity_bytes: int = 4096
     tracked_bytes: int = 0
-    """Blocks written last whose writes are counted: spread over more, writes never stall. 0: all
-    blocks' writes are."""
+    """Size of the most recently written blocks whose writes count: writes spread over more never
+    stall. 0: writes to all blocks count."""
     spread: float = 0.0
-    """Of the length, relative, uniform to both sides."""
+    """Uniform variation of the length to both sides, relative to it."""
 
     def __post_init__(self) -> None:
         if self.period_writes < 2 or self.length_ns <= 0:
@@ -111,7 +110,7 @@ class WearStall:
 
 @dataclass(frozen=True)
 class Refresh:
-    """A stall that comes every `period_ns`."""
+    """A stall every `period_ns`."""
 
     period_ns: float
     length_ns: float
@@ -123,7 +122,7 @@ class Refresh:
 
 @dataclass(frozen=True)
 class Tlb:
-    """Translations of 4 KiB pages; huge pages are taken as free."""
+    """Address translation of 4 KiB pages; huge pages are assumed to cost nothing."""
 
     entries: int = 1536
     walk_ns: float = 12.0
@@ -134,18 +133,18 @@ class Tlb:
 
 
 @dataclass(frozen=True)
-class Bandwidth:
-    """Bandwidth of one kind of traffic by threads: as published, else ((T b1)^-p + Bmax^-p)^(-1/p).
+class ThreadBandwidth:
+    """Bandwidth of one kind of traffic by threads: published, else ((T b1)^-p + Bmax^-p)^(-1/p).
 
-    The closed form only ever rises; that more threads get less is known where it was measured.
+    The closed form only rises; published points may fall with more threads.
     """
 
     one_thread_gb_per_s: float
-    most_gb_per_s: float
+    max_gb_per_s: float
     sharpness: float = 2.5
-    """p: 2.5 fits published reads, 7 non-temporal stores."""
+    """Exponent p: 2.5 fits published reads, 7 non-temporal stores."""
     points: tuple[tuple[int, float], ...] = ()
-    """Threads and GB/s as published, fewest threads first; empty: the closed form."""
+    """Published (threads, GB/s), fewest threads first; empty: the closed form."""
 
     def __post_init__(self) -> None:
         counts = [threads for threads, _ in self.points]
@@ -153,7 +152,7 @@ class Bandwidth:
             threads < 1 or value <= 0 for threads, value in self.points
         ):
             _refuse("bandwidth", "thread counts rise from 1 or more, and bandwidths are positive")
-        if min(self.one_thread_gb_per_s, self.most_gb_per_s, self.sharpness) <= 0:
+        if min(self.one_thread_gb_per_s, self.max_gb_per_s, self.sharpness) <= 0:
             _refuse("bandwidth", "bandwidths are positive")
 
 
@@ -166,43 +165,43 @@ class NearCache:
 
     def __post_init__(self) -> None:
         if self.capacity_bytes < LINE_BYTES or self.capacity_bytes % LINE_BYTES:
-            _refuse("DRAM cache", f"{self.capacity_bytes} B is no whole number of 64 B lines")
+            _refuse("DRAM cache", f"{self.capacity_bytes} B is not a multiple of 64 B lines")
         if self.latency_ns <= 0:
             _refuse("DRAM cache", "times are positive")
 
 
 @dataclass(frozen=True)
 class DeviceModel:
-    """A memory and the caches in front of it, as the simulator takes it."""
+    """A memory and the caches in front of it."""
 
     name: str
     media_ns: float
-    """Of a load that the medium serves."""
-    read: Bandwidth
-    write: Bandwidth
-    """Stores through the caches, what reaches memory."""
-    nt_store: Bandwidth
-    caches: tuple[Level, ...] = ()
+    """Latency of a load that the medium serves."""
+    read: ThreadBandwidth
+    write: ThreadBandwidth
+    """Bandwidth of stores through the caches, as it reaches memory."""
+    nt_store: ThreadBandwidth
+    caches: tuple[MemoryLevel, ...] = ()
     near: NearCache | None = None
-    buffers: tuple[Level, ...] = ()
+    buffers: tuple[MemoryLevel, ...] = ()
     granularity_bytes: int = LINE_BYTES
-    """The medium moves at least so much; random accesses of less are amplified."""
+    """Smallest transfer of the medium; smaller random accesses are amplified."""
     media_drain_ns: float = 50.0
-    """Of a queued line that goes to the medium."""
+    """Time to drain a queued line to the medium."""
     queue: WriteQueue | None = None
     fence_ns: float = 60.0
-    """What a non-temporal store and its fence cost beyond the queue taking the line."""
+    """Cost of a non-temporal store and its fence, without the queue's accept time."""
     flush_ns: float = 35.0
-    """The same of a store, a cache-line write-back and a fence."""
-    interleave: Interleave | None = None
+    """Cost of a store, a cache-line write-back and a fence, without the accept time."""
+    interleave: DeviceInterleave | None = None
     wear: WearStall | None = None
     refresh: Refresh | None = None
     tlb: Tlb = field(default_factory=Tlb)
     loaded: tuple[tuple[float, tuple[tuple[float, float], ...]], ...] = ()
-    """Loaded latency as published: (read share, ((GB/s, ns), ...)); none: the closed form."""
+    """Published loaded latency: (read share, ((GB/s, ns), ...)); none: the closed form."""
     mixtures: tuple[tuple[float, int, float], ...] = ()
-    """Mixed traffic as published: reads over all traffic, threads (0: of so many as it takes), GB/s
-    of traffic; none: the times of reads and writes, one after the other."""
+    """Published mixed traffic: (read share, threads or 0 if unknown, GB/s); none: the times of
+    reads and writes add up."""
     threads: int = 16
     largest_bytes: int = 1 << 30
 
@@ -219,13 +218,13 @@ class DeviceModel:
                 _refuse(self.name, f"{outer.name} is faster than {inner.name} before it")
 
     @property
-    def levels(self) -> tuple[Level, ...]:
+    def levels(self) -> tuple[MemoryLevel, ...]:
         """Caches and buffers, from the core outward."""
         return self.caches + self.buffers
 
     @property
     def devices(self) -> int:
-        """Devices, each with its own buffers and write queue."""
+        """Number of devices, each with its own buffers and write queue."""
         return self.interleave.devices if self.interleave else 1
 
     @property
@@ -237,5 +236,5 @@ class DeviceModel:
         )
 
 
-def _refuse(what: str, why: str) -> None:
-    raise NearfarError(f"{what} cannot be simulated: {why}")
+def _refuse(name: str, why: str) -> None:
+    raise NearfarError(f"{name} cannot be simulated: {why}")

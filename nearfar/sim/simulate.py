@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from nearfar import _sim
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import LINE_BYTES, format_bytes
 from nearfar.sim.loaded import LoadedLatency
@@ -16,23 +17,23 @@ from nearfar.sim.warm import scaled, warm_up_accesses
 
 NOT_VALIDATED = "Memory Mode is not validated on hardware: no raw measurement of it is published"
 NEAR_NS = 101.5
-"""Of a DRAM cache: random loads of DDR4-2666 beside Optane (FAST 2020, figure 2)."""
+"""Latency of a DRAM cache: random loads of DDR4-2666 next to Optane (FAST 2020, figure 2)."""
 
 LINES = 400_000
-"""Simulated after the warm-up: shares are known to 0.2 %."""
+"""Lines simulated after the warm-up: shares are known to 0.2 %."""
 
-LARGEST_BYTES = 1 << 37
+MAX_REGION_BYTES = 1 << 37
 """128 GiB: line numbers of the simulator are 31 bits."""
 
 DEFAULT_STRIDE_BYTES = 4096
 
-MOST_IN_FLIGHT = 10_000
-"""What 200 cores with 48 line-fill buffers each could ask for."""
+MAX_IN_FLIGHT = 10_000
+"""Lines in flight of 200 cores with 48 line-fill buffers each."""
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to simulate; sizes as parsed."""
+class SimulationRequest:
+    """Device and access pattern to simulate."""
 
     device: str
     pattern: Literal["chase", "random", "sequential", "strided"]
@@ -41,35 +42,35 @@ class Request:
     stride_bytes: int | None = None
     write: bool = False
     in_flight: float | None = None
-    """Lines that all cores together keep in flight; None: one access at a time."""
+    """Lines in flight of all cores together; None: one access at a time."""
     memory_mode_bytes: int | None = None
     isa: str = ""
     seed: int = 1
-    """Of the order of random accesses and of random replacement."""
+    """Seed of the order of random accesses and of random replacement."""
     lines: int = LINES
-    """Simulated after the warm-up."""
+    """Lines simulated after the warm-up."""
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """What came out."""
+class SimulationResult:
+    """Costs of the pattern, and where its lines were served."""
 
-    request: Request
+    request: SimulationRequest
     ns_per_access: float
     ns_per_line: float
     shares: dict[str, float]
-    """Lines by where they were served: caches, buffers, medium; of writes, where they went."""
+    """Share of lines by where they were served (caches, buffers, medium) or where writes went."""
     amplification: float
-    """Bytes the medium moves over bytes asked for."""
+    """Bytes the medium moves over requested bytes."""
     gb_per_s: float | None
-    """Of one thread, and not of `chase`."""
+    """Bandwidth of one thread; None for a chase."""
     lines_simulated: int
     caveats: tuple[str, ...]
     loaded: tuple[float, float] | None = None
     """GB/s and ns per line with `in_flight` lines in flight."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as printed by --json."""
+        """Return the object that --json prints."""
         return {
             "device": self.request.device,
             "pattern": self.request.pattern,
@@ -93,37 +94,37 @@ class Simulated:
         }
 
     def lines(self) -> list[str]:
-        """Return it as people read it."""
+        """Return the text for a terminal."""
         request = self.request
-        what = "persisted writes" if request.write else "loads"
-        found = [
-            f"{request.pattern} {what} of {format_bytes(request.access_bytes)} over "
+        accesses = "persisted writes" if request.write else "loads"
+        rows = [
+            f"{request.pattern} {accesses} of {format_bytes(request.access_bytes)} over "
             f"{format_bytes(request.region_bytes)} on {request.device}",
             f"  {self.ns_per_access:.1f} ns per access, {self.ns_per_line:.1f} ns per line",
         ]
-        found += [f"  {share:7.2%} {name}" for name, share in self.shares.items()]
-        found.append(f"  amplification {self.amplification:.2f} (bytes the medium moves per byte)")
+        rows += [f"  {share:7.2%} {name}" for name, share in self.shares.items()]
+        rows.append(f"  amplification {self.amplification:.2f} (bytes the medium moves per byte)")
         if self.gb_per_s is not None:
-            found.append(f"  {self.gb_per_s:.2f} GB/s of one thread (closed form)")
+            rows.append(f"  {self.gb_per_s:.2f} GB/s of one thread (closed form)")
         if self.loaded is not None:
-            found.append(
+            rows.append(
                 f"  with {request.in_flight:g} lines in flight {self.loaded[1]:.1f} ns per line "
                 f"and {self.loaded[0]:.2f} GB/s, where latency and bandwidth agree"
             )
-        return found + [f"  {sentence}" for sentence in self.caveats]
+        return rows + [f"  {sentence}" for sentence in self.caveats]
 
 
-def simulate_pattern(request: Request, device: DeviceModel | None = None) -> Simulated:
+def simulate_pattern(
+    request: SimulationRequest, device: DeviceModel | None = None
+) -> SimulationResult:
     """Run the simulator; raises NearfarError for what it cannot simulate.
 
-    `device` stands for the one that `request` names, where it was made before.
+    `device` is the model of the device that `request` names, if it was made before.
     """
     model, stride = checked(request, device)
-    from nearfar import _sim
-
     if request.isa and request.isa not in _sim.isas():
         raise CommandError(
-            f"this processor cannot run {request.isa}: take one of {', '.join(_sim.isas())}",
+            f"this processor cannot run {request.isa}: use one of {', '.join(_sim.isas())}",
             ExitCode.MACHINE_LACKS,
         )
     access, region = request.access_bytes, request.region_bytes
@@ -152,8 +153,8 @@ def simulate_pattern(request: Request, device: DeviceModel | None = None) -> Sim
     lines = access // LINE_BYTES
     caveats = [NOT_VALIDATED] if model.near else []
     if request.write and model.near:
-        caveats.append("writes go past the DRAM cache here, to the device itself")
-    return Simulated(
+        caveats.append("writes bypass the DRAM cache and go to the device")
+    return SimulationResult(
         request=request,
         ns_per_access=ran.elapsed_ns / ran.lines * lines,
         ns_per_line=ran.elapsed_ns / ran.lines,
@@ -168,24 +169,26 @@ def simulate_pattern(request: Request, device: DeviceModel | None = None) -> Sim
     )
 
 
-def checked(request: Request, device: DeviceModel | None = None) -> tuple[DeviceModel, int]:
-    """Return the memory and the bytes from an access to its neighbour, or refuse the request."""
+def checked(
+    request: SimulationRequest, device: DeviceModel | None = None
+) -> tuple[DeviceModel, int]:
+    """Return the model and the stride in bytes, or refuse the request."""
     model = model_of(request.device) if device is None else device
     if request.memory_mode_bytes is not None:
         if request.memory_mode_bytes < LINE_BYTES:
             raise CommandError("--memory-mode is the size of a DRAM cache, such as 16GiB")
-        whole = request.memory_mode_bytes // LINE_BYTES * LINE_BYTES
+        near_bytes = request.memory_mode_bytes // LINE_BYTES * LINE_BYTES
         near_ns = min(NEAR_NS, model.media_ns)
-        model = replace(model, near=NearCache(whole, near_ns))
+        model = replace(model, near=NearCache(near_bytes, near_ns))
     if request.in_flight is not None:
         if request.write or request.pattern not in ("random", "sequential"):
             raise CommandError(
                 "--in-flight goes with loads that do not wait for each other: --pattern random or "
                 "sequential, without --write"
             )
-        if not 1.0 <= request.in_flight <= MOST_IN_FLIGHT:
+        if not 1.0 <= request.in_flight <= MAX_IN_FLIGHT:
             raise CommandError(
-                f"--in-flight is from 1 to {MOST_IN_FLIGHT:,} lines, not {request.in_flight:g}"
+                f"--in-flight is from 1 to {MAX_IN_FLIGHT:,} lines, not {request.in_flight:g}"
             )
     access = request.access_bytes
     if not LINE_BYTES <= access <= 16384 or access % LINE_BYTES:
@@ -197,7 +200,7 @@ def checked(request: Request, device: DeviceModel | None = None) -> tuple[Device
         stride = request.stride_bytes or max(DEFAULT_STRIDE_BYTES, access)
     if stride < access or stride % LINE_BYTES:
         raise CommandError(f"--stride is a multiple of 64 B and at least --access, not {stride} B")
-    if not stride <= request.region_bytes <= LARGEST_BYTES:
+    if not stride <= request.region_bytes <= MAX_REGION_BYTES:
         raise CommandError(
             f"--region is at least one stride and at most 128 GiB, not {request.region_bytes} B"
         )
@@ -213,9 +216,9 @@ def _names(model: DeviceModel, *, write: bool) -> list[str]:
 
 
 def _amplification(
-    model: DeviceModel, request: Request, ran: Any, shares: dict[str, float]
+    model: DeviceModel, request: SimulationRequest, ran: Any, shares: dict[str, float]
 ) -> float:
-    """Writes: what the medium wrote. Loads: a block of the first buffer for each line not in it."""
+    """Return the bytes that the medium moves per requested byte."""
     block = model.buffers[0].block_bytes if model.buffers else LINE_BYTES
     if request.write:
         return float(ran.media_writes * block / (ran.lines * LINE_BYTES))
@@ -225,9 +228,9 @@ def _amplification(
     return beyond * block / LINE_BYTES
 
 
-def _loaded(model: DeviceModel, request: Request, idle_ns: float) -> tuple[float, float]:
-    """Return GB/s and ns per line at which the memory gives what so many lines in flight ask."""
-    most = model.read.most_gb_per_s
+def _loaded(model: DeviceModel, request: SimulationRequest, idle_ns: float) -> tuple[float, float]:
+    """Return the GB/s and ns per line with the request's lines in flight."""
+    most = model.read.max_gb_per_s
     if request.pattern == "random":
         most /= amplified(request.access_bytes, model.granularity_bytes)
     return LoadedLatency(idle_ns, lambda _share: most, model.loaded).fixed_point(
@@ -235,7 +238,7 @@ def _loaded(model: DeviceModel, request: Request, idle_ns: float) -> tuple[float
     )
 
 
-def _gb_per_s(model: DeviceModel, request: Request, stride: int) -> float:
+def _gb_per_s(model: DeviceModel, request: SimulationRequest, stride: int) -> float:
     kind = model.nt_store if request.write else model.read
     value = by_threads(kind, 1)
     if request.pattern == "sequential":
@@ -243,6 +246,6 @@ def _gb_per_s(model: DeviceModel, request: Request, stride: int) -> float:
     value /= amplified(request.access_bytes, model.granularity_bytes)
     if request.pattern == "strided" and model.interleave:
         busiest = busiest_share(model.interleave, stride, request.access_bytes)
-        most = kind.most_gb_per_s / (model.devices * busiest)
+        most = kind.max_gb_per_s / (model.devices * busiest)
         value = min(value, most)
     return value

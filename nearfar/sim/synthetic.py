@@ -1,8 +1,8 @@
-"""Random memories whose truth is known: what probers and inference are tested on.
+"""Random memories with known parameters, to test probes and inference on.
 
-Sizes are not only powers of two and any combination may come, so that nothing can be tuned to one
-device. What no user-space prober can tell apart is not made: neighbouring levels differ in latency
-by a quarter at least and in capacity by a factor of four.
+Sizes are not only powers of two and any combination may occur, so no probe can be tuned to one
+device. Neighbouring levels differ in latency by at least a quarter and in capacity by a factor of
+four: no user-space probe distinguishes closer ones.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ import random
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.sim.parameters import (
-    Bandwidth,
+    DeviceInterleave,
     DeviceModel,
-    Interleave,
-    Level,
+    MemoryLevel,
     Refresh,
     Replacement,
+    ThreadBandwidth,
     WearStall,
     WriteQueue,
 )
 
-SMALLEST_BYTES = 4 << 10
-LARGEST_BYTES = 256 << 20
-"""Capacities of buffers, over all devices: of those that can be chased over in 1 GiB."""
+MIN_BUFFER_BYTES = 4 << 10
+MAX_BUFFER_BYTES = 256 << 20
+"""Bounds of a buffer's capacity over all devices: a chase over 1 GiB finds such buffers."""
 
-APART = 4
-"""Least ratio of neighbouring capacities: nearer ones make one knee."""
+MIN_CAPACITY_RATIO = 4
+"""Smallest ratio of neighbouring capacities: closer ones make one knee."""
 
 BLOCKS = (64, 128, 256, 512, 1024, 2048, 4096)
-FULL_BLOCKS = 16
-"""A level holds so many blocks at least: with fewer there is no telling capacity from ways."""
+MIN_BLOCKS = 16
+"""Smallest number of blocks of a level: with fewer, capacity and ways look the same."""
 
 
 def synthetic(seed: int) -> DeviceModel:
-    """Return random memory number `seed`: with and without caches, buffers, queue, stalls."""
+    """Return random memory number `seed`, with or without caches, buffers, queue and stalls."""
     dice = random.Random(seed)
     caches = _caches(dice)
     interleave = _interleave(dice)
@@ -61,7 +61,7 @@ def synthetic(seed: int) -> DeviceModel:
 
 
 def without_buffers(seed: int) -> DeviceModel:
-    """Return a memory like DRAM: caches in front perhaps, and nothing else to be found."""
+    """Return a memory like DRAM, with or without caches and nothing else."""
     dice = random.Random(seed)
     return _model(
         dice,
@@ -81,25 +81,27 @@ def _model(
     dice: random.Random,
     name: str,
     *,
-    caches: tuple[Level, ...],
-    buffers: tuple[Level, ...],
+    caches: tuple[MemoryLevel, ...],
+    buffers: tuple[MemoryLevel, ...],
     media_ns: float,
     media_drain_ns: float,
     queue: WriteQueue | None,
-    interleave: Interleave | None,
+    interleave: DeviceInterleave | None,
     wear: WearStall | None,
     refresh: Refresh | None,
 ) -> DeviceModel:
     devices = interleave.devices if interleave else 1
-    one = dice.uniform(8, 16) * LINE_BYTES / media_ns
-    most = one * dice.uniform(1.5, 6) * math.sqrt(devices)
-    written = most * dice.uniform(0.3, 0.8)
+    one_thread = dice.uniform(8, 16) * LINE_BYTES / media_ns
+    highest = one_thread * dice.uniform(1.5, 6) * math.sqrt(devices)
+    written = highest * dice.uniform(0.3, 0.8)
     return DeviceModel(
         name,
         media_ns=media_ns,
-        read=Bandwidth(one, most, 2.5),
-        write=Bandwidth(one * dice.uniform(0.4, 0.8), written * dice.uniform(0.5, 0.9), 7.0),
-        nt_store=Bandwidth(one * dice.uniform(0.5, 1.0), written, 7.0),
+        read=ThreadBandwidth(one_thread, highest, 2.5),
+        write=ThreadBandwidth(
+            one_thread * dice.uniform(0.4, 0.8), written * dice.uniform(0.5, 0.9), 7.0
+        ),
+        nt_store=ThreadBandwidth(one_thread * dice.uniform(0.5, 1.0), written, 7.0),
         caches=caches,
         buffers=buffers,
         granularity_bytes=buffers[0].block_bytes if buffers else LINE_BYTES,
@@ -113,71 +115,78 @@ def _model(
     )
 
 
-def _log_uniform(dice: random.Random, least: float, most: float) -> float:
-    return math.exp(dice.uniform(math.log(least), math.log(most)))
+def _log_uniform(dice: random.Random, low: float, high: float) -> float:
+    return math.exp(dice.uniform(math.log(low), math.log(high)))
 
 
-def _caches(dice: random.Random) -> tuple[Level, ...]:
-    """None (as if loads went past them), or one to three levels."""
+def _caches(dice: random.Random) -> tuple[MemoryLevel, ...]:
+    """Return none (loads bypass them) or one to three levels."""
     count = dice.choice((0, 1, 2, 3))
     choices = (
         ((32 << 10, 64 << 10), (8, 12), (0.9, 1.6)),
         ((256 << 10, 2 << 20), (8, 16), (3.0, 5.0)),
         ((8 << 20, 48 << 20), (11, 12, 16), (12.0, 35.0)),
     )
-    found = []
+    caches = []
     for number, (sizes, ways, times) in enumerate(choices[:count], start=1):
-        chosen = dice.choice(ways)
-        unit = LINE_BYTES * chosen
+        set_ways = dice.choice(ways)
+        unit = LINE_BYTES * set_ways
         capacity = round(_log_uniform(dice, *sizes) / unit) * unit
-        found.append(
-            Level(f"L{number} cache", capacity, dice.uniform(*times), LINE_BYTES, chosen, "lru")
+        latency_ns = dice.uniform(*times)
+        caches.append(
+            MemoryLevel(f"L{number} cache", capacity, latency_ns, LINE_BYTES, set_ways, "lru")
         )
-    return tuple(found)
+    return tuple(caches)
 
 
 def _buffers(
-    dice: random.Random, caches: tuple[Level, ...], devices: int, granularity_bytes: int
-) -> tuple[tuple[Level, ...], float, float]:
-    """Return buffers of one device, and what the medium behind them takes to read and to drain."""
-    # What caches hold whole is not seen by loads: buffers begin beyond the last of them.
-    least = float(max(SMALLEST_BYTES, APART * caches[-1].capacity_bytes if caches else 0))
+    dice: random.Random, caches: tuple[MemoryLevel, ...], devices: int, granularity_bytes: int
+) -> tuple[tuple[MemoryLevel, ...], float, float]:
+    """Return the buffers of one device, and the medium's read latency and drain time."""
+    # Loads do not see a buffer that fits into a cache: buffers are larger than the last cache.
+    lowest = float(
+        max(MIN_BUFFER_BYTES, MIN_CAPACITY_RATIO * caches[-1].capacity_bytes if caches else 0)
+    )
     if devices > 1:
-        # A region of a few granules meets some devices more than others.
-        least = max(least, APART * devices * granularity_bytes)
+        # A region of a few granules covers some devices more than others.
+        lowest = max(lowest, MIN_CAPACITY_RATIO * devices * granularity_bytes)
     count = dice.choice((0, 1, 1, 2, 2, 3))
     capacities: list[float] = []
-    while least < LARGEST_BYTES and len(capacities) < count:
-        room = LARGEST_BYTES / APART ** (count - len(capacities) - 1)
-        if room <= least:
+    while lowest < MAX_BUFFER_BYTES and len(capacities) < count:
+        highest = MAX_BUFFER_BYTES / MIN_CAPACITY_RATIO ** (count - len(capacities) - 1)
+        if highest <= lowest:
             break
-        capacity = _log_uniform(dice, least, room)
+        capacity = _log_uniform(dice, lowest, highest)
         capacities.append(capacity)
-        least = capacity * APART
+        lowest = capacity * MIN_CAPACITY_RATIO
     read_ns, drain_ns = dice.uniform(70, 180), dice.uniform(15, 40)
-    found: list[Level] = []
-    # A block that is spread over devices would look like one of all their blocks together.
+    buffers: list[MemoryLevel] = []
+    # A block spread over devices would look like one block of all devices together.
     possible = [block for block in BLOCKS if block <= granularity_bytes]
     blocks = sorted(dice.choice(possible) for _ in capacities)
-    for number, (capacity, wanted) in enumerate(zip(capacities, blocks, strict=True), start=1):
-        block = wanted
-        while block > LINE_BYTES and capacity / devices < FULL_BLOCKS * block:
+    for number, (capacity, largest_block) in enumerate(
+        zip(capacities, blocks, strict=True), start=1
+    ):
+        block = largest_block
+        while block > LINE_BYTES and capacity / devices < MIN_BLOCKS * block:
             block //= 2
         ways = dice.choice((0, 2, 4, 8, 12, 16))
         unit = block * max(ways, 1)
-        whole = max(round(capacity / devices / unit), 1) * unit
+        size = max(round(capacity / devices / unit), 1) * unit
         replacement: Replacement = dice.choice(("lru", "random"))
-        found.append(Level(f"buffer {number}", whole, read_ns, block, ways, replacement, drain_ns))
+        buffers.append(
+            MemoryLevel(f"buffer {number}", size, read_ns, block, ways, replacement, drain_ns)
+        )
         read_ns *= dice.uniform(1.3, 2.0)
         drain_ns *= dice.uniform(1.4, 2.5)
-    return tuple(found), read_ns, drain_ns
+    return tuple(buffers), read_ns, drain_ns
 
 
-def _interleave(dice: random.Random) -> Interleave | None:
+def _interleave(dice: random.Random) -> DeviceInterleave | None:
     devices = dice.choice((1, 1, 2, 3, 4, 6, 8))
     if devices == 1:
         return None
-    return Interleave(devices, dice.choice((256, 512, 1024, 2048, 4096)))
+    return DeviceInterleave(devices, dice.choice((256, 512, 1024, 2048, 4096)))
 
 
 def _wear(dice: random.Random) -> WearStall:
@@ -190,6 +199,6 @@ def _wear(dice: random.Random) -> WearStall:
 
 
 def _refresh(dice: random.Random) -> Refresh:
-    """At most 2 % of the time, so that mean and median of single accesses still agree."""
+    """Return stalls of at most 2 % of the time: mean and median of accesses still agree."""
     period_ns = _log_uniform(dice, 5e4, 2e6)
     return Refresh(period_ns, period_ns * dice.uniform(0.005, 0.02))

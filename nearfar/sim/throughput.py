@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from nearfar.base.units import LINE_BYTES
-from nearfar.sim.parameters import Bandwidth, Interleave
+from nearfar.sim.parameters import DeviceInterleave, ThreadBandwidth
 
 
-def by_threads(bandwidth: Bandwidth, threads: int) -> float:
-    """Return GB/s of `threads`: between published thread counts, where there are any, by straight
-    lines, and beyond the last as there; else ((T b1)^-p + Bmax^-p)^(-1/p), which has no corner.
+def by_threads(bandwidth: ThreadBandwidth, threads: int) -> float:
+    """Return the bandwidth of `threads` in GB/s.
 
-    Within 4 % where fitted to published curves, 1.4-9 % on other capacities and generations; the
-    plain minimum of T b1 and Bmax is 10 % off at its corner.
+    Between published thread counts it is linear, and constant beyond the last. Without any it is
+    ((T b1)^-p + Bmax^-p)^(-1/p), which has no corner: within 4 % where fitted to published curves,
+    1.4-9 % on other capacities and generations. The minimum of T b1 and Bmax is 10 % off at its
+    corner.
     """
     p = bandwidth.sharpness
     if bandwidth.points:
@@ -26,44 +27,46 @@ def by_threads(bandwidth: Bandwidth, threads: int) -> float:
         counts, values = zip(*bandwidth.points, strict=True)
         return float(np.interp(threads, counts, values))
     linear = threads * bandwidth.one_thread_gb_per_s
-    return saturated(linear, bandwidth.most_gb_per_s, p)
+    return saturated(linear, bandwidth.max_gb_per_s, p)
 
 
-def saturated(demand_gb_per_s: float, most_gb_per_s: float, sharpness: float) -> float:
-    """Return what is drawn of a demand that a memory of `most_gb_per_s` is asked for."""
+def saturated(demand_gb_per_s: float, max_gb_per_s: float, sharpness: float) -> float:
+    """Return what is drawn of a demand that a memory of `max_gb_per_s` is asked for."""
     if demand_gb_per_s <= 0:
         return 0.0
     # The larger of the two is taken out, so that no power overflows.
-    low, high = sorted((demand_gb_per_s, most_gb_per_s))
+    low, high = sorted((demand_gb_per_s, max_gb_per_s))
     return float(low * (1 + (low / high) ** sharpness) ** (-1 / sharpness))
 
 
-def scaled_by(bandwidth: Bandwidth, share: float) -> Bandwidth:
+def scaled_by(bandwidth: ThreadBandwidth, share: float) -> ThreadBandwidth:
     """Return `bandwidth` where of every byte moved only `share` is asked for."""
     return replace(
         bandwidth,
         one_thread_gb_per_s=bandwidth.one_thread_gb_per_s * share,
-        most_gb_per_s=bandwidth.most_gb_per_s * share,
+        max_gb_per_s=bandwidth.max_gb_per_s * share,
         points=tuple((threads, value * share) for threads, value in bandwidth.points),
     )
 
 
-def held_below(bandwidth: Bandwidth, most_gb_per_s: float) -> Bandwidth:
-    """Return `bandwidth` of a part of the devices, which give so much at most."""
+def capped(bandwidth: ThreadBandwidth, max_gb_per_s: float) -> ThreadBandwidth:
+    """Return `bandwidth` limited to `max_gb_per_s`, as of some of the devices."""
     return replace(
         bandwidth,
-        most_gb_per_s=most_gb_per_s,
-        points=tuple((threads, min(value, most_gb_per_s)) for threads, value in bandwidth.points),
+        max_gb_per_s=max_gb_per_s,
+        points=tuple((threads, min(value, max_gb_per_s)) for threads, value in bandwidth.points),
     )
 
 
 def amplified(access_bytes: int, granularity_bytes: int) -> float:
-    """Return bytes the medium moves per byte of a random access."""
+    """Return the bytes that the medium moves per byte of a random access."""
     moved = math.ceil(access_bytes / granularity_bytes) * granularity_bytes
     return moved / access_bytes
 
 
-def busiest_share(interleave: Interleave | None, stride_bytes: int, access_bytes: int) -> float:
+def busiest_share(
+    interleave: DeviceInterleave | None, stride_bytes: int, access_bytes: int
+) -> float:
     """Return the share of strided traffic that the busiest device gets, 1 / devices to 1."""
     if interleave is None or interleave.devices == 1:
         return 1.0
@@ -78,5 +81,5 @@ def busiest_share(interleave: Interleave | None, stride_bytes: int, access_bytes
 
 
 def mixed(read_gb_per_s: float, write_gb_per_s: float, read_share: float) -> float:
-    """Return GB/s of traffic of which `read_share` is reads: the time of both, one by one."""
+    """Return the GB/s of mixed traffic: the times of reads and writes add up."""
     return 1 / (read_share / read_gb_per_s + (1 - read_share) / write_gb_per_s)

@@ -15,7 +15,7 @@ from nearfar.points.row import PointValues
 from nearfar.sim.from_device import from_device
 from nearfar.sim.model_of import RANDOM, model_of
 from nearfar.sim.parameters import DeviceModel
-from nearfar.sim.simulate import LINES, MOST_IN_FLIGHT, Request, checked, simulate_pattern
+from nearfar.sim.simulate import LINES, MAX_IN_FLIGHT, SimulationRequest, checked, simulate_pattern
 
 MOST_LINES = 1_000_000_000
 """Shares are known to 0.003 % by then: more was not meant."""
@@ -54,9 +54,9 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
             raise NearfarError(
                 f"lines are how many are simulated: 1 to {MOST_LINES:,}, not {self.lines:,}"
             )
-        if self.in_flight is not None and not 1.0 <= self.in_flight <= MOST_IN_FLIGHT:
+        if self.in_flight is not None and not 1.0 <= self.in_flight <= MAX_IN_FLIGHT:
             raise NearfarError(
-                f"in_flight is from 1 to {MOST_IN_FLIGHT:,} lines, not {self.in_flight:g}"
+                f"in_flight is from 1 to {MAX_IN_FLIGHT:,} lines, not {self.in_flight:g}"
             )
         checked(self._request(), self._model(inputs))
 
@@ -76,8 +76,8 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
             ),
         ), None
 
-    def _request(self) -> Request:
-        return Request(
+    def _request(self) -> SimulationRequest:
+        return SimulationRequest(
             device=self.far,
             pattern=self.pattern,
             region_bytes=_bytes(self.region),

@@ -7,13 +7,13 @@ import pytest
 from nearfar.base.errors import NearfarError
 from nearfar.sim.from_device import read_shares
 from nearfar.sim.loaded import LoadedLatency
-from nearfar.sim.parameters import Bandwidth, Interleave, Level, WriteQueue
+from nearfar.sim.parameters import DeviceInterleave, MemoryLevel, ThreadBandwidth, WriteQueue
 from nearfar.sim.synthetic import synthetic, without_buffers
 from nearfar.sim.throughput import amplified, busiest_share, by_threads, mixed
 
 
 def test_few_threads_scale_and_many_saturate() -> None:
-    bandwidth = Bandwidth(3.0, 30.0, 2.5)
+    bandwidth = ThreadBandwidth(3.0, 30.0, 2.5)
     assert by_threads(bandwidth, 1) == pytest.approx(3.0, rel=0.01)
     assert by_threads(bandwidth, 1000) == pytest.approx(30.0, rel=0.01)
     assert all(by_threads(bandwidth, n) < by_threads(bandwidth, n + 1) < 30 for n in range(1, 40))
@@ -26,7 +26,7 @@ def test_small_random_accesses_are_amplified_to_the_granularity() -> None:
 
 
 def test_a_stride_over_all_devices_meets_one() -> None:
-    interleave = Interleave(6, 4096)
+    interleave = DeviceInterleave(6, 4096)
     assert busiest_share(interleave, 6 * 4096, 64) == 1.0
     assert busiest_share(interleave, 4096, 64) == pytest.approx(1 / 6)
     assert busiest_share(interleave, 2 * 4096, 64) == pytest.approx(1 / 3)
@@ -59,14 +59,14 @@ def test_a_published_curve_is_met_on_its_points() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Level("x", 1000, 10.0),
-        lambda: Level("x", 4096, 10.0, block_bytes=96),
-        lambda: Level("x", 4096, 10.0, ways=17),
-        lambda: Level("x", 4096, -1.0),
+        lambda: MemoryLevel("x", 1000, 10.0),
+        lambda: MemoryLevel("x", 4096, 10.0, block_bytes=96),
+        lambda: MemoryLevel("x", 4096, 10.0, ways=17),
+        lambda: MemoryLevel("x", 4096, -1.0),
         lambda: WriteQueue(100, 10.0),
-        lambda: Interleave(2, 3000),
-        lambda: Bandwidth(0.0, 1.0),
-        lambda: Bandwidth(1.0, 1.0, points=((4, 1.0), (2, 1.0))),
+        lambda: DeviceInterleave(2, 3000),
+        lambda: ThreadBandwidth(0.0, 1.0),
+        lambda: ThreadBandwidth(1.0, 1.0, points=((4, 1.0), (2, 1.0))),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_name(make: object) -> None:

@@ -39,7 +39,7 @@ def test_every_device_of_the_library_makes_a_model() -> None:
     for name in device_names():
         model = from_device(load_device(name))
         assert model.media_ns > 0
-        assert model.read.most_gb_per_s > 0
+        assert model.read.max_gb_per_s > 0
 
 
 def test_results_do_not_depend_on_the_instruction_set(dimm: DeviceModel) -> None:
