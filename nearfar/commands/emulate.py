@@ -69,17 +69,17 @@ def emulate(
     from nearfar.devices.library import load_device
     from nearfar.documents import DeviceProfile, Plan, load
     from nearfar.emulate.api import emulate as run_emulated
+    from nearfar.emulate.mechanism import MAX_SLOW_MOTION
     from nearfar.emulate.show import show
-    from nearfar.emulate.way import MOST_SLOW_MOTION
     from nearfar.profile.options import make_request
 
     if not command:
         raise CommandError("name the program: nearfar emulate --far DEVICE -- PROGRAM ARGS")
     if command[0].startswith("-"):
         raise CommandError(f"there is no option {command[0]}; the program comes after --")
-    if slow_motion is not None and not 1.0 <= slow_motion <= MOST_SLOW_MOTION:
+    if slow_motion is not None and not 1.0 <= slow_motion <= MAX_SLOW_MOTION:
         raise CommandError(
-            f"--slow-motion is 1 (never) to {MOST_SLOW_MOTION:g}, not {slow_motion:g}"
+            f"--slow-motion is 1 (never) to {MAX_SLOW_MOTION:g}, not {slow_motion:g}"
         )
     if output is not None:
         check_writable(output)
@@ -116,7 +116,7 @@ def emulate(
         plan=placed,
         plan_path=str(plan or ""),
         way=by,
-        most_slow_motion=slow_motion or MOST_SLOW_MOTION,
+        max_slow_motion=slow_motion or MAX_SLOW_MOTION,
         say=say,
     )
     deliver(made, output, json=json, quiet=quiet, show=lambda console: show(made, console))

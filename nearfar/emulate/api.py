@@ -1,8 +1,8 @@
-"""Emulating from Python: a program in, an `Emulation` out."""
+"""Emulate from Python: a program in, an `Emulation` out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,16 +10,15 @@ from nearfar.base.errors import CommandError, ExitCode
 from nearfar.documents import DeviceProfile, Emulation, Plan, producer
 from nearfar.documents.emulation import EmulatedPhase
 from nearfar.documents.plan import NEAR, Placement
-from nearfar.emulate.probes import TOLERANCE, Judged, judge, worst
-from nearfar.emulate.way import (
-    MOST_SLOW_MOTION,
-    WAYS,
+from nearfar.emulate.mechanism import (
+    MAX_SLOW_MOTION,
+    MECHANISMS,
+    EmulationTarget,
+    Mechanism,
     Say,
-    Times,
-    Wanted,
-    Way,
     check_ended,
 )
+from nearfar.emulate.probes import TOLERANCE, ProbeResults, judge
 from nearfar.memories import topology
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.overlap import has_prefetcher
@@ -28,7 +27,8 @@ from nearfar.program.executable import find_executable
 from nearfar.program.phases import PhaseTime
 
 ORDER = ("node", "delays", "contention")
-"""Physical memory first; contention last, since it takes cache too and cannot be dosed."""
+"""Mechanisms in the order in which they are tried: physical memory first; contention last, since it
+takes cache too and its strength cannot be set."""
 
 
 def emulate(
@@ -39,39 +39,37 @@ def emulate(
     plan: Plan | None = None,
     plan_path: str = "",
     way: str | None = None,
-    most_slow_motion: float = MOST_SLOW_MOTION,
+    max_slow_motion: float = MAX_SLOW_MOTION,
     say: Say = lambda _: None,
 ) -> Emulation:
     """Run a program near and as if its memory, or what a plan puts far, were `far`.
 
-    Without `way`, those that can be had are judged by probes in the order node, delays,
-    contention, until one is faithful; if none is, the least wrong is taken, and it is said. Where
-    tracing takes longer than the far memory, delays may slow all down by up to `most_slow_motion`.
+    `way` names the mechanism. Without it, probes judge node, delays and contention in this order
+    until one is faithful; if none is, the one with the smallest error is used, and a caveat names
+    the others. Where tracing takes longer than the far memory, delays slow everything down by up to
+    `max_slow_motion`.
     """
     near_side = near_memory(near)
     far_side = far_memory(far, near_side)
-    placements = _stay_near(plan)
-    wanted = Wanted(
+    target = EmulationTarget(
         near_side,
         far_side,
         topology.detect(),
         ahead=has_prefetcher(near_side),
-        placements=placements,
-        most_slow_motion=most_slow_motion,
+        placements=_near_placements(plan),
+        max_slow_motion=max_slow_motion,
     )
     executable = find_executable(request.job.command[0])
-    chosen, judged, said = _choose(request, wanted, executable, way, say)
+    chosen, judged, caveats = _choose(request, target, executable, way, say)
     near_now = judged.now.memory(near_side)
-    wanted = replace(wanted, near=near_now, slow_motion=judged.slow_motion)
-    probes = judged.probes
-    times = WAYS.get(chosen)().run(request, wanted, say)
+    target = replace(target, near=near_now, slow_motion=judged.slow_motion)
+    times = MECHANISMS.get(chosen)().run(request, target, say)
     check_ended(times, request.job.command)
     phases = [
         _phase(name, times.near[name], times.emulated[name])
         for name in times.near
         if name in times.emulated and (name != "-" or len(times.near) == 1)
     ]
-    faithful = worst(probes) <= TOLERANCE
     return Emulation(
         producer=producer(),
         command=list(request.job.command),
@@ -82,59 +80,66 @@ def emulate(
         way=chosen,  # type: ignore[arg-type]
         exit_status=times.status,
         phases=phases,
-        total=_total(times),
+        total=_phase("total", _sum(times.near), _sum(times.emulated)),
         delayed_ns=times.delayed_ns,
         overhead_ns=times.overhead_ns,
         unpaid_ns=times.unpaid_ns,
         slow_motion=times.slow_motion,
-        probes=probes,
-        faithful=faithful,
+        probes=judged.probes,
+        faithful=judged.error <= TOLERANCE,
         tolerance=TOLERANCE,
-        caveats=[*said, *judged.caveats(), *times.caveats, *far_side.caveats],
+        caveats=[*caveats, *judged.caveats(), *times.caveats, *far_side.caveats],
     )
 
 
-def _stay_near(plan: Plan | None) -> Sequence[Placement]:
+def _near_placements(plan: Plan | None) -> Sequence[Placement]:
     if plan is None:
         return ()
     near = plan.memories[0].name if plan.memories else NEAR
-    mixed = [one.name for one in plan.placements if one.parts or one.interleave]
-    if mixed:
-        raise CommandError(
-            f"the plan splits {mixed[0]} between memories, and an emulation knows whole objects "
-            "only: make a plan without parts and interleaving"
-        )
-    kept = [one for one in plan.placements if one.memory == near]
-    if not kept:
+    for placement in plan.placements:
+        if placement.parts or placement.interleave:
+            raise CommandError(
+                f"the plan splits {placement.name} between memories, and an emulation can only "
+                "keep whole objects near: make a plan without parts and interleaving"
+            )
+    placements = [placement for placement in plan.placements if placement.memory == near]
+    if not placements:
         raise CommandError("the plan keeps nothing near: leave --plan out, and everything is far")
-    return kept
+    return placements
 
 
 def _choose(
-    request: ProfileRequest, wanted: Wanted, executable: Path, way: str | None, say: Say
-) -> tuple[str, Judged, list[str]]:
-    """Return the way taken, its probes, and what is to be said of the others."""
-    tried: dict[str, Judged] = {}
-    lacking = []
+    request: ProfileRequest,
+    target: EmulationTarget,
+    executable: Path,
+    way: str | None,
+    say: Say,
+) -> tuple[str, ProbeResults, list[str]]:
+    """Return the mechanism to use, its probes, and caveats about the others."""
+    judged: dict[str, ProbeResults] = {}
+    missing = []
     for name in (way,) if way is not None else ORDER:
-        one: Way = WAYS.get(name)()
-        if why := one.lacks(wanted, executable):
-            lacking.append(f"{name}: {why}")
+        mechanism: Mechanism = MECHANISMS.get(name)()
+        if reason := mechanism.missing(target, executable):
+            missing.append(f"{name}: {reason}")
             continue
         say(f"judging {name} by probes")
-        tried[name] = judge(one, request, wanted, say)
-        if worst(tried[name].probes) <= TOLERANCE:
+        judged[name] = judge(mechanism, request, target, say)
+        if judged[name].error <= TOLERANCE:
             break
-    if not tried:
+    if not judged:
         raise CommandError(
-            f"{wanted.far.device.name} cannot be emulated here for this program; "
-            + "; ".join(lacking),
+            f"cannot emulate {target.far.device.name} on this machine for this program; "
+            + "; ".join(missing),
             ExitCode.MACHINE_LACKS,
         )
-    off = {name: worst(one.probes) for name, one in tried.items()}
-    best = min(tried, key=lambda name: off[name])
-    said = [f"{name} was off by up to {off[name]:.0%}" for name in tried if name != best]
-    return best, tried[best], said
+    best = min(judged, key=lambda name: judged[name].error)
+    caveats = [
+        f"{name} was off by up to {results.error:.0%}"
+        for name, results in judged.items()
+        if name != best
+    ]
+    return best, judged[best], caveats
 
 
 def _phase(name: str, near: PhaseTime, emulated: PhaseTime) -> EmulatedPhase:
@@ -147,7 +152,5 @@ def _phase(name: str, near: PhaseTime, emulated: PhaseTime) -> EmulatedPhase:
     )
 
 
-def _total(times: Times) -> EmulatedPhase:
-    near = sum(phase.cpu_ns for phase in times.near.values())
-    emulated = sum(phase.cpu_ns for phase in times.emulated.values())
-    return _phase("total", PhaseTime(cpu_ns=near), PhaseTime(cpu_ns=emulated))
+def _sum(phases: Mapping[str, PhaseTime]) -> PhaseTime:
+    return PhaseTime(cpu_ns=sum(phase.cpu_ns for phase in phases.values()))

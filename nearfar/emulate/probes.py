@@ -1,11 +1,11 @@
-"""How faithful a way is: a chase, chains and a stream run in it, against the far profile."""
+"""The error of a mechanism: a chase, chains and a stream run by it, against the far profile."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -14,10 +14,15 @@ from statistics import median
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.emulation import Probe
-from nearfar.emulate.now import UNKNOWN, Now, now
-from nearfar.emulate.rounds import DRIFT, MOST_ROUNDS, ROUNDS, Round, steadiest
-from nearfar.emulate.runs import plain_of, plain_run
-from nearfar.emulate.way import Say, Times, Wanted, Way, check_ended
+from nearfar.emulate.mechanism import (
+    EmulationTarget,
+    EmulationTimes,
+    Mechanism,
+    Say,
+    check_ended,
+)
+from nearfar.emulate.near_now import UNKNOWN, NearNow, near_now
+from nearfar.emulate.runs import plain_build_of, run_plain
 from nearfar.native_files import include_folder
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.memory import MemoryCosts
@@ -26,122 +31,169 @@ from nearfar.program.executable import Build
 from nearfar.program.phases import PhaseTime
 
 TOLERANCE = 0.10
-"""What is off by more is not called faithful: the issue of many predictions is less than that."""
+"""Largest error of a faithful mechanism, about that of a good prediction."""
+
+ROUNDS = 5
+"""Rounds whose median counts; some ten seconds each."""
+MAX_ROUNDS = 7
+"""Rounds where near memory drifts; the `ROUNDS` steadiest count."""
+MAX_DRIFT = 0.05
+"""Change of near memory within a round, beyond which the round is repeated: it runs plain, traced
+and with delays in turn, and takes the change for the cost of tracing."""
 
 NAMES = ("chase", "chains-4", "chains-16", "stream")
 LINES = 1_500_000
-"""Touched by the chase: 0.1 to 0.6 s; chains touch 2 and 4 times as many, the stream 8."""
+"""Lines of the chase: 0.1 to 0.6 s; chains touch 2 and 4 times as many, the stream 8 times."""
 CACHES = 8
 """Region over last-level cache: an eighth of random lines still hits the cache then."""
-LEAST_REGION_BYTES = 256 << 20
-"""Chains are measured over regions beyond what a TLB and the caches' page tables reach: in a small
-region of small pages walks are cheap, and a chase takes half of what the curve says."""
+MIN_REGION_BYTES = 256 << 20
+"""Least region, beyond what a TLB and the caches' page tables reach, as for measured chains: in a
+small region of small pages walks are cheap, and a chase takes half of what the curve says."""
 HUGE_BYTES = 2 << 20
 HUGE_LINES = "huge_lines"
-"""The phase whose operations are the lines that lie in such pages."""
-MOSTLY_HUGE = 0.95
-"""Of the region: then walks of what is left are within a percent of a line's time."""
+"""The phase whose operations are the lines in huge pages."""
+MIN_HUGE_SHARE = 0.95
+"""Share of the region in huge pages from which remaining walks are within 1 % of a line's time."""
 FEW_LINES = 16
-"""Enough to see which pages the probes get."""
+"""Lines that are enough to see which pages the probes get."""
+
+
+@dataclass(frozen=True)
+class ProbeRound:
+    """One run of the probes by a mechanism, between two plain runs."""
+
+    times: EmulationTimes
+    before: Mapping[str, float]
+    """ns per line of each probe, plain."""
+    after: Mapping[str, float]
+
+    @property
+    def drift(self) -> float:
+        """The largest change of a probe."""
+        return max(abs(self.after[name] / ns - 1.0) for name, ns in self.before.items())
+
+
+@dataclass(frozen=True)
+class ProbeResults:
+    """Probes of a mechanism, the slow motion that they needed, and near memory meanwhile."""
+
+    probes: list[Probe]
+    slow_motion: float = 1.0
+    now: NearNow = UNKNOWN
+    drift: float = 0.0
+    """The largest change of near memory within a round."""
+
+    @property
+    def error(self) -> float:
+        """The largest error of a probe, as a share."""
+        return worst(self.probes)
+
+    def caveats(self) -> list[str]:
+        """Return caveats where near memory differs from its profile, or drifted."""
+        if self.drift <= MAX_DRIFT:
+            return self.now.caveats()
+        return [
+            *self.now.caveats(),
+            f"near memory drifted by {self.drift:.0%} within a round of probes, and the steadiest "
+            f"of {MAX_ROUNDS} rounds count: the errors printed are the machine's too",
+        ]
+
+
+def steadiest(run_round: Callable[[float], ProbeRound], slow_motion: float) -> list[ProbeRound]:
+    """Run `ROUNDS` rounds in which near memory hardly drifts, or all and return the steadiest.
+
+    Plain runs alone decide which, never the error of a round. Each round begins with the slow
+    motion that the last one needed.
+    """
+    rounds: list[ProbeRound] = []
+    while sum(r.drift <= MAX_DRIFT for r in rounds) < ROUNDS and len(rounds) < MAX_ROUNDS:
+        rounds.append(run_round(rounds[-1].times.slow_motion if rounds else slow_motion))
+    return sorted(rounds, key=lambda probed: probed.drift)[:ROUNDS]
 
 
 def target_ns(memory: MemoryCosts, name: str) -> float:
-    """Return what a line of this probe takes in a memory, ns, by its profile."""
+    """Return the time of a probe's line in a memory by its profile, ns."""
     if name == "stream":
         return memory.core_stream_ns
     return memory.cost_ns(float(name.removeprefix("chains-")) if name != "chase" else 1.0)
 
 
-def in_huge_pages(wanted: Wanted) -> Wanted:
-    """Return what is wanted in pages of 2 MiB, where this machine gives them to who asks.
+def in_huge_pages(target: EmulationTarget) -> EmulationTarget:
+    """Return the target in pages of 2 MiB, where this machine gives them to programs that ask.
 
-    Page walks are the program's pages', not the far memory's, and how long they take depends on
-    what else the caches hold: without them, the probes judge what a line of the far memory takes.
+    Page walks depend on the program's pages and on what else the caches hold, not on the far
+    memory: without them, the probes judge the time of a line of the far memory.
     """
-    near = wanted.near.device
+    near = target.near.device
     setting = near.measured.environment.get("transparent_huge_pages", "") if near.measured else ""
     if setting not in ("always", "madvise"):
-        return wanted
+        return target
     near_side = near_memory(near, HUGE_BYTES)
-    return replace(wanted, near=near_side, far=far_memory(wanted.far.device, near_side))
+    return replace(target, near=near_side, far=far_memory(target.far.device, near_side))
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Probes of a way, the slow motion that they were run in, and near memory meanwhile."""
-
-    probes: list[Probe]
-    slow_motion: float = 1.0
-    now: Now = UNKNOWN
-    drift: float = 0.0
-    """How much near memory changed within a round, at most."""
-
-    def caveats(self) -> list[str]:
-        """Say where near memory was not what its profile says, or did not stay as it was."""
-        if self.drift <= DRIFT:
-            return self.now.caveats()
-        return [
-            *self.now.caveats(),
-            f"near memory drifted by {self.drift:.0%} within a round of probes, and the steadiest "
-            f"of {MOST_ROUNDS} were taken: the errors printed are the machine's too",
-        ]
-
-
-def judge(way: Way, request: ProfileRequest, wanted: Wanted, say: Say) -> Judged:
+def judge(
+    mechanism: Mechanism, request: ProfileRequest, target: EmulationTarget, say: Say
+) -> ProbeResults:
     """Run the probes as the program is run, everything far; in huge pages where there are.
 
-    Where tracing takes too long for a probe, the way runs them in as slow a motion as that takes,
-    and so the rounds that follow. The middle of several rounds counts: memory of a shared machine
-    differs by several percent from run to run. A way that reckons from plain time has plain runs
-    before and after, and rounds in which those differ are run again.
+    Where tracing takes too long for a probe, the mechanism raises the slow motion, and the rounds
+    that follow use it. The median of several rounds counts: memory of a shared machine differs by
+    several percent from run to run. A mechanism that uses plain time has plain runs before and
+    after, and rounds in which those differ are repeated.
     """
-    wanted = replace(wanted, placements=(), one_of=kernel_of)
+    target = replace(target, placements=(), group_of=kernel_of)
     with tempfile.TemporaryDirectory(prefix="nearfar-probes-") as folder:
-        mine = _request(request, _compiled(Path(folder)))
+        probe_request = _request(request, _compiled(Path(folder)))
         twin = Path(folder, "twin")
         twin.mkdir()
-        plain = plain_of(mine, twin)
-        if (huge := in_huge_pages(wanted)) is not wanted and _gets_huge_pages(mine, plain):
-            wanted = huge
-        near = wanted.near
-        if way.slows_down:
-            wanted = replace(
-                wanted, near_now=lambda phases: now(near, [_per_line(phases)]).memory(near)
+        plain = plain_build_of(probe_request, twin)
+        if (huge := in_huge_pages(target)) is not target and _gets_huge_pages(probe_request, plain):
+            target = huge
+        near = target.near
+        if mechanism.slows_down:
+            target = replace(
+                target, near_now=lambda phases: near_now(near, [_per_line(phases)]).memory(near)
             )
         number = count(1)
 
-        def one_round(slow_motion: float) -> Round:
-            most = f"{ROUNDS}, up to {MOST_ROUNDS} where near memory drifts"
-            say(f"probes, round {next(number)} of {most}")
-            times = way.run(mine, replace(wanted, slow_motion=slow_motion), lambda _: None)
-            check_ended(times, mine.job.command)
+        def run_round(slow_motion: float) -> ProbeRound:
+            limit = f"{ROUNDS}, up to {MAX_ROUNDS} where near memory drifts"
+            say(f"probes, round {next(number)} of {limit}")
+            slower = replace(target, slow_motion=slow_motion)
+            times = mechanism.run(probe_request, slower, lambda _: None)
+            check_ended(times, probe_request.job.command)
             before = after = _per_line(times.near)
-            if way.slows_down:
-                again = plain_run(mine, plain)
-                check_ended(again.outcome, mine.job.command)
+            if mechanism.slows_down:
+                again = run_plain(probe_request, plain)
+                check_ended(again.outcome, probe_request.job.command)
                 after = _per_line(again.phases)
-            return Round(times, before, after)
+            return ProbeRound(times, before, after)
 
-        rounds = steadiest(one_round, wanted.slow_motion)
-    known = UNKNOWN
-    if way.slows_down:
-        known = now(near, [run for one in rounds for run in (one.before, one.after)])
-    times = [one.times for one in rounds]
-    slow = max(one.slow_motion for one in times)
-    return Judged(_probes(wanted.far, times), slow, known, max(one.drift for one in rounds))
+        rounds = steadiest(run_round, target.slow_motion)
+    now = UNKNOWN
+    if mechanism.slows_down:
+        now = near_now(near, [run for probed in rounds for run in (probed.before, probed.after)])
+    times = [probed.times for probed in rounds]
+    return ProbeResults(
+        _probes(target.far, times),
+        max(run.slow_motion for run in times),
+        now,
+        max(probed.drift for probed in rounds),
+    )
 
 
 def _gets_huge_pages(request: ProfileRequest, plain: Build) -> bool:
-    """Whether the probes' region lies in pages of 2 MiB: a machine may have none left to give."""
+    """Say whether the probes' region is in pages of 2 MiB: a machine may have none left."""
     program, region_bytes, _ = request.job.command
     command = [program, region_bytes, str(FEW_LINES)]
     few = replace(request, job=replace(request.job, command=command))
-    pages = plain_run(few, plain).phases.get(HUGE_LINES, PhaseTime())
-    return pages.operations * LINE_BYTES >= MOSTLY_HUGE * int(region_bytes)
+    pages = run_plain(few, plain).phases.get(HUGE_LINES, PhaseTime())
+    return pages.operations * LINE_BYTES >= MIN_HUGE_SHARE * int(region_bytes)
 
 
 def _request(request: ProfileRequest, probes: Path) -> ProfileRequest:
-    region_bytes = max(CACHES * request.cache_bytes, LEAST_REGION_BYTES)
+    region_bytes = max(CACHES * request.cache_bytes, MIN_REGION_BYTES)
     job = replace(
         request.job,
         command=[str(probes), str(region_bytes), str(LINES)],
@@ -154,12 +206,12 @@ def _request(request: ProfileRequest, probes: Path) -> ProfileRequest:
 
 
 def _per_line(phases: Mapping[str, PhaseTime]) -> dict[str, float]:
-    """Return ns per line of each probe: of its middle part."""
-    found: dict[str, list[float]] = {name: [] for name in NAMES}
+    """Return ns per line of each probe: the median of its parts."""
+    parts: dict[str, list[float]] = {name: [] for name in NAMES}
     for name, phase in phases.items():
-        if (kernel := kernel_of(name)) in found and phase.operations:
-            found[kernel].append(phase.cpu_ns / phase.operations)
-    return {name: median(parts) for name, parts in found.items()}
+        if (kernel := kernel_of(name)) in parts and phase.operations:
+            parts[kernel].append(phase.cpu_ns / phase.operations)
+    return {name: median(values) for name, values in parts.items()}
 
 
 def kernel_of(phase: str) -> str:
@@ -167,29 +219,29 @@ def kernel_of(phase: str) -> str:
     return phase.partition(".")[0]
 
 
-def _probes(far: MemoryCosts, runs: Sequence[Times]) -> list[Probe]:
+def _probes(far: MemoryCosts, runs: Sequence[EmulationTimes]) -> list[Probe]:
     near = [_per_line(times.near) for times in runs]
     emulated = [_per_line(times.emulated) for times in runs]
-    found = []
+    probes = []
     for name in NAMES:
         target = target_ns(far, name)
-        taken = [run[name] for run in emulated]
-        found.append(
+        values = [run[name] for run in emulated]
+        probes.append(
             Probe(
                 name=name,  # type: ignore[arg-type]
                 near_ns=median(run[name] for run in near),
                 target_ns=target,
-                emulated_ns=median(taken),
-                error=median(taken) / target - 1.0,
-                error_range=(min(taken) / target - 1.0, max(taken) / target - 1.0),
+                emulated_ns=median(values),
+                error=median(values) / target - 1.0,
+                error_range=(min(values) / target - 1.0, max(values) / target - 1.0),
             )
         )
-    return found
+    return probes
 
 
-def worst(probes: list[Probe]) -> float:
+def worst(probes: Sequence[Probe]) -> float:
     """Return the largest error, as a share."""
-    return max(abs(one.error) for one in probes)
+    return max(abs(probe.error) for probe in probes)
 
 
 def _compiled(folder: Path) -> Path:
@@ -200,10 +252,10 @@ def _compiled(folder: Path) -> Path:
         [*command, "-o", str(target)], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise NearfarError(
-            f"the probes that judge an emulation could not be compiled: {why}; "
-            "`nearfar machine` says what `nearfar cc` lacks",
+            f"cannot compile the probes that judge an emulation: {reason}; `nearfar machine` lists "
+            "what `nearfar cc` needs",
             ExitCode.MACHINE_LACKS,
         )
     return target

@@ -1,4 +1,4 @@
-"""One run of a build, with its phases: near, or under whatever makes it slower."""
+"""One run of the plain build, with its phases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from nearfar.emulate.way import Times
+from nearfar.emulate.mechanism import EmulationTimes
 from nearfar.profile.compiler import twin
 from nearfar.profile.session import ProfiledRun, ProfileRequest, run_folder
 from nearfar.profile.sources.compiled import plain_build
@@ -16,26 +16,28 @@ from nearfar.program.launch import run_job
 from nearfar.program.phases import phase_times
 
 
-def plain_run(
+def run_plain(
     request: ProfileRequest,
     build: Build,
     in_child: Callable[[], None] | None = None,
-    beside: AbstractContextManager[None] | None = None,
+    meanwhile: AbstractContextManager[None] | None = None,
 ) -> ProfiledRun:
-    """Run the plain build once; `beside` is held meanwhile."""
-    with run_folder(request) as (folder, control), beside or nullcontext():
+    """Run the plain build once, within the context `meanwhile`."""
+    with run_folder(request) as (folder, control), meanwhile or nullcontext():
         outcome = run_job(request.job, build.executable, build.environment, folder, in_child)
         return ProfiledRun(outcome, phase_times(control, outcome))
 
 
-def times_of(near: ProfiledRun, emulated: ProfiledRun, caveats: list[str]) -> Times:
+def times_of(near: ProfiledRun, emulated: ProfiledRun, caveats: list[str]) -> EmulationTimes:
     """Return the times of two plain runs."""
     failed = near.outcome.failed or emulated.outcome.failed
     worse = near if near.outcome.failed else emulated
-    return Times(near.phases, emulated.phases, worse.outcome.status, failed, caveats=caveats)
+    return EmulationTimes(
+        near.phases, emulated.phases, worse.outcome.status, failed, caveats=caveats
+    )
 
 
-def plain_of(request: ProfileRequest, folder: Path) -> Build:
+def plain_build_of(request: ProfileRequest, folder: Path) -> Build:
     """Return the plain build: the twin, the one named, or the program as it is."""
     executable = find_executable(request.job.command[0])
     if request.plain is not None or twin.is_instrumented(executable):

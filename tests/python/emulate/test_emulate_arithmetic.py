@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import device
 
-from nearfar.emulate import file
+from nearfar.emulate import cost_file
 from nearfar.predict.core_time import TrafficTime, core_time_ns
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.traffic import HITS, INDEPENDENT, STREAM
@@ -106,12 +106,12 @@ def test_far_time_is_the_models(
 ) -> None:
     near = near_memory(device("near"))
     far = far_memory(device("far", 300.0, 5.0, 2.0), near)
-    tables = [np.ascontiguousarray(file.costs(one, True)) for one in (near, far)]
+    tables = [np.ascontiguousarray(cost_file.costs(one, True)) for one in (near, far)]
     lines = np.array(counts, dtype=float)
     moved = lines * share
     near_ns = ns_per_line * (float(lines.sum()) + 1.0)
     pointers = [a.ctypes.data for a in (lines, moved, *tables)]
-    ours = shim.far_time(near_ns, *pointers, file.FACTORS)
+    ours = shim.far_time(near_ns, *pointers, cost_file.FACTORS)
     assert ours == pytest.approx(by_the_model(near_ns, lines, moved, *tables), rel=1e-4)
 
 
@@ -125,9 +125,9 @@ def test_between_two_overlaps_the_far_time_is_that_of_a_grid_without_gaps(
     lines = np.zeros(HITS)
     lines[INDEPENDENT] = 20_000.0
     found = []
-    for factors in (file.FACTORS, 16 * file.FACTORS):
-        monkeypatch.setattr(file, "FACTORS", factors)
-        tables = [np.ascontiguousarray(file.costs(one, True)) for one in (near, far)]
+    for factors in (cost_file.FACTORS, 16 * cost_file.FACTORS):
+        monkeypatch.setattr(cost_file, "FACTORS", factors)
+        tables = [np.ascontiguousarray(cost_file.costs(one, True)) for one in (near, far)]
         pointers = [a.ctypes.data for a in (lines, lines, *tables)]
         found.append(shim.far_time(ns_per_line * lines.sum(), *pointers, factors))
     assert found[0] == pytest.approx(found[1], rel=0.01)
@@ -135,32 +135,32 @@ def test_between_two_overlaps_the_far_time_is_that_of_a_grid_without_gaps(
 
 def test_the_file_is_laid_out_as_the_run_time_reads_it(shim: ctypes.CDLL, tmp_path: Path) -> None:
     near = near_memory(device("near"))
-    path = tmp_path / file.FILE_NAME
-    file.write(path, near, near, {-1: 0.5}, [7, 3], ahead=True, slow_motion=2.5)
+    path = tmp_path / cost_file.FILE_NAME
+    cost_file.write(path, near, near, {-1: 0.5}, [7, 3], ahead=True, slow_motion=2.5)
     content = path.read_bytes()
     shim.file_size.restype = ctypes.c_ulong
     shim.slow_motion_of.restype = ctypes.c_double
     shim.least_ns_of.restype = ctypes.c_ulong
     assert shim.slow_motion_of(content) == 2.5
-    assert shim.least_ns_of(content) == file.LEAST_NS
-    costs = 2 * file.FACTORS * 7 * file.TERMS * 8
+    assert shim.least_ns_of(content) == cost_file.MIN_BATCH_NS
+    costs = 2 * cost_file.FACTORS * 7 * cost_file.TERMS * 8
     assert len(content) == shim.file_size() + costs + 2 * 8
-    assert file.paid(path) == file.Paid(0, 0)
+    assert cost_file.read_settlement(path) == cost_file.Settlement(0, 0)
     written = ctypes.create_string_buffer(content, len(content))
     shim.settled.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_ulong, ctypes.c_ulong]
     shim.settled(written, 2, 7, 9)
-    shim.settled(written, file.PHASES - 1, 0, 1)
+    shim.settled(written, cost_file.PHASES - 1, 0, 1)
     path.write_bytes(written.raw)
-    paid = file.paid(path)
-    assert paid.waited_ns[:4] == (0, 0, 7, 0)
-    assert paid.unpaid_of[:4] == (0, 0, 9, 0)
-    assert paid.unpaid_ns == 10
+    settled = cost_file.read_settlement(path)
+    assert settled.waited_by_phase[:4] == (0, 0, 7, 0)
+    assert settled.unpaid_by_phase[:4] == (0, 0, 9, 0)
+    assert settled.unpaid_ns == 10
 
 
 def test_streams_are_fetched_as_the_profile_says_whatever_they_take_now() -> None:
     near = near_memory(device("near"))
     busy = replace(near, core_stream_ns=2.0 * near.cost_ns(32.0))
     # By terms: loads, stream.
-    assert (file.costs(busy, True)[:, STREAM, :2] == [0.0, busy.core_stream_ns]).all()
-    on_demand = file.costs(near, False)[:, STREAM]
+    assert (cost_file.costs(busy, True)[:, STREAM, :2] == [0.0, busy.core_stream_ns]).all()
+    on_demand = cost_file.costs(near, False)[:, STREAM]
     assert (on_demand[:, 0] > 0.0).all() and (on_demand[:, 1] == 0.0).all()

@@ -12,8 +12,8 @@ import pytest
 from samples import device, measured_here
 
 from nearfar.emulate import probes
-from nearfar.emulate.rounds import DRIFT, MOST_ROUNDS, ROUNDS, Round, steadiest
-from nearfar.emulate.way import Say, Times, Wanted
+from nearfar.emulate.mechanism import EmulationTarget, EmulationTimes, Say
+from nearfar.emulate.probes import MAX_DRIFT, MAX_ROUNDS, ROUNDS, ProbeRound, steadiest
 from nearfar.memories.topology import detect
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.profile.session import ProfiledRun, ProfileRequest
@@ -23,9 +23,11 @@ from nearfar.program.phases import PhaseTime
 LINES = 1000.0
 
 
-def wanted() -> Wanted:
+def emulation_target() -> EmulationTarget:
     near = near_memory(device("near"))
-    return Wanted(near, far_memory(device("far", 300.0, 5.0, 2.0), near), detect(), ahead=True)
+    return EmulationTarget(
+        near, far_memory(device("far", 300.0, 5.0, 2.0), near), detect(), ahead=True
+    )
 
 
 def request_of() -> ProfileRequest:
@@ -41,15 +43,15 @@ def phases_of(ns_per_line: Callable[[str], float]) -> dict[str, PhaseTime]:
     }
 
 
-def in_huge_pages_if_given() -> Wanted:
+def in_huge_pages_if_given() -> EmulationTarget:
     """Near memory of a machine that gives huge pages to who asks, while there are any."""
     measured = measured_here(transparent_huge_pages="madvise")
     near = near_memory(msgspec.structs.replace(device("near"), measured=measured))
-    return replace(wanted(), near=near)
+    return replace(emulation_target(), near=near)
 
 
 class Faithful:
-    """A way that hits its target, off by an error of its round, and as slowly as it is told."""
+    """A mechanism that hits its target, off by an error per round, in the slow motion given."""
 
     slows_down: ClassVar[bool] = True
 
@@ -58,69 +60,71 @@ class Faithful:
         self.asked: list[float] = []
         self.pages: list[int | None] = []
 
-    def lacks(self, wanted: Wanted, executable: Path) -> str:
-        """Lack nothing."""
-        del wanted, executable
+    def missing(self, target: EmulationTarget, executable: Path) -> str:
+        """Return nothing."""
+        del target, executable
         return ""
 
-    def run(self, request: ProfileRequest, wanted: Wanted, say: Say) -> Times:
+    def run(self, request: ProfileRequest, target: EmulationTarget, say: Say) -> EmulationTimes:
         """Return the next round."""
         del request, say
         number = len(self.asked)
-        self.asked.append(wanted.slow_motion)
-        self.pages.append(wanted.near.page_bytes)
+        self.asked.append(target.slow_motion)
+        self.pages.append(target.near.page_bytes)
         error, slow = self.errors[number % len(self.errors)], self.slowly[number]
-        near = phases_of(lambda name: probes.target_ns(wanted.near, name))
-        far = phases_of(lambda name: probes.target_ns(wanted.far, name) * (1.0 + error))
-        slow_motion = max(slow, wanted.slow_motion)
-        return Times(near, far, "exited with 0", False, slow_motion=slow_motion)
+        near = phases_of(lambda name: probes.target_ns(target.near, name))
+        far = phases_of(lambda name: probes.target_ns(target.far, name) * (1.0 + error))
+        slow_motion = max(slow, target.slow_motion)
+        return EmulationTimes(near, far, "exited with 0", False, slow_motion=slow_motion)
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Near memory after a round is what it was before."""
-    side = wanted().near
+    side = emulation_target().near
     after = ProfiledRun(
         RunOutcome("exited with 0", False, 1, 1),
         phases_of(lambda name: probes.target_ns(side, name)),
     )
     monkeypatch.setattr(probes, "_compiled", lambda folder: folder / "probes")
-    monkeypatch.setattr(probes, "plain_of", lambda *_: None)
-    monkeypatch.setattr(probes, "plain_run", lambda *_: after)
+    monkeypatch.setattr(probes, "plain_build_of", lambda *_: None)
+    monkeypatch.setattr(probes, "run_plain", lambda *_: after)
 
 
 def test_rounds_begin_in_the_slow_motion_that_the_last_one_needed() -> None:
     """Whether a round came out better in it or not: that is noise of two rounds."""
-    way = Faithful([0.0, 0.2, 0.0, 0.0, 0.0], [1.0, 2.5, 2.5, 2.5, 2.5])
-    judged = probes.judge(way, request_of(), wanted(), lambda _: None)
-    assert way.asked == [1.0, 1.0, 2.5, 2.5, 2.5]
+    mechanism = Faithful([0.0, 0.2, 0.0, 0.0, 0.0], [1.0, 2.5, 2.5, 2.5, 2.5])
+    judged = probes.judge(mechanism, request_of(), emulation_target(), lambda _: None)
+    assert mechanism.asked == [1.0, 1.0, 2.5, 2.5, 2.5]
     assert judged.slow_motion == 2.5
     assert judged.caveats() == []
 
 
 def test_the_middle_round_counts_and_the_worst_are_shown() -> None:
-    way = Faithful([0.02, -0.3, 0.4, 0.03, 0.01], [1.0] * ROUNDS)
-    judged = probes.judge(way, request_of(), wanted(), lambda _: None)
-    for one in judged.probes:
-        assert one.error == pytest.approx(0.02, abs=1e-3)
-        assert one.error_range == pytest.approx((-0.3, 0.4), abs=1e-3)
+    mechanism = Faithful([0.02, -0.3, 0.4, 0.03, 0.01], [1.0] * ROUNDS)
+    judged = probes.judge(mechanism, request_of(), emulation_target(), lambda _: None)
+    for probe in judged.probes:
+        assert probe.error == pytest.approx(0.02, abs=1e-3)
+        assert probe.error_range == pytest.approx((-0.3, 0.4), abs=1e-3)
 
 
-def drifting(drifts: list[float]) -> tuple[list[Round], list[Round]]:
+def drifting(drifts: list[float]) -> tuple[list[ProbeRound], list[ProbeRound]]:
     """Return all rounds that were run where near memory drifts so, and those that count."""
-    run: list[Round] = []
+    run: list[ProbeRound] = []
 
-    def one_round(slow_motion: float) -> Round:
-        times = Times({}, {}, "exited with 0", False, slow_motion=slow_motion)
+    def run_round(slow_motion: float) -> ProbeRound:
+        times = EmulationTimes({}, {}, "exited with 0", False, slow_motion=slow_motion)
         drift = drifts[len(run) % len(drifts)]
-        run.append(Round(times, {"chase": 100.0, "stream": 2.0}, {"chase": 100.0, "stream": drift}))
+        run.append(
+            ProbeRound(times, {"chase": 100.0, "stream": 2.0}, {"chase": 100.0, "stream": drift})
+        )
         return run[-1]
 
-    return run, steadiest(one_round, 1.0)
+    return run, steadiest(run_round, 1.0)
 
 
 def test_a_round_in_which_near_memory_drifted_is_run_again() -> None:
-    within, beyond = 2.0 * (1.0 - DRIFT) + 1e-6, 2.0 * (1.0 + DRIFT) + 1e-6
+    within, beyond = 2.0 * (1.0 - MAX_DRIFT) + 1e-6, 2.0 * (1.0 + MAX_DRIFT) + 1e-6
     run, counted = drifting([within])
     assert len(run) == len(counted) == ROUNDS
     run, counted = drifting([beyond, within, within, within, within, within])
@@ -130,10 +134,10 @@ def test_a_round_in_which_near_memory_drifted_is_run_again() -> None:
 
 def test_where_it_always_drifts_the_steadiest_count_and_it_is_said() -> None:
     run, counted = drifting([2.4, 2.2, 2.6])
-    assert len(run) == MOST_ROUNDS
-    assert sorted(round(one.drift, 3) for one in counted) == [0.1] * 2 + [0.2] * 3
-    judged = probes.Judged([], drift=max(one.drift for one in counted))
-    assert any("drifted by 20%" in said for said in judged.caveats())
+    assert len(run) == MAX_ROUNDS
+    assert sorted(round(probed.drift, 3) for probed in counted) == [0.1] * 2 + [0.2] * 3
+    judged = probes.ProbeResults([], drift=max(probed.drift for probed in counted))
+    assert any("drifted by 20%" in caveat for caveat in judged.caveats())
 
 
 @pytest.mark.parametrize(
@@ -142,19 +146,19 @@ def test_where_it_always_drifts_the_steadiest_count_and_it_is_said() -> None:
 def test_what_pages_the_probes_get_is_looked_at(
     monkeypatch: pytest.MonkeyPatch, share: float, page_bytes: int
 ) -> None:
-    lines = probes.LEAST_REGION_BYTES / 64 * share
-    side = wanted().near
+    lines = probes.MIN_REGION_BYTES / 64 * share
+    side = emulation_target().near
     after = phases_of(lambda name: probes.target_ns(side, name))
     after[probes.HUGE_LINES] = PhaseTime(operations=lines)
     asked: list[list[str]] = []
 
-    def plain_run(request: ProfileRequest, plain: object) -> ProfiledRun:
+    def run_plain(request: ProfileRequest, plain: object) -> ProfiledRun:
         del plain
         asked.append(list(request.job.command))
         return ProfiledRun(RunOutcome("exited with 0", False, 1, 1), after)
 
-    monkeypatch.setattr(probes, "plain_run", plain_run)
-    way = Faithful([0.0], [1.0] * ROUNDS)
-    probes.judge(way, request_of(), in_huge_pages_if_given(), lambda _: None)
-    assert asked[0][1:] == [str(probes.LEAST_REGION_BYTES), str(probes.FEW_LINES)]
-    assert way.pages == [page_bytes] * ROUNDS
+    monkeypatch.setattr(probes, "run_plain", run_plain)
+    mechanism = Faithful([0.0], [1.0] * ROUNDS)
+    probes.judge(mechanism, request_of(), in_huge_pages_if_given(), lambda _: None)
+    assert asked[0][1:] == [str(probes.MIN_REGION_BYTES), str(probes.FEW_LINES)]
+    assert mechanism.pages == [page_bytes] * ROUNDS

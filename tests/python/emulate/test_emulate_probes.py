@@ -10,7 +10,7 @@ import pytest
 from samples import device, measured_here
 
 from nearfar.emulate import probes
-from nearfar.emulate.way import Wanted
+from nearfar.emulate.mechanism import EmulationTarget
 from nearfar.memories.topology import detect
 from nearfar.native_files import include_folder
 from nearfar.predict.derive import far_memory, near_memory
@@ -34,5 +34,7 @@ def test_probes_are_in_huge_pages_where_the_machine_gives_them(
     measured = measured_here(transparent_huge_pages=setting)
     near = msgspec.structs.replace(device("near"), measured=measured)
     side = near_memory(near)
-    wanted = Wanted(side, far_memory(device("far", 300.0, 5.0, 2.0), side), detect(), ahead=True)
-    assert probes.in_huge_pages(wanted).near.page_bytes == page_bytes
+    target = EmulationTarget(
+        side, far_memory(device("far", 300.0, 5.0, 2.0), side), detect(), ahead=True
+    )
+    assert probes.in_huge_pages(target).near.page_bytes == page_bytes

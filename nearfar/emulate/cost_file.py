@@ -1,4 +1,4 @@
-"""The run folder's file `emulation`: what a line costs near and far, for the run time's delays.
+"""The run folder's file `emulation`: the cost of a line near and far, for the run time's delays.
 
 The layout is that of native/profile/runtime/emulation.hpp.
 """
@@ -12,29 +12,23 @@ from pathlib import Path
 import numpy as np
 
 from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.overlap import (
-    MAX_OVERLAP,
-    MIN_OVERLAP,
-    StreamFetch,
-    line_costs,
-    overlap_at,
-)
+from nearfar.predict.overlap import MAX_OVERLAP, MIN_OVERLAP, StreamFetch, line_costs, overlap_at
 from nearfar.predict.traffic import HITS, Array
 
 FILE_NAME = "emulation"
 MAGIC = b"NFEMUL"
 VERSION = 5
 FACTORS = 65
-"""Degrees of overlap, from all serial to as much as a core can: 10 % apart, and near time that lies
-between two takes costs between theirs."""
+"""Degrees of overlap, from serial to the most a core can do, 10 % apart; the run time interpolates
+between two of them."""
 BATCH = 256
 """Sampled misses of one thread that are settled together: 16,384 lines at the usual rate, so that
-reading the clock is below 1 % and sampling scatters a batch by 6 %."""
-LEAST_NS = 1_000_000
-"""Such batches go together until they have taken this long. A stream's would take 40 us; the
-arithmetic, 2 to 5 us, counts as tracing, and the prefetcher starts anew after each wait."""
+reading the clock takes less than 1 % and sampling scatters a batch by 6 %."""
+MIN_BATCH_NS = 1_000_000
+"""Time from which batches are settled. A batch of a stream takes 40 us; the arithmetic, 2 to 5 us,
+counts as tracing, and the prefetcher starts again after each wait."""
 TERMS = 5
-"""loads, stream, buffers, reads, all_lines: what of `Part` a line adds to."""
+"""Terms of `Part` that a line adds to: loads, stream, buffers, reads, all_lines."""
 PHASES = 256
 
 _HEADER = np.dtype(
@@ -56,33 +50,35 @@ _HEADER = np.dtype(
 
 
 @dataclass(frozen=True)
-class Paid:
-    """What the run time did, summed over threads."""
+class Settlement:
+    """The delays that the run time made, summed over threads."""
 
     batches: int
     delayed_ns: int
     """CPU time waited."""
-    waited_ns: tuple[int, ...] = (0,) * PHASES
-    """CPU time waited, by number of phase."""
-    unpaid_of: tuple[int, ...] = (0,) * PHASES
-    """CPU time that tracing took beyond what far memory would have, by number of phase: it could
-    not be taken off."""
+    waited_by_phase: tuple[int, ...] = (0,) * PHASES
+    """CPU time waited, ns, by number of phase."""
+    unpaid_by_phase: tuple[int, ...] = (0,) * PHASES
+    """CPU time, ns, by number of phase, that tracing took beyond the time of the far memory: no
+    delay can take it off."""
 
     @property
     def unpaid_ns(self) -> int:
-        """Of all phases."""
-        return sum(self.unpaid_of)
+        """Unpaid time of all phases."""
+        return sum(self.unpaid_by_phase)
 
     def settled_ns(self, number: int) -> int:
-        """Return what a phase waited or could not take off; nothing: no miss was settled in it."""
-        return self.waited_ns[number] + self.unpaid_of[number] if number < PHASES else 0
+        """Return the waited and unpaid time of a phase; 0: no miss was settled in it."""
+        if number >= PHASES:
+            return 0
+        return self.waited_by_phase[number] + self.unpaid_by_phase[number]
 
 
 def costs(memory: MemoryCosts, ahead: bool) -> Array:
     """Return ns of a line by overlap, kind of line and term; shape (FACTORS, HITS, TERMS).
 
-    `ahead`: this core fetches streams ahead of their use. One thread's own: what threads take from
-    each other they do in this machine's memory.
+    `ahead`: this core prefetches streams. The costs are of one thread alone: what threads take from
+    each other, they take in this machine's memory.
     """
     factors = np.geomspace(MIN_OVERLAP, MAX_OVERLAP, FACTORS)
     streams = StreamFetch(ahead)
@@ -100,29 +96,29 @@ def write(
     ahead: bool,
     slow_motion: float = 1.0,
 ) -> None:
-    """Write the file. `shares` are plain over traced time by number of phase, 0..1.
+    """Write the file. `shares` are plain over traced time, 0..1, by number of phase.
 
-    `ahead`: this core fetches streams ahead of their use. Everything is to take `slow_motion` times
-    as long as it would in the far memory, 1 or more.
+    `ahead`: this core prefetches streams. Everything is to take `slow_motion` times as long as it
+    would in the far memory, 1 or more.
     """
     keys = np.array(sorted(near_keys), dtype="u8")
     header = np.zeros(1, _HEADER)
     header["magic"], header["version"] = MAGIC, VERSION
     header["factors"], header["batch"], header["near_sites"] = FACTORS, BATCH, len(keys)
-    header["slow_motion"], header["least_ns"] = slow_motion, LEAST_NS
-    whole = np.full(PHASES, shares.get(-1, 1.0))
+    header["slow_motion"], header["least_ns"] = slow_motion, MIN_BATCH_NS
+    by_phase = np.full(PHASES, shares.get(-1, 1.0))
     for number, share in shares.items():
         if number >= 0:
-            whole[number] = share
-    header["share"] = whole
+            by_phase[number] = share
+    header["share"] = by_phase
     data = [header.tobytes(), costs(near, ahead).tobytes(), costs(far, ahead).tobytes()]
     path.write_bytes(b"".join([*data, keys.tobytes()]))
 
 
-def paid(path: Path) -> Paid:
-    """Read what the run time did."""
+def read_settlement(path: Path) -> Settlement:
+    """Read the delays that the run time made."""
     header = np.frombuffer(path.read_bytes(), _HEADER, 1)[0]
-    return Paid(
+    return Settlement(
         int(header["batches"]),
         int(header["delayed_ns"]),
         tuple(header["waited_ns"].tolist()),

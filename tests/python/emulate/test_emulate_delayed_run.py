@@ -6,8 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from nearfar.emulate.file import PHASES, Paid
-from nearfar.emulate.shares import APART, MORE_SLOWLY, SPARE, Delayed, Parts
+from nearfar.emulate.cost_file import PHASES, Settlement
+from nearfar.emulate.delayed_run import (
+    MAX_SHARE_CHANGE,
+    MIN_SLOWER_RATIO,
+    SPARE_FACTOR,
+    DelayedRun,
+    PhaseGroups,
+)
 from nearfar.profile.session import ProfiledRun
 from nearfar.program.launch import RunOutcome
 from nearfar.program.phases import PhaseTime
@@ -18,13 +24,15 @@ NAMES = {1: "-"} | {
     for part in range(7)
     for i, kernel in enumerate(("chase", "stream"))
 }
-PARTS = Parts(NAMES, lambda name: name.partition(".")[0])
+GROUPS = PhaseGroups(NAMES, lambda name: name.partition(".")[0])
 
 
 def phases(chase_ms: float, stream_ms: float, rest_ms: float = 1000.0) -> dict[str, PhaseTime]:
     """Every part of a kernel takes the same."""
     of = {"-": rest_ms, "chase": chase_ms, "stream": stream_ms}
-    return {name: PhaseTime(cpu_ns=round(of[PARTS.one_of(name)] * MS)) for name in NAMES.values()}
+    return {
+        name: PhaseTime(cpu_ns=round(of[GROUPS.group_of(name)] * MS)) for name in NAMES.values()
+    }
 
 
 def run(of: dict[str, PhaseTime]) -> ProfiledRun:
@@ -34,7 +42,7 @@ def run(of: dict[str, PhaseTime]) -> ProfiledRun:
 
 def by_phase(of: Mapping[str, float]) -> tuple[int, ...]:
     """ns in every part of a kernel."""
-    parts = {number: of.get(PARTS.one_of(name), 0.0) for number, name in NAMES.items()}
+    parts = {number: of.get(GROUPS.group_of(name), 0.0) for number, name in NAMES.items()}
     return tuple(round(parts.get(number, 0.0) * MS) for number in range(PHASES))
 
 
@@ -43,105 +51,109 @@ def delayed(
     waited: Mapping[str, float],
     unpaid: Mapping[str, float] | None = None,
     slow_motion: float = 1.0,
-) -> Delayed:
+) -> DelayedRun:
     run_near = run(measured)
     shown = {
         name: PhaseTime(cpu_ns=round(phase.cpu_ns / slow_motion))
         for name, phase in measured.items()
     }
     waited_ns = by_phase(waited)
-    paid = Paid(1, sum(waited_ns), waited_ns, by_phase(unpaid or {}))
-    return Delayed(run_near.outcome, shown, paid, slow_motion)
+    settled = Settlement(1, sum(waited_ns), waited_ns, by_phase(unpaid or {}))
+    return DelayedRun(run_near.outcome, shown, settled, slow_motion)
 
 
 def test_of_parts_the_middle_one_says_what_is_the_programs_own() -> None:
     plain, traced = phases(20.0, 8.0), phases(25.0, 20.0)
     plain["stream.3"].cpu_ns *= 9
-    shares = PARTS.shares(run(plain), run(traced))
+    shares = GROUPS.shares(run(plain), run(traced))
     assert shares[2] == pytest.approx(0.8)
     assert shares[3] == shares[9] == pytest.approx(0.4)
     assert 0.0 < shares[-1] <= 1.0
 
 
-def test_a_stream_that_waits_little_in_each_part_is_minded() -> None:
+def test_a_stream_that_waits_little_in_each_part_is_relevant() -> None:
     """Far memory a tenth slower: of 7 x 42 ms of waits, a stream's part has 2."""
     plain, traced = phases(20.0, 8.0), phases(25.0, 20.0)
-    shares = PARTS.shares(run(plain), run(traced))
-    # Beside waits the stream's tracing takes a quarter longer: 25 ms of a part.
+    shares = GROUPS.shares(run(plain), run(traced))
+    # With waits the stream's tracing takes a quarter longer: 25 ms of a part.
     with_waits = delayed(phases(65.0, 27.0), {"chase": 40.0, "stream": 2.0})
-    beside = PARTS.shares(run(plain), PARTS.without_waits(with_waits))
-    assert beside[3] == pytest.approx(8.0 / 25.0)
-    assert set(PARTS.minded(with_waits)) == {"chase", "stream"}
-    assert PARTS.apart(shares, beside, with_waits) == pytest.approx(0.2)
-    assert APART < 0.2
+    actual = GROUPS.shares(run(plain), GROUPS.without_waits(with_waits))
+    assert actual[3] == pytest.approx(8.0 / 25.0)
+    assert set(GROUPS.relevant(with_waits)) == {"chase", "stream"}
+    assert GROUPS.share_change(shares, actual, with_waits) == pytest.approx(0.2)
+    assert MAX_SHARE_CHANGE < 0.2
 
 
-def test_what_is_not_settled_with_memory_is_not_minded() -> None:
+def test_what_is_not_settled_with_memory_is_not_relevant() -> None:
     """What comes before a kernel takes the longest, and drifts; nothing is reckoned from it."""
     with_waits = delayed(phases(65.0, 27.0), {"chase": 40.0, "stream": 2.0})
     shares = dict.fromkeys((-1, *NAMES), 0.5)
     other = {**shares, 1: 0.9}
-    assert PARTS.apart(shares, other, with_waits) == 0.0
+    assert GROUPS.share_change(shares, other, with_waits) == 0.0
     short = delayed(phases(65.0, 0.5), {"chase": 40.0, "stream": 0.2})
-    assert PARTS.minded(short) == ["chase"]
+    assert GROUPS.relevant(short) == ["chase"]
 
 
-def test_what_cannot_be_taken_off_is_minded_though_nothing_waits() -> None:
+def test_what_cannot_be_taken_off_is_relevant_though_nothing_waits() -> None:
     behind = delayed(phases(65.0, 27.0), {"chase": 40.0}, {"stream": 5.0})
-    assert set(PARTS.minded(behind)) == {"chase", "stream"}
+    assert set(GROUPS.relevant(behind)) == {"chase", "stream"}
 
 
 def test_waits_are_taken_off_in_the_time_that_was_measured() -> None:
     slowly = delayed(phases(60.0, 30.0), {"chase": 20.0, "stream": 5.0}, slow_motion=2.0)
-    beside = PARTS.without_waits(slowly)
-    assert beside.phases["chase.0"].cpu_ns == 40 * MS
-    assert beside.phases["stream.6"].cpu_ns == 25 * MS
-    assert beside.outcome.cpu_ns == slowly.outcome.cpu_ns - 7 * 25 * MS
+    actual = GROUPS.without_waits(slowly)
+    assert actual.phases["chase.0"].cpu_ns == 40 * MS
+    assert actual.phases["stream.6"].cpu_ns == 25 * MS
+    assert actual.outcome.cpu_ns == slowly.outcome.cpu_ns - 7 * 25 * MS
 
 
-def slow_motion(one: Delayed, most: float = 8.0) -> float:
+def slow_motion(delayed: DelayedRun, limit: float = 8.0) -> float:
     """Of a run with the shares that tracing has without delays: 0.8 and 0.4."""
     plain = run(phases(20.0, 8.0))
-    assumed = PARTS.shares(plain, run(phases(25.0, 20.0)))
-    beside = PARTS.shares(plain, PARTS.without_waits(one))
-    return PARTS.slow_motion(plain, one, assumed, beside, most)
+    assumed = GROUPS.shares(plain, run(phases(25.0, 20.0)))
+    actual = GROUPS.shares(plain, GROUPS.without_waits(delayed))
+    return GROUPS.slow_motion(plain, delayed, assumed, actual, limit)
 
 
 def test_a_stream_alone_that_is_behind_is_run_in_slow_motion() -> None:
-    """Of 1.2 s near 0.02 are unpaid, less than in all is minded: but a third of the stream's."""
+    """Of 1.2 s near 0.02 are unpaid, less than in all is relevant: but a third of the stream's."""
     assert slow_motion(delayed(phases(65.0, 20.0), {"chase": 40.0})) == 1.0
     behind = delayed(phases(65.0, 20.0), {"chase": 40.0}, {"stream": 3.0})
-    assert behind.paid.unpaid_ns < 0.02 * run(phases(20.0, 8.0)).outcome.cpu_ns
+    assert behind.settled.unpaid_ns < 0.02 * run(phases(20.0, 8.0)).outcome.cpu_ns
     # Far memory takes 17 ms of a part that tracing makes 20.
-    assert slow_motion(behind) == pytest.approx(SPARE * 20.0 / 17.0)
-    assert slow_motion(behind, most=1.0) == 1.0
+    assert slow_motion(behind) == pytest.approx(SPARE_FACTOR * 20.0 / 17.0)
+    assert slow_motion(behind, limit=1.0) == 1.0
     assert slow_motion(delayed(phases(65.0, 20.0), {"chase": 40.0}, {"stream": 0.1})) == 1.0
 
 
 def test_what_is_much_slower_in_far_memory_asks_for_no_slow_motion() -> None:
     """A stream is traced in 2.5 times its time, but takes 11 times as long there."""
     behind = delayed(phases(25.0, 88.0), {"stream": 68.0}, {"chase": 2.0})
-    assert slow_motion(behind) == pytest.approx(SPARE * 25.0 / 23.0)
+    assert slow_motion(behind) == pytest.approx(SPARE_FACTOR * 25.0 / 23.0)
 
 
 def test_many_short_phases_that_are_behind_count_together() -> None:
     names = {number: f"step {number}" for number in range(1, 202)}
-    parts = Parts(names)
+    parts = PhaseGroups(names)
 
     def steps(ms: float) -> dict[str, PhaseTime]:
         return {name: PhaseTime(cpu_ns=round(ms * MS)) for name in names.values()}
 
     plain, measured = run(steps(1.0)), run(steps(2.0))
     unpaid = tuple(MS // 2 if number in names else 0 for number in range(PHASES))
-    behind = Delayed(measured.outcome, measured.phases, Paid(1, 0, unpaid_of=unpaid), 1.0)
-    assert parts.minded(behind) == []
-    beside = parts.shares(plain, parts.without_waits(behind))
-    assert parts.slow_motion(plain, behind, beside, beside, 8.0) == pytest.approx(SPARE * 2.0)
+    behind = DelayedRun(
+        measured.outcome, measured.phases, Settlement(1, 0, unpaid_by_phase=unpaid), 1.0
+    )
+    assert parts.relevant(behind) == []
+    actual = parts.shares(plain, parts.without_waits(behind))
+    assert parts.slow_motion(plain, behind, actual, actual, 8.0) == pytest.approx(
+        SPARE_FACTOR * 2.0
+    )
 
 
 def test_slow_motion_rises_where_tracing_proves_slower_beside_delays() -> None:
     """What it was run in left a tenth to spare; tracing then took most of that."""
-    had = SPARE * 20.0 / 8.0
+    had = SPARE_FACTOR * 20.0 / 8.0
 
     def with_stream(traced_ms: float, waited_ms: float) -> float:
         measured = phases(65.0, traced_ms + waited_ms)
@@ -149,13 +161,13 @@ def test_slow_motion_rises_where_tracing_proves_slower_beside_delays() -> None:
         return slow_motion(delayed(measured, waits, slow_motion=had))
 
     assert with_stream(20.0, 2.0) == had
-    assert with_stream(20.0, 20.0 * (SPARE / (MORE_SLOWLY + 0.001) - 1.0)) > had
-    assert with_stream(20.0, 20.0 * (SPARE / (MORE_SLOWLY - 0.001) - 1.0)) == had
+    assert with_stream(20.0, 20.0 * (SPARE_FACTOR / (MIN_SLOWER_RATIO + 0.001) - 1.0)) > had
+    assert with_stream(20.0, 20.0 * (SPARE_FACTOR / (MIN_SLOWER_RATIO - 0.001) - 1.0)) == had
     # Where its share is less than was assumed, so is what the far memory takes.
     far_ms = 29.0 / had * 20.0 / 28.0
-    assert with_stream(28.0, 1.0) == pytest.approx(SPARE * 28.0 / far_ms)
+    assert with_stream(28.0, 1.0) == pytest.approx(SPARE_FACTOR * 28.0 / far_ms)
 
 
 def test_a_phase_that_took_no_time_plain_has_the_share_of_the_whole_run() -> None:
-    shares = PARTS.shares(run(phases(20.0, 0.0)), run(phases(25.0, 20.0)))
+    shares = GROUPS.shares(run(phases(20.0, 0.0)), run(phases(25.0, 20.0)))
     assert set(shares) & set(NAMES) == {n for n, name in NAMES.items() if "stream" not in name}

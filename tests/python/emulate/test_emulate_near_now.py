@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import device
 
-from nearfar.emulate.now import CHAINS, UNKNOWN, now
+from nearfar.emulate.near_now import CHAINS, UNKNOWN, near_now
 from nearfar.predict.core_time import core_time_ns
 from nearfar.predict.derive import near_memory
 from nearfar.predict.overlap import StreamFetch, overlap_at, traffic_time
@@ -24,7 +24,7 @@ def test_it_costs_what_the_probes_took(factor: float, unlike: float) -> None:
     taken = {name: near.cost_ns(count) * factor for name, count in CHAINS.items()}
     taken["chains-4"] *= unlike
     run = {**taken, "stream": near.core_stream_ns * 2.0}
-    here = now(near, [run]).memory(near)
+    here = near_now(near, [run]).memory(near)
     assert here.latency_ns == pytest.approx(near.latency_ns * factor)
     assert here.core_stream_ns == pytest.approx(near.core_stream_ns * 2.0)
     assert (here.copied_ns, here.copied_ends_ns) == (pytest.approx(6.0), pytest.approx(1.0))
@@ -40,16 +40,19 @@ def test_the_middle_run_counts_and_what_is_unknown_changes_nothing() -> None:
         {**{name: near.cost_ns(count) * factor for name, count in CHAINS.items()}, "stream": 1.0}
         for factor in (1.0, 1.1, 9.0)
     ]
-    assert now(near, runs).at[1.0] == pytest.approx(1.1)
+    assert near_now(near, runs).chains[1.0] == pytest.approx(1.1)
     assert UNKNOWN.memory(near) is near and UNKNOWN.caveats() == []
-    assert "2.00 times as long" in now(near, [{n: 2 * t for n, t in runs[0].items()}]).caveats()[0]
+    assert (
+        "2.00 times as long"
+        in near_now(near, [{n: 2 * t for n, t in runs[0].items()}]).caveats()[0]
+    )
 
 
 def test_bandwidth_is_no_less_than_what_one_core_draws_now() -> None:
     """A profile of a busy moment: a stream explains what it takes, neither more nor less."""
     near = near_memory(device("near"))
     run = {name: near.cost_ns(count) * 0.5 for name, count in CHAINS.items()}
-    here = now(near, [{**run, "stream": near.core_stream_ns * 0.8}]).memory(near)
+    here = near_now(near, [{**run, "stream": near.core_stream_ns * 0.8}]).memory(near)
     assert here.read_ns[0] <= here.chain_costs_ns[-1]
     assert here.read_ns[1] <= here.core_stream_ns
     lines = np.zeros(COLUMNS)
@@ -61,5 +64,5 @@ def test_bandwidth_is_no_less_than_what_one_core_draws_now() -> None:
 def test_bandwidth_of_all_cores_stays_where_one_core_is_slower_now() -> None:
     near = near_memory(device("near"))
     run = {name: near.cost_ns(count) * 1.5 for name, count in CHAINS.items()}
-    here = now(near, [{**run, "stream": near.core_stream_ns * 1.5}]).memory(near)
+    here = near_now(near, [{**run, "stream": near.core_stream_ns * 1.5}]).memory(near)
     assert here.read_ns == near.read_ns

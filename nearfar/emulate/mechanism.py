@@ -1,0 +1,91 @@
+"""The interface of a mechanism that makes memory slower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.base.registry import Registry
+from nearfar.documents.plan import Placement
+from nearfar.memories.topology import Topology
+from nearfar.predict.memory import MemoryCosts
+from nearfar.profile.session import ProfileRequest
+from nearfar.program.launch import RunOutcome
+from nearfar.program.phases import PhaseTime
+
+Say = Callable[[str], None]
+
+MAX_SLOW_MOTION = 8.0
+"""Tracing takes at most about 8 times a program's own time (measured on dense products)."""
+
+
+@dataclass(frozen=True)
+class EmulationTarget:
+    """The memories to emulate, and how."""
+
+    near: MemoryCosts
+    far: MemoryCosts
+    machine: Topology
+    ahead: bool
+    """Whether this core prefetches streams, by near memory's profile: probes may show it at one
+    moment and not at the next."""
+    placements: Sequence[Placement] = ()
+    """The objects that stay near; empty: everything is far."""
+    slow_motion: float = 1.0
+    """Factor on the time in the far memory, where a mechanism can run in slow motion."""
+    max_slow_motion: float = MAX_SLOW_MOTION
+    """Limit up to which a mechanism may raise `slow_motion` where tracing needs it."""
+    near_now: Callable[[Mapping[str, PhaseTime]], MemoryCosts] | None = None
+    """Near memory as plain phases of these times show it; None: `near` as it is."""
+    group_of: Callable[[str], str] = str
+    """The group of a phase: phases of a group do the same work, and their median counts."""
+
+
+@dataclass(frozen=True)
+class EmulationTimes:
+    """The phases of one program, near and emulated."""
+
+    near: dict[str, PhaseTime]
+    emulated: dict[str, PhaseTime]
+    status: str
+    failed: bool
+    delayed_ns: float = 0.0
+    overhead_ns: float = 0.0
+    unpaid_ns: float = 0.0
+    slow_motion: float = 1.0
+    """Divisor by which measured times became `emulated`."""
+    near_objects: list[str] = field(default_factory=list)
+    caveats: list[str] = field(default_factory=list)
+
+
+class Mechanism(Protocol):
+    """One mechanism to run a program as if memory were far."""
+
+    slows_down: ClassVar[bool]
+    """Whether it can run in slow motion."""
+
+    def missing(self, target: EmulationTarget, executable: Path) -> str:
+        """Return why it cannot be used for this program; empty: it can."""
+        ...
+
+    def run(self, request: ProfileRequest, target: EmulationTarget, say: Say) -> EmulationTimes:
+        """Run the program near and emulated."""
+        ...
+
+
+MECHANISMS: Registry[type[Mechanism]] = Registry(
+    "nearfar.emulate.mechanisms", "mechanism of emulation"
+)
+
+
+def check_ended(run: EmulationTimes | RunOutcome, command: Sequence[str]) -> None:
+    """Refuse the times of a program that failed."""
+    if run.failed:
+        raise CommandError(
+            f"{command[0]} {run.status} when it was emulated: its times mean nothing, and nothing "
+            "was saved",
+            ExitCode.PROGRAM_FAILED,
+        )

@@ -1,0 +1,49 @@
+"""Another NUMA node: all of the program's memory is bound to it."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import ClassVar
+
+from nearfar.emulate.mechanism import MECHANISMS, EmulationTarget, EmulationTimes, Say
+from nearfar.emulate.runs import plain_build_of, run_plain, times_of
+from nearfar.memories import topology
+from nearfar.profile.session import ProfileRequest
+from nearfar.run.kernel import set_mempolicy
+from nearfar.run.policies import BIND
+
+
+@MECHANISMS.register("node")
+class FarNode:
+    """All memory on another node that has memory; one without CPUs if there is one."""
+
+    slows_down: ClassVar[bool] = False
+
+    def missing(self, target: EmulationTarget, executable: Path) -> str:
+        """Return why it cannot be used."""
+        del executable
+        if target.placements:
+            return "a plan is for objects: `nearfar run` puts them on nodes"
+        if far_node(target) is None:
+            return "this machine has no other NUMA node with memory"
+        return ""
+
+    def run(self, request: ProfileRequest, target: EmulationTarget, say: Say) -> EmulationTimes:
+        """Run near, then bound to the node."""
+        node = far_node(target)
+        assert node is not None
+        with tempfile.TemporaryDirectory(prefix="nearfar-plain-") as folder:
+            build = plain_build_of(request, Path(folder))
+            say("run 1 of 2: near")
+            near = run_plain(request, build)
+            say(f"run 2 of 2: on node {node}")
+            emulated = run_plain(request, build, lambda: set_mempolicy(BIND, [node]))
+        return times_of(near, emulated, [f"all memory on node {node}, except files in page cache"])
+
+
+def far_node(target: EmulationTarget) -> int | None:
+    """Return a node other than the near one that has memory, one without CPUs first."""
+    others = [node for node in target.machine.nodes if node != target.machine.node]
+    with_memory = [node for node in others if topology.node_memory_bytes(node)[0]]
+    return min(with_memory, key=lambda node: len(topology.node_cpus(node)), default=None)

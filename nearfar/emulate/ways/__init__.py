@@ -1,1 +1,0 @@
-"""Ways to run a program as if memory were far: one file each."""
