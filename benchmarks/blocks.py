@@ -18,7 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from nearfar.base.statistics import Estimate, median_of_groups
+from nearfar.base.estimate import Estimate
+from nearfar.base.statistics import median_of_groups
 from nearfar.run.looking import process_cpu_ns
 
 TURN_NS = 60_000_000

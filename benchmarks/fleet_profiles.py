@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import Producer, WorkloadProfile
 from nearfar.documents.workload import (
     AccessClasses,

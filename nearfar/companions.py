@@ -25,7 +25,7 @@ TOOLS = "nearfar.tools"
 
 
 @dataclass(frozen=True)
-class Companion:
+class CompanionPackage:
     """A companion package of this repository."""
 
     extra: str
@@ -35,11 +35,11 @@ class Companion:
 
 
 KNOWN = {
-    "bench": Companion(
+    "bench": CompanionPackage(
         "bench", "Run an experiment on memory and on pools of persistent memory: a BenchResult."
     ),
-    "measure --like": Companion("like", "Measure with the options of MLC, STREAM or LENS."),
-    "reproduce": Companion(
+    "measure --like": CompanionPackage("like", "Measure with the options of MLC, STREAM or LENS."),
+    "reproduce": CompanionPackage(
         "studies", "Compare published figures with what nearfar computes for the same."
     ),
 }

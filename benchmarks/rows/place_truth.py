@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 
 from benchmarks import Row, make_row
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.device import BandwidthFigure, ChainsFigure, LatencyFigure
 from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase, Traffic

@@ -157,7 +157,7 @@ def build_heavy() -> Path:
 
 def heavy_plan(memory: str, functions: Sequence[str] = ("build", "strings")) -> Plan:
     """Return the plan of what these of its functions allocate, by hand: no program of others'."""
-    from nearfar.base.statistics import Estimate
+    from nearfar.base.estimate import Estimate
 
     nothing = Estimate(0.0, 0.0, 0.0)
     placements = [

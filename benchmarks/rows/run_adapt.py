@@ -33,7 +33,7 @@ from benchmarks.blocks import Arm, Blocks, ratio, take_blocks
 from benchmarks.rows.run import build_heavy, heavy_plan
 from benchmarks.run_programs import FOLDER, Real, all_far_plan, loaded_redis, redis
 from benchmarks.turns import Turns
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan, load
 from nearfar.documents.plan import Move, PhasePlacements
 from nearfar.documents.run_record import Migration

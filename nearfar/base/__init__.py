@@ -1,4 +1,4 @@
-"""What every stage needs and no stage owns: errors, files, units, documents' header, statistics.
+"""Errors, files, units, statistics and registries: needed by every stage, owned by none.
 
 Glossary
 --------

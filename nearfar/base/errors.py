@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a verb's exit code means; the same for all verbs."""
+    """Exit codes, the same for all verbs."""
 
     DONE = 0
     FOUND = 1
@@ -22,7 +23,7 @@ class ExitCode(IntEnum):
 
 
 class NearfarError(Exception):
-    """Something failed that the user can mend; one sentence: what failed, on what, what to do."""
+    """Something failed that the user can fix; one sentence: what failed, on what, what to do."""
 
     exit_code: ExitCode = ExitCode.WRONG_USE
 
@@ -41,7 +42,5 @@ class CommandError(NearfarError):
 
 def nearest(word: str, valid: list[str]) -> str:
     """Return ``; did you mean 'x'?`` for the valid word nearest to `word`, or nothing."""
-    import difflib
-
     match = difflib.get_close_matches(word, valid, n=1, cutoff=0.5)
     return f"; did you mean {match[0]!r}?" if match else ""

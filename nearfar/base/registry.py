@@ -1,7 +1,7 @@
-"""One thing, one file: a folder's modules are its registry.
+"""Registries: a folder's modules are its list of models, optimisers, checks and the like.
 
-To add a verb, a model, an optimiser: write one file with a class or function marked by the
-folder's `Registry`. To remove it: delete the file. Nothing else lists them.
+To add an entry, write one file with a class or function that the folder's `Registry` decorates. To
+remove it, delete the file. Nothing else lists the entries.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Named things found in a package's modules, each registered by a decorator in its file."""
+    """Named entries from a package's modules, each registered by a decorator in its file."""
 
     def __init__(self, package: str, what: str) -> None:
         self._package = package
         self._what = what
-        self._things: dict[str, T] = {}
+        self._entries: dict[str, T] = {}
         self._loaded = False
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Register the decorated thing as `name`; two things of one name are a mistake."""
+        """Register the decorated class or function as `name`; each name is unique."""
 
-        def decorate(thing: T) -> T:
-            if name in self._things:
+        def decorate(entry: T) -> T:
+            if name in self._entries:
                 raise AssertionError(f"two {self._what}s are called {name!r}")
-            self._things[name] = thing
-            return thing
+            self._entries[name] = entry
+            return entry
 
         return decorate
 
     def names(self) -> list[str]:
         """Return all names, sorted."""
         self._load()
-        return sorted(self._things)
+        return sorted(self._entries)
 
     def get(self, name: str) -> T:
-        """Return the thing called `name`, or refuse with the nearest name."""
+        """Return the entry called `name`, or refuse with the nearest name."""
         self._load()
-        if name not in self._things:
+        if name not in self._entries:
             hint = nearest(name, self.names()) or f"; there are: {', '.join(self.names())}"
             raise NearfarError(f"there is no {self._what} {name!r}{hint}")
-        return self._things[name]
+        return self._entries[name]
 
     def _load(self) -> None:
         if self._loaded:

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from nearfar.base.estimate import Estimate
 
 RESAMPLES = 2000
 """Bootstrap resamples: the 95 % ends of a median of <= 50 values move by < 1 % beyond this."""
-
-
-class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A value with its 95 % interval, in the unit that the key holding it names."""
-
-    value: float
-    low: float
-    high: float
 
 
 def median_estimate(
@@ -30,16 +21,12 @@ def median_estimate(
 
     One sample gives an interval of no width; callers say how many repetitions there were.
     """
-    import numpy as np
-
     values = np.asarray(samples, dtype=float)
     if values.size == 0:
         raise ValueError("no samples")
     middle = float(np.median(values))
     if values.size < 3 or float(np.ptp(values)) == 0.0:
         return Estimate(middle, float(values.min()), float(values.max()))
-    from scipy import stats
-
     with np.errstate(all="ignore"):
         for method in ("BCa", "percentile"):
             interval = stats.bootstrap(
@@ -59,19 +46,15 @@ def median_estimate(
 def median_of_groups(groups: Sequence[Sequence[float]], seed: int = 0) -> Estimate:
     """Return the median of all samples with its 95 % interval (percentile bootstrap).
 
-    Samples of a group share what those of others do not, such as the process that gave them: whole
-    groups are resampled, then the samples of each, so that the interval holds what differs between
-    them. Few groups tell that roughly.
+    Samples of a group share a cause, such as their process: whole groups are resampled, then the
+    samples of each, so that the interval covers differences between groups. It is rough for few
+    groups.
     """
-    import numpy as np
-
     values = [np.asarray(group, dtype=float) for group in groups]
     middle = float(np.median(np.concatenate(values)))
     if len(values) < 3:
         medians = [float(np.median(group)) for group in values]
         return Estimate(middle, min(medians), max(medians))
-    from scipy import stats
-
     rng = np.random.default_rng(seed)
 
     def median_of(chosen: NDArray[np.int64]) -> np.float64:
@@ -92,21 +75,19 @@ def median_of_groups(groups: Sequence[Sequence[float]], seed: int = 0) -> Estima
 def difference_estimate(samples: Sequence[float], others: Sequence[float]) -> Estimate:
     """Return median(samples) - median(others) with its 95 % interval (percentile bootstrap).
 
-    Samples of the same place were taken one after the other (a round): they are resampled
-    together, so that what drifts from round to round drifts out. Surplus samples are left out.
+    The nth samples of both were taken one after the other (a round) and are resampled together, so
+    drift from round to round cancels. Surplus samples are left out.
     """
-    import numpy as np
-
     count = min(len(samples), len(others))
     if count == 0:
         raise ValueError("no samples")
-    one = np.asarray(samples[:count], dtype=float)
-    two = np.asarray(others[:count], dtype=float)
-    middle = float(np.median(one) - np.median(two))
+    values = np.asarray(samples[:count], dtype=float)
+    references = np.asarray(others[:count], dtype=float)
+    middle = float(np.median(values) - np.median(references))
     if count < 3:
-        differences = one - two
+        differences = values - references
         return Estimate(middle, float(differences.min()), float(differences.max()))
     rounds = np.random.default_rng(0).integers(0, count, (RESAMPLES, count))
-    resampled = np.median(one[rounds], axis=1) - np.median(two[rounds], axis=1)
+    resampled = np.median(values[rounds], axis=1) - np.median(references[rounds], axis=1)
     low, high = np.percentile(resampled, (2.5, 97.5))
     return Estimate(middle, min(float(low), middle), max(float(high), middle))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 
 Worse = Literal["more", "less", "neither"]
 

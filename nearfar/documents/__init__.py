@@ -1,4 +1,4 @@
-"""What passes between stages: versioned documents, JSON, units in the key names.
+"""Documents that pass between stages: versioned JSON with units in the key names.
 
 `load(path, WorkloadProfile)` refuses a truncated file, another kind, another version and
 unknown keys, each with one sentence; `save` writes whole or not at all. The JSON schema of each

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.header import Document
 
 
 class Durability(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """What made a cell's content durable."""
+    """Instructions that made a cell's content durable, and the events it survives."""
 
     instructions: str
     """clwb, clflushopt, clflush, msync, or none."""
@@ -28,7 +28,7 @@ class BenchCell(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown
     """
 
     arguments: dict[str, str]
-    """Of the matrix; `memory` as the experiment says it."""
+    """Arguments of this cell of the matrix; `memory` as the experiment names it."""
     samples: dict[str, list[float]]
     """Each figure of each run, in the order of the rounds."""
     figures: dict[str, Estimate]
@@ -41,7 +41,7 @@ class BenchCell(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown
     """Per operation, from a run of its own under the counting library."""
     durability: Durability
     verified: list[str] = []
-    """When the content was compared with what should be there."""
+    """Points of the run at which the content was compared with the expected one."""
     words: dict[str, str] = {}
 
 

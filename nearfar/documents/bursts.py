@@ -49,9 +49,9 @@ class BurstAccess(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unkno
     loads: bool = True
     stores: bool = False
     access_class: str = "opaque"
-    """Of the profile's instruction at the same place."""
+    """Access class of the profile's instruction at the same place."""
     object: int = -1
-    """What most of its accesses touch; -1: unknown."""
+    """Object that most of its accesses touch; -1: unknown."""
     misses: list[float] = []
     """By place in `Bursts.phases`: misses of the last-level cache per access."""
 
@@ -72,20 +72,20 @@ class Burst(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     offsets: list[int]
     """First byte in the line, 0 to 63."""
     depends: list[int]
-    """How many accesses back the newest load is that its address comes from; 0: none here. What was
-    stored in the burst and loaded again comes from where it came from before."""
+    """Number of accesses back to the newest load that the address comes from; 0: none in this
+    burst. A value that is stored and loaded again in the burst keeps its first origin."""
 
 
 class ObjectBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a phase's bursts say of the misses of one object."""
+    """Dependences of one object's misses, from the bursts of a phase."""
 
     object: int
     misses: float
     """In the bursts, as many as the instructions' miss rates make."""
     read_misses: float | None = None
-    """Of these, loads: what the shares are of. None in older profiles."""
+    """Misses that are loads: the total of the shares. None in older profiles."""
     dependent_share: float
-    """Of its loads that miss: whose address comes from another load that misses in the burst."""
+    """Share of missing loads whose address comes from another load that misses in the burst."""
     value_share: float | None = None
     """The same by values alone: the address lies up to 4 KiB above one of the last 32 pointers
     loaded. None where values could not be read."""
@@ -106,8 +106,8 @@ class PhaseBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     mispredictions_per_1000: float
     """Branches that a predictor of two tables gets wrong, per 1000 instructions."""
     walks_apart: float | None = None
-    """Of page walks (pages of 4 KiB) that no stream makes, the share that reads a line of a page
-    table which none of the hundred accesses before led to, 0..1. None: too few, or not counted."""
+    """Share of page walks (4 KiB pages, streams left out) that read a line of a page table which
+    none of the hundred accesses before read, 0..1. None: too few walks, or not counted."""
 
 
 class Bursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -24,7 +24,7 @@ class Side(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     time_utc: str
     nearfar_version: str
     documents: int = 1
-    """How many there were, of a folder of them."""
+    """Number of documents, if the side is a folder of them."""
 
 
 class Change(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -40,14 +40,14 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     change: float | None = None
     """(b - a) / a; of a part, such as an object: (b - a) over the whole of A. None: that is 0."""
     part: bool = False
-    """Whether `change` and its interval are shares of the whole of A."""
+    """Whether `change` and its interval are shares of A's total."""
     own_change: float | None = None
-    """Of a part: (b - a) / a. None: a is 0."""
+    """Relative change of a part: (b - a) / a. None: a is 0."""
     low: float | None = None
     high: float | None = None
     """95 % interval of `change`, by bootstrap where there are samples."""
     p: float | None = None
-    """How often chance alone makes such a difference; None: not judged."""
+    """Probability that chance alone makes such a difference; None: not judged."""
     p_corrected: float | None = None
     """For all that is compared."""
     verdict: Verdict
@@ -57,7 +57,7 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
 
 
 class Comparison(Document, kw_only=True, forbid_unknown_fields=True):
-    """Where two documents differ."""
+    """Differences of two documents."""
 
     KIND: ClassVar[str] = "comparison"
     VERSION: ClassVar[int] = 2
@@ -65,7 +65,7 @@ class Comparison(Document, kw_only=True, forbid_unknown_fields=True):
     a: Side
     b: Side
     limit: float | None
-    """Of --fail-over; None: nothing fails."""
+    """Value of --fail-over; None: nothing fails."""
     correction: Literal["holm", "benjamini-hochberg", "none"]
     families: list[str]
     """In the order in which they matter."""
@@ -74,4 +74,4 @@ class Comparison(Document, kw_only=True, forbid_unknown_fields=True):
     failed: int
     """Figures over the limit."""
     warnings: list[str] = []
-    """What is not in both, other inputs, other machines."""
+    """Data points missing on one side, different inputs, different machines."""

@@ -23,7 +23,7 @@ QUANTITIES = (
 
 
 class CounterInterval(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What was counted from `begin_s` to `end_s`; None: not counted, or not in this interval."""
+    """Counts from `begin_s` to `end_s`; None: not counted, or missing in this interval."""
 
     begin_s: float
     """Since counting began."""
@@ -35,14 +35,14 @@ class CounterInterval(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_u
     """Lines that loads waited for."""
     llc_store_misses: float | None = None
     llc_misses: float | None = None
-    """Of all kinds, where the tool does not tell them apart."""
+    """Misses of all kinds, for tools that do not separate them."""
     read_bytes: float | None = None
     """From memory, by whoever: other programs and prefetchers too."""
     write_bytes: float | None = None
     stall_cycles: float | None = None
     """Cycles in which nothing retired."""
     memory_stall_cycles: float | None = None
-    """Of these, with a load outstanding that missed the last-level cache."""
+    """Stalled cycles with an outstanding load that missed the last-level cache."""
 
 
 class CounterProfile(Document, kw_only=True, forbid_unknown_fields=True):
@@ -62,4 +62,4 @@ class CounterProfile(Document, kw_only=True, forbid_unknown_fields=True):
     size: dict[str, float] = {}
     """The size parameters the program was run at, for example {"n": 1e5}."""
     warnings: list[str] = []
-    """What is missing or doubtful."""
+    """Missing or implausible counts."""

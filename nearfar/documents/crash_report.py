@@ -18,9 +18,9 @@ class CrashLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     stores: int
     """Stores to it since it was last durable."""
     survived: int
-    """How many of them, in program order, are in the state."""
+    """Number of them, in program order, that are in the state."""
     flushed: int
-    """How many of them were flushed, and waited only for a fence."""
+    """Number of them that were flushed and waited only for a fence."""
     frames: list[Frame]
     """Stack of the last store that survived (in `survived`) or the first that did not (in
     `lost`), innermost first."""
@@ -31,7 +31,7 @@ class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     id: int
     symptom: str
-    """How the checker ended: ``exit 1``, ``SIGSEGV``, ``hang``."""
+    """End of the checker: ``exit 1``, ``SIGSEGV``, ``hang``."""
     said: str
     """The end of what the checker wrote."""
     point: int

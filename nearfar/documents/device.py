@@ -25,7 +25,7 @@ Operation = Literal["read", "write", "nt-store", "clwb", "copy", "mixed"]
 class Figure(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What every figure carries beside its value."""
+    """Fields of every data point: its origin and a note."""
 
     how: How
     source: str
@@ -66,7 +66,7 @@ class BandwidthFigure(
     access_bytes: int | None = None
     stride_bytes: int | None = None
     page_bytes: int | None = None
-    """Of the memory that was moved; None: not told."""
+    """Page size of the memory that was moved; None: not stated."""
     value_gb_per_s: float
     low_gb_per_s: float | None = None
     high_gb_per_s: float | None = None
@@ -111,17 +111,17 @@ class LoadedLatencyCurve(
     read_share: float
     points: list[tuple[float, float]]
     instruction: str = "load"
-    """What is timed, as in `LatencyFigure`: load, or a persisted write such as store+clwb."""
+    """Timed instruction, as in `LatencyFigure`: load, or a persisted write such as store+clwb."""
     tails: list[Tail] = []
     """Percentiles of single accesses, one for each of `points` where they were timed."""
     oddities: list[str] = []
-    """What is unusual but real and kept: "dip at 12.3 GB/s", "folds back past 110 GB/s"."""
+    """Unusual but real features that are kept: "dip at 12.3 GB/s", "folds back past 110 GB/s"."""
 
 
 class InferredFigure(
     Figure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What every inferred figure carries; published ones leave it empty."""
+    """Fields of every inferred value; published ones leave them empty."""
 
     confidence: float | None = None
     """0 to 1: share of bootstrap resamples of the samples that lead to the same answer."""
@@ -139,13 +139,13 @@ class BufferFigure(
     capacity_low_bytes: int | None = None
     capacity_high_bytes: int | None = None
     operation: Operation = "read"
-    """What it was seen with."""
+    """Operation that showed it."""
     block_bytes: int | None = None
     ways: int | None = None
     replacement: Literal["lru", "random", "other"] | None = None
     """other: seen, and neither of the two."""
     latency_ns: float | None = None
-    """Of an access that it serves."""
+    """Latency of an access that it serves."""
 
 
 class WriteQueueFigure(
@@ -163,7 +163,7 @@ class WriteQueueFigure(
 class InterleaveFigure(
     InferredFigure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """How neighbouring addresses are spread over devices."""
+    """Distribution of neighbouring addresses over devices."""
 
     granularity_bytes: int
     devices: int
@@ -192,13 +192,13 @@ class StallFigure(
 class Source(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """Where figures come from."""
+    """Publication or measurement that values come from."""
 
     citation: str
     where: str = ""
     """Table, figure, page or file in the source."""
     licence: str = ""
-    """Of the data, as its publisher states it."""
+    """Licence of the data, as its publisher states it."""
 
 
 class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
@@ -220,7 +220,7 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     durable: bool = False
     """Whether what reached the device survives a power cut."""
     persists_through: str = ""
-    """What makes a write durable: "ADR: store + clwb + sfence", "nothing"."""
+    """Instructions that make a write durable: "ADR: store + clwb + sfence", "nothing"."""
     host_dram: str | None = None
     """Name of the library device that is the local DRAM of the machine the figures were had on;
     None: not known, or this is that DRAM, or measured here."""
@@ -234,9 +234,9 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     write_queues: list[WriteQueueFigure] = []
     interleaves: list[InterleaveFigure] = []
     not_seen: dict[str, str] = {}
-    """What was looked for and is not in the data, such as "interleave", to why that is said."""
+    """Properties that the data do not show, such as "interleave", with the reason."""
     measured: MeasuredContext | None = None
-    """How it was measured here; None for published devices."""
+    """Conditions of the measurement on this machine; None for published devices."""
 
 
 class ProtocolResult(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -255,14 +255,14 @@ class ProtocolResult(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_un
 
 
 class Drift(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How one figure moved since an earlier run."""
+    """Change of one value since an earlier run."""
 
     figure: str
     before: float
     now: float
     unit: str
     since: str
-    """When the earlier run was made, ISO 8601."""
+    """Time of the earlier run, ISO 8601."""
     beyond_noise: bool
     """Whether the intervals of both runs are apart."""
 
@@ -281,11 +281,11 @@ class MeasuredContext(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     llc_bytes: int
     """Last-level cache as the machine claims it."""
     effective_llc_bytes: int | None = None
-    """Of it, what one core's chase got; None: the regions measured do not show it."""
+    """Part of `llc_bytes` that one core's chase got; None: the measured regions do not show it."""
     environment: dict[str, str]
     """Governor, huge pages, virtualisation, load average before and after."""
     protocols: list[ProtocolResult] = []
-    """What named recipes of other tools read on this memory, and why they differ."""
+    """Values that named recipes of other tools read on this memory, and the reasons they differ."""
     drift: list[Drift] = []
     """Against earlier runs on the same memory and machine."""
     ended: str = ""

@@ -18,7 +18,7 @@ class Probe(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     near_ns: float
     """As measured beside, in near memory."""
     target_ns: float
-    """What the far memory's profile says a line takes on this machine."""
+    """Time of one line on this machine according to the far memory's profile."""
     emulated_ns: float
     error: float
     """emulated / target - 1; the middle of several runs of the probe, as are the figures above."""
@@ -31,7 +31,7 @@ class EmulatedPhase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     name: str
     near_ns: float
-    """Of the plain build, everything in near memory."""
+    """Time of the plain build with everything in near memory."""
     emulated_ns: float
     slowdown: float
     operations: float | None = None
@@ -58,8 +58,8 @@ class Emulation(Document, kw_only=True, forbid_unknown_fields=True):
     overhead_ns: float = 0.0
     """CPU time that tracing costs, which counts as part of the delays."""
     unpaid_ns: float = 0.0
-    """What of the overhead was more than the far memory would have added: the run is slower by it
-    than it should be."""
+    """Overhead beyond what the far memory adds: the run is slower than it should be by this
+    time."""
     slow_motion: float = 1.0
     """The run took so many times as long as the far memory would have; times are divided by it."""
     probes: list[Probe]

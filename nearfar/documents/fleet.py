@@ -10,14 +10,14 @@ from nearfar.documents.header import Document
 
 
 class FleetCurvePoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What it costs a host type to have this share of every program's memory far."""
+    """Slowdown of a host type with this share of every program's memory far."""
 
     far_share: float
     slowdown_mean: float
     """Weighted by CPU time."""
     slowdown_p50: float
     slowdown_p95: float
-    """Of profiles, the slowest 5 % left out."""
+    """Slowdown that 95 % of profiles do not pass."""
 
 
 class HostType(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -31,7 +31,7 @@ class HostType(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     count: int
     """That there are."""
     memory_bytes: int
-    """Of one."""
+    """Memory of one host."""
     profiles: int
     cpu_seconds: float
     near_price_per_gib: float
@@ -63,15 +63,15 @@ class Saving(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     most_slowdown: float
     cost: float
-    """Of all memory, in the prices' currency."""
+    """Cost of all memory, in the prices' currency."""
     saved: float
-    """Of what all near costs, a share."""
+    """Saved share of the cost of all-near."""
     far_bytes: int
     mixes: list[Mix]
 
 
 class PricePoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What is saved if far memory had another price."""
+    """Saving at another price of far memory."""
 
     far_over_near: float
     """Price of far memory over near memory's, per byte, adapters left out."""
@@ -80,19 +80,19 @@ class PricePoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class QuickForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """How the sums over the fleet compare with `nearfar predict` on some of its profiles."""
+    """Agreement of the sums over the fleet with `nearfar predict` on some of its profiles."""
 
     profiles: int
     """Predicted in full, of the fleet's."""
     factor: float
-    """What the sums were multiplied by: the median of predicted over summed added time."""
+    """Factor applied to the sums: the median of predicted over summed added time."""
     low: float
     high: float
     """10th and 90th percentile of that ratio over its median: how far a profile may be off."""
 
 
 class Fleet(Document, kw_only=True, forbid_unknown_fields=True):
-    """Where far memory would pay."""
+    """Slowdown and saving of far memory for each type of host."""
 
     KIND: ClassVar[str] = "fleet"
     VERSION: ClassVar[int] = 1

@@ -17,7 +17,7 @@ from nearfar.base.files import read_bytes, write_atomically
 
 
 class Producer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who made a document, where, when and by which command."""
+    """Version, machine, time and command that made a document."""
 
     nearfar_version: str
     command: str

@@ -19,11 +19,11 @@ class Cache(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     line_bytes: int
     shared_by_cpus: list[int]
     count: int
-    """How many caches like this the machine has."""
+    """Number of such caches in the machine."""
 
 
 class HmatFigures(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What the firmware claims of a node as seen from its nearest CPUs."""
+    """Latency and bandwidth of a node as its firmware states them, seen from the nearest CPUs."""
 
     read_latency_ns: float | None = None
     write_latency_ns: float | None = None
@@ -69,18 +69,18 @@ class CxlDevice(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Ability(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Something nearfar can use here, or why not: what, why, the command that mends it."""
+    """An ability nearfar can use on this machine, or the reason why not and the command that fixes it."""
 
     name: str
     usable: bool
     detail: str
-    """What was found; where it is not usable, why."""
+    """Value found; for an unusable ability, the reason."""
     remedy: str = ""
-    """A command a person could type, or empty where none mends it."""
+    """Command that fixes it; empty: none does."""
 
 
 class MatrixEntry(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What CPUs of `cpu_node` measured of the memory of `memory_node`."""
+    """Latency and bandwidth that CPUs of `cpu_node` measured on memory of `memory_node`."""
 
     cpu_node: int
     memory_node: int
@@ -112,7 +112,7 @@ class Split(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fie
 
 
 class JointLimit(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What two memories can do together; they share a channel where that is less than their sum."""
+    """Joint bandwidth of two memories; below the sum of both, they share a channel."""
 
     memories: tuple[str, str]
     """Specs or device names, A and B."""
@@ -123,7 +123,7 @@ class JointLimit(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknow
     low_gb_per_s: float | None = None
     high_gb_per_s: float | None = None
     shared: bool
-    """Whether the sum is held back: below the two alone by more than noise."""
+    """Whether the joint bandwidth is below the sum of both alone by more than noise."""
     how: Literal["measured", "published", "assumed"] = "measured"
     splits: list[Split] = []
     note: str = ""

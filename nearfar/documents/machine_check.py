@@ -1,4 +1,4 @@
-"""MachineCheck: what of a machine works for far memory, what lacks, what that costs, what mends."""
+"""MachineCheck: abilities for far memory that work or are missing, the loss, and the fix."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ unknown: this user, or a captured tree, cannot tell; absent: the machine has no 
 
 
 class Finding(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What one check found."""
+    """Result of one check."""
 
     name: str
     state: State
     found: str
-    """What was seen, and where."""
+    """Observation, and the file or command it comes from."""
     costs: str = ""
-    """What a program or a measurement loses by it; of lacks and notes."""
+    """Loss for a program or a measurement; of lacks and notes."""
     mend: str = ""
-    """A command a person could type, or empty where none mends it."""
+    """Command that fixes it; empty: none does."""
     symptom: str = ""
-    """How it shows itself to somebody who does not know of it."""
+    """Symptom that a user who does not know the cause sees."""
 
 
 class MachineCheck(Document, kw_only=True, forbid_unknown_fields=True):

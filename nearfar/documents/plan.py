@@ -11,27 +11,28 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.header import Document
 from nearfar.documents.workload import Frame
 
 NEAR = "near"
-"""What every plan calls its first memory."""
+"""Name of the first memory in every plan."""
 
 
 class PlanMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One memory of a plan. The first is near memory."""
 
     name: str
-    """What placements call it: ``near``, ``far``; of several far ones, the device's name."""
+    """Name used in placements: ``near``, ``far``; with several far memories, the device's name."""
     device: str
     """Name of its DeviceProfile."""
     spec: str = ""
-    """Where it is on the machine that runs the program, such as ``node:1``; empty: the run says."""
+    """Memory spec on the machine that runs the program, such as ``node:1``; empty: given to
+    `run`."""
     capacity_bytes: int | None = None
     """Most bytes that the plan may put there; None: no limit. Of near memory: the budget."""
     used_bytes: int = 0
-    """What the plan puts there when the program starts."""
+    """Bytes placed there when the program starts."""
     price_per_byte: float = 1.0
     """Relative: only ratios matter."""
     write_over_read: float | None = None
@@ -43,11 +44,11 @@ class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     memory: str
     share: float
-    """Of the object's bytes; an object's parts sum to 1."""
+    """Share of the object's bytes; an object's parts sum to 1."""
 
 
 class Placement(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Where one object goes, and what tells it from the others."""
+    """Memory of one object, and what identifies it in another run."""
 
     object: int
     name: str
@@ -60,7 +61,7 @@ class Placement(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     frames: list[Frame] = []
     """Innermost first, wrappers left out, as in the profile's MemoryObject."""
     told_by: int = 1
-    """How many of `frames` tell it from other objects."""
+    """Number of `frames` that distinguish it from other objects."""
     via: str = ""
     split: str = ""
     """The part of its site that it is: sizes such as ``64-127 B``, the program's own tag."""
@@ -80,16 +81,16 @@ class Move(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The memory it goes to."""
     bytes: int
     cost_ns: float
-    """What copying it once takes; part of the plan's time, as often as the phase starts."""
+    """Time of copying it once; part of the plan's time each time the phase starts."""
 
 
 class PhasePlacements(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What moves when a phase starts."""
+    """Moves at the start of a phase."""
 
     phase: str
     moves: list[Move]
     entries: int = 1
-    """How often the profiled run entered the phase from another."""
+    """Number of times the profiled run entered the phase from another."""
 
 
 class Undecided(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -98,9 +99,9 @@ class Undecided(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     object: int
     name: str
     memory: str
-    """Where the plan puts it."""
+    """Memory in the plan."""
     at_low: str
-    """Where it would be if far memory cost as little as the interval allows."""
+    """Memory it would get if far memory cost as little as the interval allows."""
     at_high: str
     """And as much."""
 
@@ -135,7 +136,7 @@ class Alternative(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class FrontierPoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What the greedy order reaches with its first objects near."""
+    """Time with the first objects of the greedy order near."""
 
     near_bytes: int
     """Room taken by the objects kept near so far."""
@@ -160,7 +161,7 @@ class SlowdownGoal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     most_slowdown: float
     """1.10 is 10 % slower than all near."""
     judged_by: Literal["value", "high"]
-    """What of the predicted interval must keep it."""
+    """Part of the predicted interval that must keep it."""
     reached: bool
 
 
@@ -195,4 +196,4 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     profiles: list[str] = []
     """Files of the profiles that it was made from, where there were several."""
     over_profiles: Literal["", "mean", "worst"] = ""
-    """What of several profiles' slowdowns is least."""
+    """Quantity minimised over several profiles' slowdowns."""

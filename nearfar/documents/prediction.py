@@ -6,19 +6,19 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.header import Document
 
 Bound = Literal["compute", "latency", "bandwidth"]
 
 HostRule = Literal["added", "published", "ratio"]
-"""How a latency that was published on another machine is taken to this one. added: near latency
-here and what the memory adds to local DRAM there. ratio: near latency here times far over local
-DRAM there. published: as it is."""
+"""Rule that takes a latency published on another machine to this one. added: near latency here and
+what the memory adds to local DRAM there. ratio: near latency here times far over local DRAM there.
+published: as it is."""
 
 
 class ModelTime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What one model says of all-far."""
+    """Prediction of one model for all data far."""
 
     model: str
     time_ns: float
@@ -36,7 +36,7 @@ class PagesRatio(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ObjectEffect(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=True):
-    """What moving one object alone to far memory adds."""
+    """Time that moving one object alone to far memory adds."""
 
     object: int
     name: str
@@ -65,7 +65,7 @@ class PhasePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     models: list[ModelTime]
     """The null and the naive models beside it, and those asked for."""
     ratios: list[PagesRatio] = []
-    """Of models that deal pages out, by rising share of far pages."""
+    """Times by rising share of far pages; only models that interleave pages fill it."""
     objects: list[ObjectEffect]
 
 
@@ -75,7 +75,7 @@ class PipelineSplit(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     generate_threads: int
     analyse_threads: int
     total_ns: Estimate
-    """Where nothing is known of shared channels: from apart to shared."""
+    """Wall time; with unknown channels the interval spans separate and shared ones."""
     generate_ns: float
     generate_idle_ns: float
     """The first stage waits until its last set was taken."""
@@ -95,7 +95,7 @@ class Pipeline(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     near_only_ns: float
     """One phase after the other, all threads, all near, nothing transferred."""
     channels: Literal["shared", "apart", "unknown"]
-    """What the machine's joint limits say of both memories."""
+    """Channels of both memories according to the machine's joint limits."""
     splits: list[PipelineSplit]
 
 
@@ -115,9 +115,9 @@ class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     interval_calibrated: bool = False
     """Whether the interval's coverage was checked on this kind of memory."""
     caveats: list[str] = []
-    """What it cannot know."""
+    """Effects that the prediction cannot know."""
     pipeline: Pipeline | None = None
-    """Where two phases were asked for as a pipeline."""
+    """Two phases as a pipeline; None: not requested."""
 
 
 class Prediction(Document, kw_only=True, forbid_unknown_fields=True):
@@ -134,5 +134,5 @@ class Prediction(Document, kw_only=True, forbid_unknown_fields=True):
     """Idle latency of a dependent random read near, page walks left out."""
     model: str
     host: HostRule = "added"
-    """How published latencies were to be taken to this machine."""
+    """Rule that takes published latencies to this machine."""
     devices: list[DevicePrediction]

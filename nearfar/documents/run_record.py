@@ -33,14 +33,15 @@ class ObjectLanding(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     planned: dict[str, float]
     """Memory to share of the object's bytes."""
     planned_bytes: int
-    """What the profile says it needs."""
+    """Bytes according to the profile."""
     recognised_bytes: int
-    """Of blocks and mappings whose call stack told that they are this object; 0: never seen."""
+    """Bytes of blocks and mappings whose call stack identified them as this object; 0: never
+    seen."""
     bytes_by_memory: dict[str, int]
     """Pages that are there (touched), by memory, as the kernel says."""
     fallback_bytes: int
-    """Of these, pages that are elsewhere since their memory had no room: put near by the library,
-    or on another node by the kernel."""
+    """Bytes of pages that are elsewhere because their memory was full: put near by the library, or
+    on another node by the kernel."""
     on_plan: float | None
     """Share of the pages there that are in the planned memories, none counted beyond its planned
     share; None: no page of it was there."""
@@ -85,18 +86,18 @@ class RunRecord(Document, kw_only=True, forbid_unknown_fields=True):
     pages_by_memory: dict[str, int]
     """All bytes of blocks and recognised mappings that were there, at the fullest moment."""
     recognised_share_of_profile: float | None
-    """Of the plan's heap and mapped bytes, those of objects that some block or mapping was
-    recognised as, however short it lived; None without a plan."""
+    """Share of the plan's heap and mapped bytes whose objects were recognised in at least one block
+    or mapping; None without a plan."""
     recognised_share_of_heap: float | None
-    """Of the bytes in blocks at the fullest moment, those of objects of the plan."""
+    """Share of bytes in blocks at the fullest moment that belongs to objects of the plan."""
     heap_bytes: int
-    """Of blocks at the fullest moment, of the largest process."""
+    """Bytes in blocks at the fullest moment of the largest process."""
     out_of_sight_bytes: int
     """Anonymous memory that is neither in blocks nor recognised: stacks, globals, another
     allocator's."""
     fallback_bytes: int
     pictures: int
-    """How often the kernel was asked where pages are."""
+    """Number of times the kernel was asked for the location of pages."""
     processes: int
     """That the library was loaded into."""
     migrations: list[Migration] = []

@@ -9,7 +9,7 @@ import msgspec
 from nearfar.documents.header import Document
 
 
-class Comparison(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class ComparisonRow(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One published figure beside ours, in the unit of its table."""
 
     what: str
@@ -33,7 +33,7 @@ class Errors(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Relative errors over a table's judged rows, as fractions."""
 
     mean: float
-    """Of absolute values."""
+    """Mean of absolute values."""
     max: float
     bias: float
     """Mean with sign: above zero, too high."""
@@ -47,7 +47,7 @@ class ComparisonTable(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_u
     cited: str
     """Table, figure or page of the source."""
     unit: str
-    rows: list[Comparison]
+    rows: list[ComparisonRow]
     errors: dict[str, Errors] = {}
     """By predictor: ours, and each rival."""
     note: str = ""
@@ -69,7 +69,7 @@ class StudyResult(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unkno
     source: str
     """Citation of what was published."""
     inputs: str = ""
-    """What ours is computed from, and nothing else."""
+    """Inputs of our values; nothing else is used."""
     skipped: str = ""
     """Why it could not run here; empty where it did."""
     tables: list[ComparisonTable] = []

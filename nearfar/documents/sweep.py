@@ -42,9 +42,9 @@ class Sweep(Document, kw_only=True, forbid_unknown_fields=True):
     of_other_versions: int = 0
     """Finished points in the dataset that this file, with this nearfar, does not have."""
     seconds: float = 0.0
-    """Of computing, start of the cluster left out."""
+    """Computing time; the start of the cluster is left out."""
     overhead_ms_per_point: float | None = None
-    """Of a worker's time, what was not spent in points."""
+    """Time of a worker that is not spent in points."""
     workers: int = 0
     ended: str = "running"
     """done, interrupted, what ended it; running: it runs, or was killed."""

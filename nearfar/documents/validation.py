@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.header import Document
 from nearfar.documents.workload import WorkloadProfile
@@ -27,15 +27,15 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Kind of far memory, see `nearfar.predict.calibration.tier_of`: intervals calibrated on one
     kind say nothing of another."""
     llc_bytes: int
-    """Of the last-level cache, what one core got; profiles simulate that one."""
+    """Part of the last-level cache that one core got; profiles simulate that size."""
     region_bytes: int
     """Data of each kernel, and the region that device curves are of."""
     rounds: int
-    """Of each kernel; each has two samples of both memories."""
+    """Rounds per kernel; each has two samples of both memories."""
 
 
 class ModelSlowdown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one model predicted: far over near time."""
+    """Predicted slowdown of one model: far over near time."""
 
     slowdown: float
     low: float
@@ -44,20 +44,20 @@ class ModelSlowdown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Inputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a prediction was made from; kept so that other models can be judged by the same runs."""
+    """Inputs of a prediction, kept so that other models can be judged by the same runs."""
 
     workload: WorkloadProfile
     """With near time as measured in the loop."""
     near: DeviceProfile
     far: DeviceProfile
     page_bytes: int
-    """Of near data."""
+    """Page size of near data."""
     phases: list[str]
     """Those predicted; empty: all."""
     far_page_bytes: int | None = None
-    """Of far data; None: as near."""
+    """Page size of far data; None: as near."""
     far_own_ns: float | None = None
-    """What a dependent random read of its far data took, ns; None: not looked at."""
+    """Time of a dependent random read of its far data, ns; None: not measured."""
     near_own_ns: float | None = None
     """The same of its near data."""
 
@@ -77,14 +77,13 @@ class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     a_a: float
     """Slowdown of the first half of every round over that of the second, minus 1."""
     misses: float
-    """Of a run, in the simulated last-level cache."""
+    """Misses of a run in the simulated last-level cache."""
     huge_share_near: float
-    """Of the memory it had near, what lay in 2 MiB pages."""
+    """Share of its near memory in 2 MiB pages."""
     huge_share_far: float
     hand_off_ns: float | None = None
-    """What a line took between the timed and the other core while these samples were taken: the
-    cores of a virtual machine move, and only samples of one placement are compared. None: one core.
-    """
+    """Time of a line between the timed and the other core during these samples: virtual cores move,
+    and only samples of one core pairing are compared. None: one core."""
     left_out: int = 0
     """Far samples of other placements."""
     near_samples_ns: list[float]
@@ -93,15 +92,15 @@ class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     lacking: dict[str, str] = {}
     """Models that could not predict it, and why."""
     bound: str = ""
-    """What the default model says bounds it there."""
+    """Bound according to the default model."""
     inputs: Inputs | None = None
 
 
 class ModelScore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """How right one model was; errors are (predicted / measured - 1) of time, as fractions."""
+    """Accuracy of one model; errors are (predicted / measured - 1) of time, as fractions."""
 
     mean_error: float
-    """Of absolute values."""
+    """Mean of absolute values."""
     max_error: float
     bias: float
     """Mean with sign: above zero, too slow."""
@@ -124,7 +123,7 @@ class ModelScore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What brings one model's interval to a known coverage, for one kind of far memory."""
+    """Margin that brings one model's interval to a known coverage, for one kind of far memory."""
 
     model: str
     tier: str

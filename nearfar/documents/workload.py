@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.bursts import Bursts
 from nearfar.documents.header import Document
 
@@ -42,7 +42,7 @@ class AccessClasses(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What some accesses did to the simulated last-level cache and the memory behind it."""
+    """Effect of some accesses on the simulated last-level cache and the memory behind it."""
 
     accesses: float = 0.0
     """Accesses that instrumented code made (accesses merged in one block count once)."""
@@ -50,8 +50,8 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     write_misses: AccessClasses = msgspec.field(default_factory=AccessClasses)
     """Stores that missed: a line is read for ownership unless it was a whole-line store."""
     read_sequential: AccessClasses = msgspec.field(default_factory=AccessClasses)
-    """Of `read_misses`, those seen to advance from page to page, whatever the code looks like (a
-    merge, a list laid out in order): a prefetcher follows them. Empty in older profiles."""
+    """Read misses that advance from page to page, whatever the code looks like (a merge, a list
+    laid out in order): a prefetcher follows them. Empty in older profiles."""
     write_sequential: AccessClasses = msgspec.field(default_factory=AccessClasses)
     """Likewise of `write_misses`."""
     write_backs: float = 0.0
@@ -98,17 +98,18 @@ class CacheModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class CoreModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What was simulated of each thread's core, beside the shared last level."""
+    """Simulated caches of each thread's core, besides the shared last level."""
 
     private_bytes: int
-    """Of its own second-level cache; 0: the processor does not say, and nothing was simulated."""
+    """Size of the second-level cache of a core; 0: the processor does not report it, not
+    simulated."""
     tlb_entries: int
-    """Of its last translation cache, for pages of either size."""
+    """Entries of the last translation cache, for pages of either size."""
     tlb_origin: Literal["detected", "assumed"]
 
 
 class Sampling(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """How lines were sampled."""
+    """Sampling of lines."""
 
     rate: int
     """One line in `rate` was simulated; 1: all."""
@@ -128,7 +129,7 @@ class Frame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What was allocated at one site; or the stack, the globals, a file."""
+    """Memory allocated at one site; or the stack, the globals, a file."""
 
     id: int
     """Index into every list of per-object traffic."""
@@ -144,9 +145,9 @@ class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     live_bytes_at_peak: int
     """Bytes alive when the program's total was greatest: these add up to its memory."""
     size_bytes: int
-    """What a plan must find room for: peak of what was alive, but no more than ever had pages."""
+    """Memory that a plan must provide: peak of live bytes, at most what ever had pages."""
     told_by: int = 1
-    """How many of `frames` tell it from other objects: these identify it in another run."""
+    """Number of `frames` that distinguish it from other objects and identify it in another run."""
     via: str = ""
     """The container's function that the first frame called, such as ``vector::emplace_back``."""
     split: str = ""
@@ -203,11 +204,11 @@ class Phase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     near_repetitions: int
     near_wall_time_ns: float
     operations: float | None = None
-    """How many operations (requests, steps) the phase did, where the program or driver says."""
+    """Number of operations (requests, steps) in the phase, if the program or driver reports it."""
     objects: list[ObjectTraffic]
     instructions: list[InstructionTraffic]
     counted: dict[str, float] = {}
-    """What the processor counted, by the names of CounterInterval; empty where nothing asked it."""
+    """Processor counts by the names of CounterInterval; empty: not counted."""
 
 
 class LiveSample(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -221,7 +222,7 @@ class LiveSample(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What was run."""
+    """Command and build that ran."""
 
     command: list[str]
     executable: str
@@ -245,14 +246,14 @@ class Extrapolated(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     object: int | None = None
     """None: of the whole phase."""
     law: str
-    """How it grows: ``n log n``, ``n^1.5``, or what it was computed from."""
+    """Growth law: ``n log n``, ``n^1.5``, or its formula."""
     held_out_error: float
     """Largest |ln(predicted / profiled)| of the larger profiled sizes from the smaller ones."""
     estimate: Estimate
 
 
 class Extrapolation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """How a profile was worked out from those of other sizes."""
+    """Derivation of a profile from those of other sizes."""
 
     parameter: str
     target: float
@@ -287,7 +288,7 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     phases: list[Phase]
     live: list[LiveSample]
     warnings: list[str] = []
-    """What was not seen and why: functions not instrumented, tables that were full."""
+    """Missing data and reasons: functions not instrumented, full tables."""
     bursts: Bursts | None = None
     """Short stretches in full; only where `profile --bursts` asked for them."""
     extrapolation: Extrapolation | None = None

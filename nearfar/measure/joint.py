@@ -16,7 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from nearfar.base.statistics import Estimate, median_estimate
+from nearfar.base.estimate import Estimate
+from nearfar.base.statistics import median_estimate
 from nearfar.documents.machine import JointLimit, Split
 from nearfar.memories.joint_bandwidth import FIRST
 

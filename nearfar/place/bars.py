@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.plan import Alternative, BarName
 from nearfar.place.evaluation import Evaluation, evaluate, weighted
 from nearfar.place.optimiser import OPTIMISERS, PlacementChoice

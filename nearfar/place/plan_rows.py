@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.plan import Placement, PlanMemory
 from nearfar.place.machine_file import FarMemory

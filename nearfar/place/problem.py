@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile
 from nearfar.documents.plan import NEAR, Prices
 from nearfar.documents.prediction import HostRule

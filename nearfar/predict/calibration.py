@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, Prediction, ValidationReport, load
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.validation import Calibration

@@ -30,7 +30,7 @@ from pathlib import Path
 import msgspec
 
 from nearfar.base.errors import NearfarError, nearest
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import DeviceProfile, WorkloadProfile, producer
 from nearfar.documents.workload import (

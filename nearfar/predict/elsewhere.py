@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from nearfar.base.errors import NearfarError, nearest
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES, format_bytes
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase

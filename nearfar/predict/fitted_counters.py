@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.counters import CounterProfile
 from nearfar.documents.workload import AccessClasses

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import WorkloadProfile, producer
 from nearfar.documents.counters import CounterInterval, CounterProfile

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import msgspec
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES, parse_size_bytes
 from nearfar.documents import DeviceProfile, MachineProfile, Prediction, WorkloadProfile
 from nearfar.documents.prediction import HostRule, Pipeline, PipelineSplit

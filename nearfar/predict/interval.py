@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import exp, hypot, log, log1p
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation, usable_models
 from nearfar.predict.traffic import PhaseTraffic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.prediction import ModelTime, ObjectEffect, PagesRatio, PhasePrediction
 
 TOTAL = "total"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.errors import NearfarError, nearest
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.documents.workload import AccessClasses, MemoryObject, Phase, Traffic, WorkloadProfile
 from nearfar.predict.recorded import RecordedBursts, recorded_bursts

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile, producer
 from nearfar.documents.bursts import Bursts

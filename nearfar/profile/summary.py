@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Extrapolated, Traffic

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.header import Producer
 from nearfar.documents.plan import Alternative, Prices
 from nearfar.documents.prediction import ModelTime

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan
 from nearfar.documents.plan import FrontierPoint
 from nearfar.report.data import Choice, Frontier, Triple

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.workload import MemoryObject, ObjectTraffic, Phase

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from nearfar.base.statistics import Estimate, median_estimate
+from nearfar.base.estimate import Estimate
+from nearfar.base.statistics import median_estimate
 
 
 @dataclass(frozen=True)

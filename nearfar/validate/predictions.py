@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.validation import Inputs, KernelResult, ModelSlowdown
 from nearfar.predict.api import predict

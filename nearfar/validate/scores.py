@@ -9,7 +9,7 @@ from math import isfinite
 
 from scipy import stats
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.validation import (
     Calibration,
     KernelResult,

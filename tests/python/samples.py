@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile, producer
 from nearfar.documents.device import (
     BandwidthFigure,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import samples
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.recorded import RecordedBursts

@@ -8,7 +8,7 @@ from typing import Any
 
 from guest import SkipCheckError, nearfar
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan, producer, save
 from nearfar.documents.plan import Move, PhasePlacements, Placement, PlanMemory, Prices
 from nearfar.documents.workload import Frame

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.estimate import Estimate
 from nearfar.base.files import atomic_path
-from nearfar.base.statistics import Estimate
 from nearfar.documents.bench import BenchCell, BenchResult
 
 if TYPE_CHECKING:

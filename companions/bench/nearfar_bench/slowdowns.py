@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 
 RESAMPLES = 10_000
 """As the published comparison of sets has it (Bastelli et al., WSCAD 2022, section 4.1)."""

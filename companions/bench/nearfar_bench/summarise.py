@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nearfar.base.statistics import Estimate, median_estimate
+from nearfar.base.estimate import Estimate
+from nearfar.base.statistics import median_estimate
 from nearfar.documents.bench import BenchCell, BenchResult, Durability
 from nearfar.documents.header import producer
 from nearfar_bench.experiment import Experiment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import format_ns
 from nearfar.documents.bench import BenchCell, BenchResult
 from nearfar_bench.kind import kind_of

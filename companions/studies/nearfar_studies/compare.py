@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.documents.study import Comparison, ComparisonTable, Errors
+from nearfar.documents.study import ComparisonRow, ComparisonTable, Errors
 
 
 def row(
@@ -19,10 +19,10 @@ def row(
     rivals: dict[str, float] | None = None,
     judged: bool = True,
     note: str = "",
-) -> Comparison:
+) -> ComparisonRow:
     """Return one comparison with its difference."""
     low, high = interval if interval is not None else (None, None)
-    return Comparison(
+    return ComparisonRow(
         what=what,
         published=None if published is None else float(published),
         ours=None if ours is None else float(ours),
@@ -36,7 +36,7 @@ def row(
 
 
 def table(
-    title: str, cited: str, unit: str, rows: Iterable[Comparison], note: str = ""
+    title: str, cited: str, unit: str, rows: Iterable[ComparisonRow], note: str = ""
 ) -> ComparisonTable:
     """Return a table with the errors of ours and of every rival over its judged rows."""
     kept = list(rows)

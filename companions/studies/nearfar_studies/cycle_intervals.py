@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.predict.calibration import conformity_score, spread
 from nearfar.validate.conformal import grouped_quantile, interval_score, leave_group_out
 from nearfar_studies.cycle_level import Case

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, WorkloadProfile, producer
 from nearfar.documents.device import (
     BandwidthFigure,

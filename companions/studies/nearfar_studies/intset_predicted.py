@@ -6,7 +6,7 @@ reaches memory. So their profile has no misses, and the model `persist` says the
 
 from __future__ import annotations
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import WorkloadProfile, producer
 from nearfar.documents.workload import (

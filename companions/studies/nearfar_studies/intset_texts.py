@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import geometric_mean
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.study import TextTable
 from nearfar_bench.slowdowns import slowdown
 from nearfar_studies.intset_runs import (

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile
 from nearfar.place.evaluation import evaluate
 from nearfar.place.optimiser import OPTIMISERS

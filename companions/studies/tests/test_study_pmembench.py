@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents.study import StudyResult
 from nearfar_studies.studies import pmembench_tables as study

@@ -8,7 +8,8 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from nearfar.base.statistics import Estimate, difference_estimate, median_estimate
+from nearfar.base.estimate import Estimate
+from nearfar.base.statistics import difference_estimate, median_estimate
 from nearfar.documents.device import ProtocolResult
 from nearfar.measure.instrument.plain import plain_chase
 from nearfar.measure.protocols.recipe import RECIPES, CannotSwitchError, Recipe, Setup

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from nearfar.base.estimate import Estimate
 from nearfar.base.registry import Registry
-from nearfar.base.statistics import Estimate, median_estimate
+from nearfar.base.statistics import median_estimate
 from nearfar.base.units import PAGE_BYTES
 from nearfar.documents.device import (
     BandwidthFigure,

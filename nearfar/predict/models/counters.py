@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.prediction import Bound
 from nearfar.predict.fixed_point import all_settled

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import format_bytes
 from nearfar.profile.scaling.curves import level
 from nearfar.profile.scaling.growth import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.machine import JointLimit, Split
 from nearfar.measure.joint import (
     Limits,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import samples
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import far_estimate
 from nearfar.predict.model import MODELS, Model

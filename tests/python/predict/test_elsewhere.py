@@ -8,7 +8,7 @@ import pytest
 import samples
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Bursts
 from nearfar.documents.workload import AccessClasses, MissCurve, ObjectTraffic, Traffic

@@ -13,7 +13,7 @@ import samples
 
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.devices import curves
 from nearfar.devices.library import device_names, host_dram, load_device
 from nearfar.documents import DeviceProfile, Prediction, load, save

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.device import BandwidthFigure, LatencyFigure, LoadedLatencyCurve
 from nearfar.documents.machine import JointLimit

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import samples
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import AccessClasses

@@ -11,7 +11,7 @@ import samples
 
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile, save
 from nearfar.documents.workload import Extrapolated, Extrapolation
 from nearfar.predict.api import predict

@@ -11,7 +11,7 @@ from able_models import ABLE_MODELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile
 from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory

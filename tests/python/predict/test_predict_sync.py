@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import samples
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents.workload import Traffic
 from nearfar.predict.derive import far_memory, near_memory

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import samples
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure

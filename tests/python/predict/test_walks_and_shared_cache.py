@@ -11,7 +11,7 @@ import samples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import ChainsFigure, LatencyFigure
 from nearfar.predict.derive import far_memory, near_memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import Producer, WorkloadProfile
 from nearfar.documents.workload import (
     AccessClasses,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.profile.scaling.growth import best_law, grow, splits
 from nearfar.profile.scaling.near_time import PhaseWork, near_time
 

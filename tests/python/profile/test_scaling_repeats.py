@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from made_profiles import made
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile
 from nearfar.profile.scaling.extrapolate import extrapolate
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import samples
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
 from nearfar.documents.plan import Alternative, FrontierPoint, Placement, Prices
 from nearfar.documents.prediction import (

@@ -10,7 +10,7 @@ import samples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan, WorkloadProfile
 from nearfar.documents.plan import FrontierPoint
 from nearfar.report.frontiers import MOST_POINTS, Stop, frontier, runs, thin

@@ -9,7 +9,7 @@ import pytest
 import samples
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.device import LoadedLatencyCurve
 from nearfar.report.answer import saving
 from nearfar.report.data import TOTAL, ReportData

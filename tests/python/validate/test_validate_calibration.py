@@ -10,7 +10,7 @@ import samples
 import validation_results as made
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, Prediction, save
 from nearfar.documents.header import cpu_model
 from nearfar.predict.api import predict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.validation import KernelResult, ModelSlowdown, Session
 
 NEAR_NS = 1e8

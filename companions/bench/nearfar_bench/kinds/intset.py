@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.documents.bench import BenchCell, BenchResult
 from nearfar_bench.kind import KINDS, Kind
 from nearfar_bench.slowdowns import Pair, geometric_mean_slowdown

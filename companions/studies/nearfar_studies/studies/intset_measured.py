@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
-from nearfar.base.statistics import Estimate
-from nearfar.documents.study import Comparison, ComparisonTable, StudyResult
+from nearfar.base.estimate import Estimate
+from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult
 from nearfar_bench.slowdowns import Pair, geometric_mean_slowdown, slowdown
 from nearfar_studies.compare import column, mean_max, row, table
 from nearfar_studies.intset_predicted import predicted
@@ -136,7 +136,7 @@ class Side:
     """Memory and safety that the sets were run with here, by what the table calls them."""
     measured_sizes: Sequence[int]
 
-    def rows(self, runs: Runs) -> list[Comparison]:
+    def rows(self, runs: Runs) -> list[ComparisonRow]:
         """Return a row for each structure, and one for their geometric mean."""
         found = [
             self._row(runs, NAMES[structure], figure, [structure])
@@ -166,7 +166,7 @@ class Side:
 
     def _row(
         self, runs: Runs, what: str, published: float, structures: Sequence[str]
-    ) -> Comparison:
+    ) -> ComparisonRow:
         cells = [(structure, size) for structure in structures for size in self.sizes]
         found = self.slowdown_of(runs, structures)
         made_safe = self.slowdown_of(runs, structures, SAFE)
@@ -191,7 +191,7 @@ class Side:
         )
 
 
-def _between(memory: Side, disk: Side, runs: Runs) -> list[Comparison]:
+def _between(memory: Side, disk: Side, runs: Runs) -> list[ComparisonRow]:
     """Return rows of one memory's slowdown over the other's."""
     found = []
     for structure in (*STRUCTURES, ""):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
 from nearfar.documents.prediction import PhasePrediction
-from nearfar.documents.study import Comparison, StudyResult, TextTable
+from nearfar.documents.study import ComparisonRow, StudyResult, TextTable
 from nearfar.documents.workload import Phase
 from nearfar.native_files import include_folder
 from nearfar_studies.applications import MEASURED
@@ -193,7 +193,7 @@ def _row(
     base: dict[str, float],
     *,
     judged: bool = True,
-) -> Comparison:
+) -> ComparisonRow:
     def mean(end: str) -> float:
         return geometric_mean(getattr(one.far_time_ns, end) / base[one.phase] for one in mine)
 

@@ -11,7 +11,7 @@ import numpy as np
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure, LatencyFigure
-from nearfar.documents.study import Comparison, ComparisonTable, StudyResult
+from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult
 from nearfar_studies import file_systems
 from nearfar_studies.compare import column, mean_max, percent, row, table
 from nearfar_studies.figures import published
@@ -294,7 +294,7 @@ def _file_system_costs() -> Costs:
 
 
 def _file_systems(costs: Costs) -> ComparisonTable:
-    rows: list[Comparison] = []
+    rows: list[ComparisonRow] = []
     for kind in file_systems.KINDS:
         cost = costs.get(kind)
         if cost is None:

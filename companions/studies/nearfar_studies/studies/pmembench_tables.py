@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.study import StudyResult, TextTable

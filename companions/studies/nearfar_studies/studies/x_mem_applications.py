@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfar.base.statistics import Estimate
+from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile
-from nearfar.documents.study import Comparison, ComparisonTable, StudyResult, TextTable
+from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult, TextTable
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.models.xmem import effective_latencies_ns
 from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, misses, write_backs
@@ -239,7 +239,7 @@ def _requests(one: Application, latencies: Mapping[str, Histogram]) -> dict[str,
 
 def _tried(found: Mapping[str, Measured]) -> ComparisonTable:
     """Try the rule on what this machine has: pages of 4 KiB are slower than those of 2 MiB."""
-    rows: list[Comparison] = []
+    rows: list[ComparisonRow] = []
     shares = list(PERCENTILES.values())
     for one in APPLICATIONS:
         quick = _requests(one, found[one.name].in_huge_pages)
