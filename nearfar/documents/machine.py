@@ -69,7 +69,7 @@ class CxlDevice(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Ability(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """An ability nearfar can use on this machine, or the reason why not and the command that fixes it."""
+    """An ability of this machine, or why it is not usable and the command that fixes it."""
 
     name: str
     usable: bool
