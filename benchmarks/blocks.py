@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from nearfar.base.estimate import Estimate
 from nearfar.base.statistics import median_of_groups
-from nearfar.run.looking import process_cpu_ns
+from nearfar.run.sample_budget import process_cpu_ns
 
 TURN_NS = 60_000_000
 """Long beside waking up a process, short beside a machine's drift."""

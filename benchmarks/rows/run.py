@@ -28,8 +28,8 @@ from nearfar.documents import Plan, RunRecord, load, producer
 from nearfar.documents.plan import Placement, PlanMemory, Prices
 from nearfar.documents.workload import Frame
 from nearfar.native_files import include_folder
-from nearfar.run.launch import serving
-from nearfar.run.memories import resolve
+from nearfar.run.launch import run_environment
+from nearfar.run.local_memories import resolve_memories
 from nearfar.run.targets import make_targets
 
 REPETITIONS = 7
@@ -68,10 +68,10 @@ Measured = Callable[[Mapping[str, str]], tuple[float, float]]
 
 
 def _overhead(name: str, plan: Plan, measured: Measured) -> Iterator[Row]:
-    places = resolve(plan, [])
+    places = resolve_memories(plan, [])
     targets = make_targets(plan, places, adapt=False)
-    with serving(plan, places, targets) as served:
-        ours, peers = served.environment(os.environ), {**os.environ, "LD_PRELOAD": str(JEMALLOC)}
+    with run_environment(plan, places, targets) as served:
+        ours, peers = served.variables(os.environ), {**os.environ, "LD_PRELOAD": str(JEMALLOC)}
         measured(ours)  # the call stacks are asked after once
         samples = alternate(
             [lambda: measured(ours), lambda: measured(peers), lambda: measured(peers)],  # type: ignore[list-item,return-value]

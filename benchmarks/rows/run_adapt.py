@@ -40,9 +40,9 @@ from nearfar.documents.run_record import Migration
 from nearfar.program.control import RUN_FOLDER_VARIABLE
 from nearfar.run import kernel
 from nearfar.run.adapt import Adapter, Pace
-from nearfar.run.launch import Serving, serving
-from nearfar.run.looking import Looking, marking_ns
-from nearfar.run.memories import Place, nodes_here, resolve
+from nearfar.run.launch import RunEnvironment, run_environment
+from nearfar.run.local_memories import LocalMemory, local_nodes, resolve_memories
+from nearfar.run.sample_budget import SampleBudget, accessed_bit_ns
 from nearfar.run.targets import Targets, make_targets
 
 MOST = 1.02
@@ -67,7 +67,7 @@ def rows() -> Iterator[Row]:
     program = str(build_heavy())
     heavy, both = heavy_plan("far"), ("trees", "strings")
     in_turns, in_phases = (partial(_heavy, [program, "turns", *more]) for more in ([], ["phases"]))
-    mark_ns = marking_ns()
+    mark_ns = accessed_bit_ns()
     print(f"run_adapt: a page that was looked at costs the program {mark_ns:.0f} ns here")
     yield _compared("an allocation-heavy program", heavy, in_turns, both, mark_ns)
     yield _compared("the same in phases", _in_phases(heavy), in_phases, both, mark_ns)
@@ -102,23 +102,23 @@ def _in_phases(plan: Plan) -> Plan:
 def _compared(
     name: str, plan: Plan, start: Start, operations: Sequence[str], mark_ns: float
 ) -> Row:
-    places = resolve(plan, ["far=node:0"])
+    places = resolve_memories(plan, ["far=node:0"])
     # One for all lives: what it may spend is a share of the time of all.
-    looking = Looking(mark_ns)
+    samples = SampleBudget(mark_ns)
     done: list[Migration] = []
     static = partial(_alone, plan, places, start, own_targets=False)
     arms = {
-        "adapted": partial(_adapted, plan, places, start, looking, done),
+        "adapted": partial(_adapted, plan, places, start, samples, done),
         "own targets": partial(_alone, plan, places, start, own_targets=True),
         **dict.fromkeys(STATIC, static),
     }
     taken = take_blocks(arms, operations)
-    if not (done if plan.phases else looking.spent_ns):
+    if not (done if plan.phases else samples.spent_ns):
         raise RuntimeError(f"{name}: nothing was adapted, so there is nothing to measure")
     blocks = sum(map(len, taken.cpu_ns["adapted"]))
     print(
         f"run_adapt: {name}: {blocks} blocks, {len(done)} changes of place, "
-        f"{looking.spent_ns / 1e6:.0f} ms of looking as charged"
+        f"{samples.spent_ns / 1e6:.0f} ms of sampling as charged"
     )
     for what, times in (("CPU", taken.cpu_ns), ("wall", taken.wall_ns)):
         print(
@@ -152,14 +152,18 @@ def _told(estimate: Estimate) -> str:
 
 @contextmanager
 def _adapted(
-    plan: Plan, places: Sequence[Place], start: Start, looking: Looking, done: list[Migration]
+    plan: Plan,
+    places: Sequence[LocalMemory],
+    start: Start,
+    samples: SampleBudget,
+    done: list[Migration],
 ) -> Iterator[Arm]:
     """Start the program with an adapter that works while the program has its turn."""
     turn = threading.Event()
     with _served(plan, places, start, own_targets=True) as (served, targets, arm):
         adapter = Adapter(
             plan, places, targets, control=served.control, folder=served.folder, pace=Pace(),
-            looking=looking,
+            samples=samples,
         )  # fmt: skip
 
         def work(operation: str, count: int) -> None:
@@ -179,7 +183,7 @@ def _adapted(
 
 @contextmanager
 def _alone(
-    plan: Plan, places: Sequence[Place], start: Start, *, own_targets: bool
+    plan: Plan, places: Sequence[LocalMemory], start: Start, *, own_targets: bool
 ) -> Iterator[Arm]:
     with _served(plan, places, start, own_targets=own_targets) as (_, _, arm):
         yield arm
@@ -187,11 +191,11 @@ def _alone(
 
 @contextmanager
 def _served(
-    plan: Plan, places: Sequence[Place], start: Start, *, own_targets: bool
-) -> Iterator[tuple[Serving, Targets, Arm]]:
+    plan: Plan, places: Sequence[LocalMemory], start: Start, *, own_targets: bool
+) -> Iterator[tuple[RunEnvironment, Targets, Arm]]:
     targets = make_targets(plan, places, adapt=own_targets)
-    with serving(plan, places, targets) as served:
-        environment = served.environment(os.environ)
+    with run_environment(plan, places, targets) as served:
+        environment = served.variables(os.environ)
         with start({**environment, RUN_FOLDER_VARIABLE: str(served.folder)}) as arm:
             served.control.start(arm.pid)
             yield served, targets, arm
@@ -238,7 +242,7 @@ sys.stdin.read()
 
 def _moving() -> Iterator[Row]:
     """Move memory of another process to the last node by regions; with one node only ask."""
-    nodes = [node.id for node in nodes_here() if node.memory_bytes]
+    nodes = [node.id for node in local_nodes() if node.memory_bytes]
     what = "moving" if len(nodes) > 1 else "calls that move nothing (one node)"
     for pages, advice in PAGES.items():
         holder = subprocess.Popen(

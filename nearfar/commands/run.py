@@ -77,7 +77,7 @@ def run(
     from nearfar.documents.header import to_json
     from nearfar.program.launch import Job
     from nearfar.run.adapt import Pace
-    from nearfar.run.api import How, run_plan
+    from nearfar.run.api import PlanRunOptions, run_plan
     from nearfar.run.table import print_record
 
     plan_path, command = _split(words, policy)
@@ -107,12 +107,12 @@ def run(
     if policy is not None:
         if map or adapt:
             raise CommandError("--policy leaves the data to the kernel: leave out --map, --adapt")
-        from nearfar.run.policy import run_policy
+        from nearfar.run.policy_run import run_policy
 
         record = run_policy(policy, job)
     else:
         assert plan_path is not None
-        how = How(
+        how = PlanRunOptions(
             mapped=map or [],
             force=force,
             pace=pace if adapt else None,

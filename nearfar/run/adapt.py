@@ -1,11 +1,10 @@
-"""Moves objects while the program runs: when a phase begins, or when their use changes.
+"""Migration of objects while the program runs: when a phase begins, or when their use changes.
 
-The pages are moved from outside, by move_pages(2) on the program, a region at a time and so many
-bytes a second: the program waits only for a page it touches while that is copied. All of it is done
-on a thread of its own: an allocation that asks where it belongs waits for no move. An object that
-may move has a target, and so pages, of its own. Short phases move nothing: a phase must have lasted
-for the hysteresis first; and what was moved by use stays for as long. Where all memories are on one
-node there is nothing to do, and nothing is done.
+move_pages(2) moves pages from outside, a region per call, at a limited rate: the program waits only
+for a page that it accesses while it is copied. A separate thread does this, so no allocation waits
+for a move. An object that may move has its own target, and so its own pages. A phase or a change of
+use must last for the hysteresis before anything moves. Where all memories are on one node, nothing
+is sampled or moved.
 """
 
 from __future__ import annotations
@@ -20,90 +19,91 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nearfar.base.errors import CommandError
 from nearfar.documents.plan import Plan
 from nearfar.documents.run_record import Migration
 from nearfar.program.control import Control
-from nearfar.run import kernel, landing, layout
+from nearfar.run import kernel, layout, snapshot
 from nearfar.run.hotness import Hotness
-from nearfar.run.looking import Looking
-from nearfar.run.memories import Place, nodes_here
+from nearfar.run.local_memories import LocalMemory, local_nodes
+from nearfar.run.sample_budget import SampleBudget
 from nearfar.run.targets import Targets
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from nearfar.run.server import Process
+    from nearfar.run.server import PlacedProcess
 
 
 POLL_S = 0.05
-"""Between looks at the phase, and between the shares of a move: a quarter of the hysteresis."""
-GONE = (errno.ESRCH, errno.EINVAL, errno.EFAULT)
-"""What the kernel answers of a process that ended, gave up its memory or executed another program;
-ESRCH alone is not all of it."""
-ASKED_PAGES = 1 << 14
-"""Whose nodes are asked after at once: some milliseconds, and as fresh as what one poll moves."""
+"""Seconds between polls of the phase, and between portions of a move: hysteresis / 4."""
+ENDED_ERRORS = (errno.ESRCH, errno.EINVAL, errno.EFAULT)
+"""Errors of system calls on a process that ended, freed its memory or executed another program."""
+QUERY_PAGES = 1 << 14
+"""Pages per query of nodes: some milliseconds, and no older than what one poll moves."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How migration is done."""
+    """Speed and granularity of migration."""
 
     region_bytes: int = 2 << 20
-    """Moved by one call: a large page's worth."""
+    """Bytes moved by one call: one large page."""
     bytes_per_s: float = 1e9
-    """At most: a tenth of what one channel of DRAM copies."""
+    """Highest rate: a tenth of what one channel of DRAM copies."""
     hysteresis_s: float = 0.2
-    """How long a phase, or a change of use, must last before anything moves."""
+    """Seconds that a phase or a change of use must last before anything moves."""
     even_on_one_node: bool = False
-    """Look and call where nothing can move, too: to measure what that costs."""
+    """Sample and call where nothing can move, to measure the cost."""
 
 
 @dataclass
 class _Pending:
-    """One object on its way."""
+    """One migration under way."""
 
     target: int
     memory: int
     node: int
-    why: str
+    reason: str
     begin_ns: int
     moved: int = 0
     failed: int = 0
-    """In this round: what is still there is tried again in the next."""
+    """Bytes that did not move in this round; the next round tries them again."""
     cost_ns: int = 0
-    tried: bool = False
-    rounds: dict[int, tuple[Process, Iterator[NDArray[np.uint64]]]] = field(default_factory=dict)
-    """By process, what is left of this round over its pages."""
+    second_round: bool = False
+    rounds: dict[int, tuple[PlacedProcess, Iterator[NDArray[np.uint64]]]] = field(
+        default_factory=dict
+    )
+    """Remainder of this round over each process' pages, by pid."""
 
 
 class Adapter:
-    """One run's migrations, and the thread that makes them."""
+    """The migrations of one run, and the thread that makes them."""
 
     def __init__(
         self,
         plan: Plan,
-        places: Sequence[Place],
+        memories: Sequence[LocalMemory],
         targets: Targets,
         *,
         control: Control,
         folder: Path,
         pace: Pace,
-        looking: Looking | None = None,
+        samples: SampleBudget | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.done: list[Migration] = []
         self.lost = ""
-        """Why pages could not be moved; empty while they can."""
-        self._plan, self._places, self._targets = plan, places, targets
+        """Why pages could no longer be moved; empty while they can."""
+        self._plan, self._memories, self._targets = plan, memories, targets
         self._control, self._pace, self._clock = control, pace, clock
-        self._nodes = nodes_of(places)
+        self._nodes = nodes_of(memories)
         with (folder / "table").open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), ctypes.sizeof(layout.Table))
         self._table = layout.Table.from_buffer(self._map)
         self.stopping = threading.Event()
-        """Set once no further call is to be made."""
+        """Set when no further call may be made."""
         self._thread: threading.Thread | None = None
         self._start_ns = clock()
         self._phase = -1
@@ -112,33 +112,33 @@ class Adapter:
         self._pending: dict[int, _Pending] = {}
         self._allowance = 0.0
         self._paid_ns = clock()
-        self._numbers = {place.name: n for n, place in enumerate(places)}
+        self._numbers = {memory.name: n for n, memory in enumerate(memories)}
         self._target_of_object = {
-            plan.placements[place].object: target for place, target in targets.moving.items()
+            plan.placements[number].object: target for number, target in targets.moving.items()
         }
-        self._place_of_target = {target: place for place, target in targets.moving.items()}
-        self._hotness = None if plan.phases else Hotness(plan, targets, looking)
+        self._placement_of_target = {
+            target: plan.placements[number] for number, target in targets.moving.items()
+        }
+        self._hotness = None if plan.phases else Hotness(plan, targets, samples)
 
-    def start(self, present: Callable[[], dict[int, Process]]) -> None:
-        """Poll from now on, on a thread of its own, for the processes that `present` returns."""
+    def start(self, present: Callable[[], dict[int, PlacedProcess]]) -> None:
+        """Start the thread that polls the processes that `present` returns."""
         self._thread = threading.Thread(target=self._work, args=(present,), daemon=True)
         self._thread.start()
 
-    def _work(self, present: Callable[[], dict[int, Process]]) -> None:
+    def _work(self, present: Callable[[], dict[int, PlacedProcess]]) -> None:
         while not self.stopping.wait(POLL_S):
-            # Before the program is there this thread only waits, so that the fork meets no lock
-            # that it holds.
+            # Before the program starts this thread only waits: a fork must meet no lock of it.
             if processes := present():
                 try:
                     self.poll(processes)
-                except (
-                    Exception
-                ) as error:  # the program goes on, and its record says why nothing moved
+                except Exception as error:
+                    # The program goes on; its record states why nothing moved.
                     self.lost = repr(error)
                     return
 
-    def poll(self, processes: dict[int, Process]) -> None:
-        """See what is to move, and move as much as the rate allows."""
+    def poll(self, processes: dict[int, PlacedProcess]) -> None:
+        """Decide on moves, and move as much as the rate allows."""
         now = self._clock()
         self._allowance = min(
             self._allowance + (now - self._paid_ns) / 1e9 * self._pace.bytes_per_s,
@@ -146,16 +146,16 @@ class Adapter:
         )
         self._paid_ns = now
         if self._hotness is None:
-            self._see_phase(now)
+            self._poll_phase(now)
         else:
             hysteresis_ns = round(self._pace.hysteresis_s * 1e9)
-            for target, memory, why in self._hotness.changes(processes, now, hysteresis_ns):
-                self._want(target, memory, why, now)
+            for target, memory, reason in self._hotness.changes(processes, now, hysteresis_ns):
+                self._begin_move(target, memory, reason, now)
         for pending in list(self._pending.values()):
             self._move(pending, processes)
 
     def close(self) -> None:
-        """End the thread after the call it is in; write down what was under way."""
+        """End the thread after its current call; record the migrations under way."""
         self.stopping.set()
         if self._thread is not None:
             self._thread.join()
@@ -164,7 +164,7 @@ class Adapter:
         del self._table
         self._map.close()
 
-    def _see_phase(self, now: int) -> None:
+    def _poll_phase(self, now: int) -> None:
         phase = self._control.current_phase()
         if phase != self._phase:
             self._phase, self._since_ns, self._acted = phase, now, False
@@ -180,104 +180,101 @@ class Adapter:
                 target = self._target_of_object.get(move.object)
                 memory = self._numbers.get(move.memory)
                 if target is not None and memory is not None:
-                    self._want(target, memory, f"phase {name} began", now)
+                    self._begin_move(target, memory, f"phase {name} began", now)
 
-    def _want(self, target: int, memory: int, why: str, now: int) -> None:
+    def _begin_move(self, target: int, memory: int, reason: str, now: int) -> None:
         row = self._table.targets[target]
         if row.memory[0] == memory and target not in self._pending:
             return
         if (before := self._pending.pop(target, None)) is not None:
             self._finish(before)
-        # What is allocated from now on goes there at once.
+        # Allocations from now on go to the new memory.
         row.memory[0] = memory
-        self._pending[target] = _Pending(target, memory, self._nodes[memory], why, now)
+        self._pending[target] = _Pending(target, memory, self._nodes[memory], reason, now)
 
-    def _move(self, pending: _Pending, processes: dict[int, Process]) -> None:
-        left = False
+    def _move(self, pending: _Pending, processes: dict[int, PlacedProcess]) -> None:
+        unfinished = False
         for process in processes.values():
             regions = self._round(pending, process)
             try:
-                while not left:
+                while not unfinished:
                     if self._allowance <= 0 or self.stopping.is_set():
-                        left = True
+                        unfinished = True
                     elif (pages := next(regions, None)) is None:
                         break
                     elif len(pages):
                         self._move_region(pending, process, pages)
             except OSError as error:
-                # Of a process that ends or becomes another program meanwhile nothing is left.
-                if error.errno not in GONE:
+                # A process that ended or became another program has no pages left to move.
+                if error.errno not in ENDED_ERRORS:
                     self.lost = error.strerror or str(error)
-        if left:
+        if unfinished:
             return
-        if pending.tried or self.lost:
+        if pending.second_round or self.lost:
             self._pending.pop(pending.target, None)
             self._finish(pending)
         else:
-            # Once more after all is moved: what was allocated meanwhile in old places.
-            pending.tried = True
+            # Once more after all is moved: what was allocated meanwhile in old memories.
+            pending.second_round = True
             pending.failed = 0
             pending.rounds.clear()
 
-    def _round(self, pending: _Pending, process: Process) -> Iterator[NDArray[np.uint64]]:
-        """Return what is left of this round over the process' pages."""
-        begun = pending.rounds.get(process.pid)
-        # After an exec there is another process under the same number.
-        if begun is None or begun[0] is not process:
-            begun = pending.rounds[process.pid] = process, self._regions(pending, process)
-        return begun[1]
+    def _round(self, pending: _Pending, process: PlacedProcess) -> Iterator[NDArray[np.uint64]]:
+        """Return the remainder of this round over the process' pages."""
+        current = pending.rounds.get(process.pid)
+        # After an exec, another process has the same pid.
+        if current is None or current[0] is not process:
+            current = pending.rounds[process.pid] = process, self._regions(pending, process)
+        return current[1]
 
-    def _regions(self, pending: _Pending, process: Process) -> Iterator[NDArray[np.uint64]]:
-        """Yield the numbers of the target's pages that are not where they are to be, by regions.
+    def _regions(self, pending: _Pending, process: PlacedProcess) -> Iterator[NDArray[np.uint64]]:
+        """Yield page numbers of the target that are on other nodes, one region at a time.
 
-        Each page is asked after once, shortly before its turn. What is yielded is empty where many
-        pages had nothing to move.
+        Each page's node is queried once, shortly before its move. A region is empty where a query
+        found nothing to move.
         """
-        import numpy as np
-
         per_call = max(1, self._pace.region_bytes // layout.PAGE)
-        rest = np.zeros(0, np.uint64)
-        state = landing.read_state(process.pid, process.state)
+        waiting = np.zeros(0, np.uint64)
+        state = snapshot.read_state(process.pid, process.state)
         for extent in state.extents[: state.extent_count]:
             if extent.target != pending.target:
                 continue
             first = extent.begin // layout.PAGE
             end = first + extent.bytes // layout.PAGE
-            for begin in range(first, end, ASKED_PAGES):
-                pages = np.arange(begin, min(begin + ASKED_PAGES, end), dtype=np.uint64)
+            for begin in range(first, end, QUERY_PAGES):
+                pages = np.arange(begin, min(begin + QUERY_PAGES, end), dtype=np.uint64)
                 nodes = kernel.page_nodes(process.pid, pages * np.uint64(layout.PAGE))
-                # Few pages of several stretches share a call, which has a price of its own.
-                rest = np.concatenate((rest, pages[(nodes >= 0) & (nodes != pending.node)]))
-                whole = len(rest) - len(rest) % per_call
-                for at in range(0, whole, per_call):
-                    yield rest[at : at + per_call]
-                rest = rest[whole:]
-                yield rest[:0]
-        yield rest
+                # Pages of several ranges share a call, because each call has a fixed cost.
+                waiting = np.concatenate((waiting, pages[(nodes >= 0) & (nodes != pending.node)]))
+                full = len(waiting) - len(waiting) % per_call
+                for at in range(0, full, per_call):
+                    yield waiting[at : at + per_call]
+                waiting = waiting[full:]
+                yield waiting[:0]
+        yield waiting
 
-    def _move_region(self, pending: _Pending, process: Process, pages: NDArray[np.uint64]) -> None:
-        import numpy as np
-
+    def _move_region(
+        self, pending: _Pending, process: PlacedProcess, pages: NDArray[np.uint64]
+    ) -> None:
         begun = time.monotonic_ns()
         status = kernel.move_pages(process.pid, pages * np.uint64(layout.PAGE), pending.node)
         pending.cost_ns += time.monotonic_ns() - begun
         moved = int((status == pending.node).sum())
-        # Given back since they were asked after: nothing is left to move.
+        # Pages freed since the query.
         gone = int(np.isin(status, (-errno.ENOENT, -errno.EFAULT)).sum())
         pending.moved += moved * layout.PAGE
         pending.failed += (len(pages) - moved - gone) * layout.PAGE
         self._allowance -= len(pages) * layout.PAGE
 
     def _finish(self, pending: _Pending) -> None:
-        place = self._place_of_target[pending.target]
-        placement = self._plan.placements[place]
+        placement = self._placement_of_target[pending.target]
         self.done.append(
             Migration(
                 time_ns=pending.begin_ns - self._start_ns,
-                why=pending.why,
+                why=pending.reason,
                 object=placement.object,
                 name=placement.name,
-                memory=self._places[pending.memory].name,
+                memory=self._memories[pending.memory].name,
                 moved_bytes=pending.moved,
                 failed_bytes=pending.failed,
                 cost_ns=pending.cost_ns,
@@ -285,26 +282,26 @@ class Adapter:
         )
 
 
-def can_move(places: Sequence[Place], pace: Pace) -> bool:
-    """Tell whether there is anywhere to move to."""
-    return pace.even_on_one_node or len(set(nodes_of(places).values())) > 1
+def can_move(memories: Sequence[LocalMemory], pace: Pace) -> bool:
+    """Return whether there is another node to move to."""
+    return pace.even_on_one_node or len(set(nodes_of(memories).values())) > 1
 
 
-def nodes_of(places: Sequence[Place], root: Path = Path("/")) -> dict[int, int]:
-    """Return each memory's node, or refuse: only pages of nodes can move."""
-    taken = {place.spec.node for place in places if place.spec.kind == "node"}
-    found: dict[int, int] = {}
-    for number, place in enumerate(places):
-        if place.spec.kind == "node" and place.spec.node is not None:
-            found[number] = place.spec.node
-        elif place.spec.kind == "dram":
-            nodes = nodes_here(root)
-            free = [node.id for node in nodes if node.cpus or node.id not in taken]
-            found[number] = next((one for one in free if one not in taken), nodes[0].id)
+def nodes_of(memories: Sequence[LocalMemory], root: Path = Path("/")) -> dict[int, int]:
+    """Return each memory's node; raises CommandError for memories whose pages cannot move."""
+    used = {memory.spec.node for memory in memories if memory.spec.kind == "node"}
+    nodes: dict[int, int] = {}
+    for number, memory in enumerate(memories):
+        if memory.spec.kind == "node" and memory.spec.node is not None:
+            nodes[number] = memory.spec.node
+        elif memory.spec.kind == "dram":
+            local = local_nodes(root)
+            near = [node.id for node in local if node.cpus or node.id not in used]
+            nodes[number] = next((node for node in near if node not in used), local[0].id)
         else:
             raise CommandError(
-                f"--adapt moves pages between memory nodes, and {place.name} is {place.spec}, "
-                "whose pages stay where they are: make it a node (nearfar machine convert --to "
+                f"--adapt moves pages between memory nodes, and {memory.name} is {memory.spec}, "
+                "whose pages cannot move: make it a node (nearfar machine convert --to "
                 "system-ram), or leave out --adapt"
             )
-    return found
+    return nodes

@@ -1,10 +1,10 @@
-"""Runs a program under a plan: what the verb does, for Python too."""
+"""Running a program under a plan, from Python: a Plan in, a RunRecord out."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,79 +13,82 @@ from nearfar.documents.run_record import RunRecord
 from nearfar.profile.compiler import twin
 from nearfar.program.executable import check_program, find_executable
 from nearfar.program.launch import Job
-from nearfar.run import launch, memories, sight
 from nearfar.run.adapt import Adapter, Pace, can_move
+from nearfar.run.launch import check_not_nested, run_environment, run_planned
+from nearfar.run.local_memories import memory_warnings, resolve_memories
+from nearfar.run.program_check import blind_spots, check_plan, refuse_privileged
 from nearfar.run.record import make_record
 from nearfar.run.targets import make_targets
 
 
 @dataclass(frozen=True)
-class How:
-    """Options of a run."""
+class PlanRunOptions:
+    """Options of a run under a plan."""
 
     mapped: Sequence[str] = ()
-    """``NAME=SPEC``: what stands for the plan's memories here."""
+    """``NAME=SPEC``: the local memory for a memory of the plan."""
     force: bool = False
-    """Run under a plan that is hardly this program's."""
+    """Run even if most of the plan's functions are not in this program."""
     pace: Pace | None = None
-    """Set: objects move while the program runs."""
+    """Pace at which objects move while the program runs; None: they stay."""
     huge_pages: int = 0
-    """1: ask for them; 2: refuse them; 0: as the system has it."""
+    """1: request huge pages; 2: refuse them; 0: the system's setting."""
     job: Job = field(default_factory=lambda: Job(command=()))
 
 
 def run_plan(
-    plan: Plan, plan_path: str, how: How, say: Callable[[str], None] = lambda _: None
+    plan: Plan,
+    plan_path: str,
+    options: PlanRunOptions,
+    say: Callable[[str], None] = lambda _: None,
 ) -> RunRecord:
-    """Run `how.job` with the plan's objects where it says."""
-    launch.check_not_nested()
-    command = how.job.command
+    """Run `options.job` with the plan's objects in their memories."""
+    check_not_nested()
+    command = options.job.command
     executable = find_executable(command[0])
     check_program(executable)
-    sight.refuse_privileged(executable)
-    places = memories.resolve(plan, how.mapped)
-    # Refuses memories whose pages cannot move.
-    pace = how.pace if how.pace is not None and can_move(places, how.pace) else None
+    refuse_privileged(executable)
+    memories = resolve_memories(plan, options.mapped)
+    # Raises for memories whose pages cannot move.
+    pace = options.pace if options.pace is not None and can_move(memories, options.pace) else None
     with tempfile.TemporaryDirectory(prefix="nearfar-plain-") as name:
-        environment = dict(os.environ)
-        runs = executable
-        if twin.is_instrumented(executable):
-            plain = twin.extract_plain(executable, Path(name))
-            if plain is not None:
-                runs, environment = plain, dict(twin.plain_environment(Path(name)))
-                say(f"{executable.name} is instrumented: its plain build runs")
-        warnings = [*sight.blind_spots(runs), *memories.warnings_of(places, plan)]
-        if warning := sight.check_plan(runs, plan, force=how.force):
+        program, environment = _plain_program(executable, Path(name), say)
+        warnings = [*blind_spots(program), *memory_warnings(memories, plan)]
+        if warning := check_plan(program, plan, force=options.force):
             warnings.append(warning)
-        if how.pace is not None and pace is None:
+        if options.pace is not None and pace is None:
             warnings.append(
                 "--adapt has nothing to do: all of the plan's memories are on one node here, so "
-                "nothing is looked at and nothing moves"
+                "nothing is sampled and nothing moves"
             )
-        targets = make_targets(plan, places, adapt=pace is not None)
-        with launch.serving(plan, places, targets, huge_pages=how.huge_pages) as serving:
-            adapter = (
-                Adapter(
+        targets = make_targets(plan, memories, adapt=pace is not None)
+        with run_environment(plan, memories, targets, huge_pages=options.huge_pages) as prepared:
+            adapter = None
+            if pace is not None:
+                adapter = Adapter(
                     plan,
-                    places,
+                    memories,
                     targets,
-                    control=serving.control,
-                    folder=serving.folder,
+                    control=prepared.control,
+                    folder=prepared.folder,
                     pace=pace,
                 )
-                if pace is not None
-                else None
-            )
-            outcome = launch.run_planned(
-                serving, how.job, executable=runs, environment=environment, adapter=adapter
+            run = run_planned(
+                prepared, options.job, executable=program, environment=environment, adapter=adapter
             )
     return make_record(
-        plan,
-        places,
-        targets,
-        outcome,
-        plan_path=plan_path,
-        command=command,
-        executable=runs,
-        warnings=warnings,
-    )
+        plan, memories, targets, run,
+        plan_path=plan_path, command=command, executable=program, warnings=warnings,
+    )  # fmt: skip
+
+
+def _plain_program(
+    executable: Path, folder: Path, say: Callable[[str], None]
+) -> tuple[Path, Mapping[str, str]]:
+    """Return the program to run and its environment: of an instrumented one, its plain build."""
+    if twin.is_instrumented(executable):
+        plain = twin.extract_plain(executable, folder)
+        if plain is not None:
+            say(f"{executable.name} is instrumented: its plain build runs")
+            return plain, dict(twin.plain_environment(folder))
+    return executable, dict(os.environ)

@@ -1,4 +1,4 @@
-"""What the kernel says of another process' memory: its bytes, its mappings, its pages' nodes."""
+"""Another process' memory through the kernel: its bytes, mappings and the nodes of its pages."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.run import layout
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 MOVE_PAGES = 279
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
-"""asm/unistd_64.h, asm-generic/unistd.h."""
-MOST_NODES = 1024
-"""Linux can be configured for no more."""
+"""Numbers of system calls: asm/unistd_64.h, asm-generic/unistd.h."""
+MAX_NODES = 1024
+"""Most nodes that Linux can be configured for."""
 MPOL_MF_MOVE = 2
 _BATCH = 1 << 16
 REFUSALS = (errno.EPERM, errno.EACCES, errno.ENOSYS)
-"""What the filters of containers answer."""
+"""Errors from the system call filters of containers."""
 
 _MAPPING = re.compile(
     r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ ([0-9]+)(?: +(.*))?", re.ASCII
@@ -48,11 +46,11 @@ class Mapping:
     protection: str
     offset: int
     path: str
-    """Empty for anonymous memory; ``[heap]``, ``[stack]``; the file's."""
+    """The file's path, ``[heap]`` or ``[stack]``; empty for anonymous memory."""
 
     @property
     def is_file(self) -> bool:
-        """Tell whether a file or device is behind it."""
+        """Return whether it maps a file or device."""
         return self.path.startswith("/")
 
 
@@ -61,24 +59,24 @@ def read_memory(pid: int, address: int, size: int) -> bytes:
     buffer = ctypes.create_string_buffer(size)
     done = 0
     while done < size:
-        # Two thousand mebibytes at most in one call; and pages that are not there end one.
+        # One call reads at most 2000 MiB, and ends at a page that is not present.
         local = _Vector(ctypes.addressof(buffer) + done, min(size - done, 1 << 28))
         remote = _Vector(address + done, local.length)
-        got = _libc.process_vm_readv(
+        count = _libc.process_vm_readv(
             pid, ctypes.byref(local), ctypes.c_ulong(1), ctypes.byref(remote), ctypes.c_ulong(1),
             ctypes.c_ulong(0),
         )  # fmt: skip
-        if got <= 0:
+        if count <= 0:
             number = ctypes.get_errno() or errno.EFAULT
             if number in REFUSALS:
                 return _read_file(pid, address, size)
             raise OSError(number, os.strerror(number))
-        done += got
+        done += count
     return buffer.raw
 
 
 def _read_file(pid: int, address: int, size: int) -> bytes:
-    """Likewise, where containers refuse the call: their filters know calls, not files."""
+    """Return the bytes from /proc/PID/mem, for containers that filter the system call."""
     parts = []
     file = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -95,21 +93,19 @@ def _read_file(pid: int, address: int, size: int) -> bytes:
 
 def mappings(pid: int) -> list[Mapping]:
     """Return a process' mappings in the order of their addresses."""
-    found = []
+    rows = []
     for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
         match = _MAPPING.match(line)
         if match is not None:
             begin, end, protection, offset, _, path = match.groups()
-            found.append(
+            rows.append(
                 Mapping(int(begin, 16), int(end, 16), protection, int(offset, 16), path or "")
             )
-    return found
+    return rows
 
 
 def page_nodes(pid: int, addresses: NDArray[np.uint64]) -> NDArray[np.int32]:
-    """Return each page's node, or minus the error number; raises OSError if it may not be asked."""
-    import numpy as np
-
+    """Return each page's node, or minus its error number; raises OSError where not allowed."""
     status = np.full(len(addresses), -errno.ENOENT, np.int32)
     for begin in range(0, len(addresses), _BATCH):
         pages = np.ascontiguousarray(addresses[begin : begin + _BATCH], np.uint64)
@@ -120,9 +116,7 @@ def page_nodes(pid: int, addresses: NDArray[np.uint64]) -> NDArray[np.int32]:
 
 
 def move_pages(pid: int, addresses: NDArray[np.uint64], node: int) -> NDArray[np.int32]:
-    """Move pages to `node`; return where each is then, or minus the error number."""
-    import numpy as np
-
+    """Move pages to `node`; return each page's node then, or minus its error number."""
     pages = np.ascontiguousarray(addresses, np.uint64)
     status = np.full(len(pages), -errno.EBUSY, np.int32)
     _call(pid, pages, np.full(len(pages), node, np.int32), status, MPOL_MF_MOVE)
@@ -150,14 +144,14 @@ def _call(
 def set_mempolicy(mode: int, nodes: Sequence[int]) -> None:
     """Set this thread's memory policy, which its children inherit; raises OSError.
 
-    `mode` is one of linux/mempolicy.h, see `nearfar.run.policies`; the default takes no nodes.
+    `mode` is from linux/mempolicy.h, see `nearfar.run.policies`; the default has no nodes.
     """
-    mask = (ctypes.c_ulong * (MOST_NODES // 64))()
+    mask = (ctypes.c_ulong * (MAX_NODES // 64))()
     for node in nodes:
         mask[node // 64] |= 1 << (node % 64)
     result = _libc.syscall(
         ctypes.c_long(SET_MEMPOLICY[os.uname().machine]), ctypes.c_int(mode),
-        ctypes.byref(mask) if nodes else None, ctypes.c_ulong(MOST_NODES if nodes else 0),
+        ctypes.byref(mask) if nodes else None, ctypes.c_ulong(MAX_NODES if nodes else 0),
     )  # fmt: skip
     if result != 0:
         number = ctypes.get_errno()
@@ -165,9 +159,9 @@ def set_mempolicy(mode: int, nodes: Sequence[int]) -> None:
 
 
 def anonymous_bytes(pid: int, known: Sequence[range]) -> int:
-    """Return a process' anonymous memory that is there, without blocks and mappings at `known`.
+    """Return a process' present anonymous bytes outside of blocks and of the `known` mappings.
 
-    0 if it cannot be read.
+    0 if they cannot be read.
     """
     try:
         text = Path(f"/proc/{pid}/smaps").read_text(errors="replace")
@@ -178,17 +172,17 @@ def anonymous_bytes(pid: int, known: Sequence[range]) -> int:
     for line in text.splitlines():
         if match := _MAPPING.match(line):
             begin = int(match[1], 16)
-            ours = layout.FIRST_ADDRESS <= begin < layout.END_ADDRESS
-            counts = not ours and not any(begin in one for one in known)
+            in_block = layout.FIRST_ADDRESS <= begin < layout.END_ADDRESS
+            counts = not in_block and not any(begin in mapping for mapping in known)
         elif counts and line.startswith("Anonymous:"):
             total += int(line.split()[1]) << 10
     return total
 
 
 def resident_anonymous_bytes(pid: int) -> int:
-    """Return all anonymous memory of a process that is there; 0 if that cannot be read.
+    """Return all present anonymous bytes of a process; 0 if they cannot be read.
 
-    Counted by the kernel as it goes, so that asking costs a large process nothing.
+    The kernel keeps this count, so reading it costs a large process nothing.
     """
     try:
         text = Path(f"/proc/{pid}/status").read_text(errors="replace")
@@ -199,13 +193,13 @@ def resident_anonymous_bytes(pid: int) -> int:
 
 
 def descendants(pid: int) -> Sequence[int]:
-    """Return a process and all it started, directly or not, as far as they live."""
-    found = [pid]
-    for one in found:
+    """Return a process and all its descendants that still run."""
+    pids = [pid]
+    for parent in pids:
         try:
-            tasks = sorted(Path(f"/proc/{one}/task").iterdir())
+            tasks = sorted(Path(f"/proc/{parent}/task").iterdir())
             for task in tasks:
-                found.extend(int(word) for word in (task / "children").read_text().split())
+                pids.extend(int(word) for word in (task / "children").read_text().split())
         except OSError:
             continue
-    return found
+    return pids

@@ -1,4 +1,4 @@
-"""Runs the program under the library, and writes down where everything was."""
+"""Starting a program under the preloaded library, with the server that answers it."""
 
 from __future__ import annotations
 
@@ -18,90 +18,95 @@ from nearfar.program.executable import preloadable
 from nearfar.program.launch import Job, RunOutcome, run_job
 from nearfar.run import layout
 from nearfar.run.adapt import Adapter
-from nearfar.run.memories import Place
-from nearfar.run.server import Seen, Server
+from nearfar.run.local_memories import LocalMemory
+from nearfar.run.server import RunObservations, Server
 from nearfar.run.targets import Targets, make_table
 
 LIBRARY = "libnearfar_run.so"
 
 
 @dataclass(frozen=True)
-class Serving:
-    """What programs run under a plan meet."""
+class RunEnvironment:
+    """The run folder, the library and the server of programs that run under a plan."""
 
     folder: Path
     library: Path
     server: Server
     control: Control
 
-    def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment of a program that is to meet it."""
+    def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment variables of a program that is to run under the plan."""
         before = environment.get("LD_PRELOAD", "")
         preload = f"{self.library}:{before}" if before else str(self.library)
         return {**environment, "LD_PRELOAD": preload, layout.VARIABLE: str(self.folder)}
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """A run and what was seen of it."""
+class PlacedRun:
+    """A run under a plan, and its observations."""
 
     ended: RunOutcome
-    seen: Seen
+    seen: RunObservations
     adapter: Adapter | None
 
 
 @contextlib.contextmanager
-def serving(
-    plan: Plan, places: Sequence[Place], targets: Targets, *, huge_pages: int = 0
-) -> Iterator[Serving]:
-    """Have a table and a server for programs that are started with `Serving.environment`."""
+def run_environment(
+    plan: Plan, memories: Sequence[LocalMemory], targets: Targets, *, huge_pages: int = 0
+) -> Iterator[RunEnvironment]:
+    """Write the library's table and serve the programs that are started in the block."""
     library = preloadable(LIBRARY)
-    # A short name, since a socket's path holds 107 bytes.
+    # A short name, because a socket's path has at most 107 bytes.
     with temporary_folder("nearfar-run-", memory_folder()) as folder:
-        split = any("-" in one.split and " " in one.split for one in plan.placements)
-        every = len(targets.shapes) > 1
-        table = make_table(targets, places, split_sizes=split, huge_pages=huge_pages, every=every)
+        split_sizes = any("-" in row.split and " " in row.split for row in plan.placements)
+        table = make_table(
+            targets,
+            memories,
+            split_sizes=split_sizes,
+            huge_pages=huge_pages,
+            every=len(targets.shapes) > 1,
+        )
         (folder / "table").write_bytes(bytes(table))
         control = Control.create(folder)
-        server = Server(folder, plan.placements, targets.of_object, places)
+        server = Server(folder, plan.placements, targets.of_object, memories)
         server.program = lambda: int(control.page.target_pid)
         server.start()
         try:
-            yield Serving(folder, library, server, control)
+            yield RunEnvironment(folder, library, server, control)
         finally:
             server.stop()
             control.close()
 
 
 def run_planned(
-    serving: Serving,
+    prepared: RunEnvironment,
     job: Job,
     *,
     executable: Path,
     environment: Mapping[str, str],
     adapter: Adapter | None = None,
-) -> Outcome:
+) -> PlacedRun:
     """Run `job` with its objects in their targets."""
     exit_when_terminated()
-    server = serving.server
+    server = prepared.server
     if adapter is not None:
         adapter.start(server.present)
-    before = signal.signal(signal.SIGUSR1, server.ask_for_picture)
+    before = signal.signal(signal.SIGUSR1, server.request_snapshot)
     try:
-        ended = run_job(job, executable, serving.environment(environment), serving.folder)
+        ended = run_job(job, executable, prepared.variables(environment), prepared.folder)
     finally:
-        # First of all: what it reads, the control page too, is gone soon.
+        # The adapter ends first: it reads the control page and the program, which end soon.
         try:
             if adapter is not None:
                 adapter.close()
         finally:
             signal.signal(signal.SIGUSR1, before)
             seen = server.stop()
-    return Outcome(ended, seen, adapter)
+    return PlacedRun(ended, seen, adapter)
 
 
 def check_not_nested() -> None:
-    """Refuse to run under ourselves."""
+    """Raise CommandError if this process already runs under `nearfar run`."""
     if os.environ.get(layout.VARIABLE) or LIBRARY in os.environ.get("LD_PRELOAD", ""):
         raise CommandError(
             "this already runs under nearfar run (two preloads at once): give the inner program "

@@ -1,4 +1,4 @@
-"""What the verb and the preloaded library say to each other; as native/run/table.h has it."""
+"""Tables and messages that the verb and the preloaded library share, as in native/run/table.h."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ctypes
 MAGIC = b"NFRUN\0\0"
 VERSION = 3
 VARIABLE = "NEARFAR_RUN_PLACES"
-"""Names the run folder to the library; unset, it is inert."""
+"""Environment variable with the run folder; without it the library does nothing."""
 MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES, USERS = 16, 48, 8, 16384, 1024, 8, 256
 
 DEFAULT, NODE, FILE, DEVICE = range(4)
@@ -17,19 +17,20 @@ HELLO, STACK, GROWN, BYE, CANNOT = 1, 2, 3, 4, 5
 PAGE = 4096
 PAGE_FACTOR = 0x9E3779B97F4A7C15
 PAGE_BITS = 3
-"""One page in 2^3 is looked at."""
+"""One page in 2^3 is sampled."""
 NO_OBJECT = 0xFFFF
 CHOSEN = 1 << 31
-"""Set in a page's word: a block that a countdown chose stands for as many bytes, not the page."""
+"""Bit in a page's word: the page has a sampled block, which stands for `CHOSEN_BYTES`."""
 CHOSEN_BYTES = 512 << 10
+"""Allocated bytes per sampled block."""
 
 SLOT_BITS, NEAR_SLOTS = 40, 8
 FIRST_ADDRESS = 1 << 44
 END_ADDRESS = FIRST_ADDRESS + ((NEAR_SLOTS + TARGETS - 1) << SLOT_BITS)
-"""Blocks have addresses from the first on, a slot of 1 TiB for each target, eight for near."""
+"""Range of the blocks' addresses: eight slots of 1 TiB for near, then one for each target."""
 
 
-class Memory(ctypes.Structure):
+class TableMemory(ctypes.Structure):
     """struct nf_run_memory."""
 
     _fields_ = (
@@ -74,7 +75,7 @@ class Table(ctypes.Structure):
         ("target_count", ctypes.c_uint32),
         ("split_sizes", ctypes.c_uint32),
         ("huge_pages", ctypes.c_uint32),
-        ("memories", Memory * MEMORIES),
+        ("memories", TableMemory * MEMORIES),
         ("targets", Target * TARGETS),
         ("users", User * USERS),
     )
@@ -128,7 +129,7 @@ class State(ctypes.Structure):
     )
 
 
-class Ask(ctypes.Structure):
+class LibraryRequest(ctypes.Structure):
     """struct nf_run_ask."""
 
     _fields_ = (
@@ -143,7 +144,7 @@ class Ask(ctypes.Structure):
     )
 
 
-class Answer(ctypes.Structure):
+class LibraryAnswer(ctypes.Structure):
     """struct nf_run_answer."""
 
     _fields_ = (

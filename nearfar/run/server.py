@@ -1,4 +1,7 @@
-"""Answers the library in the program: which object is this stack; and takes pictures meanwhile."""
+"""The server that answers the library in the program, and takes snapshots meanwhile.
+
+The library asks for the object of each call stack that it has not met before.
+"""
 
 from __future__ import annotations
 
@@ -17,89 +20,90 @@ from pathlib import Path
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
 from nearfar.program.symbols import SourceLocation
-from nearfar.run import kernel, landing, layout
-from nearfar.run.match import Matcher
-from nearfar.run.memories import Place
+from nearfar.run import kernel, layout
+from nearfar.run.local_memories import LocalMemory
+from nearfar.run.matcher import Matcher
+from nearfar.run.snapshot import ObjectBytes, ProcessSnapshot, read_state, take_snapshot
 from nearfar.run.symbolizer import Symbolizer
 
 POLL_S = 0.05
-"""Between looks at how much the program has."""
-OUTSIDE_S = 0.2
-"""Between looks at a program that has nothing from the library."""
-GROWTH = 1.1
-"""A picture is taken when there are so many times the pages of the last one."""
+"""Seconds between readings of how many pages the program has."""
+OUTSIDE_POLL_S = 0.2
+"""Seconds between readings of a program that has no block of the library."""
+SNAPSHOT_GROWTH = 1.1
+"""Growth of the sampled pages since the last snapshot at which the next is taken."""
 
 
 @dataclass
-class Process:
-    """One process that the library is in."""
+class PlacedProcess:
+    """One process with the library."""
 
     pid: int
     state: int
+    """Address of the library's state."""
     modules: list[kernel.Mapping] = field(default_factory=list)
     begins: list[int] = field(default_factory=list)
     sampled: int = 0
-    """Sampled pages at the last picture."""
+    """Sampled pages at the last snapshot."""
 
 
 @dataclass
-class Seen:
-    """What came of it all."""
+class RunObservations:
+    """Observations of one run."""
 
-    pictures: int = 0
-    fullest: dict[int, landing.Picture] = field(default_factory=dict)
-    """By process, the picture with most pages there."""
-    objects: dict[int, landing.Counted] = field(default_factory=dict)
-    """Of every object the moment when most of it was there."""
+    snapshots: int = 0
+    fullest: dict[int, ProcessSnapshot] = field(default_factory=dict)
+    """The snapshot of each process with most present pages."""
+    objects: dict[int, ObjectBytes] = field(default_factory=dict)
+    """Bytes of each object at the moment when most of it was present."""
     pids: set[int] = field(default_factory=set)
     refused: str = ""
-    """Why the kernel did not say where pages are."""
-    told: set[int] = field(default_factory=set)
-    """Places in the plan of objects that some stack was; many live too short for a picture."""
+    """Why the kernel refused the nodes of pages."""
+    matched: set[int] = field(default_factory=set)
+    """Indices of placements that some call stack matched, however short their blocks lived."""
     without_addresses: set[int] = field(default_factory=set)
-    """Processes that had no room for the library's table of pages."""
+    """Processes that could not reserve addresses for the library's table of pages."""
     states: dict[int, layout.State] = field(default_factory=dict)
-    """Every process' last state."""
-    unanswered: int = 0
+    """Last state of each process."""
     unserved_bytes: int = 0
-    """Most anonymous memory that the program had while no block was the library's."""
+    """Most anonymous bytes of the program while it had no block of the library."""
 
 
 class Server:
-    """One run's thread: stacks in, objects out."""
+    """The thread that answers requests of one run's processes."""
 
     def __init__(
         self,
         folder: Path,
         placements: Sequence[Placement],
         of_object: dict[int, int],
-        places: Sequence[Place],
+        memories: Sequence[LocalMemory],
     ) -> None:
         self.folder = folder
-        self.seen = Seen()
-        self.processes: dict[int, Process] = {}
+        self.seen = RunObservations()
+        self.processes: dict[int, PlacedProcess] = {}
         self._number = {id(placement): n for n, placement in enumerate(placements)}
         self._matcher = Matcher(placements)
         self._target = of_object
-        self._places = places
+        self._memories = memories
         self._symbolizer = Symbolizer()
-        self._bases: dict[str, bool] = {}
+        self._relocated: dict[str, bool] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.bind(str(folder / "socket"))
         self._socket.listen(64)
         self._wake, self._woken = os.pipe()
-        self._picture_asked = threading.Event()
+        self._snapshot_requested = threading.Event()
         self.program: Callable[[], int] = lambda: 0
-        """Returns the program's process, once it runs; 0 before."""
-        self._looked_outside = 0.0
+        """Function that returns the program's pid, 0 before it runs."""
+        self._outside_polled = 0.0
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start the thread."""
         self._thread.start()
 
-    def stop(self) -> Seen:
-        """End the thread, if it has not ended; return what was seen."""
+    def stop(self) -> RunObservations:
+        """End the thread, if it has not ended; return the observations."""
         if not self._thread.is_alive():
             return self.seen
         os.write(self._woken, b".")
@@ -110,14 +114,14 @@ class Server:
         self._symbolizer.close()
         return self.seen
 
-    def present(self) -> dict[int, Process]:
-        """Return the processes that the library is in now; other threads may ask."""
-        # One step of the interpreter: this server's thread cannot come between.
+    def present(self) -> dict[int, PlacedProcess]:
+        """Return the processes with the library now; other threads may call this."""
+        # One step of the interpreter: this server's thread cannot change the dict meanwhile.
         return self.processes.copy()
 
-    def ask_for_picture(self, *_: object) -> None:
-        """Have a picture taken soon; may be called from a signal handler."""
-        self._picture_asked.set()
+    def request_snapshot(self, *_: object) -> None:
+        """Request a snapshot soon; a signal handler may call this."""
+        self._snapshot_requested.set()
 
     def _serve(self) -> None:
         selector = selectors.DefaultSelector()
@@ -130,48 +134,48 @@ class Server:
                     selector.close()
                     return
                 with contextlib.suppress(OSError):
-                    end, _ = self._socket.accept()
-                    with end:
-                        self._answer(end)
+                    connection, _ = self._socket.accept()
+                    with connection:
+                        self._answer(connection)
             if time.monotonic() - polled >= POLL_S:
                 self._poll()
                 polled = time.monotonic()
 
-    def _answer(self, end: socket.socket) -> None:
-        end.settimeout(1.0)
-        data = end.recv(ctypes.sizeof(layout.Ask))
-        if len(data) != ctypes.sizeof(layout.Ask):
+    def _answer(self, connection: socket.socket) -> None:
+        connection.settimeout(1.0)
+        data = connection.recv(ctypes.sizeof(layout.LibraryRequest))
+        if len(data) != ctypes.sizeof(layout.LibraryRequest):
             return
-        asked = layout.Ask.from_buffer_copy(data)
-        answer = layout.Answer(object=layout.NO_OBJECT, target=0, depth=layout.FRAMES)
-        match asked.message:
+        request = layout.LibraryRequest.from_buffer_copy(data)
+        answer = layout.LibraryAnswer(object=layout.NO_OBJECT, target=0, depth=layout.FRAMES)
+        match request.message:
             case layout.HELLO:
-                self.processes[asked.pid] = Process(asked.pid, asked.state)
-                self.seen.pids.add(asked.pid)
+                self.processes[request.pid] = PlacedProcess(request.pid, request.state)
+                self.seen.pids.add(request.pid)
             case layout.CANNOT:
-                self.seen.without_addresses.add(asked.pid)
+                self.seen.without_addresses.add(request.pid)
             case layout.STACK:
-                answer = self.object_of(asked)
-            case layout.GROWN | layout.BYE if asked.pid in self.processes:
-                self._picture(self.processes[asked.pid])
-        end.send(bytes(answer))
-        if asked.message == layout.BYE:
-            self.processes.pop(asked.pid, None)
+                answer = self.match_stack(request)
+            case layout.GROWN | layout.BYE if request.pid in self.processes:
+                self._take_snapshot(self.processes[request.pid])
+        connection.send(bytes(answer))
+        if request.message == layout.BYE:
+            self.processes.pop(request.pid, None)
 
-    def object_of(self, asked: layout.Ask) -> layout.Answer:
-        """Return the object and target of a stack."""
+    def match_stack(self, request: layout.LibraryRequest) -> layout.LibraryAnswer:
+        """Return the object and target of a call stack."""
         stack = [
             (at, frame)
-            for at in range(asked.count)
-            for frame in self._frames(asked.pid, asked.frames[at])
+            for at in range(request.count)
+            for frame in self._frames(request.pid, request.frames[at])
         ]
-        tag = asked.tag.decode(errors="replace")
-        matched = self._matcher.match(stack, tag, asked.size)
+        tag = request.tag.decode(errors="replace")
+        matched = self._matcher.match(stack, tag, request.size)
         if matched.placement is None:
-            return layout.Answer(layout.NO_OBJECT, 0, matched.depth)
+            return layout.LibraryAnswer(layout.NO_OBJECT, 0, matched.depth)
         number = self._number[id(matched.placement)]
-        self.seen.told.add(number)
-        return layout.Answer(number + 1, self._target.get(number, 0), matched.depth)
+        self.seen.matched.add(number)
+        return layout.LibraryAnswer(number + 1, self._target.get(number, 0), matched.depth)
 
     def _frames(self, pid: int, address: int) -> list[Frame]:
         process = self.processes.get(pid)
@@ -185,28 +189,28 @@ class Server:
                     break
                 offset = address - self._base(process, module)
                 return self._symbolizer.frames(SourceLocation(module.path, offset))
-            # Loaded since.
+            # The module may have been loaded since the last reading.
             with contextlib.suppress(OSError):
                 process.modules = kernel.mappings(pid)
             process.begins = [module.begin for module in process.modules]
         return [Frame(function=f"{address:#x}")]
 
-    def _base(self, process: Process, module: kernel.Mapping) -> int:
-        """Return what is to be taken off an address for the file's own (ELF) address."""
-        if module.path not in self._bases:
+    def _base(self, process: PlacedProcess, module: kernel.Mapping) -> int:
+        """Return the module's load address, to subtract for ELF addresses; 0 if it is not moved."""
+        if module.path not in self._relocated:
             try:
                 with Path(module.path).open("rb") as file:
                     # e_type, a half word at 16: 3 is a shared object or position-independent.
-                    self._bases[module.path] = file.read(18)[16:18] == b"\x03\x00"
+                    self._relocated[module.path] = file.read(18)[16:18] == b"\x03\x00"
             except OSError:
-                self._bases[module.path] = True
-        if not self._bases[module.path]:
+                self._relocated[module.path] = True
+        if not self._relocated[module.path]:
             return 0
-        return min(one.begin for one in process.modules if one.path == module.path)
+        return min(m.begin for m in process.modules if m.path == module.path)
 
     def _poll(self) -> None:
-        asked = self._picture_asked.is_set()
-        self._picture_asked.clear()
+        requested = self._snapshot_requested.is_set()
+        self._snapshot_requested.clear()
         for process in list(self.processes.values()):
             try:
                 head = layout.State.heap_bytes.offset
@@ -216,48 +220,47 @@ class Server:
                     )
                 )
             except OSError as error:
-                self._lost(process, error)
+                self._handle_error(process, error)
                 continue
-            if asked or state.sampled_pages > process.sampled * GROWTH:
-                self._picture(process)
-        if not any(picture.heap_bytes for picture in self.seen.fullest.values()):
-            self._look_outside()
+            if requested or state.sampled_pages > process.sampled * SNAPSHOT_GROWTH:
+                self._take_snapshot(process)
+        if not any(snapshot.heap_bytes for snapshot in self.seen.fullest.values()):
+            self._poll_outside()
 
-    def _look_outside(self) -> None:
-        """See what a program has that the library serves nothing: it would ask for no picture."""
-        if time.monotonic() - self._looked_outside > OUTSIDE_S and (pid := self.program()):
-            self._looked_outside = time.monotonic()
+    def _poll_outside(self) -> None:
+        """Record the memory of a program without blocks: it requests no snapshot."""
+        if time.monotonic() - self._outside_polled > OUTSIDE_POLL_S and (pid := self.program()):
+            self._outside_polled = time.monotonic()
             outside = kernel.resident_anonymous_bytes(pid)
             self.seen.unserved_bytes = max(self.seen.unserved_bytes, outside)
 
-    def _lost(self, process: Process, error: OSError) -> None:
+    def _handle_error(self, process: PlacedProcess, error: OSError) -> None:
         if error.errno in kernel.REFUSALS:
             self.seen.refused = self.seen.refused or (error.strerror or str(error))
         else:
-            # It ended, or became another program, in the middle.
+            # The process ended, or became another program, during the call.
             self.processes.pop(process.pid, None)
 
-    def _picture(self, process: Process) -> None:
+    def _take_snapshot(self, process: PlacedProcess) -> None:
         try:
-            picture = landing.take_picture(process.pid, process.state, self._places)
-            state = landing.read_state(process.pid, process.state)
+            snapshot = take_snapshot(process.pid, process.state, self._memories)
+            state = read_state(process.pid, process.state)
         except OSError as error:
-            self._lost(process, error)
+            self._handle_error(process, error)
             return
         seen = self.seen
-        seen.refused = seen.refused or picture.refused
-        seen.pictures += 1
+        seen.refused = seen.refused or snapshot.refused
+        seen.snapshots += 1
         seen.states[process.pid] = state
         process.sampled = max(1, int(state.sampled_pages))
         before = seen.fullest.get(process.pid)
-        if before is None or picture.size() >= before.size():
-            seen.fullest[process.pid] = picture
-        for number, counted in picture.objects.items():
+        if before is None or snapshot.size() >= before.size():
+            seen.fullest[process.pid] = snapshot
+        for number, sizes in snapshot.objects.items():
             best = seen.objects.get(number)
-            if best is None or (counted.there(), counted.recognised) >= (
-                best.there(),
+            if best is None or (sizes.present(), sizes.recognised) >= (
+                best.present(),
                 best.recognised,
             ):
-                most = max(counted.recognised, best.recognised if best else 0)
-                seen.objects[number] = counted
-                counted.recognised = most
+                sizes.recognised = max(sizes.recognised, best.recognised if best else 0)
+                seen.objects[number] = sizes

@@ -1,4 +1,4 @@
-"""Names return addresses while a program runs: one llvm-symbolizer that stays."""
+"""Names of return addresses while a program runs, from one llvm-symbolizer process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _TOOLS = ("llvm-symbolizer-16", "llvm-symbolizer")
 
 
 class Symbolizer:
-    """Frames at a place of a file, innermost inlined call first; remembers what it said."""
+    """Frames of return addresses, innermost inlined call first, with a cache."""
 
     def __init__(self) -> None:
-        self._known: dict[SourceLocation, list[Frame]] = {}
+        self._frames: dict[SourceLocation, list[Frame]] = {}
         tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)
         if tool is None and shutil.which("addr2line") is None:
             raise NearfarError(
-                "nothing here names call stacks, so no object would be recognised: install "
+                "no tool here names call stacks, so no object would be recognised: install "
                 "llvm-symbolizer (package llvm) or addr2line (package binutils)",
                 ExitCode.MACHINE_LACKS,
             )
@@ -35,32 +35,34 @@ class Symbolizer:
                 stderr=subprocess.DEVNULL,
                 text=True,
                 errors="replace",
-                # Ctrl-C is for the program; this ends when its input does.
+                # Ctrl-C is for the program; this process ends when its input is closed.
                 start_new_session=True,
             )
 
-    def frames(self, place: SourceLocation) -> list[Frame]:
-        """Return the frames at a return address; one at least."""
-        if place not in self._known:
-            found = self._ask(place) if '"' not in place.module else None
-            name = Path(place.module).name
-            if found is None:
-                found = symbolise([place])[place]
-            self._known[place] = found or [Frame(function=f"{name}+{place.offset:#x}", module=name)]
-        return self._known[place]
+    def frames(self, location: SourceLocation) -> list[Frame]:
+        """Return the frames of a return address, at least one."""
+        if location not in self._frames:
+            frames = self._query(location) if '"' not in location.module else None
+            if frames is None:
+                frames = symbolise([location])[location]
+            name = Path(location.module).name
+            self._frames[location] = frames or [
+                Frame(function=f"{name}+{location.offset:#x}", module=name)
+            ]
+        return self._frames[location]
 
-    def _ask(self, place: SourceLocation) -> list[Frame] | None:
+    def _query(self, location: SourceLocation) -> list[Frame] | None:
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             return None
         try:
-            # A return address is that of the next instruction, perhaps the next function's.
-            process.stdin.write(f'"{place.module}" {place.offset - 1:#x}\n')
+            # A return address is the next instruction's, which may be in the next function.
+            process.stdin.write(f'"{location.module}" {location.offset - 1:#x}\n')
             process.stdin.flush()
             row = json.loads(process.stdout.readline())
         except (OSError, ValueError):
             return None
-        name = Path(place.module).name
+        name = Path(location.module).name
         frames = [
             Frame(
                 function=symbol.get("FunctionName", ""),
@@ -73,7 +75,7 @@ class Symbolizer:
         return [frame for frame in frames if frame.function]
 
     def close(self) -> None:
-        """End the tool."""
+        """End the symbolizer process."""
         if self._process is None:
             return
         if self._process.stdin is not None:

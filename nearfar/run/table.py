@@ -1,45 +1,44 @@
-"""A RunRecord as people read it: object, planned, landed."""
+"""A RunRecord as a table for the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Column, Table
 
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents.run_record import RunRecord
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-MOST_ROWS = 20
-LEAST_LETTERS, OTHER_COLUMNS = 12, 68
-"""Of an object's name, since a stripped program's are long; and what is beside it."""
+MAX_ROWS = 20
+MIN_NAME_LETTERS = 12
+"""Least letters of an object's name; names of stripped programs are cut."""
+OTHER_COLUMNS_LETTERS = 68
+"""Width of the other columns."""
 
 
 def print_record(record: RunRecord, console: Console) -> None:
-    """Print what was planned and where it landed, then what to know."""
-    from rich.table import Column, Table
-
-    rows = sorted(record.objects, key=lambda one: -max(one.recognised_bytes, one.planned_bytes))
+    """Print where each object was planned and where it is, then totals and warnings."""
+    rows = sorted(record.objects, key=lambda row: -max(row.recognised_bytes, row.planned_bytes))
     if rows:
         columns = ("object", "planned", "needs", "recognised", "landed", "on plan")
         table = Table(*(Column(name, no_wrap=True) for name in columns))
-        letters = max(LEAST_LETTERS, console.width - OTHER_COLUMNS)
-        for one in rows[:MOST_ROWS]:
+        letters = max(MIN_NAME_LETTERS, console.width - OTHER_COLUMNS_LETTERS)
+        for row in rows[:MAX_ROWS]:
             landed = ", ".join(
-                f"{name} {format_bytes(size)}" for name, size in one.bytes_by_memory.items()
+                f"{name} {format_bytes(size)}" for name, size in row.bytes_by_memory.items()
             )
             table.add_row(
-                _cut(one.name, letters),
-                _shares(one.planned),
-                format_bytes(one.planned_bytes),
-                format_bytes(one.recognised_bytes) if one.recognised_bytes else "not seen",
+                _cut(row.name, letters),
+                _shares(row.planned),
+                format_bytes(row.planned_bytes),
+                format_bytes(row.recognised_bytes) if row.recognised_bytes else "not seen",
                 landed or "-",
-                "" if one.on_plan is None else f"{one.on_plan:.1%}",
+                "" if row.on_plan is None else f"{row.on_plan:.1%}",
             )
         console.print(table)
-        if len(rows) > MOST_ROWS:
-            console.print(f"and {len(rows) - MOST_ROWS} smaller objects", style="dim")
+        if len(rows) > MAX_ROWS:
+            console.print(f"and {len(rows) - MAX_ROWS} smaller objects", style="dim")
     lines = [
         f"{record.exit_status} after {format_ns(record.wall_time_ns)}, "
         f"{format_ns(record.cpu_time_ns)} of CPU"
@@ -53,12 +52,12 @@ def print_record(record: RunRecord, console: Console) -> None:
         lines[-1] += f", {record.recognised_share_of_heap:.1%} of this run's"
     if record.fallback_bytes:
         fallback = format_bytes(record.fallback_bytes)
-        lines.append(f"elsewhere than planned, since their memory was full: {fallback}")
+        lines.append(f"elsewhere than planned, because their memory was full: {fallback}")
     if record.out_of_sight_bytes:
         lines.append(f"out of sight: {format_bytes(record.out_of_sight_bytes)} of anonymous memory")
     if record.migrations:
-        moved = sum(one.moved_bytes for one in record.migrations)
-        cost = sum(one.cost_ns for one in record.migrations)
+        moved = sum(migration.moved_bytes for migration in record.migrations)
+        cost = sum(migration.cost_ns for migration in record.migrations)
         lines.append(f"moved {format_bytes(moved)} in {format_ns(cost)} of calls")
     for line in lines:
         console.print(line, markup=False, highlight=False)
@@ -67,7 +66,7 @@ def print_record(record: RunRecord, console: Console) -> None:
 
 
 def _cut(name: str, letters: int) -> str:
-    """Leave out the middle: the allocator's wrapper is first, what tells objects apart last."""
+    """Leave out the middle: a name begins with the allocator's wrapper and ends specifically."""
     if len(name) <= letters:
         return name
     last = letters // 2

@@ -1,4 +1,7 @@
-"""From a plan's placements to what the library is told: memories, and targets made of them."""
+"""Targets of a plan's placements, and the table of memories and targets for the library.
+
+A target is one memory, or several by weights or by shares.
+"""
 
 from __future__ import annotations
 
@@ -7,55 +10,55 @@ from dataclasses import dataclass, field
 
 from nearfar.documents.plan import Placement, Plan
 from nearfar.run import layout
-from nearfar.run.match import RECOGNISABLE
-from nearfar.run.memories import Place
+from nearfar.run.local_memories import LocalMemory
+from nearfar.run.matcher import RECOGNISABLE
 
-_WEIGHTS = 1000
-"""Shares are told in so many parts."""
+_SHARE_UNITS = 1000
+"""Units that shares are rounded to."""
 
-LEAST_MOVING = 1 / 256
-"""Of all the plan's bytes: what is smaller stays where the plan put it."""
-LEAST_MOVING_BYTES = 2 << 20
-"""Arenas take their memory in huge pages: what is smaller would not fill one, and each arena costs
-a program time: eighteen cost Redis 3 %."""
+MIN_MOVING_SHARE = 1 / 256
+"""Least share of the plan's bytes of an object that may move."""
+MIN_MOVING_BYTES = 2 << 20
+"""Least size of an object that may move: each needs its own arenas, which allocate whole huge pages
+and cost time (eighteen cost Redis 3 %)."""
 
 Shape = tuple[int, tuple[tuple[int, int], ...]]
-"""Style, and (memory, weight) of each part."""
+"""Style of a target, and (memory, weight) of each part."""
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Every object's target, and what each target is."""
+    """The shapes of all targets, and each object's target."""
 
     shapes: list[Shape]
     of_object: dict[int, int]
-    """Place of a placement in the plan to its target."""
+    """Target of each placement, by its index in the plan."""
     moving: dict[int, int] = field(default_factory=dict)
-    """Likewise, of the objects that have a target of their own since they may move."""
+    """Target of each placement that may move and has its own target, by its index."""
     warnings: list[str] = field(default_factory=list)
 
     def shares(self, target: int) -> dict[int, float]:
-        """Return the share of each memory, by number."""
+        """Return a target's share in each memory, by number."""
         total = sum(weight for _, weight in self.shapes[target][1])
-        found: dict[int, float] = {}
+        shares: dict[int, float] = {}
         for memory, weight in self.shapes[target][1]:
-            found[memory] = found.get(memory, 0.0) + weight / total
-        return found
+            shares[memory] = shares.get(memory, 0.0) + weight / total
+        return shares
 
 
-def make_targets(plan: Plan, places: Sequence[Place], *, adapt: bool) -> Targets:
-    """Give each placement its target; those that move while the program runs one of their own."""
-    numbers = {place.name: number for number, place in enumerate(places)}
+def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) -> Targets:
+    """Return each placement's target; objects that may move have their own."""
+    numbers = {memory.name: number for number, memory in enumerate(memories)}
     near: Shape = (layout.SINGLE, ((0, 1),))
     shapes = [near]
     targets = Targets(shapes, {})
     movers = _movers(plan) if adapt else set()
     by_size = sorted(
-        range(len(plan.placements)), key=lambda place: -plan.placements[place].size_bytes
+        range(len(plan.placements)), key=lambda index: -plan.placements[index].size_bytes
     )
     left_out = 0
-    for place in by_size:
-        placement = plan.placements[place]
+    for index in by_size:
+        placement = plan.placements[index]
         shape = _shape(placement, numbers)
         if placement.kind not in RECOGNISABLE:
             if shape != near:
@@ -69,38 +72,38 @@ def make_targets(plan: Plan, places: Sequence[Place], *, adapt: bool) -> Targets
             shapes.append(shape)
         else:
             own = False
-            target = _nearest(shapes, shape)
+            target = _largest_part_target(shapes, shape)
             targets.warnings.append(
-                f"{placement.name} goes where most of it belongs only: a run can tell "
-                f"{layout.TARGETS} places apart"
+                f"{placement.name} goes whole to the memory of its largest part: a run has at most "
+                f"{layout.TARGETS} targets"
             )
-        targets.of_object[place] = target
+        targets.of_object[index] = target
         if own:
-            targets.moving[place] = target
+            targets.moving[index] = target
     if left_out:
         targets.warnings.append(
             f"{left_out} object{'s' if left_out > 1 else ''} of the plan's far memory stay near: "
-            "the stack, globals and mapped files are not the allocator's to place"
+            "the allocator cannot place the stack, globals and mapped files"
         )
     return targets
 
 
 def _movers(plan: Plan) -> set[int]:
-    found = {move.object for phase in plan.phases for move in phase.moves}
-    if found:
-        return found
-    # Without phases, what use shows: the largest objects, as many as there are places for. Each
-    # has arenas to itself, which is more than a small one is worth.
+    moving = {move.object for phase in plan.phases for move in phase.moves}
+    if moving:
+        return moving
+    # Without phases, hotness decides among the largest objects. Each has its own arenas, which
+    # cost more than a small object gains.
     largest = sorted(plan.placements, key=lambda placement: -placement.size_bytes)
-    whole_bytes = sum(placement.size_bytes for placement in plan.placements)
-    least = max(LEAST_MOVING * whole_bytes, LEAST_MOVING_BYTES)
+    total_bytes = sum(placement.size_bytes for placement in plan.placements)
+    min_bytes = max(MIN_MOVING_SHARE * total_bytes, MIN_MOVING_BYTES)
     whole = [
-        one
-        for one in largest
-        if one.kind in RECOGNISABLE
-        and not one.parts
-        and not one.interleave
-        and one.size_bytes >= least
+        row
+        for row in largest
+        if row.kind in RECOGNISABLE
+        and not row.parts
+        and not row.interleave
+        and row.size_bytes >= min_bytes
     ]
     return {placement.object for placement in whole[: layout.TARGETS // 2]}
 
@@ -111,7 +114,7 @@ def _shape(placement: Placement, numbers: Mapping[str, int]) -> Shape:
         return layout.INTERLEAVE, tuple(weights[: layout.PARTS])
     if placement.parts:
         parts = [
-            (numbers[part.memory], max(1, round(part.share * _WEIGHTS)))
+            (numbers[part.memory], max(1, round(part.share * _SHARE_UNITS)))
             for part in placement.parts
             if part.share > 0
         ]
@@ -119,35 +122,38 @@ def _shape(placement: Placement, numbers: Mapping[str, int]) -> Shape:
     return layout.SINGLE, ((numbers.get(placement.memory, 0), 1),)
 
 
-def _nearest(shapes: Sequence[Shape], shape: Shape) -> int:
-    most = max(shape[1], key=lambda part: part[1])[0]
-    return next(
-        (at for at, (style, parts) in enumerate(shapes)
-         if style == layout.SINGLE and parts[0][0] == most), 0
-    )  # fmt: skip
+def _largest_part_target(shapes: Sequence[Shape], shape: Shape) -> int:
+    memory = max(shape[1], key=lambda part: part[1])[0]
+    single = (layout.SINGLE, ((memory, 1),))
+    return shapes.index(single) if single in shapes else 0
 
 
 def make_table(
-    targets: Targets, places: Sequence[Place], *, split_sizes: bool, huge_pages: int, every: bool
+    targets: Targets,
+    memories: Sequence[LocalMemory],
+    *,
+    split_sizes: bool,
+    huge_pages: int,
+    every: bool,
 ) -> layout.Table:
-    """Return the table that the library reads."""
+    """Return the library's table."""
     table = layout.Table()
     table.magic = layout.MAGIC
     table.version = layout.VERSION
     table.look_at_every = every
-    table.memory_count, table.target_count = len(places), len(targets.shapes)
+    table.memory_count, table.target_count = len(memories), len(targets.shapes)
     table.split_sizes, table.huge_pages = split_sizes, huge_pages
-    for memory, place in zip(table.memories, places, strict=False):
-        memory.kind = place.kind
-        memory.node = -1 if place.spec.node is None else place.spec.node
-        memory.capacity_bytes = place.capacity_bytes
-        memory.size_bytes = place.size_bytes
-        memory.path = b"" if place.spec.path is None else bytes(place.spec.path.resolve())
+    for row, memory in zip(table.memories, memories, strict=False):
+        row.kind = memory.kind
+        row.node = -1 if memory.spec.node is None else memory.spec.node
+        row.capacity_bytes = memory.capacity_bytes
+        row.size_bytes = memory.size_bytes
+        row.path = b"" if memory.spec.path is None else bytes(memory.spec.path.resolve())
     for target, (style, parts) in zip(table.targets, targets.shapes, strict=False):
         target.style, target.count = style, len(parts)
-        for number, (one, weight) in enumerate(parts):
-            target.memory[number], target.weight[number] = one, weight
+        for part, (number, weight) in enumerate(parts):
+            target.memory[part], target.weight[part] = number, weight
     if not every:
-        # Blocks that are looked at have this target's addresses.
+        # Sampled blocks have this target's addresses.
         table.targets[1] = table.targets[0]
     return table

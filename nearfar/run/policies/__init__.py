@@ -1,7 +1,7 @@
-"""The kernel's own ways to spread data over its memories, one file each.
+"""The kernel's policies to spread data over memory nodes, one per file.
 
-To add one: write a file here with a function registered as below. It says in one sentence why this
-machine cannot (NearfarError, exit code 3), or returns the `Policy` under which a program runs.
+To add one, write a file here with a function registered as below. It returns the `Policy` under
+which a program runs, or raises NearfarError (exit code 3) with one sentence on what is missing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ DEFAULT, PREFERRED, BIND, INTERLEAVE, WEIGHTED_INTERLEAVE = 0, 1, 2, 3, 6
 
 @dataclass(frozen=True)
 class Policy:
-    """What the program runs under."""
+    """The kernel policy of one run."""
 
     mode: int = DEFAULT
     nodes: tuple[int, ...] = ()
     undo: Callable[[], None] = lambda: None
-    """Takes back what was changed on the machine."""
+    """Restores the machine's settings."""
     note: str = ""
 
 
@@ -35,7 +35,7 @@ POLICIES: Registry[Callable[[list[Node], Path], Policy]] = Registry(
 
 
 def lacks(sentence: str) -> NearfarError:
-    """Return the error for a machine that cannot."""
+    """Return the error for a machine without the requirements (exit code 3)."""
     return NearfarError(sentence, ExitCode.MACHINE_LACKS)
 
 

@@ -1,7 +1,7 @@
-"""DAMON watches which pages are used, and a scheme of it moves the cold ones to the far node.
+"""DAMON monitors which pages are used, and its scheme moves cold pages to the far node.
 
-Written through sysfs as the kernel's admin guide has it (admin-guide/mm/damon/usage): one kdamond,
-physical addresses, the scheme migrate_cold (Linux 6.11).
+It is set up through sysfs (admin-guide/mm/damon/usage): one kdamond, physical addresses, the scheme
+migrate_cold (Linux 6.11).
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from nearfar.run.policies import POLICIES, Policy, far_node, lacks
 
 ADMIN = "sys/kernel/mm/damon/admin/kdamonds"
 COLD_US = 5_000_000
-"""Not used for so long: cold. Of DAMON's own reclamation, a sixth of a default meant for hours."""
+"""Time without use, in us, after which a page is cold: runs are shorter than the hours that the
+defaults of DAMON's reclamation are for."""
 AGGREGATION_US = 100_000
-"""DAMON's default."""
+"""DAMON's default aggregation interval, us."""
 
 
 @POLICIES.register("damon")
@@ -27,7 +28,7 @@ def damon(nodes: list[Node], root: Path) -> Policy:
     folder = root / ADMIN
     if not folder.is_dir():
         raise lacks(
-            "this kernel has no DAMON to drive: it needs CONFIG_DAMON_SYSFS and, to move pages, "
+            "this kernel has no DAMON: --policy damon needs CONFIG_DAMON_SYSFS and, to move pages, "
             "Linux 6.11"
         )
     far = far_node(nodes)
@@ -37,7 +38,7 @@ def damon(nodes: list[Node], root: Path) -> Policy:
     count = folder / "nr_kdamonds"
     try:
         if count.read_text().strip() not in ("", "0"):
-            raise lacks("DAMON is in use: end what drives it first (damo stop)")
+            raise lacks("DAMON is in use: stop its user first (damo stop)")
         _write(count, "1")
         _set_up(folder / "0", far, ram)
         _write(folder / "0" / "state", "on")
@@ -55,12 +56,12 @@ def damon(nodes: list[Node], root: Path) -> Policy:
 
 
 def system_ram(root: Path) -> list[tuple[int, int]]:
-    """Return the physical addresses of memory, [start, end), ascending; root alone is told them."""
+    """Return physical ranges of memory, [start, end), ascending; only root can read them."""
     text = Tree(root).text_if_allowed("proc/iomem") or ""
-    found = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) : System RAM", text, re.MULTILINE)
-    ranges = [(int(low, 16), int(high, 16) + 1) for low, high in found]
+    rows = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) : System RAM", text, re.MULTILINE)
+    ranges = [(int(low, 16), int(high, 16) + 1) for low, high in rows]
     if not any(end > 1 for _, end in ranges):
-        raise lacks("--policy damon needs root: /proc/iomem tells nobody else where memory is")
+        raise lacks("--policy damon needs root: /proc/iomem shows physical addresses only to root")
     return ranges
 
 
@@ -69,7 +70,7 @@ def _set_up(kdamond: Path, far: int, ram: list[tuple[int, int]]) -> None:
     context = kdamond / "contexts" / "0"
     _write(context / "operations", "paddr")
     _write(context / "targets" / "nr_targets", "1")
-    # Of physical addresses it watches what it is told to, and without regions nothing.
+    # With physical addresses, DAMON monitors only the regions that are listed.
     regions = context / "targets" / "0" / "regions"
     _write(regions / "nr_regions", str(len(ram)))
     for number, (start, end) in enumerate(ram):
@@ -80,14 +81,13 @@ def _set_up(kdamond: Path, far: int, ram: list[tuple[int, int]]) -> None:
     _write(scheme / "action", "migrate_cold")
     _write(scheme / "target_nid", str(far))
     pattern = scheme / "access_pattern"
-    most = str(2**64 - 1)
-    for what, least, largest in (
-        ("sz", "4096", most),
+    for name, low, high in (
+        ("sz", "4096", str(2**64 - 1)),
         ("nr_accesses", "0", "0"),
         ("age", str(COLD_US // AGGREGATION_US), str(2**32 - 1)),
     ):
-        _write(pattern / what / "min", least)
-        _write(pattern / what / "max", largest)
+        _write(pattern / name / "min", low)
+        _write(pattern / name / "max", high)
 
 
 def _undo(folder: Path) -> None:
@@ -100,6 +100,6 @@ def _undo(folder: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    # Not created: what is not there, this kernel does not know.
+    # Never creates a file: one that is missing is unknown to this kernel.
     with path.open("r+") as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""Pages dealt out to all nodes in turn."""
+"""Pages interleaved over all nodes in turn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nearfar.run.policies import INTERLEAVE, POLICIES, Policy, with_memory
 
 @POLICIES.register("interleave")
 def interleave(nodes: list[Node], root: Path) -> Policy:
-    """Return the policy; with one node it is that of every program, and says so."""
+    """Return the policy; with one node, its note states that it changes nothing."""
     del root
     chosen = with_memory(nodes)
     note = "" if len(chosen) > 1 else "this machine has one memory node: all pages go there"

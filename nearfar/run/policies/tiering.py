@@ -11,12 +11,12 @@ from nearfar.run.policies import POLICIES, Policy, far_node, lacks
 DEMOTION = "sys/kernel/mm/numa/demotion_enabled"
 BALANCING = "proc/sys/kernel/numa_balancing"
 TIERING_MODE = 2
-"""NUMA_BALANCING_MEMORY_TIERING."""
+"""NUMA_BALANCING_MEMORY_TIERING in linux/sched/numa_balancing.h."""
 
 
 @POLICIES.register("tiering")
 def tiering(nodes: list[Node], root: Path) -> Policy:
-    """Check that the machine is set up for it; it is the machine's setting, and stays as it is."""
+    """Return the policy if the machine's tiering is on; its settings are not changed."""
     tree = Tree(root)
     if far_node(nodes) is None:
         raise lacks(
@@ -33,4 +33,6 @@ def tiering(nodes: list[Node], root: Path) -> Policy:
         missing.append(f"echo {TIERING_MODE} | sudo tee /{BALANCING}")
     if missing:
         raise lacks(f"the kernel's tiering is off: {'; '.join(missing)}")
-    return Policy(note="demotion and promotion are on; at first pages go near while there is room")
+    return Policy(
+        note="demotion and promotion are on; pages go near first, while near memory is free"
+    )

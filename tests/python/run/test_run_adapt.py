@@ -22,9 +22,9 @@ from nearfar.documents.plan import Move, PhasePlacements
 from nearfar.program.launch import Job, RunOutcome
 from nearfar.run import kernel, launch, layout
 from nearfar.run.adapt import Adapter, Pace
-from nearfar.run.launch import Serving, serving
-from nearfar.run.memories import resolve
-from nearfar.run.server import Process
+from nearfar.run.launch import RunEnvironment, run_environment
+from nearfar.run.local_memories import resolve_memories
+from nearfar.run.server import PlacedProcess
 from nearfar.run.targets import make_targets
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -91,8 +91,8 @@ def state_of_pages() -> layout.State:
     return state
 
 
-def make_adapter(served: Serving, made: Plan, pace: Pace, clock: list[int]) -> Adapter:
-    places = resolve(made, ["far=node:0"])
+def make_adapter(served: RunEnvironment, made: Plan, pace: Pace, clock: list[int]) -> Adapter:
+    places = resolve_memories(made, ["far=node:0"])
     targets = make_targets(made, places, adapt=True)
     assert targets.moving == {0: 1}
     return Adapter(
@@ -101,9 +101,9 @@ def make_adapter(served: Serving, made: Plan, pace: Pace, clock: list[int]) -> A
     )  # fmt: skip
 
 
-def served_plan(made: Plan) -> AbstractContextManager[Serving]:
-    places = resolve(made, ["far=node:0"])
-    return serving(made, places, make_targets(made, places, adapt=True))
+def served_plan(made: Plan) -> AbstractContextManager[RunEnvironment]:
+    places = resolve_memories(made, ["far=node:0"])
+    return run_environment(made, places, make_targets(made, places, adapt=True))
 
 
 def test_pages_of_a_move_are_asked_after_once_in_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_pages_of_a_move_are_asked_after_once_in_a_round(monkeypatch: pytest.Mon
     made_up = MadeUpKernel(monkeypatch)
     made_up.gone, made_up.stuck = {PAGES[5]}, {PAGES[-1]}
     made, state, clock = moving_plan(), state_of_pages(), [0]
-    processes = {os.getpid(): Process(os.getpid(), ctypes.addressof(state))}
+    processes = {os.getpid(): PlacedProcess(os.getpid(), ctypes.addressof(state))}
     region_bytes = REGION * layout.PAGE
     pace = Pace(region_bytes, bytes_per_s=region_bytes * 1e9 / POLL_NS, hysteresis_s=0)
     with served_plan(made) as served:
@@ -135,13 +135,13 @@ def test_pages_of_a_move_are_asked_after_once_in_a_round(monkeypatch: pytest.Mon
     assert migration.failed_bytes == layout.PAGE
 
 
-def ask(served: Serving, question: layout.Ask) -> layout.Answer:
+def ask(served: RunEnvironment, question: layout.LibraryRequest) -> layout.LibraryAnswer:
     """Ask as the library in the program does; raises TimeoutError where nothing answers."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as end:
         end.settimeout(20)
         end.connect(str(served.folder / "socket"))
         end.send(bytes(question))
-        return layout.Answer.from_buffer_copy(end.recv(ctypes.sizeof(layout.Answer)))
+        return layout.LibraryAnswer.from_buffer_copy(end.recv(ctypes.sizeof(layout.LibraryAnswer)))
 
 
 def test_no_stack_waits_for_a_move_and_an_interrupt_ends_it(
@@ -164,10 +164,10 @@ def test_no_stack_waits_for_a_move_and_an_interrupt_ends_it(
             assert adapter.stopping.wait(60)
 
         def interrupted(*_: object) -> RunOutcome:
-            ask(served, layout.Ask(layout.HELLO, pid, ctypes.addressof(state)))
+            ask(served, layout.LibraryRequest(layout.HELLO, pid, ctypes.addressof(state)))
             served.control.begin("work")
             assert moving.wait(20)
-            unknown = layout.Ask(layout.STACK, pid, count=1)
+            unknown = layout.LibraryRequest(layout.STACK, pid, count=1)
             assert ask(served, unknown).object == layout.NO_OBJECT
             raise KeyboardInterrupt
 
@@ -200,7 +200,7 @@ def test_a_process_that_ends_meanwhile_is_no_refusal_of_the_kernel(
         adapter = make_adapter(served, made, Pace(REGION * layout.PAGE, hysteresis_s=0), clock)
         served.control.begin("work")
         clock[0] += POLL_NS
-        adapter.poll({os.getpid(): Process(os.getpid(), ctypes.addressof(state))})
+        adapter.poll({os.getpid(): PlacedProcess(os.getpid(), ctypes.addressof(state))})
         adapter.close()
     assert bool(adapter.lost) == lost
 
@@ -214,7 +214,7 @@ def test_what_stops_the_adapter_is_kept_for_the_record(monkeypatch: pytest.Monke
 
         monkeypatch.setattr(adapter, "poll", fail)
         stopped = threading.Event()
-        adapter.start(lambda: stopped.set() or {1: Process(1, 0)})  # type: ignore[func-returns-value]
+        adapter.start(lambda: stopped.set() or {1: PlacedProcess(1, 0)})  # type: ignore[func-returns-value]
         assert stopped.wait(20)
         adapter.close()
     assert "what nobody thought of" in adapter.lost

@@ -69,7 +69,7 @@ def test_where_calls_are_refused_it_goes_on_and_says_so(tmp_path: Path) -> None:
     denied = (sys.executable, str(HERE / "denied.py"))
     words = ("--map", "far=node:0", "--pages", "2MiB", "--", str(tmp_path / "objects"), "4")
     record = run(tmp_path, *words, before=denied)
-    assert any("would not say where pages are" in warning for warning in record.warnings)
+    assert any("refused to report the nodes" in warning for warning in record.warnings)
     assert any("mbind failed" in warning for warning in record.warnings)
     assert any("madvise refused" in warning for warning in record.warnings)
     (array,) = record.objects

@@ -9,7 +9,7 @@ import pytest
 
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
-from nearfar.run.match import Matcher
+from nearfar.run.matcher import Matcher
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import placement

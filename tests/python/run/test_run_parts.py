@@ -14,15 +14,21 @@ import pytest
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.documents.machine import Node
-from nearfar.run import kernel, landing, layout
+from nearfar.run import kernel, layout, snapshot
 from nearfar.run.adapt import Pace, can_move
-from nearfar.run.hotness import INTERVAL_NS, Hotness, Use, uses
-from nearfar.run.landing import sampled_pages
-from nearfar.run.looking import SHARE, Looking, marking_ns, process_cpu_ns, resident_pages
-from nearfar.run.memories import nodes_here, resolve
+from nearfar.run.hotness import INTERVAL_NS, Hotness, TargetUse, uses
+from nearfar.run.local_memories import local_nodes, resolve_memories
 from nearfar.run.policies import POLICIES
-from nearfar.run.policy import anonymous_by_node
-from nearfar.run.server import Process
+from nearfar.run.policy_run import anonymous_by_node
+from nearfar.run.sample_budget import (
+    MAX_CPU_SHARE,
+    SampleBudget,
+    accessed_bit_ns,
+    process_cpu_ns,
+    resident_pages,
+)
+from nearfar.run.server import PlacedProcess
+from nearfar.run.snapshot import sampled_pages
 from nearfar.run.targets import make_targets
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -33,10 +39,10 @@ ROOT = Path(__file__).parents[3]
 
 def test_both_sides_lay_the_tables_out_alike(tmp_path: Path) -> None:
     structures = {
-        "nf_run_memory": layout.Memory, "nf_run_target": layout.Target,
+        "nf_run_memory": layout.TableMemory, "nf_run_target": layout.Target,
         "nf_run_table": layout.Table, "nf_run_extent": layout.Extent,
         "nf_run_mapped": layout.Mapped, "nf_run_state": layout.State,
-        "nf_run_ask": layout.Ask, "nf_run_answer": layout.Answer,
+        "nf_run_ask": layout.LibraryRequest, "nf_run_answer": layout.LibraryAnswer,
     }  # fmt: skip
     lines = [
         f'printf("%zu\\n", offsetof(struct {name}, {field[0]}));'
@@ -88,22 +94,22 @@ def test_policies_say_what_the_machine_lacks(tmp_path: Path) -> None:
 def test_what_the_kernel_has_elsewhere_is_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     """A full node: of 64 pages bound to node 1, the kernel has all but 16 on node 0."""
     made = objects_plan({"make_array": "far"})
-    near, far = resolve(made, ["far=node:0"])
+    near, far = resolve_memories(made, ["far=node:0"])
     places = [near, dataclasses.replace(far, spec=dataclasses.replace(far.spec, node=1))]
     first, pages = layout.FIRST_ADDRESS, 64
     state = layout.State()
     state.extent_count = 1
     state.extents[0] = layout.Extent(first, pages * layout.PAGE, 1, 1)
     words = np.full(pages, layout.CHOSEN | 1, np.uint32)
-    monkeypatch.setattr(landing, "read_state", lambda *_: state)
-    monkeypatch.setattr(landing, "default_nodes", lambda _: {0})
+    monkeypatch.setattr(snapshot, "read_state", lambda *_: state)
+    monkeypatch.setattr(snapshot, "default_nodes", lambda _: {0})
     monkeypatch.setattr(kernel, "read_memory", lambda *_: words.tobytes())
     monkeypatch.setattr(kernel, "mappings", lambda _: [])
     monkeypatch.setattr(kernel, "anonymous_bytes", lambda *_: 0)
     monkeypatch.setattr(
         kernel, "page_nodes", lambda _, asked: (np.arange(len(asked)) < 16).astype(np.int32)
     )
-    seen = landing.take_picture(0, 0, places).objects[1]
+    seen = snapshot.take_snapshot(0, 0, places).objects[1]
     assert seen.fallback == 0
     assert seen.elsewhere == seen.by_memory["near"] == 3 * seen.by_memory["far"]
 
@@ -173,19 +179,21 @@ def hot_and_cold() -> tuple[Hotness, int, int]:
     """Return what watches a cold object near and a hot one far, and their targets."""
     made = plan([placement(0, "cold", "near", 4), placement(1, "hot", "far", 4)])
     made.budget_bytes = 4 << 20
-    targets = make_targets(made, resolve(made, ["far=node:0"]), adapt=True)
+    targets = make_targets(made, resolve_memories(made, ["far=node:0"]), adapt=True)
     cold, hot = (targets.moving[number] for number in range(2))
     assert len({0, cold, hot}) == 3
-    return Hotness(made, targets, Looking(0.0)), cold, hot
+    return Hotness(made, targets, SampleBudget(0.0)), cold, hot
 
 
-def moves(watch: Hotness, total: dict[int, Use], now_ns: int, patience: int) -> dict[int, int]:
+def moves(
+    watch: Hotness, total: dict[int, TargetUse], now_ns: int, patience: int
+) -> dict[int, int]:
     return {target: memory for target, memory, _ in watch.decide(total, now_ns, patience)}
 
 
 def test_a_hot_far_object_changes_places_with_a_cold_near_one() -> None:
     watch, cold, hot = hot_and_cold()
-    used = {cold: Use(4 << 20, 0), hot: Use(4 << 20, 4 << 20)}
+    used = {cold: TargetUse(4 << 20, 0), hot: TargetUse(4 << 20, 4 << 20)}
     hysteresis = 3 * INTERVAL_NS
     assert moves(watch, used, 0, hysteresis) == {}
     assert moves(watch, used, 2 * INTERVAL_NS, hysteresis) == {}
@@ -199,7 +207,7 @@ def test_what_goes_back_and_forth_waits_twice_as_long_each_time() -> None:
     watch, one, other = hot_and_cold()
     now, waited = 0, []
     for turn in range(5):
-        used = [Use(4 << 20, 0), Use(4 << 20, 4 << 20)][:: 1 if turn % 2 == 0 else -1]
+        used = [TargetUse(4 << 20, 0), TargetUse(4 << 20, 4 << 20)][:: 1 if turn % 2 == 0 else -1]
         total = dict(zip((one, other), used, strict=True))
         begun = now
         while not moves(watch, total, now, INTERVAL_NS):
@@ -212,14 +220,14 @@ def test_of_two_that_are_about_as_hot_one_moves_in_time() -> None:
     """Which of them is the hotter one changes from look to look."""
     made = plan([placement(n, str(n), "near" if n == 0 else "far", 4) for n in range(3)])
     made.budget_bytes = 4 << 20
-    targets = make_targets(made, resolve(made, ["far=node:0"]), adapt=True)
+    targets = make_targets(made, resolve_memories(made, ["far=node:0"]), adapt=True)
     cold, one, other = (targets.moving[number] for number in range(3))
-    watch = Hotness(made, targets, Looking(0.0))
+    watch = Hotness(made, targets, SampleBudget(0.0))
     hysteresis = 4 * INTERVAL_NS
 
     def look(turn: int) -> dict[int, int]:
         shares = {cold: 0.0, one: 0.9, other: 0.9 + (-1) ** turn * 0.05}
-        total = {t: Use(4 << 20, round(share * (4 << 20))) for t, share in shares.items()}
+        total = {t: TargetUse(4 << 20, round(share * (4 << 20))) for t, share in shares.items()}
         return moves(watch, total, turn * INTERVAL_NS, hysteresis)
 
     assert [look(turn) for turn in range(4)] == [{}] * 4
@@ -228,8 +236,8 @@ def test_of_two_that_are_about_as_hot_one_moves_in_time() -> None:
 
 def test_what_is_gone_for_a_look_waits_anew() -> None:
     watch, cold, hot = hot_and_cold()
-    there = {cold: Use(4 << 20, 0), hot: Use(4 << 20, 4 << 20)}
-    gone = {cold: Use(4 << 20, 0)}
+    there = {cold: TargetUse(4 << 20, 0), hot: TargetUse(4 << 20, 4 << 20)}
+    gone = {cold: TargetUse(4 << 20, 0)}
     hysteresis = 2 * INTERVAL_NS
     for turn, total in enumerate((there, gone, there, there)):
         assert moves(watch, total, turn * INTERVAL_NS, hysteresis) == {}, turn
@@ -240,26 +248,27 @@ def test_looks_are_paid_for_by_the_programs_time() -> None:
     """Whatever its size is, they take no more than their share of its CPU time."""
     pid = os.getpid()
     used_ns = 0
-    looking = Looking(500.0, lambda _: used_ns)
-    processes = {pid: Process(pid, 0)}
-    assert not looking.affords({})
+    budget = SampleBudget(500.0, lambda _: used_ns)
+    processes = {pid: PlacedProcess(pid, 0)}
+    assert not budget.affords({})
     looks = 0
     for _ in range(1000):
         used_ns += 10**8
-        if looking.affords(processes):
+        if budget.affords(processes):
             looks += 1
-            looking.charge(resident_pages(pid), 3_000_000)
-        assert looking.spent_ns <= 1.1 * SHARE * used_ns  # this process may grow meanwhile
+            budget.charge(resident_pages(pid), 3_000_000)
+        # This process may grow meanwhile.
+        assert budget.spent_ns <= 1.1 * MAX_CPU_SHARE * used_ns
     assert 0 < looks < 1000
-    assert looking.spent_ns > 0.5 * SHARE * used_ns
-    assert 0 <= marking_ns() < 1e5
+    assert budget.spent_ns > 0.5 * MAX_CPU_SHARE * used_ns
+    assert 0 <= accessed_bit_ns() < 1e5
     assert process_cpu_ns(pid) > 0
 
 
 def test_nothing_can_move_on_one_node() -> None:
     made = objects_plan({"make_array": "far"})
-    near = resolve(made, ["far=node:0"])
-    assert can_move(near, Pace()) == (len(nodes_here()) > 1)
+    near = resolve_memories(made, ["far=node:0"])
+    assert can_move(near, Pace()) == (len(local_nodes()) > 1)
     assert can_move(near, Pace(even_on_one_node=True))
 
 
@@ -271,13 +280,13 @@ def test_use_is_read_of_each_target() -> None:
     )
     found = uses(text)
     assert found[1].heat == pytest.approx(0.5)
-    assert found[0].there == 100 << 10
+    assert found[0].present == 100 << 10
 
 
 def test_memories_are_refused_in_a_sentence(tmp_path: Path) -> None:
     made = objects_plan({"make_array": "far"})
     for mapped, said in (
-        ([], "nothing here stands"),
+        ([], "has no local memory"),
         (["far=node:4711"], "no memory node 4711"),
         ([f"far=file:{tmp_path}/absent"], "not a folder"),
         (["far=devdax:/dev/dax99.9"], "no DAX device"),
@@ -287,7 +296,7 @@ def test_memories_are_refused_in_a_sentence(tmp_path: Path) -> None:
         (["far"], "NAME=SPEC"),
     ):
         with pytest.raises(CommandError, match=said):
-            resolve(made, mapped)
+            resolve_memories(made, mapped)
     # By the device's name too; and nothing need stand for what is not used.
-    assert resolve(made, ["optane=node:0"])[1].spec.node == 0
-    assert len(resolve(objects_plan({"make_array": "near"}), [])) == 1
+    assert resolve_memories(made, ["optane=node:0"])[1].spec.node == 0
+    assert len(resolve_memories(objects_plan({"make_array": "near"}), [])) == 1

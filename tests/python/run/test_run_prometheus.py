@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from nearfar.documents import RunRecord, producer
 from nearfar.documents.run_record import Migration, ObjectLanding, RunMemory
-from nearfar.run.prometheus import MOST_OBJECTS, write_metrics
+from nearfar.run.prometheus import MAX_OBJECTS, write_metrics
 
 
 def landing(number: int) -> ObjectLanding:
@@ -60,9 +60,9 @@ def test_figures_are_the_records(tmp_path: Path) -> None:
 
 def test_only_the_largest_objects_have_series(tmp_path: Path) -> None:
     path = tmp_path / "run.prom"
-    write_metrics(record(MOST_OBJECTS + 30), path)
+    write_metrics(record(MAX_OBJECTS + 30), path)
     named = [key for key in read(path) if key[0] == "nearfar_run_object_on_plan_ratio"]
-    assert {int(key[1]) for key in named} == set(range(30, MOST_OBJECTS + 30))
+    assert {int(key[1]) for key in named} == set(range(30, MAX_OBJECTS + 30))
 
 
 def test_under_a_policy_nothing_is_said_of_blocks(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.workload import Frame
 from nearfar.program.allocators import bundled_allocator
-from nearfar.run import nameless
-from nearfar.run.sight import share_in
+from nearfar.run import code_offset
+from nearfar.run.program_check import share_in
 from nearfar.run.symbolizer import Symbolizer
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -94,7 +94,7 @@ def test_a_stripped_program_is_told_by_its_calls(tmp_path: Path) -> None:
 
 
 def test_a_library_has_one_name() -> None:
-    long, short = nameless.parse("libx-2.so.0.8.6+0x1f"), nameless.parse("libx-2.so.0+0x1f")
+    long, short = code_offset.parse("libx-2.so.0.8.6+0x1f"), code_offset.parse("libx-2.so.0+0x1f")
     assert long == short
     assert str(long) == "libx-2.so+0x1f"
-    assert nameless.parse("operator+") is None
+    assert code_offset.parse("operator+") is None

@@ -17,7 +17,7 @@ from nearfar.documents.run_record import ObjectLanding
 from nearfar.native_files import include_folder
 from nearfar.program.launch import Job
 from nearfar.run.adapt import Pace
-from nearfar.run.api import How, run_plan
+from nearfar.run.api import PlanRunOptions, run_plan
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import objects_plan, placement, plan
@@ -166,7 +166,7 @@ def test_adapt_calls_for_what_the_phase_wants_and_idles_on_one_node(folder: Path
     )
     program = [str(folder / "objects"), str(MIB), "phases"]
     pace = Pace(region_bytes=64 << 10, hysteresis_s=0.05, even_on_one_node=True)
-    record = run_plan(made, "", How(mapped=["far=node:0"], pace=pace, job=Job(program)))
+    record = run_plan(made, "", PlanRunOptions(mapped=["far=node:0"], pace=pace, job=Job(program)))
     (migration,) = record.migrations
     assert (migration.name, migration.memory) == ("make_array", "far")
     assert migration.why == "phase work began"
@@ -183,7 +183,7 @@ def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
     shutil.copy(program, privileged)
     privileged.chmod(0o4755)
     for words, said in (
-        ((made, "--", program), "nothing here stands for it"),
+        ((made, "--", program), "has no local memory"),
         ((made, *TO_FILES, "--", "/bin/true"), "another program's"),
         ((made, *TO_FILES, "--", str(privileged)), "set-user-id"),
         ((made, *TO_FILES, "--", str(folder / "absent")), "no such file"),
@@ -192,8 +192,8 @@ def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
         ((made, *TO_FILES, "--region", "1B", "--adapt", "--", program), "at least a page"),
         ((made, *TO_FILES, "--rate", "1GiB", "--", program), "leave out --rate"),
         ((made, *TO_FILES, "--duration", "-5s", "--", program), "cannot read --duration '-5s'"),
-        ((made, "--map", "far=node:0,pages=4k", "--", program), "--pages says how large"),
-        ((made, *TO_FILES, *TO_FILES, "--", program), "says twice"),
+        ((made, "--map", "far=node:0,pages=4k", "--", program), "--pages sets"),
+        ((made, *TO_FILES, *TO_FILES, "--", program), "names far twice"),
         ((made,), "name a plan and a program"),
         (("--policy", "fastest", "--", program), "no policy"),
         (("--policy", "interleave", "--map", "far=node:0", "--", program), "leave out --map"),
@@ -213,7 +213,7 @@ def test_without_addresses_a_program_runs_unplaced_and_that_is_said(folder: Path
     done = verb(folder, *TO_FILES, "--force", "--", "/bin/sh", "-c", limited)
     assert done.returncode == 0, done.stderr
     warnings = load(folder / "record.json", RunRecord).warnings
-    assert any("may not have 56 GiB of addresses" in warning for warning in warnings), warnings
+    assert any("may not reserve 56 GiB of addresses" in warning for warning in warnings), warnings
 
 
 def test_forced_it_runs_another_programs_plan(folder: Path) -> None:

@@ -1,12 +1,12 @@
-"""Finds the object of a plan that a call stack belongs to.
+"""Matching of a call stack to an object of the plan.
 
 The profile names each object by a chain of functions and lines. Another build shows the same chain
-with gaps: a tail call leaves no frame, and without debug information inlined calls do not show;
-and line tables alone (clang -g1) call an inlined ns::Arena::Allocate just Allocate. So a stack is
-laid along every chain, in order; the object whose chain needs the fewest gaps is its, and among
-equals lines decide, the nearest first, so that a build of an edited source still matches.
-Functions that the plan never mentions are passed over at the beginning of a stack: wrappers that
-only the profile could tell (called from nearly everywhere) are left out of its chains.
+with gaps: a tail call leaves no frame, inlined calls are missing without debug information, and
+line tables alone (clang -g1) call an inlined ns::Arena::Allocate just Allocate. So a stack is
+aligned with every chain, in order. The object whose chain needs the fewest gaps matches; among
+equal ones the nearest lines decide, so that a build of an edited source still matches. Functions
+that the plan never names are skipped at the beginning of a stack, because the profile leaves
+wrappers (called from nearly everywhere) out of its chains.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from nearfar.documents.workload import Frame
 from nearfar.profile.objects import size_class_name
 from nearfar.program import wrappers
 from nearfar.program.names import bare_name
-from nearfar.run import nameless
+from nearfar.run import code_offset
 
 RECOGNISABLE = ("heap", "mmap")
-MOST_GAPS = 2
-"""Where inlined calls show: two tail calls on one path are rare, more are another path."""
-MOST_GAPS_WITHOUT_LINES = 6
-"""Where they do not: a small function's callers are often inlined too."""
-MOST_SKIPPED = 4
-"""Unknown functions above the allocation."""
+MAX_GAPS = 2
+"""Most gaps where inlined calls show: more than two tail calls on one path are another path."""
+MAX_GAPS_WITHOUT_LINES = 6
+"""Most gaps where they do not show: a small function's callers are often inlined too."""
+MAX_SKIPPED = 4
+"""Most functions unknown to the plan that are skipped above the allocation."""
 
 Stack = Sequence[tuple[int, Frame]]
 """Frames, innermost first, each with the number of the return address it is inlined at."""
 
 
 @dataclass(frozen=True)
-class Matched:
-    """What a stack told."""
+class StackMatch:
+    """The object of a call stack."""
 
     placement: Placement | None
     depth: int
-    """So many return addresses told it."""
+    """Number of return addresses that decided the match."""
 
 
 @dataclass(frozen=True)
@@ -51,29 +51,29 @@ class _Chain:
     functions: tuple[str, ...]
 
     @property
-    def told(self) -> int:
-        """Return how many of the functions tell the object from others."""
+    def distinctive(self) -> int:
+        """Number of functions that distinguish the object from others."""
         return max(1, min(self.placement.told_by, len(self.functions)))
 
 
 @dataclass(frozen=True)
-class _Laid:
-    """How a stack lies along a chain."""
+class _Alignment:
+    """The alignment of a stack with a chain."""
 
     gaps: int
     used: int
-    """Frames of the stack that were looked at."""
+    """Frames of the stack that were compared."""
     exact_lines: int
-    lines_off: int
+    line_distance: int
 
 
 class Matcher:
-    """A plan's objects by the functions in their chains."""
+    """Matches call stacks to a plan's objects."""
 
     def __init__(self, placements: Sequence[Placement]) -> None:
         self._chains: dict[str, list[_Chain]] = {}
         self._spellings: dict[str, dict[str, set[str]]] = {}
-        """Of each function's last word the names in the plan that end with it, and their files."""
+        """Names in the plan by their last word, with the files of each."""
         for placement in placements:
             if placement.kind not in RECOGNISABLE or not placement.frames:
                 continue
@@ -84,8 +84,8 @@ class Matcher:
                 names = self._spellings.setdefault(_last_word(function), {})
                 names.setdefault(function, set()).add(_file(frame))
 
-    def match(self, stack: Stack, tag: str = "", size: int = 0) -> Matched:
-        """Return the object of an allocation of `size` bytes with the program's own `tag`."""
+    def match(self, stack: Stack, tag: str = "", size: int = 0) -> StackMatch:
+        """Return the object of an allocation of `size` bytes with the program's `tag`."""
         bare = [(at, frame) for at, frame in stack if not wrappers.is_runtime(frame)] or list(stack)
         start = next(
             (i for i, (_, frame) in enumerate(bare) if not wrappers.is_wrapper(frame)),
@@ -94,39 +94,40 @@ class Matcher:
         via = wrappers.container_call(
             [frame for _, frame in bare], [frame for _, frame in bare[start:]]
         )
-        last = min(start + MOST_SKIPPED, len(bare)) - 1
+        last = min(start + MAX_SKIPPED, len(bare)) - 1
         first = next((i for i in range(start, last + 1) if self._names(bare[i][1])), None)
         if first is None:
-            return Matched(None, bare[last][0] + 1)
-        kept = bare[first:]
+            return StackMatch(None, bare[last][0] + 1)
+        rest = bare[first:]
         best: Placement | None = None
         best_score: tuple[object, ...] = ()
-        looked = 1
-        chains = [chain for name in self._names(kept[0][1]) for chain in self._chains[name]]
+        compared = 1
+        chains = [chain for name in self._names(rest[0][1]) for chain in self._chains[name]]
         for chain in {id(chain): chain for chain in chains}.values():
             if not _split_agrees(chain.placement, tag, size):
                 continue
-            laid, used = self._lay([frame for _, frame in kept], chain)
-            looked = max(looked, used)
-            if laid is None:
+            alignment, used = self._align([frame for _, frame in rest], chain)
+            compared = max(compared, used)
+            if alignment is None:
                 continue
             placement = chain.placement
             score = (
                 bool(placement.split),
-                -laid.gaps,
-                laid.exact_lines,
+                -alignment.gaps,
+                alignment.exact_lines,
                 placement.via == via,
-                -laid.lines_off,
+                -alignment.line_distance,
                 placement.size_bytes,
             )
             if best is None or score > best_score:
                 best, best_score = placement, score
-        return Matched(best, kept[min(looked, len(kept)) - 1][0] + 1)
+        return StackMatch(best, rest[min(compared, len(rest)) - 1][0] + 1)
 
     def _names(self, frame: Frame) -> list[str]:
-        """Return the plan's names of a frame's function: one may lack its class or namespace.
+        """Return the plan's names of a frame's function.
 
-        Then the source file must agree: many classes have an `add`.
+        One of the two may be without its class or namespace; then the source files must agree,
+        because many classes have an `add`.
         """
         function, file = _function(frame), _file(frame)
         return [
@@ -136,47 +137,47 @@ class Matcher:
             or (file and file in files and (_ends(name, function) or _ends(function, name)))
         ]
 
-    def _lay(self, stack: Sequence[Frame], chain: _Chain) -> tuple[_Laid | None, int]:
-        """Lay a stack along a chain; None if it is another's. Also how far that was looked at."""
+    def _align(self, stack: Sequence[Frame], chain: _Chain) -> tuple[_Alignment | None, int]:
+        """Return a stack's alignment with a chain, None if they differ, and how far it compared."""
         inlined_show = any(frame.line for frame in stack[:1])
-        most_gaps = MOST_GAPS if inlined_show else MOST_GAPS_WITHOUT_LINES
-        at = gaps = exact = off = 0
+        max_gaps = MAX_GAPS if inlined_show else MAX_GAPS_WITHOUT_LINES
+        at = gaps = exact = distance = 0
         used = 0
         for used, frame in enumerate(stack, start=1):
             names = self._names(frame)
-            found = next(
+            position = next(
                 (i for i in range(at, len(chain.functions)) if chain.functions[i] in names), None
             )
-            if found is None:
+            if position is None:
                 if inlined_show or names:
                     return None, used
                 gaps += 1
             else:
-                gaps += found - at
-                told = chain.placement.frames[found]
-                exact += told.line == frame.line and _file(told) == _file(frame)
-                off += abs(told.line - frame.line) if told.line and frame.line else 0
-                at = found + 1
-            if gaps > most_gaps:
+                gaps += position - at
+                planned = chain.placement.frames[position]
+                exact += planned.line == frame.line and _file(planned) == _file(frame)
+                if planned.line and frame.line:
+                    distance += abs(planned.line - frame.line)
+                at = position + 1
+            if gaps > max_gaps:
                 return None, used
-            if at >= chain.told:
+            if at >= chain.distinctive:
                 break
-        # A stack that was cut, or ends: what is missing of the chain is a gap.
-        gaps += max(0, chain.told - at)
-        return (None if gaps > most_gaps else _Laid(gaps, used, exact, off)), used
+        # The remainder of the chain is a gap where the stack ends or was cut.
+        gaps += max(0, chain.distinctive - at)
+        return (None if gaps > max_gaps else _Alignment(gaps, used, exact, distance)), used
 
 
 def size_class(size: int) -> str:
-    """Return the name that profiles give to blocks of about `size` bytes."""
+    """Return the profile's name of the size class of a block."""
     return size_class_name(size.bit_length())
 
 
 def _split_agrees(placement: Placement, tag: str, size: int) -> bool:
-    """Tell whether the block is in the part of its site that the object is."""
+    """Return whether the block's tag and size class are those of the object."""
     if not placement.split:
         return True
-    wanted = placement.split.split(", ")
-    return all(part in (tag, size_class(size)) for part in wanted)
+    return all(part in (tag, size_class(size)) for part in placement.split.split(", "))
 
 
 def _file(frame: Frame) -> str:
@@ -192,7 +193,7 @@ def _ends(function: str, name: str) -> bool:
 
 
 def _function(frame: Frame) -> str:
-    if (place := nameless.parse(frame.function)) is not None:
-        return str(place)
-    # _sdsnewlen is the inner half of sdsnewlen; which of the two shows is the compiler's choice.
+    if (offset := code_offset.parse(frame.function)) is not None:
+        return str(offset)
+    # _sdsnewlen is the inner half of sdsnewlen; the compiler decides which of them shows.
     return bare_name(frame.function).lstrip("_") or frame.function

@@ -1,4 +1,4 @@
-"""Runs a program under one of the kernel's own ways, and says where its pages were."""
+"""Running a program under a placement policy of the kernel, and recording where its pages were."""
 
 from __future__ import annotations
 
@@ -16,61 +16,62 @@ from nearfar.program.control import Control
 from nearfar.program.executable import check_program, find_executable
 from nearfar.program.launch import Job, RunOutcome, run_job
 from nearfar.run import kernel
-from nearfar.run.memories import nodes_here
+from nearfar.run.local_memories import local_nodes
 from nearfar.run.policies import DEFAULT, POLICIES, Policy
 
 POLL_S = 0.1
+"""Seconds between readings of the program's pages."""
 
 _NODE_PAGES = re.compile(r"\bN([0-9]+)=([0-9]+)")
 _PAGE_SIZE = re.compile(r"\bkernelpagesize_kB=([0-9]+)")
 
 
 @dataclass
-class _Watch:
-    """Looks at a program's pages while it runs."""
+class _PageWatch:
+    """Bytes by node of a program while it runs."""
 
     fullest: dict[int, int] = field(default_factory=dict)
-    """Node to bytes, of the moment with most."""
-    pictures: int = 0
+    """Bytes by node at the moment with most."""
+    readings: int = 0
     end: threading.Event = field(default_factory=threading.Event)
 
     def watch(self) -> None:
-        """Look until the end."""
+        """Read until `end` is set."""
         while not self.end.wait(POLL_S):
-            found: dict[int, int] = {}
+            total: dict[int, int] = {}
             for pid in kernel.descendants(os.getpid())[1:]:
                 try:
                     text = Path(f"/proc/{pid}/numa_maps").read_text(errors="replace")
                 except OSError:
                     continue
                 for node, size in anonymous_by_node(text).items():
-                    found[node] = found.get(node, 0) + size
-            if found:
-                self.pictures += 1
-            if sum(found.values()) >= sum(self.fullest.values()):
-                self.fullest = found
+                    total[node] = total.get(node, 0) + size
+            if total:
+                self.readings += 1
+            if sum(total.values()) >= sum(self.fullest.values()):
+                self.fullest = total
 
 
 def anonymous_by_node(numa_maps: str) -> dict[int, int]:
-    """Return bytes of anonymous pages by node, of /proc/PID/numa_maps."""
-    found: dict[int, int] = {}
+    """Return bytes of anonymous pages by node from /proc/PID/numa_maps."""
+    total: dict[int, int] = {}
     for line in numa_maps.splitlines():
         if " anon=" not in line:
             continue
         size = _PAGE_SIZE.search(line)
         each = int(size[1]) << 10 if size else 4096
         for node, pages in _NODE_PAGES.findall(line):
-            found[int(node)] = found.get(int(node), 0) + int(pages) * each
-    return found
+            total[int(node)] = total.get(int(node), 0) + int(pages) * each
+    return total
 
 
 def run_policy(name: str, job: Job, root: Path = Path("/")) -> RunRecord:
-    """Run `job` under the policy `name`; raises NearfarError where this machine has no such way."""
+    """Run `job` under a policy; raises NearfarError where this machine cannot."""
     executable = find_executable(job.command[0])
     check_program(executable)
-    nodes = nodes_here(root)
+    nodes = local_nodes(root)
     policy = POLICIES.get(name)(nodes, root)
-    watch = _Watch()
+    watch = _PageWatch()
     thread = threading.Thread(target=watch.watch, daemon=True)
     try:
         _set(policy)
@@ -91,7 +92,7 @@ def run_policy(name: str, job: Job, root: Path = Path("/")) -> RunRecord:
         exit_status=ended.status,
         wall_time_ns=ended.wall_ns,
         cpu_time_ns=ended.cpu_ns,
-        allocator="the program's own",
+        allocator="the program's",
         memories=[
             RunMemory(name=f"node:{node.id}", device="", spec=f"node:{node.id}") for node in nodes
         ],
@@ -102,7 +103,7 @@ def run_policy(name: str, job: Job, root: Path = Path("/")) -> RunRecord:
         heap_bytes=0,
         out_of_sight_bytes=0,
         fallback_bytes=0,
-        pictures=watch.pictures,
+        pictures=watch.readings,
         processes=0,
         warnings=[policy.note] if policy.note else [],
     )

@@ -1,10 +1,11 @@
-"""What a run would not see of a program, and whether the plan is this program's, before it runs."""
+"""Checks of a program before its run: memory out of sight, and functions of the plan."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,15 +14,19 @@ from nearfar.documents.plan import Plan
 from nearfar.documents.workload import Frame
 from nearfar.program.allocators import bundled_allocator
 from nearfar.program.names import bare_name
-from nearfar.run import nameless
-from nearfar.run.match import RECOGNISABLE
+from nearfar.run import code_offset
+from nearfar.run.matcher import RECOGNISABLE
 
-LEAST_SHARE = 0.5
-"""A plan of which less is in the program is another's."""
+MIN_KNOWN_SHARE = 0.5
+"""Least share of the plan's bytes whose functions the program must have."""
+MAX_CHECKED_OBJECTS = 200
+"""Objects checked, the largest: each name is a search through the file, 20 ms in 50 MB."""
+MIN_SPECIFIC_LETTERS = 12
+"""Letters of a name that other programs hardly have by chance, unlike init and stream."""
 
 
 def refuse_privileged(executable: Path) -> None:
-    """Refuse what the loader would not preload into: set-user-id and capable programs."""
+    """Raise CommandError for set-user-id and capable programs: they ignore preloads."""
     mode = executable.stat().st_mode
     capable = False
     try:
@@ -37,32 +42,30 @@ def refuse_privileged(executable: Path) -> None:
 
 
 def blind_spots(executable: Path) -> list[str]:
-    """Say which memory of the program the library cannot see."""
-    said: list[str] = []
+    """Return warnings about memory of the program that the library cannot see."""
+    warnings: list[str] = []
     if _is_static(executable):
-        said.append(
+        warnings.append(
             f"{executable.name} is linked statically: nothing can be preloaded into it, so all its "
-            "memory is out of sight and stays where the kernel puts it; link it dynamically"
+            "memory is out of sight and stays where the kernel puts it: link it dynamically"
         )
     elif (name := bundled_allocator(executable)) is not None:
-        said.append(
-            f"{executable.name} brings {name}: what it allocates through that is out of sight; "
+        warnings.append(
+            f"{executable.name} contains {name}: its allocations there are out of sight; "
             "build it with the C library's malloc (Redis: make MALLOC=libc)"
         )
     before = os.environ.get("LD_PRELOAD", "")
     for library in re.split(r"[ :]+", before):
         if re.search(r"jemalloc|mimalloc|tcmalloc|hoard|libnearfar_profile", library):
-            said.append(
-                f"two preloads: {library} was to replace malloc too; nearfar's comes first, and "
-                "that one gets nothing to do"
+            warnings.append(
+                f"two preloads: {library} also replaces malloc; nearfar's library comes first and "
+                "serves all blocks"
             )
-    return said
+    return warnings
 
 
 def _is_static(executable: Path) -> bool:
-    """Tell whether the file names no loader (PT_INTERP)."""
-    import struct
-
+    """Return whether the file names no loader (PT_INTERP)."""
     with executable.open("rb") as file:
         head = file.read(64)
         if head[:4] != b"\x7fELF" or head[4] != 2:
@@ -79,48 +82,42 @@ def _is_static(executable: Path) -> bool:
 def share_in(executable: Path, plan: Plan) -> float | None:
     """Return the share of the plan's bytes whose functions the program has; None: plan has none.
 
-    Functions of an object's chain and their source file are looked for as names in the file
-    (symbols, debug information), so a plan of an earlier build of the same source is nearly whole,
-    and another program's is not. Objects that tell nothing (libraries' own) are left out.
+    Functions and source files of an object's chain are searched as names in the file (symbols,
+    debug information). So a plan of an earlier build of the same source is nearly complete, and
+    another program's is not. Objects of libraries are left out, because any program may have them.
     """
-    wanted = [one for one in plan.placements if one.kind in RECOGNISABLE and one.frames]
-    if not wanted:
+    rows = [row for row in plan.placements if row.kind in RECOGNISABLE and row.frames]
+    if not rows:
         return None
     names = _Names(executable.read_bytes())
-    total = found = 0
-    for placement in sorted(wanted, key=lambda one: -one.size_bytes)[:_MOST_LOOKED_FOR]:
-        there = _is_there(placement.frames, names)
-        if there is not None:
+    total = known = 0
+    for placement in sorted(rows, key=lambda row: -row.size_bytes)[:MAX_CHECKED_OBJECTS]:
+        is_known = _has_functions(placement.frames, names)
+        if is_known is not None:
             total += placement.size_bytes
-            found += there * placement.size_bytes
-    return found / total if total else 1.0
-
-
-_MOST_LOOKED_FOR = 200
-"""The largest objects: each name is a search through the file, 20 ms in 50 MB."""
-_SPECIFIC_LETTERS = 12
-"""Names from this length on are hardly another program's by chance, as init and stream are."""
+            known += is_known * placement.size_bytes
+    return known / total if total else 1.0
 
 
 class _Names:
-    """What the file of a program names."""
+    """Names in a program's file."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._known: dict[bytes, bool] = {}
 
     def has_function(self, word: str) -> bool:
-        """Tell whether a symbol is the word, or mangled with it; clones have a dot behind."""
-        # Linkers store a name as the end of a longer one: what is before it tells nothing.
+        """Return whether a symbol is the word, or contains it mangled; clones end with a dot."""
+        # Linkers store a name as the end of a longer one, so any byte may precede it.
         name = re.escape(word.encode())
         return self._has(name + rb"[\0.]") or self._has(b"%d" % len(word) + name)
 
-    def has_call(self, place: nameless.Nameless) -> bool:
-        """Tell whether a call returns to that place of the file."""
-        return nameless.returns_to(self._content, place.offset)
+    def has_call(self, location: code_offset.CodeOffset) -> bool:
+        """Return whether a call returns to that location in the file."""
+        return code_offset.returns_to(self._content, location.offset)
 
     def has_file(self, path: str) -> bool:
-        """Tell whether a source file of this name went into it."""
+        """Return whether the program has a source file of this name."""
         return self._has(rb"[\0/]" + re.escape(Path(path).name.encode()) + rb"\0")
 
     def _has(self, pattern: bytes) -> bool:
@@ -129,8 +126,8 @@ class _Names:
         return self._known[pattern]
 
 
-def _is_there(frames: Sequence[Frame], names: _Names) -> bool | None:
-    """Tell whether the program has an object's functions; None: they would be anywhere."""
+def _has_functions(frames: Sequence[Frame], names: _Names) -> bool | None:
+    """Return whether the program has an object's functions; None: any program may have them."""
     own = [
         frame
         for frame in frames
@@ -138,28 +135,28 @@ def _is_there(frames: Sequence[Frame], names: _Names) -> bool | None:
     ]
     files = {frame.file for frame in own if frame.file and "/include/c++/" not in frame.file}
     of_file = any(names.has_file(file) for file in files)
-    calls = [place for frame in own if (place := nameless.parse(frame.function)) is not None]
+    calls = [call for frame in own if (call := code_offset.parse(frame.function)) is not None]
     if calls:
-        # A stripped program: addresses are all that tells, and every one of them must.
-        return all(names.has_call(place) for place in calls)
+        # A stripped program has only addresses, and all of them must match.
+        return all(names.has_call(call) for call in calls)
     words = [
-        found[-1]  # the last: ns::Class::method is mangled, but each word is in it as it is
+        parts[-1]  # ns::Class::method is mangled, but each of its words is in it unchanged
         for frame in own
         if frame.function != "main"
-        and (found := re.findall(r"[A-Za-z_][A-Za-z_0-9]*", bare_name(frame.function)))
+        and (parts := re.findall(r"[A-Za-z_][A-Za-z_0-9]*", bare_name(frame.function)))
     ]
     if not words:
-        # Every program has a main: its file tells whose.
+        # Every program has a main; only its source file distinguishes it.
         return of_file if files else None
-    known = [word for word in words if names.has_function(word)]
-    # Without debug information the names of inlined functions are not there: half will do.
-    enough = len(known) >= len(words) / 2
-    specific = of_file or not files or any(len(word) >= _SPECIFIC_LETTERS for word in known)
+    present = [word for word in words if names.has_function(word)]
+    # Without debug information, names of inlined functions are missing: half are enough.
+    enough = len(present) >= len(words) / 2
+    specific = of_file or not files or any(len(word) >= MIN_SPECIFIC_LETTERS for word in present)
     return enough and specific
 
 
 def check_plan(executable: Path, plan: Plan, *, force: bool) -> str:
-    """Refuse another program's plan; return a sentence if part of it is missing."""
+    """Raise CommandError for another program's plan; return a warning if functions are missing."""
     share = share_in(executable, plan)
     if share is None:
         if force:
@@ -168,10 +165,10 @@ def check_plan(executable: Path, plan: Plan, *, force: bool) -> str:
             "the plan names no call stacks (it was made by an earlier nearfar, or of a program "
             "without heap): make it again with nearfar place, or run it anyway with --force"
         )
-    if share < LEAST_SHARE and not force:
+    if share < MIN_KNOWN_SHARE and not force:
         raise CommandError(
             f"{executable.name} has the functions of {share:.0%} of the plan's bytes: the plan is "
-            "another program's, or its symbols were stripped. Make a plan of this program, build "
+            "another program's, or the symbols were stripped. Make a plan of this program, build "
             "it with symbols (no -s, no strip), or run it anyway with --force"
         )
     if share < 0.995:
