@@ -1,4 +1,4 @@
-"""Makes the WorkloadProfile from what the runs gave."""
+"""The WorkloadProfile, assembled from the runs of one program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from nearfar.program.symbols import demangle
 
 
 def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile:
-    """Return the profile of one program's runs."""
+    """Assemble the profile of one program's runs."""
     files = gathered.files
     if not request.source.names_instructions:
         for file in files:
@@ -89,10 +89,12 @@ def _phases(
     names: Mapping[int, str],
     kept: list[int],
 ) -> list[Phase]:
-    place = {number: at for at, number in enumerate(kept)}
+    index_of = {number: at for at, number in enumerate(kept)}
     phases: list[Phase] = []
     for number, name in names.items():
-        rows = {thing: t for (phase, thing), t in traffic.objects.items() if phase == number}
+        rows = {
+            object_id: t for (phase, object_id), t in traffic.objects.items() if phase == number
+        }
         time = gathered.instrumented.phases.get(name, PhaseTime())
         if not rows and not time.cpu_ns and not time.operations:
             continue
@@ -108,14 +110,16 @@ def _phases(
                 counted=gathered.seen.counted.get(number, {}),
                 objects=[
                     ObjectTraffic(
-                        object=thing, traffic=rows[thing], curve=curves.get((number, thing))
+                        object=object_id,
+                        traffic=rows[object_id],
+                        curve=curves.get((number, object_id)),
                     )
-                    for thing in sorted(rows)
+                    for object_id in sorted(rows)
                 ],
                 instructions=[
-                    InstructionTraffic(instruction=place[i], object=thing, misses=misses)
-                    for (phase, i, thing), misses in traffic.misses.items()
-                    if phase == number and i in place
+                    InstructionTraffic(instruction=index_of[i], object=object_id, misses=misses)
+                    for (phase, i, object_id), misses in traffic.misses.items()
+                    if phase == number and i in index_of
                 ],
             )
         )
@@ -125,10 +129,10 @@ def _phases(
 def _near(
     gathered: GatheredRuns, name: str, time: PhaseTime, share: float
 ) -> tuple[list[float], list[float]]:
-    """Return CPU and wall time of the phase in each plain run, ns, for the work that was counted.
+    """Return CPU and wall time of the phase in each plain run, ns, for the counted work.
 
-    Where operations are known and differ (a run of fixed length does more of them plain), times
-    are those of as many operations as the instrumented run did; `share` of them was looked at.
+    If operations are known and differ (a plain run of fixed length does more), times are scaled to
+    those of the instrumented run, `share` of which was sampled.
     """
     cpu, wall = [], []
     for run in gathered.plain_runs:

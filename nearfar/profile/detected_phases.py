@@ -1,8 +1,8 @@
-"""Phases of a program that marks none, found in what it touches over time (`--phases auto`).
+"""Detection of phases in programs that mark none (`--phases auto`).
 
-While the instrumented program runs, its time is cut into short slices, each counted as a phase of
-its own. Afterwards neighbouring slices that touch the same objects alike are put together (change
-points by PELT; Killick et al. 2012), and stretches that come again get the same name.
+The run is cut into short slices, each counted as a phase of its own. Afterwards neighbouring slices
+with similar accesses are joined (change points by PELT; Killick et al. 2012), and similar stretches
+get the same name.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import ruptures
 from numpy.typing import NDArray
 
 from nearfar.profile.objects import Site, make_objects
@@ -23,17 +24,17 @@ from nearfar.program.phases import PhaseTime
 Array = NDArray[np.float64]
 
 MIN_SLICES = 8
-"""Below, nothing can be told from noise."""
+"""Least number of slices: with fewer, phases cannot be distinguished from noise."""
 MIN_PHASE_SLICES = 3
-"""Slices: what is shorter is a transition."""
+"""Least length of a phase in slices: anything shorter is a transition."""
 MAX_DIFFERENT_SHARE = 0.15
-"""Share of accesses that may be different in stretches taken for the same phase."""
+"""Share of accesses that may differ between stretches of the same phase."""
 MIN_NEAR_SHARE = 0.2
-"""Of its traced time that a phase's near time is at least: no tracing takes five times longer."""
+"""Least share of a phase's traced time that is near time: tracing takes at most 5 times longer."""
 
 
 def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:
-    """Return what was gathered with slices put together to phases, and a sentence on them."""
+    """Join slices to phases; return the changed runs and a sentence about the phases."""
     numbers = [
         number
         for number, name in sorted(gathered.phase_numbers.items())
@@ -41,15 +42,15 @@ def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:
     ]
     marked = set(gathered.phase_numbers) - {PHASE_BEFORE, *numbers}
     if marked:
-        said = "the program marks its phases: none were detected beside them"
-        return _unsliced(gathered, numbers), said
+        sentence = "the program marks phases itself, so none were detected"
+        return _unsliced(gathered, numbers), sentence
     _, object_of = make_objects(gathered.files)
-    seen, accesses = _activity(gathered.files, object_of, numbers)
+    shares, accesses = _activity(gathered.files, object_of, numbers)
     active = [at for at, count in enumerate(accesses) if count > 0]
-    kind_of = phase_of_slices(seen[active])
+    kind_of = phase_of_slices(shares[active])
     count = max(kind_of, default=0) + 1
     names = [f"phase {kind + 1}" for kind in range(count)]
-    # What was cut into a slice without any access belongs to the phase before.
+    # A slice without any access belongs to the phase before.
     phase_of: dict[int, int] = {}
     for at, number in enumerate(numbers):
         before = [k for k, place in enumerate(active) if place <= at]
@@ -58,14 +59,13 @@ def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:
     for file in gathered.files:
         _relabel(file, {n: firsts[kind] for n, kind in phase_of.items()})
     traced = _traced(gathered, phase_of, names)
-    touched = np.zeros(count)
+    accesses_of_phase = np.zeros(count)
     for at, number in enumerate(numbers):
-        touched[phase_of[number]] += accesses[at]
-    runs = [_shared_out(run, traced, touched, names) for run in gathered.plain_runs]
-    said = (
-        f"{count} phase(s) were detected by what is touched, not marked by the program; their near "
-        "times are the plain runs' time shared out by traced time less what tracing costs an "
-        "access"
+        accesses_of_phase[phase_of[number]] += accesses[at]
+    runs = [_divided(run, traced, accesses_of_phase, names) for run in gathered.plain_runs]
+    sentence = (
+        f"{count} phase(s) were detected by the objects they access, not marked by the program; "
+        "their near times divide the plain runs' time by traced time less the cost of tracing"
     )
     changed = replace(
         gathered,
@@ -73,25 +73,27 @@ def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:
         instrumented=ProfiledRun(gathered.instrumented.outcome, traced),
         phase_numbers=dict(zip(firsts, names, strict=True)),
     )
-    return changed, said
+    return changed, sentence
 
 
 def _unsliced(gathered: GatheredRuns, numbers: Sequence[int]) -> GatheredRuns:
-    """Return what was gathered as if nothing had been sliced."""
+    """Return the runs with all slices joined to the unmarked phase."""
     for file in gathered.files:
         _relabel(file, dict.fromkeys(numbers, PHASE_REST))
     names = gathered.phase_numbers
-    rest = PhaseTime()
+    remainder = PhaseTime()
     for number in numbers:
-        one = gathered.instrumented.phases.get(names[number], PhaseTime())
-        rest.cpu_ns += one.cpu_ns
-        rest.wall_ns += one.wall_ns
+        time = gathered.instrumented.phases.get(names[number], PhaseTime())
+        remainder.cpu_ns += time.cpu_ns
+        remainder.wall_ns += time.wall_ns
     kept = {n: name for n, name in names.items() if n not in numbers}
     sliced = {names[number] for number in numbers}
     times = {k: v for k, v in gathered.instrumented.phases.items() if k not in sliced}
     return replace(
         gathered,
-        instrumented=ProfiledRun(gathered.instrumented.outcome, {names[PHASE_REST]: rest, **times}),
+        instrumented=ProfiledRun(
+            gathered.instrumented.outcome, {names[PHASE_REST]: remainder, **times}
+        ),
         phase_numbers={PHASE_REST: names[PHASE_REST], **kept},
     )
 
@@ -99,50 +101,46 @@ def _unsliced(gathered: GatheredRuns, numbers: Sequence[int]) -> GatheredRuns:
 def _activity(
     files: Sequence[ProcessFile], object_of: Mapping[Site, int], numbers: Sequence[int]
 ) -> tuple[Array, Array]:
-    """Return, by slice, the share of accesses that go to each object and miss, and that hit; and
-    how many accesses there were.
-    """
-    place = {number: at for at, number in enumerate(numbers)}
+    """Return each slice's shares of accesses by object, misses and hits apart, and its accesses."""
+    index = {number: at for at, number in enumerate(numbers)}
     counts = np.zeros((len(numbers), 2 * (max(object_of.values(), default=0) + 1)))
     for process, file in enumerate(files):
         for row in file.counters:
             key = int(row["key"])
             phase, site, instruction = key >> 48, key >> 32 & 0xFFFF, key & 0xFFFFFFFF
-            thing = object_of.get((process, site))
-            if thing is None or phase not in place or instruction == 0:
+            number_of_object = object_of.get((process, site))
+            if number_of_object is None or phase not in index or instruction == 0:
                 continue
             misses = int(row["read_misses"]) + int(row["write_misses"])
-            counts[place[phase], 2 * thing] += misses
-            counts[place[phase], 2 * thing + 1] += max(0, int(row["accesses"]) - misses)
+            counts[index[phase], 2 * number_of_object] += misses
+            counts[index[phase], 2 * number_of_object + 1] += max(0, int(row["accesses"]) - misses)
     total = counts.sum(axis=1)
     return counts / np.maximum(total, 1.0)[:, None], total
 
 
 def phase_of_slices(shares: Array) -> list[int]:
-    """Return the phase of each slice, numbered as they first come."""
+    """Return the phase of each slice, numbered in order of first appearance."""
     slices = len(shares)
     if slices < MIN_SLICES:
         return [0] * slices
-    import ruptures
-
-    # Noise of a slice, from neighbours: most of them are in the same phase.
+    # Noise of a slice, estimated from neighbours, most of which are in the same phase.
     noise = float(np.median((np.diff(shares, axis=0) ** 2).sum(axis=1))) / 2
     penalty = 3 * max(noise, (MAX_DIFFERENT_SHARE / 4) ** 2) * np.log(slices)
-    found = ruptures.Pelt(model="l2", min_size=MIN_PHASE_SLICES, jump=1).fit(shares)
-    ends = found.predict(pen=penalty)
-    phase_of_slices: list[int] = []
+    search = ruptures.Pelt(model="l2", min_size=MIN_PHASE_SLICES, jump=1).fit(shares)
+    ends = search.predict(pen=penalty)
+    phases: list[int] = []
     means: list[Array] = []
     for begin, end in zip([0, *ends[:-1]], ends, strict=True):
         mean = shares[begin:end].mean(axis=0)
-        # Half the sum of differences: the share of accesses that would have to move.
-        apart = [float(np.abs(mean - other).sum()) / 2 for other in means]
-        if apart and min(apart) < MAX_DIFFERENT_SHARE:
-            kind = apart.index(min(apart))
+        # Half the sum of differences: the share of accesses that differ.
+        differences = [float(np.abs(mean - other).sum()) / 2 for other in means]
+        if differences and min(differences) < MAX_DIFFERENT_SHARE:
+            kind = differences.index(min(differences))
         else:
             kind = len(means)
             means.append(mean)
-        phase_of_slices += [kind] * (end - begin)
-    return phase_of_slices
+        phases += [kind] * (end - begin)
+    return phases
 
 
 def _relabel(file: ProcessFile, phase_of: Mapping[int, int]) -> None:
@@ -161,25 +159,28 @@ def _traced(
     times = {name: PhaseTime() for name in names}
     before = -1
     for number, kind in sorted(phase_of.items()):
-        one = gathered.instrumented.phases.get(gathered.phase_numbers[number], PhaseTime())
+        time = gathered.instrumented.phases.get(gathered.phase_numbers[number], PhaseTime())
         total = times[names[kind]]
-        total.cpu_ns += one.cpu_ns
-        total.wall_ns += one.wall_ns
+        total.cpu_ns += time.cpu_ns
+        total.wall_ns += time.wall_ns
         total.entries += kind != before
         before = kind
     return times
 
 
-def _shared_out(
-    run: ProfiledRun, traced: Mapping[str, PhaseTime], touched: Array, names: Sequence[str]
+def _divided(
+    run: ProfiledRun,
+    traced: Mapping[str, PhaseTime],
+    accesses_of_phase: Array,
+    names: Sequence[str],
 ) -> ProfiledRun:
-    """Return a plain run with its time shared out to the phases."""
+    """Return a plain run with its time divided among the phases."""
     cpu = np.array([traced[name].cpu_ns for name in names], dtype=float)
     plain_cpu = float(sum(time.cpu_ns for time in run.phases.values()))
     plain_wall = float(sum(time.wall_ns for time in run.phases.values()))
-    # Tracing costs about the same at each access that is looked at.
-    cost = max(0.0, float(cpu.sum()) - plain_cpu) / max(float(touched.sum()), 1.0)
-    near = np.maximum(cpu - cost * touched, MIN_NEAR_SHARE * cpu)
+    # Tracing costs about the same for each sampled access.
+    cost = max(0.0, float(cpu.sum()) - plain_cpu) / max(float(accesses_of_phase.sum()), 1.0)
+    near = np.maximum(cpu - cost * accesses_of_phase, MIN_NEAR_SHARE * cpu)
     shares = near / max(float(near.sum()), 1.0)
     phases = {
         name: PhaseTime(

@@ -1,4 +1,4 @@
-"""What the run time counted beside accesses: flushes, fences, page walks, private caches.
+"""Counts other than accesses: flushes, fences, page walks, private caches.
 
 The table is `EventRecord` of native/profile/runtime/process_file.hpp.
 """
@@ -27,19 +27,19 @@ _FIELD_OF = {
     "private_misses": "private_misses",
     "transfers": "transfers",
 }
-"""Of `Traffic`, and the record's."""
+"""Field of `Traffic` to field of the record."""
 
 Events = dict[tuple[int, int], dict[str, float]]
-"""By phase number and site; counts called as in `Traffic`."""
+"""Counts by phase number and site, named as in `Traffic`."""
 
 
 def events_of(file: ProcessFile) -> Events:
-    """Return what one process counted, whole events shared out to the sites they are of.
+    """Return the counts of one process by site.
 
-    Whose memory the heap's small blocks are is known of sampled lines alone: all events there are
-    counted together (site 0), and shared out as the sampled ones say. Their sum stays exact.
+    Owners of small heap blocks are known for sampled lines only: events there are counted together
+    (site 0) and divided among sites as the sampled ones are. Their sum stays exact.
     """
-    found: Events = {}
+    events: Events = {}
     together: dict[int, dict[str, float]] = {}
     sampled: dict[int, dict[int, float]] = {}
     for row in file.events:
@@ -49,8 +49,8 @@ def events_of(file: ProcessFile) -> Events:
         if site == 0:
             _add(together.setdefault(phase, {}), counts)
         else:
-            _add(found.setdefault((phase, site), {}), counts)
-            # Lines, whichever way they were written.
+            _add(events.setdefault((phase, site), {}), counts)
+            # In lines, for flushes and non-temporal stores alike.
             weight = float(row["sampled_flushes"]) + float(row["sampled_nt_bytes"]) / LINE_BYTES
             if weight:
                 _add(sampled.setdefault(phase, {}), {site: weight})
@@ -59,11 +59,11 @@ def events_of(file: ProcessFile) -> Events:
         _add(everywhere, sites)
     for phase, counts in together.items():
         shares = sampled.get(phase) or everywhere or {SITE_UNKNOWN: 1.0}
-        whole = sum(shares.values())
+        total = sum(shares.values())
         for site, weight in shares.items():
-            part = {name: count * weight / whole for name, count in counts.items()}
-            _add(found.setdefault((phase, site), {}), part)
-    return found
+            part = {name: count * weight / total for name, count in counts.items()}
+            _add(events.setdefault((phase, site), {}), part)
+    return events
 
 
 def _add(total: dict[Key, float], more: Mapping[Key, float]) -> None:
@@ -79,18 +79,18 @@ def add_events(
     """Add all processes' events to the traffic of each (phase number, object)."""
     for process, file in enumerate(files):
         for (phase, site), counts in events_of(file).items():
-            thing = object_of.get((process, site))
-            if thing is None or not any(counts.values()):
+            number = object_of.get((process, site))
+            if number is None or not any(counts.values()):
                 continue
-            row = traffic.setdefault((phase, thing), Traffic())
+            row = traffic.setdefault((phase, number), Traffic())
             for name, count in counts.items():
                 setattr(row, name, getattr(row, name) + count)
-            # Written to memory without a cache that could write it back.
+            # Non-temporal stores go to memory without a write-back by a cache.
             row.write_backs += counts["nt_store_bytes"] / LINE_BYTES
 
 
 def core_of(files: Sequence[ProcessFile]) -> CoreModel | None:
-    """Return what was simulated of each core; None where nothing was."""
+    """Return the simulated private cache and TLB of a core; None if none was simulated."""
     header = files[0].header
     if not int(header["translations"]):
         return None

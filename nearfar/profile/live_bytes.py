@@ -1,4 +1,4 @@
-"""Live bytes over time, from the process that held the most."""
+"""Live bytes over time, and sizes of objects limited to memory that had pages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from nearfar.profile.objects import Site
 from nearfar.profile.run_file import ProcessFile
 
 MIN_LIVE_SHARE = 0.01
-"""Objects below this share of a sample's total are added up under "other"."""
+"""Share of a sample's total below which objects are added up under "other"."""
 MAX_SAMPLES = 200
-"""More than a picture has room for."""
+"""Largest number of samples kept: a figure shows no more."""
 
 
 def live_samples(
@@ -24,7 +24,7 @@ def live_samples(
     phase_names: Mapping[int, str],
     end_ns: float,
 ) -> list[LiveSample]:
-    """Return the samples in order of time, and what was alive when the run ended, `end_ns`."""
+    """Return the samples of the process with the highest peak, and one at the end, `end_ns`."""
     if not files:
         return []
     process = max(range(len(files)), key=lambda at: int(files[at].header["peak_bytes"]))
@@ -35,8 +35,8 @@ def live_samples(
         total = 0
         for site, size_bytes in pairs:
             total += size_bytes
-            if (thing := object_of.get((process, site))) is not None:
-                key = str(thing)
+            if (number := object_of.get((process, site))) is not None:
+                key = str(number)
                 bytes_by_object[key] = bytes_by_object.get(key, 0) + size_bytes
         large = {k: v for k, v in bytes_by_object.items() if v >= MIN_LIVE_SHARE * total}
         if (rest := total - sum(large.values())) > 0:
@@ -48,7 +48,7 @@ def live_samples(
     for row in file.live[::step]:
         used = row["sites"][: int(row["count"])]
         pairs = list(zip(used["site"].tolist(), used["bytes"].tolist(), strict=True))
-        # Sites beyond the sample's room are in its total alone.
+        # Sites that did not fit the sample are only in its total.
         pairs.append((-1, int(row["total_bytes"]) - sum(size for _, size in pairs)))
         name = phase_names.get(int(row["phase"]), "-")
         samples.append(sample(float(row["time_ns"]), name, pairs))
@@ -63,31 +63,30 @@ def live_samples(
 def resident_objects(
     objects: Sequence[MemoryObject], phases: Sequence[Phase], line_bytes: int, peak_bytes: int
 ) -> list[MemoryObject]:
-    """Return the objects, none larger than all the memory that the program ever had at once.
+    """Limit the size of each object to the most memory that the program ever had.
 
-    `peak_bytes`: the largest process's peak (ru_maxrss; it holds nearfar's own, some 100 MiB, as
-    the kernel hands that on over fork and exec). An arena of 1 TiB then needs the room that its
-    program had. Pages of hugetlbfs are not in that figure: where the machine has any, and 0, say
-    nothing. What was seen touched is kept in any case.
+    `peak_bytes`: the largest process's peak (ru_maxrss), which includes nearfar's own 100 MiB, as
+    the kernel keeps it over fork and exec; 0: not known. It does not include pages of hugetlbfs, so
+    nothing is limited on a machine that has any. Touched bytes are never cut.
     """
     if not peak_bytes or _huge_page_pool():
         return list(objects)
     touched = touched_bytes(phases, line_bytes)
     return [
         msgspec.structs.replace(
-            thing, size_bytes=min(thing.size_bytes, max(peak_bytes, touched.get(thing.id, 0)))
+            memory, size_bytes=min(memory.size_bytes, max(peak_bytes, touched.get(memory.id, 0)))
         )
-        if thing.kind in ("heap", "mmap")
-        else thing
-        for thing in objects
+        if memory.kind in ("heap", "mmap")
+        else memory
+        for memory in objects
     ]
 
 
 def resident_samples(
     samples: Sequence[LiveSample], objects: Sequence[MemoryObject]
 ) -> list[LiveSample]:
-    """Return what was alive over time, no object more than what it ever had pages for."""
-    size = {str(thing.id): thing.size_bytes for thing in objects}
+    """Limit the live bytes of each object in `samples` to its size."""
+    size = {str(memory.id): memory.size_bytes for memory in objects}
     return [
         msgspec.structs.replace(
             sample,
@@ -101,15 +100,15 @@ def resident_samples(
 
 
 def touched_bytes(phases: Sequence[Phase], line_bytes: int) -> dict[int, int]:
-    """Return the bytes of each object's lines that were seen touched, where curves tell."""
-    found: dict[int, int] = {}
+    """Return the bytes of the touched lines of each object that has a miss curve."""
+    bytes_of: dict[int, int] = {}
     for phase in phases:
         for row in phase.objects:
             if row.curve is not None and row.curve.read:
-                # What even the largest cache misses is each line's first touch.
+                # Even the largest cache misses each line's first touch.
                 lines = row.curve.read[-1] + row.curve.write[-1]
-                found[row.object] = found.get(row.object, 0) + round(lines * line_bytes)
-    return found
+                bytes_of[row.object] = bytes_of.get(row.object, 0) + round(lines * line_bytes)
+    return bytes_of
 
 
 def _huge_page_pool(meminfo: Path = Path("/proc/meminfo")) -> bool:

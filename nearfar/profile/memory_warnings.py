@@ -1,4 +1,4 @@
-"""Says where memory is used by code that is not instrumented, and which code that is."""
+"""Warnings on memory used by uninstrumented code, only reserved, or hidden by an allocator."""
 
 from __future__ import annotations
 
@@ -12,97 +12,97 @@ from nearfar.profile.live_bytes import touched_bytes
 from nearfar.program.allocators import bundled_allocator
 
 MIN_OBJECT_SHARE = 0.05
-"""Of the memory the program had; below, a plan would gain nothing from it."""
+"""Share of the program's memory from which an object is worth a warning."""
 MIN_OBJECT_BYTES = 1 << 20
-"""What is smaller fits any processor's caches."""
+"""Size from which an object is worth a warning: smaller ones fit caches."""
 MIN_ACCESSES_PER_LINE = 0.01
-"""Accesses per line of an object: whoever allocated it meant to write it once at least."""
+"""Accesses per line of an object below which other code must use it."""
 RESERVED_FACTOR = 4
-"""Sizes over the lines seen touched from which an object is more reserved than used. Lines are
-fewer than pages: records of a quarter of a page, each touched on one line, are used in full."""
+"""Ratio of size to touched lines above which an object is mostly reserved: records of a quarter
+of a page, each touched on one line, are used in full."""
 MIN_RESERVED_BLOCK_BYTES = 1 << 20
-"""Smaller blocks are not reserved ahead, and lie where others lay that touched the lines first."""
+"""Mean block size from which memory may be reserved ahead; smaller blocks reuse lines of others."""
 MAX_NAMED = 3
 MIN_MAPPED_SHARE = 0.8
-"""If this much of what was allocated came from mmap, something inside divides it further..."""
+"""Share of mapped memory from which an allocator inside the program is likely."""
 MIN_MAPPED_BYTES = 4 << 20
-"""...and it is worth a word from here up."""
+"""Mapped bytes from which that is worth a warning."""
 
 
 def unseen_warnings(
     profile: WorkloadProfile, foreign: Sequence[Path], executable: Path
 ) -> list[str]:
-    """Return sentences on what `foreign` libraries allocate and on memory nobody touches."""
-    everything = sum(thing.size_bytes for thing in profile.objects)
-    least = max(MIN_OBJECT_BYTES, MIN_OBJECT_SHARE * everything)
+    """Warn of memory that `foreign` libraries allocate, and of memory without accesses."""
+    total_bytes = sum(memory.size_bytes for memory in profile.objects)
+    min_bytes = max(MIN_OBJECT_BYTES, MIN_OBJECT_SHARE * total_bytes)
     return [
-        *_allocating(profile, foreign, executable, least),
-        *_untouched(profile, foreign, least),
+        *_allocating(profile, foreign, executable, min_bytes),
+        *_untouched(profile, foreign, min_bytes),
     ]
 
 
 def _allocating(
-    profile: WorkloadProfile, foreign: Sequence[Path], executable: Path, least: float
+    profile: WorkloadProfile, foreign: Sequence[Path], executable: Path, min_bytes: float
 ) -> list[str]:
-    found: list[str] = []
+    warnings: list[str] = []
     for library in foreign:
         owned = [o for o in profile.objects if o.frames and o.frames[0].module == library.name]
-        size = sum(thing.size_bytes for thing in owned)
-        if size < least:
+        size = sum(memory.size_bytes for memory in owned)
+        if size < min_bytes:
             continue
-        beside = executable.parent / library.name
-        if executable.parent.name == ".libs" and beside.exists():
-            mend = f"run the program with LD_LIBRARY_PATH={executable.parent} to use {beside}"
+        local = executable.parent / library.name
+        if executable.parent.name == ".libs" and local.exists():
+            fix = f"run the program with LD_LIBRARY_PATH={executable.parent} to use {local}"
         else:
-            mend = (
+            fix = (
                 f"build {library.name} with nearfar's compilers too, or link the program statically"
             )
-        found.append(
-            f"{library} is not instrumented but allocates {format_bytes(size)}: what it does there "
-            f"is not seen; {mend}"
+        warnings.append(
+            f"{library} is not instrumented but allocates {format_bytes(size)}, and its accesses "
+            f"are not seen; {fix}"
         )
-    return found
+    return warnings
 
 
 def reserved_warnings(profile: WorkloadProfile) -> list[str]:
-    """Say which objects are mostly address space: a plan would keep room for what has no pages."""
-    everything = sum(thing.size_bytes for thing in profile.objects)
-    least = max(MIN_OBJECT_BYTES, MIN_OBJECT_SHARE * everything)
+    """Warn of objects that are mostly reserved addresses without pages."""
+    total_bytes = sum(memory.size_bytes for memory in profile.objects)
+    min_bytes = max(MIN_OBJECT_BYTES, MIN_OBJECT_SHARE * total_bytes)
     touched = touched_bytes(profile.phases, profile.cache.line_bytes)
-    memory = [thing for thing in profile.objects if thing.kind in ("heap", "mmap")]
-    # Blocks that follow each other at one address share its lines: all together must be little.
-    alive = sum(thing.live_bytes_at_peak for thing in memory)
-    if RESERVED_FACTOR * sum(touched.get(thing.id, 0) for thing in memory) > 2 * alive:
+    blocks = [memory for memory in profile.objects if memory.kind in ("heap", "mmap")]
+    # Blocks that reuse addresses share lines: the sum must be small too.
+    alive = sum(memory.live_bytes_at_peak for memory in blocks)
+    if RESERVED_FACTOR * sum(touched.get(memory.id, 0) for memory in blocks) > 2 * alive:
         return []
-    found = [
-        thing
-        for thing in memory
-        if thing.size_bytes >= least
-        and thing.allocated_bytes >= MIN_RESERVED_BLOCK_BYTES * thing.allocations
-        and 0 < RESERVED_FACTOR * touched.get(thing.id, 0) < thing.size_bytes
+    reserved = [
+        memory
+        for memory in blocks
+        if memory.size_bytes >= min_bytes
+        and memory.allocated_bytes >= MIN_RESERVED_BLOCK_BYTES * memory.allocations
+        and 0 < RESERVED_FACTOR * touched.get(memory.id, 0) < memory.size_bytes
     ]
-    found.sort(key=_size, reverse=True)
+    reserved.sort(key=_size, reverse=True)
     return [
-        f"of {thing.name} ({format_bytes(thing.size_bytes)}) about "
-        f"{format_bytes(touched[thing.id])} were seen touched: if the rest is only reserved, "
-        "plans and shares of the budget, which count all of it, are too large; ask the program to "
-        "reserve less"
-        for thing in found[:MAX_NAMED]
+        f"only about {format_bytes(touched[memory.id])} of {memory.name} "
+        f"({format_bytes(memory.size_bytes)}) were touched: if the remainder is only reserved, "
+        "plans, which count all of it, are too large; make the program reserve less"
+        for memory in reserved[:MAX_NAMED]
     ]
 
 
-def _untouched(profile: WorkloadProfile, foreign: Sequence[Path], least: float) -> list[str]:
+def _untouched(profile: WorkloadProfile, foreign: Sequence[Path], min_bytes: float) -> list[str]:
     accesses = dict.fromkeys(range(len(profile.objects)), 0.0)
     for phase in profile.phases:
         for row in phase.objects:
             streamed = row.traffic.nt_store_bytes / profile.cache.line_bytes
             accesses[row.object] += row.traffic.accesses + streamed
     silent = [
-        thing
-        for thing in profile.objects
-        if thing.kind == "heap"
-        and thing.size_bytes >= least
-        and accesses[thing.id] < MIN_ACCESSES_PER_LINE * thing.size_bytes / profile.cache.line_bytes
+        memory
+        for memory in profile.objects
+        if memory.kind == "heap"
+        and memory.size_bytes >= min_bytes
+        and accesses[memory.id]
+        < MIN_ACCESSES_PER_LINE * memory.size_bytes / profile.cache.line_bytes
     ]
     if not silent:
         return []
@@ -112,30 +112,30 @@ def _untouched(profile: WorkloadProfile, foreign: Sequence[Path], least: float) 
     libraries = ", ".join(path.name for path in foreign[:MAX_NAMED])
     such_as = f", such as {libraries}," if libraries else ""
     return [
-        f"hardly an access to {names}{more} was seen: code that is not instrumented{such_as} may "
-        "use that memory; take what far memory does to it as unknown"
+        f"hardly any access to {names}{more} was seen: code that is not instrumented{such_as} may "
+        "use that memory, so the effect of far memory on it is unknown"
     ]
 
 
-def _size(thing: MemoryObject) -> int:
-    return thing.size_bytes
+def _size(memory: MemoryObject) -> int:
+    return memory.size_bytes
 
 
 def allocator_warning(executable: Path, objects: Sequence[MemoryObject]) -> str | None:
-    """Return a sentence if objects are hidden behind an allocator, and how to build without it."""
-    heap = sum(thing.allocated_bytes for thing in objects if thing.kind == "heap")
-    mapped = sum(thing.allocated_bytes for thing in objects if thing.kind == "mmap")
+    """Warn if an allocator hides objects, and tell how to build without it."""
+    heap = sum(memory.allocated_bytes for memory in objects if memory.kind == "heap")
+    mapped = sum(memory.allocated_bytes for memory in objects if memory.kind == "mmap")
     name = bundled_allocator(executable)
-    mend = (
+    fix = (
         "build it with the C library's malloc to see the objects (Redis: make MALLOC=libc; "
         "often ./configure --without-jemalloc, --disable-jemalloc, --with-malloc=libc)"
     )
     if name is not None and heap < mapped:
-        return f"{executable.name} brings {name}, which hides what is allocated through it: {mend}"
+        return f"{executable.name} brings {name}, which hides what is allocated through it: {fix}"
     if mapped > MIN_MAPPED_BYTES and mapped > MIN_MAPPED_SHARE * (heap + mapped):
-        most = max((o for o in objects if o.kind == "mmap"), key=lambda o: o.allocated_bytes)
+        largest = max((o for o in objects if o.kind == "mmap"), key=lambda o: o.allocated_bytes)
         return (
-            f"{mapped / (heap + mapped):.0%} of the memory was mapped, most of it by {most.name}; "
-            f"if that is an allocator, {mend}"
+            f"{mapped / (heap + mapped):.0%} of the memory was mapped, most by {largest.name}; "
+            f"if that is an allocator, {fix}"
         )
     return None

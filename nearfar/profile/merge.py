@@ -38,9 +38,9 @@ def merge(
     *,
     edited: bool = False,
 ) -> WorkloadProfile:
-    """Return the sum of `profiles`, each times its weight (1).
+    """Return the weighted sum of `profiles`; weights are 1 by default.
 
-    `names` are their files. `edited`: they are of builds between which lines moved.
+    `names` are their files. `edited`: lines moved between their builds.
     """
     factors = list(weights) if weights else [1.0] * len(profiles)
     _check(profiles, names, factors)
@@ -60,7 +60,7 @@ def merge(
         for profile, w in zip(profiles, factors, strict=True)
     ]
     slowdown = sum(p.instrumented_slowdown * t for p, t in zip(profiles, near_ns, strict=True))
-    said = [
+    sources = [
         f"{name} (x {weight:g})" if weight != 1.0 else name
         for name, weight in zip(names, factors, strict=True)
     ]
@@ -83,7 +83,7 @@ def merge(
         live=_live(profiles, number_of),
         bursts=kept_bursts([profile.bursts for profile in profiles], number_of),
         warnings=[
-            f"merged from {', '.join(said)}",
+            f"merged from {', '.join(sources)}",
             *alignment.moved,
             *dict.fromkeys(warning for profile in profiles for warning in profile.warnings),
         ],
@@ -94,68 +94,69 @@ def _check(
     profiles: Sequence[WorkloadProfile], names: Sequence[str], weights: Sequence[float]
 ) -> None:
     if len(profiles) < 2:
-        raise NearfarError("one profile is nothing to merge: name two or more")
+        raise NearfarError("expected two or more profiles to merge, not one")
     if len(weights) != len(profiles):
         raise NearfarError(
             f"{len(weights)} weights for {len(profiles)} profiles: give one --weight for each, in "
-            "their order"
+            "the same order"
         )
     if any(not (weight > 0 and math.isfinite(weight)) for weight in weights):
-        raise NearfarError("weights must be above 0: leave out what never happens")
+        raise NearfarError("weights must be above 0: leave out profiles of weight 0")
     first = profiles[0]
     for profile, name in zip(profiles, names, strict=True):
         if profile.extrapolation is not None:
-            raise NearfarError(f"{name} is extrapolated, no run: merge runs, then extrapolate")
-        one, other = (Path(p.program.executable).name for p in (profile, first))
-        if one != other:
+            raise NearfarError(f"{name} is extrapolated, not a run: merge runs, then extrapolate")
+        program, first_program = (Path(p.program.executable).name for p in (profile, first))
+        if program != first_program:
             raise NearfarError(
-                f"{name} is of {one}, {names[0]} of {other}: only runs of one program share objects"
+                f"{name} is of {program}, {names[0]} of {first_program}: "
+                "only runs of one program share objects"
             )
         if profile.producer.cpu_model != first.producer.cpu_model:
             raise NearfarError(
-                f"{name} was taken on {profile.producer.cpu_model}, {names[0]} on "
-                f"{first.producer.cpu_model}: near times of two processors do not add up"
+                f"{name} was measured on {profile.producer.cpu_model}, {names[0]} on "
+                f"{first.producer.cpu_model}: near times of two processors cannot be added"
             )
-        here, there = profile.cache.size_bytes, first.cache.size_bytes
-        if here != there or profile.curve_bytes != first.curve_bytes:
+        cache_bytes, first_cache_bytes = profile.cache.size_bytes, first.cache.size_bytes
+        if cache_bytes != first_cache_bytes or profile.curve_bytes != first.curve_bytes:
             raise NearfarError(
-                f"{name} simulates a cache of {format_bytes(here)}, {names[0]} of "
-                f"{format_bytes(there)}: profile both with the same --llc"
+                f"{name} simulates a cache of {format_bytes(cache_bytes)}, {names[0]} of "
+                f"{format_bytes(first_cache_bytes)}: profile both with the same --llc"
             )
 
 
 def _objects(profiles: Sequence[WorkloadProfile], alignment: Alignment) -> list[MemoryObject]:
-    # What is alive at once is so in one run: the one that had most.
-    totals = [sum(thing.live_bytes_at_peak for thing in profile.objects) for profile in profiles]
+    # Live bytes at one moment come from the run with most of them.
+    totals = [sum(memory.live_bytes_at_peak for memory in profile.objects) for profile in profiles]
     fullest = totals.index(max(totals))
-    found = []
-    for number, same in enumerate(alignment.objects):
+    objects = []
+    for number, match in enumerate(alignment.objects):
         parts = [
             [profile.objects[n] for n in numbers]
-            for profile, numbers in zip(profiles, same.members, strict=True)
+            for profile, numbers in zip(profiles, match.members, strict=True)
         ]
-        model = next(thing for some in parts for thing in some)
-        size = max(sum(thing.size_bytes for thing in some) for some in parts)
-        found.append(
+        template = next(memory for group in parts for memory in group)
+        size = max(sum(memory.size_bytes for memory in group) for group in parts)
+        objects.append(
             msgspec.structs.replace(
-                model,
+                template,
                 id=number,
-                name=same.name,
-                allocations=sum(thing.allocations for some in parts for thing in some),
-                allocated_bytes=sum(thing.allocated_bytes for some in parts for thing in some),
+                name=match.name,
+                allocations=sum(memory.allocations for group in parts for memory in group),
+                allocated_bytes=sum(memory.allocated_bytes for group in parts for memory in group),
                 peak_live_bytes=size,
-                live_bytes_at_peak=sum(thing.live_bytes_at_peak for thing in parts[fullest]),
+                live_bytes_at_peak=sum(memory.live_bytes_at_peak for memory in parts[fullest]),
                 size_bytes=size,
-                told_by=max(1, len(same.identity.sites)),
+                told_by=max(1, len(match.identity.sites)),
             )
         )
-    return found
+    return objects
 
 
 def _instructions(
     profiles: Sequence[WorkloadProfile],
 ) -> tuple[list[Instruction], list[list[int]]]:
-    """Return all instructions, and where each profile's are among them."""
+    """Return all instructions, and the index of each profile's among them."""
     numbers: dict[tuple[object, ...], int] = {}
     everything: list[Instruction] = []
     places: list[list[int]] = []
@@ -187,9 +188,9 @@ def _phase(
             parts.append((phase, weight))
             for row in phase.objects:
                 rows.setdefault(number_of[at][row.object], []).append((row, weight))
-            for one in phase.instructions:
-                key = (places[at][one.instruction], number_of[at][one.object])
-                misses[key] = misses.get(key, 0.0) + weight * one.misses
+            for traffic in phase.instructions:
+                key = (places[at][traffic.instruction], number_of[at][traffic.object])
+                misses[key] = misses.get(key, 0.0) + weight * traffic.misses
     operations = [
         None if phase.operations is None else weight * phase.operations for phase, weight in parts
     ]
@@ -202,15 +203,15 @@ def _phase(
         operations=sum(known) if len(known) == len(operations) else None,
         objects=[_row(number, rows[number]) for number in sorted(rows)],
         instructions=[
-            InstructionTraffic(instruction=instruction, object=thing, misses=count)
-            for (instruction, thing), count in misses.items()
+            InstructionTraffic(instruction=instruction, object=number, misses=count)
+            for (instruction, number), count in misses.items()
         ],
         counted=_counted(parts),
     )
 
 
 def _counted(parts: Sequence[tuple[Phase, float]]) -> dict[str, float]:
-    """Return the sums of what the processor counted in every one of the runs."""
+    """Return the sums of the counters that every run has."""
     names = set.intersection(*(set(phase.counted) for phase, _ in parts))
     return {name: sum(weight * p.counted[name] for p, weight in parts) for name in sorted(names)}
 
@@ -224,7 +225,7 @@ def _row(number: int, rows: Sequence[tuple[ObjectTraffic, float]]) -> ObjectTraf
 
 
 def _sum(times: Sequence[tuple[Estimate, float]]) -> Estimate:
-    """Return the weighted sum; independent errors add up as squares."""
+    """Return the weighted sum of times; errors are independent, so their squares add up."""
     value = sum(weight * time.value for time, weight in times)
     below = math.sqrt(sum((weight * (time.value - time.low)) ** 2 for time, weight in times))
     above = math.sqrt(sum((weight * (time.high - time.value)) ** 2 for time, weight in times))
@@ -251,8 +252,8 @@ def _sampling(profiles: Sequence[WorkloadProfile], weights: Sequence[float]) -> 
 def _live(
     profiles: Sequence[WorkloadProfile], number_of: Sequence[dict[int, int]]
 ) -> list[LiveSample]:
-    """Return the runs' samples one after another, as if one had begun when the other ended."""
-    found: list[LiveSample] = []
+    """Return the samples of all runs, each run starting where the one before ended."""
+    samples: list[LiveSample] = []
     start_ns = 0.0
     for profile, numbers in zip(profiles, number_of, strict=True):
         for sample in profile.live:
@@ -261,33 +262,33 @@ def _live(
                 known = numbers.get(int(key)) if key.isdigit() else None
                 name = "other" if known is None else str(known)
                 bytes_by_object[name] = bytes_by_object.get(name, 0) + size_bytes
-            found.append(
+            samples.append(
                 LiveSample(
                     time_ns=start_ns + sample.time_ns,
                     phase=sample.phase,
                     bytes_by_object=bytes_by_object,
                 )
             )
-        start_ns = found[-1].time_ns if found else 0.0
-    return found
+        start_ns = samples[-1].time_ns if samples else 0.0
+    return samples
 
 
 def kept_bursts(
     given: Sequence[Bursts | None], number_of: Sequence[Mapping[int, int]]
 ) -> Bursts | None:
-    """Return the bursts of the run that has those of most phases, the first of several.
+    """Return the bursts of the run with most phases; the order of bursts cannot be added up.
 
-    `number_of` has, for each run, the merged numbers of its objects.
+    `number_of` maps the objects of each run to their merged numbers.
     """
-    there = [(found, numbers) for found, numbers in zip(given, number_of, strict=True) if found]
-    if not there:
+    known = [(bursts, numbers) for bursts, numbers in zip(given, number_of, strict=True) if bursts]
+    if not known:
         return None
-    bursts, numbers = max(there, key=lambda pair: len(pair[0].phases))
+    bursts, numbers = max(known, key=lambda pair: len(pair[0].phases))
     return msgspec.structs.replace(
         bursts,
         accesses=[
-            msgspec.structs.replace(one, object=numbers.get(one.object, -1))
-            for one in bursts.accesses
+            msgspec.structs.replace(access, object=numbers.get(access.object, -1))
+            for access in bursts.accesses
         ],
         phases=[
             msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""From allocation sites as the processes kept them to the objects of a profile."""
+"""Objects of a profile, made from the processes' allocation sites."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nearfar.program.symbols import SourceLocation, symbolise
 ObjectKind = Literal["heap", "mmap", "file", "stack", "globals", "unknown"]
 
 Site = tuple[int, int]
-"""A process's place in the list of files, and the site's number in it."""
+"""Index of a process's file, and the number of a site in it."""
 
 _OWN_NAMES = {
     run_file.SITE_OTHER: "other allocations (the table of sites was full)",
@@ -31,26 +31,26 @@ _OWN_NAMES = {
 
 
 MIN_SPLIT_SHARE = 0.02
-"""Objects with more than this share of all bytes are told apart by their callers too: below, a
-plan would gain nothing from it, and a profile would have thousands of objects."""
+"""Share of all bytes above which an object is split by its callers: below, a plan gains nothing
+from it, and a profile would have thousands of objects."""
 MAX_FRAMES = 4
-"""Frames that tell objects apart at most; names get unreadable beyond."""
+"""Largest number of frames that distinguish objects: names get unreadable beyond."""
 
 
 @dataclass
 class _Group:
-    """Sites that are one object, since they are the same place of the program."""
+    """Sites that are one object, since they have the same source location."""
 
     kind: ObjectKind
     frames: list[Frame]
     name: str
     sites: list[Site] = field(default_factory=list)
     via: str = ""
-    """The container's function that the innermost frame called: one line may call several."""
+    """Container function that the innermost frame called: one line may call several."""
     told_by: int = 1
-    """Frames that the sites have in common and other groups have not."""
+    """Number of frames that distinguish this group from others."""
     split: str = ""
-    """Which part of the site it is: sizes, the program's tag."""
+    """Part of the site: size class, the program's tag."""
 
 
 def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict[Site, int]]:
@@ -65,7 +65,7 @@ def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict
             rows = files[process].sites[[number for at, number in group.sites if at == process]]
             allocations += int(rows["allocations"].sum())
             allocated += int(rows["allocated_bytes"].sum())
-            # Processes share what they had before fork: the largest counts, not the sum.
+            # Processes share memory from before a fork: the largest counts, not the sum.
             numbers = {number for at, number in group.sites if at == process}
             together = max(int(rows["peak_bytes"].max()), _sampled_peak(files[process], numbers))
             peak = max(peak, together)
@@ -95,13 +95,13 @@ def _sampled_peak(file: ProcessFile, numbers: set[int]) -> int:
     """Return the most bytes that the sites had together in any sample of live bytes."""
     if len(numbers) == 1 or not len(file.live):
         return 0
-    wanted = list(numbers)
-    best = 0
+    sites = list(numbers)
+    peak = 0
     for sample in file.live:
         used = sample["sites"][: int(sample["count"])]
-        inside = np.isin(used["site"], wanted)
-        best = max(best, int(used["bytes"][inside].sum()))
-    return best
+        inside = np.isin(used["site"], sites)
+        peak = max(peak, int(used["bytes"][inside].sum()))
+    return peak
 
 
 def _group(files: Sequence[ProcessFile]) -> list[_Group]:
@@ -146,7 +146,7 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
 def _merged(
     files: Sequence[ProcessFile], called: Sequence[_Group], depth: int, split_bytes: float
 ) -> Iterable[_Group]:
-    """Merge what has its first `depth` frames in common; large groups are told apart by more."""
+    """Merge groups whose first `depth` frames are equal; split large ones by more frames."""
     together: dict[tuple[object, ...], list[_Group]] = {}
     for group in called:
         places = (_identity(frame) for frame in group.frames[:depth])
@@ -166,7 +166,7 @@ def _merged(
 
 
 def _split(files: Sequence[ProcessFile], site: Site) -> str:
-    """Return which blocks of a call stack a site holds: ``64-127 B``, ``users``; "" for all."""
+    """Return the part of a call stack's blocks in a site: ``64-127 B``, ``users``; "" for all."""
     process, number = site
     row = files[process].sites[number]
     tag, bits = files[process].text(int(row["tag"])), int(row["size_class"])
@@ -174,7 +174,7 @@ def _split(files: Sequence[ProcessFile], site: Site) -> str:
 
 
 def size_class_name(bits: int) -> str:
-    """Return the class of sizes of so many bits as people say it; "" for 0, all sizes."""
+    """Return the name of the size class of `bits` bits: ``64-127 B``; "" for 0, all sizes."""
     if bits == 0:
         return ""
     least = 1 << (bits - 1)
@@ -204,13 +204,13 @@ def _name_of(frame: Frame) -> str:
 
 
 def _make_names_unique(groups: Sequence[_Group]) -> None:
-    """Add to names that several groups have the callers in which these differ, nothing else."""
+    """Add the callers in which groups differ to names that several groups have."""
     for describe in (_function_of, _name_of):
         together: dict[tuple[str, str], list[_Group]] = {}
         for group in groups:
             together.setdefault((group.name, group.split), []).append(group)
         for alike in together.values():
-            _tell_apart(alike, 1, describe)
+            _add_callers(alike, 1, describe)
     for group in groups:
         group.name += f", {group.split}" if group.split else ""
     seen: Counter[str] = Counter()
@@ -220,7 +220,7 @@ def _make_names_unique(groups: Sequence[_Group]) -> None:
             group.name = f"{group.name} #{seen[group.name]}"
 
 
-def _tell_apart(alike: Sequence[_Group], depth: int, describe: Callable[[Frame], str]) -> None:
+def _add_callers(alike: Sequence[_Group], depth: int, describe: Callable[[Frame], str]) -> None:
     if len(alike) < 2 or depth >= MAX_FRAMES:
         return
     by_caller: dict[str, list[_Group]] = {}
@@ -231,7 +231,7 @@ def _tell_apart(alike: Sequence[_Group], depth: int, describe: Callable[[Frame],
         if caller and len(by_caller) > 1:
             for group in some:
                 group.name = f"{group.name} < {caller}"
-        _tell_apart(some, depth + 1, describe)
+        _add_callers(some, depth + 1, describe)
 
 
 def _function_of(frame: Frame) -> str:

@@ -1,4 +1,4 @@
-"""From the words of the command line to a request."""
+"""Options of the command line, converted to a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearfar.profile.session import ProfileRequest
 from nearfar.program.launch import Job
 
 MIN_TABLE_BYTES = 1 << 20
-"""Below, the smallest table has no room for one record."""
+"""Smallest size of a process's tables: below, one of them cannot hold a record."""
 
 
 def make_request(
@@ -32,11 +32,11 @@ def make_request(
     plain: Path | None,
     stdout_to_stderr: bool,
 ) -> ProfileRequest:
-    """Check what was typed and return what to do; texts are as the verb's help describes them."""
+    """Check the options, described in the verb's help, and return the request."""
     if repetitions < 1:
-        raise CommandError("--repetitions must be at least 1: near time is a plain run's")
+        raise CommandError("--repetitions must be at least 1: near time comes from plain runs")
     if driver is not None and duration is not None:
-        raise CommandError("give --driver or --duration, not both: a driver says when it is over")
+        raise CommandError("give --driver or --duration, not both: a driver ends the run itself")
     memory_bytes = parse_size_bytes(memory)
     if memory_bytes < MIN_TABLE_BYTES:
         raise CommandError("--memory must be at least 1MiB")
@@ -44,7 +44,7 @@ def make_request(
     origin = "detected"
     if near is not None:
         if llc is not None:
-            raise CommandError("give --llc or --near, not both: each says the cache's size")
+            raise CommandError("give --llc or --near, not both: each defines the cache's size")
         cache_bytes, origin = _measured_cache(near, cache_bytes)
     if llc is not None:
         cache_bytes, origin = parse_size_bytes(llc), f"--llc {llc}"
@@ -72,13 +72,13 @@ def make_request(
 
 
 def _measured_cache(near: Path, claimed_bytes: int) -> tuple[int, str]:
-    """Return the size that measuring found one core to get, or what the machine claims."""
+    """Return the measured cache size of one core, or the claimed one, with its origin."""
     context = load(near, DeviceProfile).measured
     if context is None or context.effective_llc_bytes is None:
-        return claimed_bytes, f"detected; {near.name} does not say how much of it a core gets"
+        return claimed_bytes, f"detected; {near.name} has no measured share of a core"
     size_bytes = context.effective_llc_bytes
     claimed = format_bytes(context.llc_bytes)
-    return size_bytes, f"measured in {near.name}: what a core gets of {claimed}"
+    return size_bytes, f"measured in {near.name}: the share of {claimed} that a core gets"
 
 
 def parse_named_size(text: str, option: str) -> tuple[str, float]:

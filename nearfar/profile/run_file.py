@@ -1,4 +1,4 @@
-"""Reads the files `process.PID.N` that instrumented processes leave in the run folder.
+"""The files `process.PID.N` that instrumented processes leave in the run folder.
 
 The layout is that of native/profile/runtime/process_file.hpp.
 """
@@ -25,120 +25,60 @@ CURVE_EDGES_BYTES = tuple(
 )
 """Upper ends of all buckets of reuse distances but the last two: 4 KiB, 6 KiB, 8 KiB, ..."""
 
-_TABLE = np.dtype([("offset", "u8"), ("capacity", "u4"), ("used", "u4"), ("lost", "u8")])
+
+def record_type(text: str, **nested: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type of a record such as ``"key u8, frames u8 8, sites SITE 128"``.
+
+    Each field has a name, a type of numpy or of `nested`, and the length of an array.
+    """
+    fields = []
+    for field in text.split(","):
+        name, kind, *length = field.split()
+        fields.append((name, nested.get(kind, kind), *map(int, length)))
+    return np.dtype(fields)
+
+
 _TABLES = ("instructions", "sites", "counters", "modules", "live", "curves", "events", "strings")
-_HEADER = np.dtype(
-    [
-        ("magic", "S8"),
-        ("version", "u4"),
-        ("rate_log2", "u4"),
-        ("pid", "i4"),
-        ("parent_pid", "i4"),
-        ("forked", "u4"),
-        ("threads", "u4"),
-        ("compiler", "u8"),
-        ("cache_sets", "u8"),
-        ("cache_ways", "u4"),
-        ("mixed_rates", "u4"),
-        ("wrong_modules", "u4"),
-        ("instrumented_modules", "u4"),
-        ("dropped", "u8"),
-        ("lost_regions", "u8"),
-        ("live_bytes", "i8"),
-        ("peak_bytes", "i8"),
-        ("private_bytes", "u8"),
-        ("translations", "u4"),
-        ("translations_known", "u4"),
-        ("counts_flushes", "u4"),
-        ("reserved", "u4"),
-        *((name, _TABLE) for name in _TABLES),
-        ("group_misses", "u8", 256),
-    ]
+_HEADER = record_type(
+    "magic S8, version u4, rate_log2 u4, pid i4, parent_pid i4, forked u4, threads u4,"
+    "compiler u8, cache_sets u8, cache_ways u4, mixed_rates u4, wrong_modules u4,"
+    "instrumented_modules u4, dropped u8, lost_regions u8, live_bytes i8, peak_bytes i8,"
+    "private_bytes u8, translations u4, translations_known u4, counts_flushes u4, reserved u4,"
+    + "".join(f"{name} TABLE," for name in _TABLES)
+    + "group_misses u8 256",
+    TABLE=record_type("offset u8, capacity u4, used u4, lost u8"),
 )
 _RECORDS = {
-    "instructions": np.dtype(
-        [
-            ("key", "u8"),
-            ("function", "u4"),
-            ("file", "u4"),
-            ("line", "u4"),
-            ("column", "u4"),
-            ("bytes", "u2"),
-            ("operation", "u1"),
-            ("access_class", "u1"),
-            ("tests_per_line", "u4"),
-        ]
+    "instructions": record_type(
+        "key u8, function u4, file u4, line u4, column u4, bytes u2, operation u1,"
+        "access_class u1, tests_per_line u4"
     ),
-    "sites": np.dtype(
-        [
-            ("key", "u8"),
-            ("kind", "u4"),
-            ("depth", "u4"),
-            ("frames", "u8", 8),
-            ("path", "u8"),
-            ("size_class", "u4"),
-            ("tag", "u4"),
-            ("allocations", "u8"),
-            ("allocated_bytes", "u8"),
-            ("live_bytes", "i8"),
-            ("peak_bytes", "i8"),
-            ("bytes_at_peak", "i8"),
-        ]
+    "sites": record_type(
+        "key u8, kind u4, depth u4, frames u8 8, path u8, size_class u4, tag u4, allocations u8,"
+        "allocated_bytes u8, live_bytes i8, peak_bytes i8, bytes_at_peak i8"
     ),
-    "counters": np.dtype(
-        [
-            ("key", "u8"),
-            ("accesses", "u8"),
-            ("read_misses", "u8"),
-            ("write_misses", "u8"),
-            ("in_sequence", "u8"),
-            ("recent", "u8", 3),
-        ]
+    "counters": record_type(
+        "key u8, accesses u8, read_misses u8, write_misses u8, in_sequence u8, recent u8 3"
     ),
-    "curves": np.dtype(
-        [
-            ("key", "u8"),
-            ("beyond", "u8"),
-            ("near", "u8", CURVE_BUCKETS),
-            ("far", "u8", CURVE_BUCKETS),
-        ]
+    "curves": record_type(f"key u8, beyond u8, near u8 {CURVE_BUCKETS}, far u8 {CURVE_BUCKETS}"),
+    "events": record_type(
+        "key u8, flushes u8, fences u8, nt_bytes u8, sampled_flushes u8, sampled_nt_bytes u8,"
+        "log_bytes u8, syncs u8, sync_bytes u8, small_page_misses u8, large_page_misses u8,"
+        "private_misses u8, transfers u8, reserved u8 3"
     ),
-    "events": np.dtype(
-        [
-            ("key", "u8"),
-            ("flushes", "u8"),
-            ("fences", "u8"),
-            ("nt_bytes", "u8"),
-            ("sampled_flushes", "u8"),
-            ("sampled_nt_bytes", "u8"),
-            ("log_bytes", "u8"),
-            ("syncs", "u8"),
-            ("sync_bytes", "u8"),
-            ("small_page_misses", "u8"),
-            ("large_page_misses", "u8"),
-            ("private_misses", "u8"),
-            ("transfers", "u8"),
-            ("reserved", "u8", 3),
-        ]
-    ),
-    "modules": np.dtype([("base", "u8"), ("begin", "u8"), ("end", "u8"), ("path", "u8")]),
-    "live": np.dtype(
-        [
-            ("time_ns", "u8"),
-            ("phase", "u4"),
-            ("count", "u4"),
-            ("total_bytes", "i8"),
-            ("sites", [("site", "u4"), ("reserved", "u4"), ("bytes", "i8")], 128),
-        ]
+    "modules": record_type("base u8, begin u8, end u8, path u8"),
+    "live": record_type(
+        "time_ns u8, phase u4, count u4, total_bytes i8, sites SITE 128",
+        SITE=record_type("site u4, reserved u4, bytes i8"),
     ),
 }
 
 Records = NDArray[Any]
-"""A structured array: one row per record, columns as above."""
+"""A structured array: one row per record."""
 
 
 class ProcessFile:
-    """What one process did."""
+    """The counters of one process."""
 
     def __init__(self, path: Path) -> None:
         """Read the used parts of `path`; the process may still run."""
@@ -188,19 +128,19 @@ class ProcessFile:
         return SourceLocation(location.module, location.offset + 1)
 
     def lost(self) -> dict[str, int]:
-        """Return, for each table that was full, how many records did not fit."""
+        """Return the number of records that did not fit, by table."""
         return {
             name: int(self.header[name]["lost"]) for name in _TABLES if self.header[name]["lost"]
         }
 
     @property
     def rate(self) -> int:
-        """One line in `rate` was simulated."""
+        """Return the sampling rate: one line in `rate` was simulated."""
         return 1 << int(self.header["rate_log2"])
 
 
 def read_run(run_folder: Path) -> list[ProcessFile]:
-    """Return all processes' files, the one that began first at first."""
+    """Return all processes' files in order of their start, forked ones last."""
     paths = [
         path
         for path in run_folder.glob("process.*")

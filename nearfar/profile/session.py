@@ -1,4 +1,4 @@
-"""Profiles a program: plain, instrumented, and plain again, in folders that are then removed."""
+"""The runs behind a profile: plain, instrumented, and plain again, each in a temporary folder."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from nearfar.program.launch import Job, RunOutcome, run_job
 from nearfar.program.phases import PhaseTime, phase_times
 
 LIVE_INTERVAL_US = 10_000
-"""First interval between samples of live bytes; it doubles when the table is full."""
+"""First interval between samples of live bytes, us; it doubles when the table is full."""
 
 
 @dataclass(frozen=True)
 class ProfileRequest:
-    """What to profile and how."""
+    """The program to profile, and the settings of its runs."""
 
     job: Job
     repetitions: int
@@ -38,15 +38,15 @@ class ProfileRequest:
     plain: Path | None = None
     size: dict[str, float] = field(default_factory=dict)
     slices: bool = False
-    """Whether the traced run is cut into slices, from which phases are detected."""
+    """Whether to cut the traced run into slices, from which phases are detected."""
     split_sizes: bool = False
-    """Whether sites are told apart by the sizes of their blocks."""
+    """Whether to split sites by the sizes of their blocks."""
     source: AccessSource = field(default_factory=CompiledSource)
 
 
 @dataclass(frozen=True)
 class ProfiledRun:
-    """One run, and its phases."""
+    """One run and the times of its phases."""
 
     outcome: RunOutcome
     phases: dict[str, PhaseTime]
@@ -54,7 +54,7 @@ class ProfiledRun:
 
 @dataclass(frozen=True)
 class GatheredRuns:
-    """All that the runs of one request gave."""
+    """Results of all runs of one request."""
 
     executable: Path
     plain: Path
@@ -66,14 +66,14 @@ class GatheredRuns:
     lost_processes: int
     message: str
     instrumented_in_plain: list[str]
-    """Names of libraries that were instrumented in the plain runs too."""
+    """Libraries that were instrumented in the plain runs too."""
     seen: SourceReport = field(default_factory=SourceReport)
-    """What the source of accesses says besides."""
+    """Shares, counts and caveats from the source of accesses."""
 
 
 def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> GatheredRuns:
-    """Run plain, instrumented, plain, plain ...; what drifts on the machine drifts for both."""
-    # Told to end, it ends the program and removes its folders, as for Ctrl-C.
+    """Run plain, instrumented, plain, plain ...: drift of the machine affects both."""
+    # SIGTERM ends the program and removes the folders, as Ctrl-C does.
     exit_when_terminated()
     name = request.job.command[0]
     executable = find_executable(name)
@@ -128,7 +128,7 @@ def _plain(request: ProfileRequest, build: Build) -> ProfiledRun:
 
 @contextlib.contextmanager
 def run_folder(request: ProfileRequest) -> Iterator[tuple[Path, Control]]:
-    """Yield the folder of one run and its control; gone afterwards."""
+    """Yield the temporary folder of one run, and its control."""
     with temporary_folder("nearfar-run-", memory_folder()) as folder:
         control = _control(request, folder)
         try:
@@ -140,7 +140,7 @@ def run_folder(request: ProfileRequest) -> Iterator[tuple[Path, Control]]:
 def prepare_folder(
     folder: Path, cache_bytes: int, cache_ways: int, memory_bytes: int, counting: bool = True
 ) -> Control:
-    """Make `folder` one that an instrumented program started with NEARFAR_RUN_DIR writes into."""
+    """Prepare `folder` for an instrumented program that is started with NEARFAR_RUN_DIR."""
     control = Control.create(folder)
     page = control.page
     page.memory_bytes = memory_bytes
@@ -166,7 +166,7 @@ def _phase_numbers(control: Control) -> dict[int, str]:
 
 
 def _check_gathered(gathered: GatheredRuns, name: str) -> None:
-    """Refuse a run that left nothing to save."""
+    """Refuse a run that counted nothing."""
     counted = any(len(file.counters) for file in gathered.files)
     if counted:
         return
@@ -193,7 +193,7 @@ def _check_gathered(gathered: GatheredRuns, name: str) -> None:
 def _without_twin(
     request: ProfileRequest, executable: Path, files: list[ProcessFile], twins: set[str]
 ) -> list[str]:
-    """Return the plugins for which the plain runs had no twin; a build of its own may have."""
+    """Return the plugins that had no plain twin in the plain runs."""
     if request.plain is not None and request.plain.resolve() != executable:
         return []
     libraries = instrumented_libraries(files, executable)
@@ -201,7 +201,7 @@ def _without_twin(
 
 
 def _check_same_end(plain: RunOutcome, instrumented: RunOutcome, name: str) -> None:
-    """Refuse the time of a plain run that failed in another way than what was counted."""
+    """Refuse a plain run that failed in another way than the instrumented run."""
     if plain.failed and plain.status != instrumented.status:
         raise CommandError(
             f"the plain build of {name} {plain.status} after {format_ns(plain.wall_ns)}, but the "

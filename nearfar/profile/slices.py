@@ -1,4 +1,4 @@
-"""Cuts a run into slices of time, each counted as a phase of its own: see detected.py."""
+"""Cuts a run into slices of time, each counted as a phase: see detected_phases.py."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from nearfar.program.control import Control
 
 SLICE_PREFIX = "slice "
 MAX_SLICES = 240
-"""Names of phases have room for 250."""
+"""Largest number of slices: the table of phases holds 250."""
 EXPECTED_SLICES = 80
-"""If tracing doubles the plain run's time, as it does in the middle."""
+"""Number of slices if tracing doubles the plain run's time, as is typical."""
 SLICE_GROWTH = 1.02
-"""Each slice over the one before: no phase is cut coarser than 2 % of the time before it, and 240
-slices reach 70 times as far as 80 of the first length."""
+"""Ratio of a slice's length to that of the one before: slices stay below 2 % of the time so far,
+and 240 of them last 70 times as long as 80 of the first length."""
 MIN_SLICE_S = 0.01
-"""The kernel's accounting of CPU time, and one sample of live bytes."""
+"""Shortest slice, s: the granularity of CPU time and of samples of live bytes."""
 
 
 @contextlib.contextmanager
 def slicing(control: Control, plain_wall_ns: float, *, wanted: bool) -> Iterator[None]:
-    """Cut the run into slices until the block ends; stops where the program marks phases itself."""
+    """Cut the run into slices until the block ends or the program marks a phase itself."""
     if not wanted:
         yield
         return

@@ -1,4 +1,4 @@
-"""The profile in a few lines for the terminal."""
+"""Profiles on the terminal: tables of phases, objects and laws of growth, and sentences."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Extrapolated, Traffic
 
 TOP_OBJECTS = 10
-"""As many as fit a terminal beside the phases."""
+"""Number of objects printed: as many as fit a terminal with the phases."""
 
 
 def print_summary(profile: WorkloadProfile, console: Console) -> None:
-    """Print phases, the objects with most misses, cost and error of tracing, warnings."""
+    """Print phases, the objects with most misses, cost and error of tracing, and warnings."""
     cache = profile.cache
     phases = Table("phase", "CPU time", "operations", "ns/op", "misses", "write-backs")
     for phase in profile.phases:
@@ -42,11 +42,11 @@ def print_summary(profile: WorkloadProfile, console: Console) -> None:
     for number in sorted(totals, key=lambda number: -totals[number])[:TOP_OBJECTS]:
         if not totals[number]:
             break
-        thing = profile.objects[number]
+        memory = profile.objects[number]
         objects.add_row(
-            escape(thing.name),
-            thing.kind,
-            format_bytes(thing.size_bytes),
+            escape(memory.name),
+            memory.kind,
+            format_bytes(memory.size_bytes),
             f"{totals[number]:,.0f}",
             f"{totals[number] / everything:.1%}",
         )
@@ -75,7 +75,7 @@ def _print_bursts(profile: WorkloadProfile, console: Console) -> None:
                 escape(phase.phase),
                 escape(name),
                 f"{row.misses:,.0f}",
-                # Of stores alone nothing depends: 0 % would be taken for independent loads.
+                # Without loads there are no dependences: 0 % would mean independent loads.
                 "no load seen" if row.read_misses == 0.0 else f"{row.dependent_share:.0%}",
                 "-" if row.read_misses == 0.0 else f"{row.chain_depth:.1f}",
                 f"{row.instructions_between:.1f}",
@@ -104,7 +104,7 @@ COUNTS = (
 
 
 def other_counts(profile: WorkloadProfile) -> list[str]:
-    """Return one sentence each on persistence, page walks, private caches and hand-overs."""
+    """Return one sentence each on persistence, page walks, private caches and transfers."""
     total = dict.fromkeys(COUNTS, 0.0)
     for phase in profile.phases:
         for row in phase.objects:
@@ -119,7 +119,7 @@ def other_counts(profile: WorkloadProfile) -> list[str]:
 
 
 def _persistence(profile: WorkloadProfile, total: dict[str, float]) -> list[str]:
-    found = []
+    sentences = []
     if total["flushes"] or total["nt_store_bytes"]:
         parts = [f"{total['flushes']:,.0f} lines flushed"] if total["flushes"] else []
         if total["nt_store_bytes"]:
@@ -127,13 +127,13 @@ def _persistence(profile: WorkloadProfile, total: dict[str, float]) -> list[str]
         if total["fences"]:
             parts.append(f"{total['fences']:,.0f} fences that waited for them")
         most = _most(profile, lambda row: row.flushes + row.nt_store_bytes / 64)
-        found.append(f"Persistence: {', '.join(parts)}; most in {most}.")
+        sentences.append(f"Persistence: {', '.join(parts)}; most in {most}.")
     if total["log_bytes"]:
-        found.append(f"Transactions were to log {format_bytes(total['log_bytes'])}.")
+        sentences.append(f"Transactions log {format_bytes(total['log_bytes'])}.")
     if total["syncs"]:
         calls = f"{total['syncs']:,.0f} time{'s' if total['syncs'] != 1 else ''}"
-        found.append(f"msync was called {calls}, for {format_bytes(total['sync_bytes'])}.")
-    return found
+        sentences.append(f"msync was called {calls}, for {format_bytes(total['sync_bytes'])}.")
+    return sentences
 
 
 def _page_walks(profile: WorkloadProfile, total: dict[str, float]) -> list[str]:
@@ -151,8 +151,8 @@ def _private(profile: WorkloadProfile, total: dict[str, float]) -> list[str]:
     if profile.core is None or not total["private_misses"]:
         return []
     return [
-        f"Threads' own caches of {format_bytes(profile.core.private_bytes)} left "
-        f"{total['private_misses']:,.0f} accesses to the shared one."
+        f"Private caches of {format_bytes(profile.core.private_bytes)} missed "
+        f"{total['private_misses']:,.0f} accesses, which went to the shared cache."
     ]
 
 
@@ -171,12 +171,12 @@ def _most(profile: WorkloadProfile, count: Callable[[Traffic], float]) -> str:
     for phase in profile.phases:
         for row in phase.objects:
             by_object[row.object] += count(row.traffic)
-    whole = sum(by_object.values())
+    counted = sum(by_object.values())
     order = sorted(by_object, key=lambda number: -by_object[number])[:MAX_NAMED]
     return ", ".join(
-        f"{profile.objects[number].name} ({by_object[number] / whole:.0%})"
+        f"{profile.objects[number].name} ({by_object[number] / counted:.0%})"
         for number in order
-        if by_object[number] >= MIN_NAMED_SHARE * whole
+        if by_object[number] >= MIN_NAMED_SHARE * counted
     )
 
 
@@ -185,46 +185,48 @@ MIN_LINE_SHARE = 0.02
 
 
 def print_extrapolated(profile: WorkloadProfile, console: Console) -> None:
-    """Print what matters of each phase: value, interval, law, error held out; and warnings."""
+    """Print the main numbers of each phase: value, interval, law, held-out error; and warnings."""
     about = profile.extrapolation
     if about is None:
         return
     table = Table("phase", "what", "value", "95 %", "grows as", "held-out error")
-    for one in about.quantities:
-        if _matters(profile, one):
-            what: str = one.quantity
-            if one.object is not None:
-                what = f"{one.quantity} of {profile.objects[one.object].name}"
+    for number in about.quantities:
+        if _matters(profile, number):
+            label: str = number.quantity
+            if number.object is not None:
+                label = f"{number.quantity} of {profile.objects[number.object].name}"
             table.add_row(
-                escape(one.phase),
-                escape(what),
-                _text(one, one.estimate.value),
-                _interval(one, one.estimate),
-                escape(one.law),
-                f"{one.held_out_error:.1%}" if one.held_out_error < 1 else "over 100 %",
+                escape(number.phase),
+                escape(label),
+                _text(number, number.estimate.value),
+                _interval(number, number.estimate),
+                escape(number.law),
+                f"{number.held_out_error:.1%}" if number.held_out_error < 1 else "over 100 %",
             )
     console.print(table)
     for warning in profile.warnings:
         console.print(f"warning: {warning}", markup=False)
 
 
-def _matters(profile: WorkloadProfile, one: Extrapolated) -> bool:
-    if one.object is None:
+def _matters(profile: WorkloadProfile, number: Extrapolated) -> bool:
+    if number.object is None:
         return True
-    if one.quantity == "size":
-        total = sum(thing.size_bytes for thing in profile.objects)
-        return one.estimate.value > MIN_LINE_SHARE * total
-    if one.quantity != "misses":
+    if number.quantity == "size":
+        total = sum(memory.size_bytes for memory in profile.objects)
+        return number.estimate.value > MIN_LINE_SHARE * total
+    if number.quantity != "misses":
         return False
-    phase = next(phase for phase in profile.phases if phase.name == one.phase)
-    return one.estimate.value > MIN_LINE_SHARE * sum(row.traffic.misses() for row in phase.objects)
+    phase = next(phase for phase in profile.phases if phase.name == number.phase)
+    return number.estimate.value > MIN_LINE_SHARE * sum(
+        row.traffic.misses() for row in phase.objects
+    )
 
 
-def _text(one: Extrapolated, value: float) -> str:
-    if one.quantity == "near time":
+def _text(number: Extrapolated, value: float) -> str:
+    if number.quantity == "near time":
         return format_ns(value)
-    return format_bytes(value) if one.quantity == "size" else f"{value:,.0f}"
+    return format_bytes(value) if number.quantity == "size" else f"{value:,.0f}"
 
 
-def _interval(one: Extrapolated, estimate: Estimate) -> str:
-    return f"{_text(one, estimate.low)} to {_text(one, estimate.high)}"
+def _interval(number: Extrapolated, estimate: Estimate) -> str:
+    return f"{_text(number, estimate.low)} to {_text(number, estimate.high)}"

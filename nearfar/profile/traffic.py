@@ -1,4 +1,4 @@
-"""From the processes' counters to traffic per phase, object and instruction."""
+"""Traffic per phase, object and instruction, from the processes' counters; sums of traffic."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ _CLASSES: tuple[Literal["opaque", "stream", "indirect", "chase"], ...] = (
 )
 
 MIN_SAMPLED_MISSES = 16
-"""Sampled misses from which their order is looked at: fewer may be neighbours by chance."""
+"""Sampled misses from which their order counts: fewer may be neighbours by chance."""
 CHANCE_SHARE = 0.05
-"""Share of neighbours that random misses in 120 pages have (3 places, 2 sides each)."""
+"""Share of neighbours among random misses in 120 pages (3 places, 2 sides each)."""
 
 KEPT_SHARE = 0.99
-"""Instructions are kept, those with most misses first, until they cover this share of all..."""
+"""Share of all misses that the kept instructions cover, those with most misses first."""
 MAX_KEPT = 500
-"""...or are this many: more is nothing a person reads."""
+"""Largest number of instructions kept."""
 
 
 @dataclass
 class RunTraffic:
-    """Everything counted in one run, scaled to all lines."""
+    """Counts of one run, scaled to all lines."""
 
     objects: dict[tuple[int, int], Traffic] = field(default_factory=dict)
-    """By phase number and object."""
+    """Traffic by phase number and object."""
     instructions: list[Instruction] = field(default_factory=list)
     misses: dict[tuple[int, int, int], float] = field(default_factory=dict)
-    """By phase number, place in `instructions`, object."""
+    """Misses by phase number, index in `instructions`, object."""
 
 
 def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTraffic:
-    """Add all processes' counters up; those of an instruction that no table knows count too."""
+    """Add up all processes' counters; instructions missing in the table count too."""
     run = RunTraffic()
     numbers: dict[tuple[object, ...], int] = {}
     for process, file in enumerate(files):
@@ -55,40 +55,47 @@ def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTr
             phase, site, instruction = key >> 48, key >> 32 & 0xFFFF, key & 0xFFFFFFFF
             if (process, site) not in object_of:
                 continue
-            thing = object_of[(process, site)]
-            traffic = run.objects.setdefault((phase, thing), Traffic())
+            object_id = object_of[(process, site)]
+            traffic = run.objects.setdefault((phase, object_id), Traffic())
             if instruction == 0:
                 traffic.write_backs += float(row["read_misses"]) * file.rate
                 continue
             reads = float(row["read_misses"]) * file.rate
             writes = float(row["write_misses"]) * file.rate
-            made = _instruction(file, known.get(instruction))
-            name = made.access_class
+            described = _instruction(file, known.get(instruction))
+            name = described.access_class
             weight = int(known[instruction]["tests_per_line"]) if instruction in known else 1
             traffic.accesses += float(row["accesses"]) * file.rate * weight
-            # A read-modify-write misses as a load: what follows waits for the line.
-            waited = reads + writes if made.operation == "both" else reads
+            # A read-modify-write misses as a load: later instructions wait for the line.
+            waited = reads + writes if described.operation == "both" else reads
             followed = sequential_share(row)
             _add(traffic.read_misses, name, waited)
             _add(traffic.write_misses, name, reads + writes - waited)
             _add(traffic.read_sequential, name, waited * followed)
             _add(traffic.write_sequential, name, (reads + writes - waited) * followed)
             if reads + writes:
-                identity = (made.function, made.file, made.line, made.column, made.operation, name)
+                identity = (
+                    described.function,
+                    described.file,
+                    described.line,
+                    described.column,
+                    described.operation,
+                    name,
+                )
                 number = numbers.setdefault(identity, len(run.instructions))
                 if number == len(run.instructions):
-                    run.instructions.append(made)
-                place = (phase, number, thing)
+                    run.instructions.append(described)
+                place = (phase, number, object_id)
                 run.misses[place] = run.misses.get(place, 0.0) + reads + writes
     add_events(files, object_of, run.objects)
     return run
 
 
 def sequential_share(row: Records) -> float:
-    """Return which share of a counter's misses a prefetcher sees coming, 0 to 1.
+    """Return the share of a counter's misses that a prefetcher can fetch in time, 0 to 1.
 
-    Sampled lines are 64 lines apart (at the usual rate), so only runs of pages are seen; a run's
-    first is not in sequence, and neither is a single neighbour met by chance.
+    Sampled lines are 64 lines apart at the usual rate, so only sequences of pages are seen. The
+    first miss of a sequence does not count, nor do neighbours by chance.
     """
     misses = int(row["read_misses"]) + int(row["write_misses"])
     if misses < MIN_SAMPLED_MISSES:
@@ -98,7 +105,7 @@ def sequential_share(row: Records) -> float:
 
 
 def most_missing(run: RunTraffic, phases: set[int]) -> list[int]:
-    """Return the instructions to keep, most misses first, counting these phases."""
+    """Return the instructions to keep, those with most misses in `phases` first."""
     totals = [0.0] * len(run.instructions)
     for (phase, instruction, _), misses in run.misses.items():
         if phase in phases:
@@ -115,10 +122,10 @@ def most_missing(run: RunTraffic, phases: set[int]) -> list[int]:
 
 
 def sampling(files: Sequence[ProcessFile]) -> Sampling:
-    """Return how lines were sampled, and the error that alone implies.
+    """Return how lines were sampled, and the error of that alone.
 
-    The variance is that between groups of lines (random groups), since a line's misses come
-    together: sampling N lines of M misses each is as uncertain as N misses, not N x M.
+    The variance is that between random groups of lines, since the misses of a line come together:
+    N lines of M misses each are as uncertain as N misses, not N x M.
     """
     rate = files[0].rate
     accesses = sum(int(_of_instructions(file)["accesses"].sum()) for file in files)
@@ -169,7 +176,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TrafficSum:
-    """What several rows come to; counts as in Traffic, curves by capacity."""
+    """Summed traffic of several rows, and their summed miss curves by capacity."""
 
     traffic: Traffic
     read: Array | None
@@ -177,7 +184,7 @@ class TrafficSum:
 
 
 def add_rows(rows: Sequence[ObjectTraffic], weights: Sequence[float] | None = None) -> TrafficSum:
-    """Add traffic and curves up; a part without a curve (few touches) adds its misses to it."""
+    """Add up traffic and curves; a row without a curve (few touches) adds its misses."""
     factors = weights if weights is not None else [1.0] * len(rows)
     total = Traffic()
     read = write = np.zeros(0)
@@ -195,32 +202,15 @@ def add_rows(rows: Sequence[ObjectTraffic], weights: Sequence[float] | None = No
     return TrafficSum(total, read, write) if known else TrafficSum(total, None, None)
 
 
-def add_traffic(one: Traffic, other: Traffic, weight: float = 1.0) -> Traffic:
-    """Return `one` and `weight` times `other`."""
-
-    def classes(a: AccessClasses, b: AccessClasses) -> AccessClasses:
-        return AccessClasses(
-            chase=a.chase + weight * b.chase,
-            indirect=a.indirect + weight * b.indirect,
-            stream=a.stream + weight * b.stream,
-            opaque=a.opaque + weight * b.opaque,
-        )
-
-    return Traffic(
-        accesses=one.accesses + weight * other.accesses,
-        read_misses=classes(one.read_misses, other.read_misses),
-        write_misses=classes(one.write_misses, other.write_misses),
-        read_sequential=classes(one.read_sequential, other.read_sequential),
-        write_sequential=classes(one.write_sequential, other.write_sequential),
-        write_backs=one.write_backs + weight * other.write_backs,
-        flushes=one.flushes + weight * other.flushes,
-        fences=one.fences + weight * other.fences,
-        nt_store_bytes=one.nt_store_bytes + weight * other.nt_store_bytes,
-        log_bytes=one.log_bytes + weight * other.log_bytes,
-        syncs=one.syncs + weight * other.syncs,
-        sync_bytes=one.sync_bytes + weight * other.sync_bytes,
-        tlb_misses_4k=one.tlb_misses_4k + weight * other.tlb_misses_4k,
-        tlb_misses_2m=one.tlb_misses_2m + weight * other.tlb_misses_2m,
-        private_misses=one.private_misses + weight * other.private_misses,
-        transfers=one.transfers + weight * other.transfers,
-    )
+def add_traffic(first: Traffic, second: Traffic, weight: float = 1.0) -> Traffic:
+    """Return `first` plus `weight` times `second`."""
+    total = Traffic()
+    for name in Traffic.__struct_fields__:
+        a, b = getattr(first, name), getattr(second, name)
+        if isinstance(a, AccessClasses):
+            for part in a.__struct_fields__:
+                amount = getattr(a, part) + weight * getattr(b, part)
+                setattr(getattr(total, name), part, amount)
+        else:
+            setattr(total, name, a + weight * b)
+    return total

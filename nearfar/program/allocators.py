@@ -1,4 +1,4 @@
-"""Recognises programs that bring their own allocator: their objects cannot be told apart."""
+"""Programs with an allocator of their own, whose objects cannot be distinguished."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def bundled_allocator(executable: Path) -> str | None:
 
 
 def _defined(executable: Path) -> set[str]:
-    """Return the functions `executable` defines; only the dynamic ones where it is stripped."""
+    """Return the functions that `executable` defines; only dynamic ones if it is stripped."""
     if shutil.which("nm") is None:
         raise NearfarError(
-            "there is no nm here to read the program's symbols with: install it (package binutils)",
+            "nm, which reads the program's symbols, is not installed: install the package binutils",
             ExitCode.MACHINE_LACKS,
         )
     names: set[str] = set()

@@ -1,6 +1,6 @@
-"""The run folder's file `control`: marks phases of a program from outside, and reads their times.
+"""The run folder's file `control`: marks of phases from outside the program, and their times.
 
-A server's driver, run by ``nearfar profile --driver``, marks what it makes the server do::
+A server's driver, run by ``nearfar profile --driver``, marks what the server does::
 
     control = Control(Path(os.environ["NEARFAR_RUN_DIR"]))
     control.begin("get")
@@ -26,15 +26,15 @@ RUN_FOLDER_VARIABLE = "NEARFAR_RUN_DIR"
 PID_VARIABLE = "NEARFAR_PID"
 
 PHASE_BEFORE = 0
-"""What was counted before --after had passed: left out of the profile."""
+"""Number of the phase before --after has passed: it is left out of the profile."""
 PHASE_REST = 1
-"""The unmarked rest, called "-"."""
+"""Number of the unmarked remainder, called "-"."""
 _PHASES = 256
 _SLOTS = 64
 
 
 class PhaseRow(ctypes.Structure):
-    """One phase: CPU time of the marking processes and wall time, ns, over all its entries."""
+    """One phase: CPU time of the marking processes and wall time, ns, summed over its entries."""
 
     _fields_ = (
         ("name", ctypes.c_char * 64),
@@ -79,7 +79,7 @@ class ControlPage(ctypes.Structure):
 
 
 class Control:
-    """An open control file. Any number of processes may hold one; marks take a lock."""
+    """An open control file. Any number of processes may open it; marks take a lock."""
 
     def __init__(self, run_folder: Path) -> None:
         """Open the control file of `run_folder`; the run must exist."""
@@ -101,7 +101,7 @@ class Control:
             error = ctypes.get_errno()
             raise NearfarError(
                 f"cannot open the run's control file {path}: {os.strerror(error)}; "
-                "name the folder that `nearfar profile` gave in NEARFAR_RUN_DIR",
+                "give the folder that `nearfar profile` set in NEARFAR_RUN_DIR",
                 ExitCode.WRONG_USE if error != 28 else ExitCode.MACHINE_LACKS,
             )
         self._address: int | None = address
@@ -112,31 +112,31 @@ class Control:
         self._check(self._library.nf_control_begin(self._address, 0, _encoded(name)))
 
     def end(self, name: str, operations: float = 0) -> None:
-        """End `name`, in which the program did so many `operations`; "-" begins."""
+        """End `name`, in which the program did `operations`; the phase "-" begins."""
         if not 0 <= operations < float("inf"):
             raise NearfarError(f"the phase {name!r} cannot have done {operations} operations")
         self._check(self._library.nf_control_end(self._address, 0, _encoded(name), operations))
 
     def start(self, pid: int) -> None:
-        """Say that the program runs as process `pid`, from now on."""
+        """Record that the program starts now as process `pid`."""
         self._library.nf_control_start(self._address, pid)
 
     def count(self) -> None:
-        """Count from now on; what came before goes to the phase PHASE_BEFORE."""
+        """Start counting; everything before belongs to the phase PHASE_BEFORE."""
         self._library.nf_control_count(self._address)
 
     def phases(self) -> list[PhaseRow]:
-        """Return the phases seen so far, by number; what lies beyond the table is the last."""
+        """Return the phases so far, by number; the last one is that of marks beyond the table."""
         rows = [self.page.phases[i] for i in range(self.page.phase_count)]
         overflow = self.page.phases[_PHASES - 1]
         return [*rows, overflow] if overflow.entries else rows
 
     def current_phase(self) -> int:
-        """Return the number of the phase the program is in now."""
+        """Return the number of the current phase."""
         return int(self.page.slots[0].phase) if self.page.counting else PHASE_BEFORE
 
     def close(self) -> None:
-        """Unmap the file; the page may not be used after this."""
+        """Unmap the file; `page` is invalid afterwards."""
         if self._address:
             self._library.nf_control_close(self._address)
             self._address = None

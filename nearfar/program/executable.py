@@ -15,17 +15,17 @@ from nearfar.native_files import native_file
 
 @dataclass(frozen=True)
 class Build:
-    """A program file and the environment it runs in."""
+    """A program's file and the environment it runs in."""
 
     executable: Path
     environment: Mapping[str, str]
 
 
 def find_executable(name: str) -> Path:
-    """Return the file that the shell would run as `name`, or refuse in one sentence."""
-    found = shutil.which(name)
-    if found is not None:
-        return Path(found).resolve()
+    """Return the file that the shell would run as `name`; refuse if there is none."""
+    file = shutil.which(name)
+    if file is not None:
+        return Path(file).resolve()
     path = Path(name)
     if path.is_dir():
         raise CommandError(f"cannot run {name}: it is a folder")
@@ -39,51 +39,51 @@ HOW_TO_BUILD = 'build it with CC="nearfar cc" and CXX="nearfar c++"'
 
 
 def check_program(executable: Path) -> None:
-    """Refuse what is not a program file, or what runs with other rights than ours."""
+    """Refuse a file that is no program, or that runs with other rights than this process."""
     try:
         with executable.open("rb") as file:
             start = file.read(4)
     except OSError as error:
         raise CommandError(
-            f"cannot read {executable} ({error.strerror}), and nearfar must see what it is"
+            f"cannot read {executable} ({error.strerror}), and nearfar must inspect it"
         ) from error
     if start[:2] == b"#!":
         raise CommandError(
-            f"{executable} is a script: name the program it runs (with libtool: .libs/"
+            f"{executable} is a script: give the program it runs (with libtool: .libs/"
             f"{executable.name}), or the interpreter"
         )
     if start != b"\x7fELF":
         raise CommandError(f"{executable} is not a program of this system; {HOW_TO_BUILD}")
     if gains_rights(executable.stat()):
         raise CommandError(
-            f"{executable} runs with rights of its own (set-user-id), and such programs take no "
-            "library from nearfar: profile a copy of it, or as the user it becomes"
+            f"{executable} runs with other rights (set-user-id), and the loader preloads nothing "
+            "into such programs: profile a copy of it, or profile as the user it becomes"
         )
 
 
 def gains_rights(file: os.stat_result) -> bool:
-    """Tell whether running the file gives another user or group than this process has."""
+    """Return whether running the file gives other rights than this process has."""
     user = bool(file.st_mode & stat.S_ISUID) and file.st_uid != os.geteuid()
-    # Set-group-id means that only where the group may execute: stat(2).
+    # Set-group-id has this meaning only if the group may execute: stat(2).
     by_group = stat.S_ISGID | stat.S_IXGRP
     group = file.st_mode & by_group == by_group and file.st_gid != os.getegid()
     return user or group
 
 
 def preloadable(library: str) -> Path:
-    """Return the path of `library`, or refuse one that LD_PRELOAD would split."""
+    """Return the path of `library`; refuse one that LD_PRELOAD would split."""
     path = native_file(library)
     if " " in str(path) or ":" in str(path):
         raise CommandError(
-            f"the path {path} has a space or colon in it, which LD_PRELOAD cannot hold: "
-            "install nearfar elsewhere",
+            f"the path {path} has a space or colon, which LD_PRELOAD cannot hold: install nearfar "
+            "elsewhere",
             ExitCode.MACHINE_LACKS,
         )
     return path
 
 
 def preload(library: str) -> str:
-    """Return what LD_PRELOAD is to be for `library` to come first."""
+    """Return the value of LD_PRELOAD that loads `library` first."""
     before = os.environ.get("LD_PRELOAD")
     path = str(native_file(library))
     return f"{path}:{before}" if before else path

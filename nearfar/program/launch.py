@@ -1,4 +1,4 @@
-"""Runs a program once, to its end or for some time, and says what CPU time it took."""
+"""One run of a program, to its end or for a duration, and its CPU time."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from nearfar.base.errors import CommandError, ExitCode
 from nearfar.program.control import PID_VARIABLE, RUN_FOLDER_VARIABLE, Control
 
 GRACE_S = 15.0
-"""From SIGTERM to SIGKILL: a server may write its data first."""
+"""Time from SIGTERM to SIGKILL, s: a server may write its data first."""
 _LEFTOVER_GRACE_S = 1.0
-"""How long processes that outlive the program may take to end by themselves."""
+"""Time that processes outliving the program may take to end by themselves, s."""
 _SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of linux/prctl.h."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to run and how long."""
+    """A command to run, with its duration or driver."""
 
     command: Sequence[str]
     driver: str | None = None
-    """Shell command that makes the program work; when it ends, the program is stopped."""
+    """Shell command that drives the program; when it ends, the program is stopped."""
     duration_s: float | None = None
     limit: str = "--duration"
-    """What set `duration_s`, as said of a program that was stopped by it."""
+    """Origin of `duration_s`, for the status of a program that it stopped."""
     after_s: float = 0.0
     stdout_to_stderr: bool = False
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended."""
+    """Status and times of a run that ended."""
 
     status: str
     failed: bool
-    """It ended badly, and not because it was told to."""
+    """Whether it failed, other than by being stopped."""
     cpu_ns: int
-    """User and system time of the program and everything it started."""
+    """User and system time of the program and its children."""
     wall_ns: int
     finished: bool = True
-    """It ended by itself."""
+    """Whether it ended by itself."""
     peak_bytes: int = 0
-    """Most memory that its largest process had at once (ru_maxrss); 0: not known."""
+    """Peak memory of its largest process (ru_maxrss); 0: not known."""
 
 
 def run_job(
@@ -64,17 +64,17 @@ def run_job(
     folder: Path,
     in_child: Callable[[], None] | None = None,
 ) -> RunOutcome:
-    """Run `job` with the program file `executable`; phases and times go to `folder`'s control.
+    """Run `job` with the program file `executable`; `folder`'s control records its phases.
 
     `in_child` is called in the program's process before its exec.
     """
     control = Control(folder)
     adopt_orphans()
-    # Children that were here before, such as the core that contends under `emulate`, are not ours.
+    # Earlier children, such as the contending process of `emulate`, are not part of the run.
     others = frozenset(_children())
 
     def before_exec() -> None:
-        # In the child, so that no mark can come before it.
+        # In the child, so that no mark can precede it.
         control.start(os.getpid())
         if in_child is not None:
             in_child()
@@ -92,8 +92,8 @@ def run_job(
             _wait(process.pid, job.after_s)
             control.count()
         if driver is not None:
-            reason = _attend(process, driver, job.driver or "")
-        elif deadline is not None and not _wait(process.pid, deadline - _since(begun)):
+            reason = _wait_for_driver(process, driver, job.driver or "")
+        elif deadline is not None and not _wait(process.pid, deadline - _seconds_since(begun)):
             reason = job.limit
         if reason:
             _stop(process.pid)
@@ -126,7 +126,7 @@ def _start(
             executable=executable,
             env=variables,
             stdout=sys.stderr if job.stdout_to_stderr else None,
-            # Other threads, if any, hold no lock that this needs.
+            # Other threads hold no lock that this needs.
             preexec_fn=before_exec,  # noqa: PLW1509
         )
     except (OSError, subprocess.SubprocessError) as error:
@@ -138,7 +138,7 @@ def _start_driver(
     job: Job, pid: int, environment: Mapping[str, str], folder: Path
 ) -> subprocess.Popen[bytes]:
     variables = {**environment, RUN_FOLDER_VARIABLE: str(folder), PID_VARIABLE: str(pid)}
-    # The program's environment may hold a library path meant for its plain twin alone.
+    # The program's environment may have a library path for its plain twin only.
     for name in ("LD_LIBRARY_PATH", "LD_PRELOAD"):
         if name in os.environ:
             variables[name] = os.environ[name]
@@ -154,8 +154,10 @@ def _start_driver(
     )
 
 
-def _attend(process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes], command: str) -> str:
-    """Wait for the driver; return why the program is to be stopped."""
+def _wait_for_driver(
+    process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes], command: str
+) -> str:
+    """Wait for the driver; return the reason to stop the program."""
     handles = {os.pidfd_open(process.pid): "program", os.pidfd_open(driver.pid): "driver"}
     try:
         ready, _, _ = select.select(list(handles), [], [])
@@ -166,8 +168,8 @@ def _attend(process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes], c
         _, code, _ = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)
         raise CommandError(
-            f"the program ended ({_status(process.returncode, '')}) while its driver "
-            f"{shlex.quote(command)} was still at work; it must stay in the foreground",
+            f"the program ended ({_status(process.returncode, '')}) before its driver "
+            f"{shlex.quote(command)} did; it must stay in the foreground",
             ExitCode.PROGRAM_FAILED,
         )
     if driver.wait() != 0:
@@ -179,7 +181,7 @@ def _attend(process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes], c
 
 
 def _wait(pid: int, seconds: float | None) -> bool:
-    """Wait until process `pid` has ended, but not longer than that; tell whether it has."""
+    """Wait at most `seconds` for process `pid` to end; return whether it has."""
     handle = os.pidfd_open(pid)
     try:
         ready, _, _ = select.select([handle], [], [], None if seconds is None else max(0, seconds))
@@ -196,7 +198,7 @@ def _stop(pid: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of processes whose own parent ends, to count their time too."""
+    """Become the parent of processes whose parent ends, to count their time too."""
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -209,23 +211,23 @@ def _children() -> Iterator[int]:
 def _reap_leftovers(
     others: Set[int], driver: subprocess.Popen[bytes] | None = None
 ) -> tuple[int, int]:
-    """End what the program left running; return all that was adopted: CPU time, ns, peak bytes."""
-    kept = others if driver is None else others | {driver.pid}
+    """End processes that the program left; return CPU time, ns, and peak bytes of adopted ones."""
+    spared = others if driver is None else others | {driver.pid}
     cpu_ns = peak_bytes = 0
     begun = time.monotonic()
-    asked: set[int] = set()
+    terminated: set[int] = set()
     while True:
-        left = [pid for pid in _children() if pid not in kept]
-        if not left:
+        remaining = [pid for pid in _children() if pid not in spared]
+        if not remaining:
             return cpu_ns, peak_bytes
-        for pid in left:
+        for pid in remaining:
             done, _, used = os.wait4(pid, os.WNOHANG)
             if done:
                 cpu_ns += _cpu_ns(used)
                 peak_bytes = max(peak_bytes, _peak_bytes(used))
             elif time.monotonic() - begun > _LEFTOVER_GRACE_S:
-                os.kill(pid, signal.SIGKILL if pid in asked else signal.SIGTERM)
-                asked.add(pid)
+                os.kill(pid, signal.SIGKILL if pid in terminated else signal.SIGTERM)
+                terminated.add(pid)
                 _wait(pid, GRACE_S)
         time.sleep(0.005)
 
@@ -248,7 +250,7 @@ def _peak_bytes(used: resource.struct_rusage) -> int:
     return used.ru_maxrss * 1024  # KiB on Linux, getrusage(2)
 
 
-def _since(begun_ns: int) -> float:
+def _seconds_since(begun_ns: int) -> float:
     return (time.monotonic_ns() - begun_ns) / 1e9
 
 

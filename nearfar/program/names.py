@@ -1,16 +1,16 @@
-"""Function names as people say them: without return type, arguments and template arguments."""
+"""Function names without return type, arguments and template arguments."""
 
 from __future__ import annotations
 
 import re
 
 _ANONYMOUS = "(anonymous namespace)::"
-# clang marks copies of a function that it specialised: .llvm.123, .cold, .part.0.
+# Suffixes of specialised copies of a function: .llvm.123, .cold, .part.0.
 _SUFFIX = re.compile(r"\.(?:llvm|cold|part|isra|constprop)\b[.0-9]*$")
 # Rust's older mangling: a hash at the end, punctuation as $LT$ and dots.
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}(?= |\(|$)")
 _RUST_MARKS = {"$LT$": "<", "$GT$": ">", "$C$": ",", "$u20$": " ", "$RF$": "&", "..": "::"}
-# A template's return type that is an expression: its parentheses are not those of arguments.
+# A return type that is an expression: its parentheses are not those of arguments.
 _DECLTYPE = re.compile(r"^decltype ?\(")
 _OPERATOR = re.compile(r"\boperator\s*(?:new|delete|<=>|<<=?|>>=?|<=?|>=?|->\*?|\(\))")
 
@@ -21,7 +21,7 @@ def bare_name(function: str) -> str:
     name = _without_decltype(_SUFFIX.sub("", function).replace(_ANONYMOUS, ""))
     operator = _OPERATOR.search(name)
     if operator is not None and "<" not in name[: operator.start()].rpartition(" ")[2]:
-        # Its own angles, parentheses and spaces are part of the name.
+        # An operator's angles, parentheses and spaces are part of its name.
         owner = name[: operator.start()].rpartition(" ")[2]
         return owner + operator.group()
     kept: list[str] = []

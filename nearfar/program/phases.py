@@ -1,4 +1,4 @@
-"""Phases of one run: how long each took, with what came after the last mark."""
+"""Times of the phases of one run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class PhaseTime:
 def phase_times(control: Control, outcome: RunOutcome) -> dict[str, PhaseTime]:
     """Return the counted phases of a run that has ended, by name, in the order of their marks.
 
-    Marks see the CPU time of the process that makes them. What is left of the whole run's (what
-    came after the last mark, other processes) belongs to the phase that was current at the end.
+    Marks record the CPU time of the process that makes them. The remaining time of the run (after
+    the last mark, and of other processes) belongs to the phase that was current at the end.
     """
     rows = control.phases()
     left_cpu_ns = outcome.cpu_ns - sum(row.cpu_ns for row in rows)

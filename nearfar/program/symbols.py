@@ -1,4 +1,4 @@
-"""Turns return addresses into functions, files and lines, inlined calls included."""
+"""Functions, files and lines of return addresses, inlined calls included."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class SourceLocation:
     offset: int
 
 
-def symbolise(places: Iterable[SourceLocation]) -> dict[SourceLocation, list[Frame]]:
-    """Return the frames at each place, innermost inlined call first; one frame at least."""
+def symbolise(locations: Iterable[SourceLocation]) -> dict[SourceLocation, list[Frame]]:
+    """Return the frames at each location, innermost inlined call first; at least one frame."""
     by_module: dict[str, list[SourceLocation]] = {}
-    for place in dict.fromkeys(places):
-        by_module.setdefault(place.module, []).append(place)
-    found: dict[SourceLocation, list[Frame]] = {}
+    for location in dict.fromkeys(locations):
+        by_module.setdefault(location.module, []).append(location)
+    frames_of: dict[SourceLocation, list[Frame]] = {}
     tool = next((path for name in _SYMBOLIZERS if (path := shutil.which(name))), None)
-    for module, wanted in by_module.items():
-        # A return address is that of the next instruction, perhaps the next line's or function's.
-        addresses = [place.offset - 1 for place in wanted]
+    for module, group in by_module.items():
+        # A return address is that of the next instruction, perhaps of another line or function.
+        addresses = [location.offset - 1 for location in group]
         readable = Path(module).is_file()
         if readable and tool:
             answers = _llvm(tool, module, addresses)
@@ -45,12 +45,12 @@ def symbolise(places: Iterable[SourceLocation]) -> dict[SourceLocation, list[Fra
         else:
             answers = [[] for _ in addresses]
         name = Path(module).name
-        for place, frames in zip(wanted, answers, strict=True):
+        for location, frames in zip(group, answers, strict=True):
             for frame in frames:
                 frame.module = name
-            nameless = Frame(function=f"{name}+{place.offset:#x}", module=name)
-            found[place] = [frame for frame in frames if frame.function] or [nameless]
-    return found
+            nameless = Frame(function=f"{name}+{location.offset:#x}", module=name)
+            frames_of[location] = [frame for frame in frames if frame.function] or [nameless]
+    return frames_of
 
 
 def _llvm(tool: str, module: str, addresses: list[int]) -> list[list[Frame]]:
@@ -106,7 +106,7 @@ def _addr2line(module: str, addresses: list[int]) -> list[list[Frame]]:
 
 
 def demangle(names: Iterable[str]) -> dict[str, str]:
-    """Return each linkage name as the source writes it; unchanged where no tool can tell."""
+    """Return the demangled form of each linkage name; none without a tool."""
     mangled = sorted({name for name in names if name.startswith("_Z")})
     tool = next(
         (

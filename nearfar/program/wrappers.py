@@ -1,9 +1,8 @@
-"""Which frames of an allocation's call stack say nothing about whose memory it is.
+"""Frames of a call stack that only pass an allocation on.
 
-`zmalloc`, `operator new`, a container's insides: every object of a program would be named after
-them. They are left out by the rules below, all of them in this file, and by one measure: a
-function through which nearly all allocation sites of the program go is its allocation wrapper,
-whatever it is called.
+Without them, `zmalloc`, `operator new` or a container's internals would name every object. Rules in
+this file leave them out, and one measure: a function through which nearly all allocation sites go
+is an allocation wrapper, whatever its name.
 """
 
 from __future__ import annotations
@@ -44,32 +43,32 @@ _CONTAINERS = re.compile(
     r"nearfar::|std::(?!thread|async|function)|__gnu_cxx::|__cxxabiv1::|boost::container::|"
     r"absl::container_internal::|fmt::"
 )
-"""A library of containers and smart pointers: the caller says whose they are."""
+"""Libraries of containers and smart pointers: the caller owns their memory."""
 
 _RUST = re.compile(
     r"(?:alloc|core|std|hashbrown)::(?!thread|rt)|__r(?:ust|dl|g)_|__rustc::|"
     r"(?:[iu](?:8|16|32|64|128|size)|f32|f64|bool|char|str|T)::"
 )
-"""The same of Rust, in its own sources: other programs have such namespaces too."""
+"""The same for Rust, applied to Rust sources only: other programs use such namespaces too."""
 
 _CONTAINER_LIBRARIES = ("libstdc++.so", "libc++.so", "libc++abi.so")
-"""The same, where these have no symbols."""
+"""The same libraries, where they have no symbols."""
 
 _RUNTIME = re.compile(
     r"^(?:_start|__libc_start_(?:main|call_main).*|start_thread|clone3?|_dl_.*|call_init.*)$"
 )
-"""Frames below main: they tell no two sites apart."""
+"""Frames below main: they distinguish no sites."""
 
 _OUR_LIBRARIES = ("libnearfar_profile.so", "libnearfar_mark.so")
 
 MIN_COMMON_SHARE = 0.6
-"""A function seen as innermost remaining frame of this share of the sites is a wrapper..."""
+"""Share of sites with the same innermost remaining frame from which it is a wrapper."""
 MIN_COMMON_SITES = 8
-"""...if there are this many sites: in a small program most sites may honestly be one function's."""
+"""Least number of sites for this rule: in a small program most sites may be one function's."""
 
 
 def is_wrapper(frame: Frame) -> bool:
-    """Tell whether `frame` only passes an allocation on."""
+    """Return whether `frame` only passes an allocation on."""
     if frame.module in _OUR_LIBRARIES:
         return True
     if frame.module.startswith(_CONTAINER_LIBRARIES):
@@ -81,18 +80,19 @@ def is_wrapper(frame: Frame) -> bool:
 
 
 def container_call(stack: Sequence[Frame], kept: Sequence[Frame]) -> str:
-    """Return which container call of the first frame kept led to the allocation, such as
-    ``vector::emplace_back``; "" for none. One line may call several.
+    """Return the container call of the first frame kept, such as ``vector::emplace_back``.
+
+    "" for none. One line may call several.
     """
     bare = [frame for frame in stack if not is_runtime(frame)]
     above = len(bare) - len(kept) - 1
     name = bare_name(bare[above].function) if above >= 0 else ""
-    found = _CONTAINERS.match(name)
-    return name[found.end() :].replace("__cxx11::", "") if found else ""
+    container = _CONTAINERS.match(name)
+    return name[container.end() :].replace("__cxx11::", "") if container else ""
 
 
 def is_runtime(frame: Frame) -> bool:
-    """Tell whether `frame` lies outside `main`."""
+    """Return whether `frame` lies outside `main`."""
     return bool(_RUNTIME.match(frame.function))
 
 
@@ -107,7 +107,7 @@ def meaningful(stacks: Sequence[Sequence[Frame]]) -> list[list[Frame]]:
 
 
 def common_wrappers(stacks: Sequence[Sequence[Frame]]) -> set[str]:
-    """Return the functions that nearly all `stacks` begin with, called from several others."""
+    """Return functions that begin nearly all `stacks` and have several callers."""
     if len(stacks) < MIN_COMMON_SITES:
         return set()
     first = Counter(stack[0].function for stack in stacks if stack)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from nearfar.base.files import cannot_write
-from nearfar.profile.run_file import Records
+from nearfar.profile.run_file import Records, record_type
 from nearfar.program.control import ControlPage
 
 FILE_NAME = "bursts"
@@ -21,55 +21,20 @@ PER_PHASE, TRACED_PHASES, PHASES = 32, 16, 256
 ACCESSES, BLOCKS = 2000, 6000
 CODE, CODE_BLOCKS = 1 << 16, 1 << 15
 
-_INSTRUCTION = np.dtype([("address", "u8"), ("size", "u1"), ("bytes", "u1", 15)])
-_BLOCK = np.dtype([("address", "u8"), ("end", "u8"), ("first", "u4"), ("count", "u4")])
-_ACCESS = np.dtype(
-    [
-        ("address", "u8"),
-        ("value", "u8"),
-        ("block", "u4"),
-        ("instruction", "u2"),
-        ("bytes", "u1"),
-        ("store", "u1"),
-    ]
-)
-_BURST = np.dtype(
-    [
-        ("thread", "u4"),
-        ("block_count", "u4"),
-        ("access_count", "u4"),
-        ("closed", "u4"),
-        ("at", "u8"),
-        ("blocks", "u4", BLOCKS),
-        ("accesses", _ACCESS, ACCESSES),
-    ]
-)
-_PHASE = np.dtype(
-    [
-        ("instructions", "u8"),
-        ("next", "u8"),
-        ("interval", "u8"),
-        ("base", "u4"),
-        ("count", "u4"),
-        ("order", "u1", PER_PHASE),
-    ]
-)
-_FILE = np.dtype(
-    [
-        ("magic", "u8"),
-        ("phase_offset", "u4"),
-        ("counting_offset", "u4"),
-        ("traced", "u4"),
-        ("code_used", "u4"),
-        ("blocks_used", "u4"),
-        ("full", "u4"),
-        ("has_values", "u4"),
-        ("reserved", "u4"),
-        ("phases", _PHASE, PHASES),
-        ("code", _INSTRUCTION, CODE),
-        ("blocks", _BLOCK, CODE_BLOCKS),
-        ("bursts", _BURST, TRACED_PHASES * PER_PHASE),
-    ]
+_FILE = record_type(
+    "magic u8, phase_offset u4, counting_offset u4, traced u4, code_used u4, blocks_used u4,"
+    f"full u4, has_values u4, reserved u4, phases PHASE {PHASES}, code INSTRUCTION {CODE},"
+    f"blocks BLOCK {CODE_BLOCKS}, bursts BURST {TRACED_PHASES * PER_PHASE}",
+    PHASE=record_type(
+        f"instructions u8, next u8, interval u8, base u4, count u4, order u1 {PER_PHASE}"
+    ),
+    INSTRUCTION=record_type("address u8, size u1, bytes u1 15"),
+    BLOCK=record_type("address u8, end u8, first u4, count u4"),
+    BURST=record_type(
+        "thread u4, block_count u4, access_count u4, closed u4, at u8,"
+        f"blocks u4 {BLOCKS}, accesses ACCESS {ACCESSES}",
+        ACCESS=record_type("address u8, value u8, block u4, instruction u2, bytes u1, store u1"),
+    ),
 )
 
 

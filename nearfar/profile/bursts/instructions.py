@@ -20,38 +20,15 @@ _PERHAPS_WRITTEN = {x86.OpAccess.COND_WRITE, x86.OpAccess.READ_COND_WRITE}
 
 # Cycles from inputs to result, as on most cores since 2015 (uops.info: Skylake to Golden Cove and
 # Zen 2 to 4 agree within one or two). Instructions that are not listed take one.
-_MULTIPLY, _FLOAT, _DIVIDE, _ROOT = 3, 4, 14, 18
-_BY_START = {
-    "IMUL": _MULTIPLY,
-    "MUL": _MULTIPLY,
-    "CRC32": _MULTIPLY,
-    "POPCNT": _MULTIPLY,
-    "LZCNT": _MULTIPLY,
-    "TZCNT": _MULTIPLY,
-    "PDEP": _MULTIPLY,
-    "PEXT": _MULTIPLY,
-    "DIV": _DIVIDE,
-    "IDIV": _DIVIDE,
-    "ADDS": _FLOAT,
-    "ADDP": _FLOAT,
-    "SUBS": _FLOAT,
-    "SUBP": _FLOAT,
-    "MULS": _FLOAT,
-    "MULP": _FLOAT,
-    "MULX": _MULTIPLY,
-    "FMADD": _FLOAT,
-    "FMSUB": _FLOAT,
-    "FNMADD": _FLOAT,
-    "FNMSUB": _FLOAT,
-    "CVT": _FLOAT,
-    "UCOMIS": _MULTIPLY,
-    "COMIS": _MULTIPLY,
-    "DIVS": _DIVIDE,
-    "DIVP": _DIVIDE,
-    "SQRT": _ROOT,
-    "PMULL": 10,
-    "PMUL": 5,
+_CYCLES = {
+    3: "IMUL MUL CRC32 POPCNT LZCNT TZCNT PDEP PEXT MULX UCOMIS COMIS",
+    4: "ADDS ADDP SUBS SUBP MULS MULP FMADD FMSUB FNMADD FNMSUB CVT",
+    5: "PMUL",
+    10: "PMULL",
+    14: "DIV IDIV DIVS DIVP",
+    18: "SQRT",
 }
+_CYCLES_BY_START = {start: cycles for cycles, starts in _CYCLES.items() for start in starts.split()}
 _NAMES = {value: name for name, value in vars(x86.Mnemonic).items() if isinstance(value, int)}
 
 
@@ -119,5 +96,7 @@ def _number(register: int) -> int:
 
 def _cycles(name: str) -> int:
     name = name.removeprefix("V")
-    longest = max((start for start in _BY_START if name.startswith(start)), key=len, default="")
-    return _BY_START.get(longest, 1)
+    longest = max(
+        (start for start in _CYCLES_BY_START if name.startswith(start)), key=len, default=""
+    )
+    return _CYCLES_BY_START.get(longest, 1)

@@ -18,8 +18,12 @@ import sys
 
 def main(driver: str, arguments: list[str]) -> int:
     """Run the compiler called `driver` ("cc" or "c++"); return its exit code."""
+    # Deferred, so that `nearfar.profile.compiler.twin` costs none of it.
     from nearfar.profile.compiler.commandline import UsageError, parse
-    from nearfar.profile.compiler.toolchain import MissingError, find_toolchain
+    from nearfar.profile.compiler.toolchain import (
+        MissingError,
+        find_toolchain,
+    )
 
     try:
         command = parse(arguments, os.environ)

@@ -1,4 +1,4 @@
-"""Reads a compiler's command line: what it does, to which files, with what left as it was."""
+"""A compiler's command line, parsed to its action, its files, and unchanged other options."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 
 RATES = tuple(1 << power for power in range(13))
-"""Rates the pass accepts: one line in 1 (every access) to one in 4096."""
+"""Sampling rates that the pass accepts: one line in 1 (every access) to one in 4096."""
 
 DEFAULT_RATE = 64
-"""One line of every page: error below 2 % per instruction at the lowest cost (the tracing rows)."""
+"""One line of every page: errors below 2 % per instruction at the lowest cost (row `tracing`)."""
 
 # Options whose value is the next argument.
 _WITH_VALUE = frozenset(
@@ -20,7 +20,7 @@ _WITH_VALUE = frozenset(
     " -dumpbase -dumpbase-ext -dumpdir -aux-info -working-directory -gcc-toolchain".split()
 )
 
-# With one of these nothing is compiled to an object or linked: the compiler itself answers.
+# With one of these, nothing is compiled to an object or linked: clang runs unchanged.
 _PASS_THROUGH = frozenset(
     "-E -M -MM -S -fsyntax-only -### --version -dumpversion -dumpmachine -dumpspecs --help"
     " -emit-llvm -emit-ast --analyze -save-temps -cc1 -cc1as --precompile -m32 -mx32".split()
@@ -34,7 +34,7 @@ _ASSEMBLY_LANGUAGES = frozenset(("assembler", "assembler-with-cpp"))
 
 
 class UsageError(Exception):
-    """The command line is wrong; one sentence."""
+    """A wrong command line; its text is one sentence."""
 
 
 class CompilerCommand:
@@ -42,7 +42,7 @@ class CompilerCommand:
 
     def __init__(self) -> None:
         self.arguments: list[str] = []
-        """What the user wrote, without nearfar's own options, response files expanded."""
+        """The user's words without nearfar's options, response files expanded."""
         self.rate = DEFAULT_RATE
         self.wants_plain = True
         self.pass_through = False
@@ -58,7 +58,7 @@ class CompilerCommand:
         self.library_folders: list[str] = []
         self.reads_stdin = False
         self.stdin_file: str | None = None
-        """Where standard input was kept, since two compilers read it."""
+        """Copy of standard input, since two compilers read it."""
         self.has_debug_information = False
         self.optimisation = ""
 
@@ -82,7 +82,7 @@ def parse(words: list[str], environment: Mapping[str, str]) -> CompilerCommand:
     while pending:
         word = pending.pop()
         if word.startswith("--nearfar-"):
-            _own_option(command, word)
+            _nearfar_option(command, word)
             continue
         position = len(arguments)
         arguments.append(word)
@@ -90,7 +90,7 @@ def parse(words: list[str], environment: Mapping[str, str]) -> CompilerCommand:
             _input(command, word, position, language)
         elif word in _WITH_VALUE:
             if not pending:
-                command.pass_through = True  # the compiler will say what is missing
+                command.pass_through = True  # clang reports what is missing
                 continue
             value = pending.pop()
             arguments.append(value)
@@ -172,10 +172,10 @@ def _input(command: CompilerCommand, word: str, position: int, language: str | N
     elif language is None and word != "-":
         command.objects.append(position)
     else:
-        command.pass_through = True  # another language: the compiler knows
+        command.pass_through = True  # another language: left to clang
 
 
-def _own_option(command: CompilerCommand, word: str) -> None:
+def _nearfar_option(command: CompilerCommand, word: str) -> None:
     name, _, value = word.partition("=")
     if name == "--nearfar-rate":
         command.rate = _rate(value, name)

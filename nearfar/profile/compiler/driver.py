@@ -1,4 +1,4 @@
-"""What one call of the compiler does: passes through, compiles twice, or links twice."""
+"""One call of the compiler: it passes through, compiles twice, or links twice."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nearfar.profile.compiler.plain import (
 from nearfar.profile.compiler.process import TemporaryFolder, ToolProcess
 from nearfar.profile.compiler.toolchain import Toolchain
 
-# Whole-program code generation would run the pass on nothing: the object is bitcode. The plain
-# twin keeps it.
+# With link-time optimisation the object is bitcode, on which the pass would not run. Only the plain
+# twin keeps these options.
 _LTO = ("-flto", "-fwhole-program-vtables", "-fvirtual-function-elimination", "-fsplit-lto-unit")
 
-# Options that write files of their own; the plain compile must not write them a second time.
+# Options that write further files, which the plain compile must not write again.
 _SIDE_FILES = frozenset(("-MD", "-MMD", "-MP", "-MG", "--coverage", "-ftime-trace"))
 _SIDE_FILES_WITH_VALUE = frozenset(
     ("-MF", "-MT", "-MQ", "-MJ", "-serialize-diagnostics", "--serialize-diagnostics")
@@ -30,35 +30,35 @@ _LINES = (
     "-fdebug-info-for-profiling",
     "-Wno-unused-command-line-argument",  # by assembly, which -Werror would not forgive
 )
-"""Of the plain twin: `run` and `--bursts` tell its allocation sites by line and inlined call. The
-second keeps the whole names of inlined functions, std:: and all. Neither changes code."""
+"""Options of the plain twin, whose allocation sites `run` and `--bursts` identify by line and
+inlined call. The second keeps full names of inlined functions. None changes code."""
 
 
 def drive(command: CompilerCommand, toolchain: Toolchain) -> int:
-    """Do what `command` says and return the compiler's exit code."""
+    """Run `command` and return the compiler's exit code."""
     if command.pass_through:
         os.execv(toolchain.clang, [toolchain.clang, *command.arguments])
     with TemporaryFolder() as folder:
         if command.reads_stdin:
             _keep_stdin(command, folder)
         if command.compile_only:
-            return _say_openmp(command, toolchain, _compile(command, toolchain, folder))
+            return _report_openmp(command, toolchain, _compile(command, toolchain, folder))
         if command.relocatable:
-            # The twins of the inputs stay in the output, one after the other.
+            # The output contains the twins of all inputs.
             return ToolProcess([toolchain.clang, *command.arguments]).wait()
         if command.static:
             return _link_plainly(command, toolchain, folder)
-        return _say_openmp(command, toolchain, _link(command, toolchain, folder))
+        return _report_openmp(command, toolchain, _link(command, toolchain, folder))
 
 
-def _say_openmp(command: CompilerCommand, toolchain: Toolchain, code: int) -> int:
-    """Return `code`; say what lacks where clang's OpenMP does: it has omp.h and its own library."""
+def _report_openmp(command: CompilerCommand, toolchain: Toolchain, code: int) -> int:
+    """Return `code`; after a failure, name the package of clang's OpenMP if it is missing."""
     if not code or "-fopenmp" not in command.arguments:
         return code
     root = os.path.dirname(os.path.dirname(os.path.realpath(toolchain.clang)))
     if not os.path.exists(os.path.join(root, "lib", "clang", toolchain.major, "include", "omp.h")):
         print(
-            f"nearfar {toolchain.driver}: clang's OpenMP may be what lacks: "
+            f"nearfar {toolchain.driver}: clang's OpenMP is not installed: "
             f"apt-get install libomp-{toolchain.major}-dev",
             file=sys.stderr,
         )
@@ -66,7 +66,7 @@ def _say_openmp(command: CompilerCommand, toolchain: Toolchain, code: int) -> in
 
 
 def _keep_stdin(command: CompilerCommand, folder: TemporaryFolder) -> None:
-    """Both compiles need what comes on standard input, so it goes through a file."""
+    """Copy standard input to a file, since both compiles read it."""
     path = folder.file("stdin")
     with open(path, "wb") as file:
         while block := sys.stdin.buffer.read(1 << 20):
@@ -98,7 +98,7 @@ def _compile(command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFo
 def _plain_compiles(
     command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolder
 ) -> list[tuple[ToolProcess, str, str]]:
-    """Start one plain compile for each source; return process, twin and the object it goes into."""
+    """Start a plain compile of each source; return process, twin, and the object to embed it in."""
     result = []
     inputs = {*command.sources, *command.assembly, *command.objects}
     for position in command.sources:
@@ -160,7 +160,7 @@ def _link(command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolde
 
 
 class whole_or_absent:  # noqa: N801 (used like a function; contextlib costs its import)
-    """Removes `path` if the block fails, so that a build does not take it for finished."""
+    """Removes `path` if the block fails, so that a build does not assume it is complete."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -187,9 +187,9 @@ def _instrumented(command: CompilerCommand, toolchain: Toolchain) -> list[str]:
     words = [word for word in command.arguments if not word.startswith(_LTO)]
     result = [toolchain.clang]
     if command.sources:
-        # The load makes the pass's errors clang's; line information says where accesses are.
+        # clang loads the pass and reports its errors; accesses need line information.
         result.append(f"-fpass-plugin={toolchain.plugin}")
-        # After a crash clang preprocesses the source for a report, which may take it minutes.
+        # After a crash, clang would preprocess the source for minutes for a report.
         result.append("-fno-crash-diagnostics")
         if not command.has_debug_information:
             words = [word for word in words if word != "-g0"]
@@ -213,8 +213,7 @@ def _with_library(words: list[str], library: str, toolchain: Toolchain) -> list[
         library,
         "-Wl,--pop-state",
         f"-Wl,-rpath,{toolchain.native}",
-        # A search path that LD_LIBRARY_PATH comes before: how the plain twins of shared libraries
-        # are put in place.
+        # A search path below LD_LIBRARY_PATH, by which plain twins of shared libraries are loaded.
         "-Wl,--enable-new-dtags",
     ]
     return [words[0], *options, *words[1:]]
@@ -223,10 +222,10 @@ def _with_library(words: list[str], library: str, toolchain: Toolchain) -> list[
 def without_side_files(words: list[str]) -> list[str]:
     """Return `words` without options that make the compiler write more than its output."""
     result: list[str] = []
-    rest = iter(words)
-    for word in rest:
+    remaining = iter(words)
+    for word in remaining:
         if word in _SIDE_FILES_WITH_VALUE or word == "-o":
-            next(rest, None)
+            next(remaining, None)
         elif not (
             word in _SIDE_FILES
             or word.startswith(("-MF", "-MT", "-MQ", "-MJ", "-Wp,-M", "-gsplit-dwarf"))

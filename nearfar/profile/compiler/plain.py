@@ -1,4 +1,4 @@
-"""The plain twin inside an instrumented file: how it is put in, found and taken out."""
+"""The plain twin inside an instrumented file: embedding, finding and extracting it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from nearfar.profile.compiler.toolchain import Toolchain
 
 SECTION = ".nearfar.plain"
 NOTE_SECTION = ".nearfar.note"
-"""What the pass says of each file: lines of words separated by tabs (native/profile/pass)."""
+"""Section of the pass's notes: lines of words separated by tabs (native/profile/pass)."""
 LINK_SECTION = ".nearfar.link"
-"""What the driver says of a link, in the same form."""
+"""Section of the driver's notes on a link, in the same form."""
 
 _MAGIC = b"NFPLAIN1"
 
 
 def embed(path: str, twin: str, flags: int) -> None:
-    """Put the file `twin` into `path`."""
+    """Embed the file `twin` in `path`."""
     with open(twin, "rb") as file:
         content = file.read()
     elf.add_section(path, SECTION, [_MAGIC, len(content).to_bytes(8, "little"), content], flags)
 
 
 def unpack(section: bytes) -> list[bytes]:
-    """Return the twins in a section; `ld -r` puts those of its inputs one after the other."""
+    """Return the twins in a section; `ld -r` concatenates those of its inputs."""
     twins: list[bytes] = []
     at = 0
     while section[at : at + 8] == _MAGIC:
@@ -96,7 +96,7 @@ class PlainInputs:
             try:
                 known = self._make(path)
             except (ValueError, struct.error):
-                known = [path]  # damaged: the linker says so, in its own words
+                known = [path]  # damaged: the linker reports it
             self._known[path] = known
         return known
 
@@ -104,14 +104,14 @@ class PlainInputs:
         if is_archive(path):
             return [self._make_archive(path)]
         with open(path, "rb") as file:
-            found = elf.sections(file)
-            names = {section.name: section for section in found}
+            all_sections = elf.sections(file)
+            names = {section.name: section for section in all_sections}
             if SECTION not in names:
-                if path.endswith((".o", ".obj", ".lo")) and found:
+                if path.endswith((".o", ".obj", ".lo")) and all_sections:
                     self._name_foreign(path, NOTE_SECTION in names)
                 return [path]
             if not path.endswith((".o", ".lo", ".obj")) and ".dynamic" in names:
-                return [path]  # a shared library: its own twin is taken when the program runs
+                return [path]  # a shared library: its twin is loaded when the program runs
             section = names[SECTION]
             file.seek(section.offset)
             twins = unpack(file.read(section.size))

@@ -1,4 +1,4 @@
-"""Starts compilers, two at a time; subprocess would cost more than all the rest of a call."""
+"""Starts compilers, two at a time; importing subprocess would cost more than the rest of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which clang is used, and where the pass and the run-time libraries are."""
+"""The clang to use, and the paths of the pass and the run-time libraries."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping
 
 PREFERRED = ("16", "19")
-"""LLVM versions the pass is tested with, the main one first."""
+"""LLVM versions that the pass is tested with, the preferred one first."""
 
 
 class MissingError(Exception):
-    """A tool or a built part is missing; one sentence that says how to get it."""
+    """A missing tool or built part; its text tells how to get it."""
 
 
 class Toolchain:
@@ -26,22 +26,22 @@ class Toolchain:
 
     @property
     def plugin(self) -> str:
-        """The pass, as clang loads it."""
+        """Return the path of the pass."""
         return os.path.join(self.native, f"nearfar_pass-{self.major}.so")
 
     @property
     def runtime(self) -> str:
-        """The run-time library of instrumented programs."""
+        """Return the path of the run-time library of instrumented programs."""
         return self._library("libnearfar_profile.so")
 
     @property
     def marks(self) -> str:
-        """The library of plain programs: only the marks."""
+        """Return the path of the library of plain programs, which only has the marks."""
         return self._library("libnearfar_mark.so")
 
     @property
     def archiver(self) -> str:
-        """An `ar` that indexes whatever this clang writes, bitcode too."""
+        """Return the path of an `ar` that indexes all output of this clang, bitcode too."""
         beside = os.path.join(os.path.dirname(os.path.realpath(self.clang)), "llvm-ar")
         return beside if os.access(beside, os.X_OK) else which("ar") or "ar"
 
@@ -108,7 +108,7 @@ def which(name: str) -> str | None:
 
 
 def _for_language(clang: str, driver: str) -> str:
-    """Return clang's C++ driver beside `clang`, if `driver` is "c++"."""
+    """Return the C++ driver next to `clang`, if `driver` is "c++"."""
     if driver != "c++":
         return clang
     folder, name = os.path.split(clang)
@@ -117,11 +117,13 @@ def _for_language(clang: str, driver: str) -> str:
     beside = os.path.join(folder, name.replace("clang", "clang++", 1))
     if os.access(beside, os.X_OK):
         return beside
-    raise MissingError(f"{clang} has no C++ driver beside it ({beside}); install clang's C++ part")
+    raise MissingError(
+        f"{clang} has no C++ driver next to it ({beside}); install clang's C++ driver"
+    )
 
 
 def _major_of(clang: str) -> str:
-    """Return clang's major version: from its name if that says so, else by asking it."""
+    """Return clang's major version, from its name or from `clang --version`."""
     for path in (clang, os.path.realpath(clang)):
         for part in path.split(os.sep)[::-1]:
             digits = part.rpartition("-")[2]

@@ -1,4 +1,4 @@
-"""What `nearfar profile` asks of an executable: its plain twin, its compiler, its notes."""
+"""An executable's plain twin, its compiler, and notes on code that is not instrumented."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from nearfar.profile.compiler import elf, plain
 
 
 def is_instrumented(executable: Path) -> bool:
-    """Tell whether any code of `executable` itself was compiled by nearfar with its pass."""
+    """Return whether any code in `executable` itself was instrumented."""
     return any(line[0] == "compiled" for line in _note(executable))
 
 
 def compiler_text(executable: Path) -> str:
-    """Return what compiled it, such as "clang 16 -O2"; several are joined by ", "."""
+    """Return its compiler, such as "clang 16 -O2"; several are joined by ", "."""
     seen = [line[2] for line in _note(executable) if line[0] == "compiled" and len(line) > 2]
     return ", ".join(dict.fromkeys(seen))
 
 
 def notes(executable: Path) -> list[str]:
-    """Return a sentence for each part that is not instrumented, or that the plain twin lacks."""
+    """Return a sentence for each part that is not instrumented or missing in the plain twin."""
     result: list[str] = []
     for words in [*_note(executable), *_link_note(executable)]:
         match words:
@@ -52,7 +52,7 @@ def extract_plain(executable: Path, folder: Path) -> Path | None:
 
 
 def plain_environment(folder: Path) -> dict[str, str]:
-    """Return this process's environment, changed so that libraries are looked for in `folder`."""
+    """Return this process's environment with `folder` first in the library path."""
     before = os.environ.get("LD_LIBRARY_PATH")
     paths = f"{folder}:{before}" if before else str(folder)
     return {**os.environ, "LD_LIBRARY_PATH": paths}
@@ -65,18 +65,18 @@ def _write(path: Path, content: bytes) -> Path:
 
 
 def _libraries(executable: Path) -> dict[str, str]:
-    """Return name and path of the shared libraries that `executable` loads, as the loader says."""
+    """Return name and path of the shared libraries that `executable` loads, by ldd."""
     import subprocess
 
     answer = subprocess.run(
         ["ldd", str(executable)], capture_output=True, text=True, errors="replace", check=False
     )
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for line in answer.stdout.splitlines():
         name, arrow, rest = line.strip().partition(" => ")
         if arrow and "/" in rest:  # relative where LD_LIBRARY_PATH is
-            found[name] = rest.rpartition(" (")[0]
-    return found
+            paths[name] = rest.rpartition(" (")[0]
+    return paths
 
 
 def _note(executable: Path) -> list[list[str]]:

@@ -1,1 +1,1 @@
-"""Ways to see a program's accesses: one file each, with what only it needs beside it."""
+"""Sources of accesses: `compiled`, `qemu`, `counters`, and the parts they share."""

@@ -1,4 +1,4 @@
-"""Which source a profile is taken from, where the command line leaves it open."""
+"""Choice of a source of accesses, where --source is not given."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from nearfar.profile.sources.source import AccessSource
 from nearfar.program.executable import HOW_TO_BUILD, check_program
 
 DEFAULT_RATE = 64
-"""One line of every page: what `nearfar cc` takes, for the same reasons."""
+"""Default sampling rate: one line of every page, as for `nearfar cc`."""
 MAX_RATE = 4096
-"""Beyond, even a program of many gigabytes has too few sampled lines."""
+"""Largest sampling rate: beyond, even a program of many gigabytes has too few sampled lines."""
 
 
 def choose(
@@ -31,10 +31,10 @@ def choose(
     rate: int | None,
     say: Callable[[str], None],
 ) -> AccessSource:
-    """Return the source called `name`, or the best there is for the program.
+    """Return the source called `name`, or the best one for the program.
 
-    What is instrumented reports itself. Anything else is counted by the processor where that can
-    sample addresses, or runs under QEMU if that is installed.
+    Instrumented programs report their accesses. Other programs are counted by the processor if that
+    can sample addresses, otherwise they run under QEMU if it is installed.
     """
     if name is None:
         if has_plain or twin.is_instrumented(executable):
@@ -43,8 +43,8 @@ def choose(
             check_program(executable)
             if counters.usable():
                 say(
-                    f"{called} is not instrumented: counting by the processor; for classes of "
-                    f"access and other caches, {HOW_TO_BUILD}"
+                    f"{called} is not instrumented: counting with the processor's counters; for "
+                    f"access classes and other caches, {HOW_TO_BUILD}"
                 )
                 return CounterSource(sample_s)
             if not emulator.installed():
@@ -53,13 +53,13 @@ def choose(
                     f"to profile it as it is ({emulator.HOW_TO_INSTALL})"
                 )
             say(
-                f"{called} is not instrumented: taking the first {sample_s:g} s of it "
-                f"under QEMU; for all of it, faster, {HOW_TO_BUILD}"
+                f"{called} is not instrumented: sampling its first {sample_s:g} s under QEMU; for "
+                f"all of it, faster, {HOW_TO_BUILD}"
             )
             name = QemuSource.name
     if name == CompiledSource.name:
         if rate is not None:
-            raise CommandError("--rate is for --source qemu; nearfar cc takes --nearfar-rate")
+            raise CommandError("--rate is for --source qemu; give --nearfar-rate to nearfar cc")
         return CompiledSource()
     if name == CounterSource.name:
         if rate is not None:

@@ -1,4 +1,4 @@
-"""Code that nearfar's compilers put into the program: the fastest, and it knows classes."""
+"""The source of instrumented programs: the fastest, and the only one that knows access classes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from nearfar.program.launch import Job, RunOutcome, run_job
 
 
 class CompiledSource:
-    """The program reports its accesses itself."""
+    """An instrumented program reports its accesses itself."""
 
     name = "compiled"
     compiler = ""
     names_instructions = True
 
     def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
-        """Return the plain build: the one given or the twin that the program holds."""
+        """Return the plain build: `given`, or the plain twin inside the program."""
         check_instrumented(executable, has_plain=given is not None)
         return plain_build(executable, given, folder)
 
@@ -34,9 +34,9 @@ class CompiledSource:
 
 
 def check_instrumented(executable: Path, has_plain: bool) -> None:
-    """Refuse what was not built by nearfar's compilers.
+    """Refuse a program that was not built by nearfar's compilers.
 
-    A program whose plain build is named may itself be plain and load instrumented libraries.
+    With --plain, the program itself may be plain and load instrumented libraries.
     """
     check_program(executable)
     if not has_plain and not twin.is_instrumented(executable):
@@ -44,19 +44,19 @@ def check_instrumented(executable: Path, has_plain: bool) -> None:
 
 
 def plain_build(executable: Path, given: Path | None, folder: Path) -> Build:
-    """Return the plain build near time is taken from: `given`, or the embedded twin."""
+    """Return the build that near time comes from: `given`, or the embedded plain twin."""
     if given is not None:
         plain = find_executable(str(given.absolute()))
         return Build(plain, {**os.environ, "LD_PRELOAD": preload("libnearfar_mark.so")})
     plain_twin = twin.extract_plain(executable, folder)
     if plain_twin is None:
         raise CommandError(
-            f"{executable} holds no plain build of itself to take near time from: link it with "
-            "nearfar's compiler too, or name a plain build made with the same options by --plain"
+            f"{executable} contains no plain build for near time: link it with nearfar's compiler "
+            "too, or give --plain a build made with the same options"
         )
     return Build(plain_twin, twin.plain_environment(folder))
 
 
 def instrumented_build(executable: Path) -> Build:
-    """Return the instrumented program as it is to be run."""
+    """Return the instrumented program with this process's environment."""
     return Build(executable, dict(os.environ))

@@ -1,4 +1,4 @@
-"""The processor's own counters and sampled addresses, of a program that runs as it is."""
+"""The source of unmodified programs that uses the processor's counters and sampled addresses."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from nearfar.program.executable import Build, preload
 from nearfar.program.launch import Job, RunOutcome, run_job
 
 EVERY_LINE = 0
-"""log2 of the rate: a sampled address may be of any line, so all must have an owner."""
+"""log2 of the sampling rate: a sampled address may be in any line, so all lines need an owner."""
 MIN_SAMPLES = 1000
-"""Shares of objects are right to 3 % of the whole from here on (a binomial's 95 %)."""
+"""Samples with which shares of objects are within 3 % (95 % of a binomial)."""
 MIN_ON_SHARE = 0.25
-"""Share of the time below which a scaled count is hardly an estimate."""
+"""Share of time that an event must be counted for its scaled count to be reliable."""
 PRELOAD = "LD_PRELOAD"
 
 TryOpen = Callable[[CounterEvent, bool], int]
 
 
-def lacks(tree: Tree, try_open: TryOpen = perf_events.try_open) -> str:
-    """Return why counters cannot be used, in words that end a sentence; "" if they can."""
+def missing_counters(tree: Tree, try_open: TryOpen = perf_events.try_open) -> str:
+    """Return why counters cannot be used, as the end of a sentence; "" if they can."""
     paranoid = tree.number("proc/sys/kernel/perf_event_paranoid")
     if paranoid is None:
         return "the kernel was built without perf events"
@@ -43,31 +43,31 @@ def lacks(tree: Tree, try_open: TryOpen = perf_events.try_open) -> str:
             )
         if error and event.name in pmu.NEEDED:
             return (
-                f"this machine's processor counts no {event.name} for programs "
-                f"({os.strerror(error)}): a virtual machine often passes no counters on"
+                f"this machine does not count {event.name} for programs ({os.strerror(error)}); "
+                "virtual machines often have no counters"
             )
     return ""
 
 
-def lacks_samples(tree: Tree, try_open: TryOpen = perf_events.try_open) -> str:
+def missing_samples(tree: Tree, try_open: TryOpen = perf_events.try_open) -> str:
     """Return why no addresses can be sampled; "" if they can."""
     event = pmu.sampled_event(tree)
     if event is None:
-        return "the processor shows neither PEBS' mem-loads nor IBS, which sample addresses"
+        return "the processor has neither PEBS' mem-loads nor IBS, which sample addresses"
     error = try_open(event, True)
     return f"{event.name} cannot be sampled ({os.strerror(error)})" if error else ""
 
 
 def usable(tree: Tree | None = None) -> bool:
-    """Tell whether counters give a whole profile: counts, and addresses to tell objects by."""
-    here = tree or Tree(Path("/"))
-    if pmu.sampled_event(here) is None:
+    """Return whether this machine counts events and samples addresses."""
+    machine = tree or Tree(Path("/"))
+    if pmu.sampled_event(machine) is None:
         return False
-    return not lacks(here) and not lacks_samples(here)
+    return not missing_counters(machine) and not missing_samples(machine)
 
 
 class CounterSource:
-    """The processor counts and samples, a preloaded library reports allocations."""
+    """The processor counts and samples; a preloaded library reports allocations."""
 
     name = "counters"
     names_instructions = False
@@ -79,7 +79,7 @@ class CounterSource:
         counted: Sequence[CounterEvent] = (),
         sampled: CounterEvent | None = None,
     ) -> None:
-        """Look at the first `sample_s` seconds; by default at what this machine can count."""
+        """Sample the first `sample_s` seconds; by default, all events of this machine."""
         self._sample_s = sample_s
         self._counted, self._sampled = list(counted), sampled
         self._missing: list[str] = []
@@ -88,7 +88,7 @@ class CounterSource:
             self._find_events(Tree(Path("/")))
 
     def _find_events(self, tree: Tree) -> None:
-        if why := lacks(tree):
+        if why := missing_counters(tree):
             raise CommandError(
                 f"--source counters cannot be used: {why}; --source qemu needs none",
                 ExitCode.MACHINE_LACKS,
@@ -96,7 +96,7 @@ class CounterSource:
         failed = {event.name: perf_events.try_open(event, False) for event in pmu.COUNTED}
         self._counted = [event for event in pmu.COUNTED if not failed[event.name]]
         self._missing = [name for name, error in failed.items() if error]
-        self._no_samples = lacks_samples(tree)
+        self._no_samples = missing_samples(tree)
         if not self._no_samples:
             self._sampled = pmu.sampled_event(tree)
 
@@ -108,7 +108,7 @@ class CounterSource:
     def run(
         self, job: Job, executable: Path, plain: Build, folder: Path
     ) -> tuple[RunOutcome, SourceReport]:
-        """Run the program as it is, with the library that tells its allocations."""
+        """Run the program with the library that reports its allocations."""
         del executable
         file = emulator.program_file(plain.executable)
         replay = Replay(folder, EVERY_LINE, self._sample_s, file.is_static)
@@ -132,9 +132,9 @@ class CounterSource:
                 "program with rights of its own (set-user-id) loads none; --source qemu runs it",
                 ExitCode.PROGRAM_FAILED,
             )
-        counts, on = watch.counts(facts)
+        counts, time_shares = watch.counts(facts)
         seen = SourceReport(sampled_shares(replay.facts), counted=counts)
-        seen.caveats = self._caveats(facts, on, file.is_static)
+        seen.caveats = self._caveats(facts, time_shares, file.is_static)
         if not replay.facts.sampled_to_the_end:
             seen.caveats.append(
                 f"counted for the first {format_ns(self._sample_s * 1e9)}; near times and "
@@ -143,42 +143,37 @@ class CounterSource:
         return outcome, seen
 
     def _caveats(
-        self, facts: perf_events.PerfFacts, on: dict[str, float], static: bool
+        self, facts: perf_events.PerfFacts, time_shares: dict[str, float], is_static: bool
     ) -> list[str]:
-        found = [
-            "misses are those of this machine's own caches and prefetchers, in time with all else "
-            "that ran; classes are opaque, and there are no miss curves for other caches"
+        caveats = [
+            "misses are those of this machine's caches and prefetchers, shared with other "
+            "processes; access classes are opaque, and there are no miss curves for other caches"
         ]
         if self._no_samples:
-            found.append(
-                f"{self._no_samples}: misses are counted by phase, but not told apart by object"
-            )
+            caveats.append(f"{self._no_samples}: misses are counted by phase, but not by object")
         elif facts.addressed < MIN_SAMPLES:
-            found.append(
+            caveats.append(
                 f"only {facts.addressed} samples had an address: shares of objects are rough; run "
                 "longer"
             )
         if self._missing:
-            found.append(f"the processor does not count {', '.join(self._missing)}")
-        found += [_turns(name, share) for name, share in on.items() if share < 1]
+            caveats.append(f"the processor does not count {', '.join(self._missing)}")
+        caveats += [_multiplexed(name, share) for name, share in time_shares.items() if share < 1]
         if facts.lost or facts.throttled:
-            found.append(
-                f"{facts.lost} samples were lost and sampling was stopped {facts.throttled} times "
-                "for coming too often: shares of objects may lean to quiet stretches"
+            caveats.append(
+                f"{facts.lost} samples were lost and sampling was throttled {facts.throttled} "
+                "times: shares of objects may overstate quiet stretches"
             )
         if facts.broken:
-            found.append(f"{facts.broken} bytes of samples could not be read")
+            caveats.append(f"{facts.broken} bytes of samples could not be read")
         if facts.of_others:
-            found.append(
-                f"{facts.of_others} samples were of child processes: their misses are counted, but "
-                "given to the objects of the first process"
+            caveats.append(
+                f"{facts.of_others} samples were of child processes: their misses count for "
+                "objects of the first process"
             )
-        if static:
-            found.append(
-                "the program is linked statically: what it allocates could not be seen, and is "
-                "under 'unknown memory'; link it dynamically"
-            )
-        return found
+        if is_static:
+            caveats.append(emulator.STATIC_CAVEAT)
+        return caveats
 
 
 def _cpus() -> list[int]:
@@ -186,8 +181,8 @@ def _cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def _turns(name: str, share: float) -> str:
+def _multiplexed(name: str, share: float) -> str:
     if not share:
-        return f"{name} was never on, since other counters had its place: it is not known"
-    much = ": too little to rely on" if share < MIN_ON_SHARE else ", and is scaled up"
-    return f"{name} took turns with other counters and was on for {share:.0%} of the time{much}"
+        return f"{name} was never counted, since other counters took its place: it is not known"
+    much = ": too little to be reliable" if share < MIN_ON_SHARE else ", and is scaled up"
+    return f"{name} took turns with other counters and was counted {share:.0%} of the time{much}"

@@ -1,4 +1,4 @@
-"""Finds QEMU's user-mode emulator and says what it cannot run."""
+"""QEMU's user-mode emulator, and the programs that it can run."""
 
 from __future__ import annotations
 
@@ -17,67 +17,73 @@ from nearfar.program.executable import Build, check_program, preload
 NAME = "qemu-x86_64"
 PACKAGE = "qemu-user"
 MIN_VERSION, MAX_VERSION = (4, 2), (8, 2)
-"""QEMU versions with version 1 of the plugin interface, which plugin.c declares."""
+"""Range of QEMU versions with version 1 of the plugin interface, which plugin.c declares."""
 
 HOW_TO_INSTALL = f"apt-get install {PACKAGE}"
 
 
+STATIC_CAVEAT = (
+    "the program is linked statically: its allocations could not be seen and are under "
+    "'unknown memory'; link it dynamically"
+)
+
+
 @dataclass(frozen=True)
 class Emulator:
-    """An emulator that takes plugins."""
+    """An emulator with support for plugins."""
 
     path: Path
     version: str
-    """Such as 7.2."""
+    """Version such as 7.2."""
 
 
 def installed() -> bool:
-    """Tell whether there is an emulator at all."""
+    """Return whether an emulator is installed."""
     return shutil.which(NAME) is not None
 
 
 def find() -> Emulator:
-    """Return the emulator, or say what to install."""
-    found = shutil.which(NAME)
-    if found is None:
+    """Return the emulator; refuse with the package to install."""
+    path = shutil.which(NAME)
+    if path is None:
         raise CommandError(
-            f"{NAME} is not installed, and it is what watches an unmodified program: "
-            f"{HOW_TO_INSTALL}",
+            f"{NAME} is not installed, and unmodified programs need it: {HOW_TO_INSTALL}",
             ExitCode.MACHINE_LACKS,
         )
-    answer = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     match = re.search(r"version (\d+)\.(\d+)", answer.stdout)
     if match is None:
-        raise CommandError(f"{found} does not say its version", ExitCode.MACHINE_LACKS)
+        raise CommandError(f"{path} prints no version", ExitCode.MACHINE_LACKS)
     version = (int(match[1]), int(match[2]))
-    usage = subprocess.run([found, "--help"], capture_output=True, text=True, check=False)
+    usage = subprocess.run([path, "--help"], capture_output=True, text=True, check=False)
     if not MIN_VERSION <= version <= MAX_VERSION or "-plugin" not in usage.stdout:
         raise CommandError(
-            f"{found} is QEMU {match[1]}.{match[2]}, whose plugins nearfar does not know: it needs "
-            "4.2 to 8.2, built with plugins (Debian 12's is)",
+            f"{path} is QEMU {match[1]}.{match[2]}: nearfar needs 4.2 to 8.2, built with plugins "
+            "(as in Debian 12)",
             ExitCode.MACHINE_LACKS,
         )
-    return Emulator(Path(found), f"{match[1]}.{match[2]}")
+    return Emulator(Path(path), f"{match[1]}.{match[2]}")
 
 
 @dataclass(frozen=True)
 class ProgramFile:
-    """What an ELF file's headers say of how it is run."""
+    """How an ELF file is loaded, from its headers."""
 
     is_static: bool
-    """No loader runs it, so nothing can be preloaded into it."""
+    """Whether no loader runs it, so that nothing can be preloaded into it."""
     begin: int
-    """Where its segments lie, if it lies at its own addresses; 0 and 0 otherwise."""
+    """Range of its segments if it has fixed addresses; 0 and 0 otherwise."""
     end: int
 
 
 def unmodified(executable: Path, given: Path | None, source: str) -> Build:
-    """Return the program itself as the build that near time is taken from, or refuse it."""
+    """Return the program itself as the build that near time comes from, or refuse it."""
     check_program(executable)
     program_file(executable)
     if given is not None:
         raise CommandError(
-            f"--plain is for instrumented programs: with --source {source} the program is it"
+            f"--plain is for instrumented programs: with --source {source} the program itself is "
+            "plain"
         )
     if twin.is_instrumented(executable):
         raise CommandError(
@@ -94,7 +100,7 @@ _X86_64, _EXECUTABLE, _LOAD, _INTERPRETER = 62, 2, 1, 3
 
 
 def program_file(path: Path) -> ProgramFile:
-    """Read an ELF file's headers; refuse what the emulator does not run."""
+    """Read an ELF file's headers; refuse files that the emulator cannot run."""
     with path.open("rb") as file:
         head = file.read(_HEADER.size)
         if len(head) < _HEADER.size or head[4] != 2 or _HEADER.unpack(head)[2] != _X86_64:
@@ -105,7 +111,7 @@ def program_file(path: Path) -> ProgramFile:
         try:
             rows = [_SEGMENT.unpack(file.read(size)[: _SEGMENT.size]) for _ in range(count)]
         except struct.error as error:
-            raise CommandError(f"{path} is cut off: its headers are not all there") from error
+            raise CommandError(f"{path} is truncated: its headers are incomplete") from error
     is_static = not any(row[0] == _INTERPRETER for row in rows)
     loads = [row for row in rows if row[0] == _LOAD]
     if kind != _EXECUTABLE or not loads:

@@ -1,8 +1,8 @@
-"""Perf events of a program about to start: opened in it, handed to nearfar, read while it runs.
+"""Perf events of a program about to start.
 
-The interface of native/profile/counters/counters.h. Events are opened by the program's own process
-before its exec, so that they are of it and of all it starts, and of nothing else; the descriptors
-come back through a socket.
+The interface is that of native/profile/counters/counters.h. The program's process opens the events
+before its exec, so that they count it and its children only; nearfar receives the descriptors
+through a socket and reads them during the run.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from nearfar.profile.sources.pmu import CounterEvent
 PHASES, EVENTS = 256, 16
 ANY_CPU = -1
 _AT_ONCE = 200
-"""Descriptors per message: the kernel takes 253."""
+"""Descriptors per message: the kernel allows 253."""
 
 _FIELDS = {"IP": 0, "TID": 1, "TIME": 2, "ADDR": 3, "PERIOD": 8, "WEIGHT": 14, "DATA_SRC": 15}
-"""PERF_SAMPLE_*, as bits."""
+"""Bit numbers of PERF_SAMPLE_*."""
 
 
 def sample_type(event: CounterEvent) -> int:
-    """Return the fields that samples of the event are asked for."""
+    """Return the requested fields of the event's samples."""
     wanted = [*("IP", "TID", "TIME", "ADDR", "PERIOD")]
-    wanted += ["WEIGHT", "DATA_SRC"] if event.tells_source else []
+    wanted += ["WEIGHT", "DATA_SRC"] if event.has_source else []
     return sum(1 << _FIELDS[name] for name in wanted)
 
 
@@ -52,7 +52,7 @@ class PerfEvent(ctypes.Structure):
 
     @classmethod
     def of(cls, event: CounterEvent, sampled: bool) -> PerfEvent:
-        """Return what the kernel is asked for, to sample the event or only to count it."""
+        """Convert `event` to the kernel request that samples or only counts it."""
         return cls(
             event.type,
             event.precise if sampled else 0,
@@ -111,7 +111,7 @@ def try_open(event: CounterEvent, sampled: bool) -> int:
 
 
 class PerfWatch:
-    """The events of one program."""
+    """Counted and sampled events of one program."""
 
     def __init__(
         self, counted: Sequence[CounterEvent], sampled: CounterEvent | None, cpus: Sequence[int]
@@ -125,7 +125,7 @@ class PerfWatch:
         self._error = ""
 
     def open_in_child(self) -> None:
-        """Open everything; called in the program's process, before its exec."""
+        """Open all events; called in the program's process before its exec."""
         self._ours.close()
         files: list[int] = []
         for event in self._counted:
@@ -140,10 +140,10 @@ class PerfWatch:
             self._childs.sendall(b"\0")
             for begin in range(0, len(files), _AT_ONCE):
                 socket.send_fds(self._childs, [b"\0"], files[begin : begin + _AT_ONCE])
-        self._childs.recv(1)  # until nearfar reads them, nothing may happen
+        self._childs.recv(1)  # wait until nearfar reads them
 
     def attach(self) -> None:
-        """Take the descriptors from the program that starts; called by a thread of its own."""
+        """Receive the descriptors from the starting program; called in a separate thread."""
         try:
             self._attach()
         except OSError as error:
@@ -181,11 +181,11 @@ class PerfWatch:
             left -= len(files)
 
     def close(self) -> None:
-        """Close the program's end, for a thread that still waits for it."""
+        """Close the program's end of the socket, which ends a waiting thread."""
         self._childs.close()
 
     def facts(self) -> PerfFacts:
-        """Return what was sampled and counted; refuse if it could not be."""
+        """Return the samples and counts; refuse if the events could not be opened."""
         if self._error:
             raise CommandError(
                 f"the program's counters could not be opened: {self._error}", ExitCode.MACHINE_LACKS
@@ -195,10 +195,9 @@ class PerfWatch:
         return facts
 
     def counts(self, facts: PerfFacts) -> tuple[dict[int, dict[str, float]], dict[str, float]]:
-        """Return by phase what each event counted, and the least share of time that it was on.
+        """Return the counts by phase, and each event's least share of time in which it was counted.
 
-        A count of an event that was on for a part of the time is scaled up; one that never was on
-        is left out.
+        Counts are scaled up by that share; an event that was never counted is left out.
         """
         counts: dict[int, dict[str, float]] = {}
         shares: dict[str, float] = {}

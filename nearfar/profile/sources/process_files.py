@@ -1,4 +1,7 @@
-"""Names instructions that are known by their addresses alone."""
+"""Completion of process files whose records hold addresses: names, and counts.
+
+Samples give the shares of objects; the processor's counts give their sums.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,7 @@ from nearfar.program.symbols import SourceLocation, symbolise
 
 
 def name_instructions(file: ProcessFile) -> None:
-    """Give every instruction of the file the function, file and line that its module knows.
-
-    Only those that missed are looked up: no other is kept in a profile.
-    """
+    """Set function, file and line of each instruction that missed; a profile keeps no others."""
     missed = {
         int(row["key"]) & 0xFFFFFFFF
         for row in file.counters
@@ -30,7 +30,7 @@ def name_instructions(file: ProcessFile) -> None:
     for at, row in enumerate(file.instructions):
         frame = frames[places[at]][0] if at in places else None
         row["function"] = names.add(frame.function if frame else "")
-        # Without lines, the address within its file tells instructions of one function apart.
+        # Without lines, the address in the file distinguishes instructions of one function.
         known = frame is not None and frame.line > 0
         module = places[at].module if at in places else ""
         row["file"] = names.add(frame.file if frame and known else module)
@@ -65,14 +65,13 @@ NOT_SAMPLED = "(counted, not sampled)"
 _LOAD, _STORE = 1, 2
 """enum nf_operation of native/profile/abi.h."""
 _FIRST_OWN_KEY = 0xFFFFFFFE
-"""Instructions are numbered from 1 up: the last two numbers are of none."""
+"""Numbers from here are free: instructions are numbered from 1 up."""
 
 
 def scale_to_counts(file: ProcessFile, counts: Mapping[int, Mapping[str, float]]) -> None:
-    """Make each phase's sampled misses add up to the counted ones.
+    """Scale the sampled misses of each phase to the counted ones.
 
-    Misses of a phase without any sample are of unknown memory; a phase whose misses were not
-    counted keeps what its samples stand for.
+    Misses of a phase without samples go to unknown memory; a phase without counts is not scaled.
     """
     for phase, counted in counts.items():
         _scale(file, phase, counted.get("llc_load_misses"), "read_misses", _LOAD)

@@ -1,4 +1,4 @@
-"""Unmodified programs, under QEMU's user-mode emulator with a plugin that sees every access."""
+"""The source of unmodified programs that run under QEMU with a plugin that reports accesses."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from nearfar.program.executable import Build
 from nearfar.program.launch import Job, RunOutcome, run_job
 
 REST_FACTOR = 4
-"""A program that is not over when sampling is may run so many times longer, to tell which share of
-its work was looked at; then it is stopped."""
+"""Further run time over the sampled time that a program may take, to tell the sampled share of its
+work; then it is stopped."""
 PRELOAD = "LD_PRELOAD"
 
 
 class QemuSource:
-    """The emulator reports the program's accesses, a preloaded library its allocations."""
+    """The emulator reports the program's accesses; a preloaded library its allocations."""
 
     name = "qemu"
     names_instructions = False
 
     def __init__(self, sample_s: float, rate_log2: int) -> None:
-        """Look at the first `sample_s` seconds under the emulator, one line in 2^rate_log2."""
+        """Sample the first `sample_s` seconds under the emulator, one line in 2^rate_log2."""
         self._emulator = emulator.find()
         self.compiler = f"unmodified, QEMU {self._emulator.version}"
         self._sample_s = sample_s
@@ -54,8 +54,8 @@ class QemuSource:
             outcome = run_job(watched, self._emulator.path, environment, folder)
         if replay.facts.replaced:
             raise CommandError(
-                f"{job.command[0]} became another program (exec), which QEMU does not follow: name "
-                "that program itself, with what the first would set up for it",
+                f"{job.command[0]} replaced itself with another program (exec), which QEMU does "
+                "not follow: run that program itself, with the same environment",
                 ExitCode.PROGRAM_FAILED,
             )
         if not replay.facts.attached and not file.is_static:
@@ -73,10 +73,13 @@ class QemuSource:
         mine = str(native_file("libnearfar_guest.so"))
         others = os.environ.get(PRELOAD)
         preloads = f"{mine}:{others}" if others else mine
-        # QEMU splits options at commas, and knows no way to quote one in an environment.
+        # QEMU splits options at commas, which cannot be quoted.
         for text in (plugin, preloads):
             if "," in text:
-                raise CommandError(f"QEMU cannot be given {text}: there is a comma in its path")
+                raise CommandError(
+                    f"the path {text} has a comma, which QEMU's options cannot hold: install "
+                    "nearfar elsewhere"
+                )
         words = [emulator.NAME, "-cpu", "max", "-plugin", plugin]
         words += ["-E", f"{PRELOAD}={preloads}", "-0", job.command[0], str(plain.executable)]
         return [*words, *job.command[1:]]
@@ -90,36 +93,33 @@ class QemuSource:
     def _caveats(
         self, facts: ReplayFacts, file: emulator.ProgramFile, outcome: RunOutcome, cut_off: bool
     ) -> list[str]:
-        found = [
-            f"the program was not rebuilt: it ran under QEMU {self._emulator.version}, which shows "
-            "neither values nor how addresses come about, so all classes are opaque but for "
-            "what advances from page to page; `nearfar cc` builds a profile that knows them"
+        caveats = [
+            f"the program was not rebuilt: it ran under QEMU {self._emulator.version}, which "
+            "reports no values or address dependences, so all access classes are opaque except "
+            "sequences from page to page; build with `nearfar cc` to know them"
         ]
         if "SIGILL" in outcome.status:
-            found.append(
-                f"QEMU {self._emulator.version} knows no AVX-512, which would end a program so: "
-                "build it for a smaller processor (-march=x86-64-v3)"
+            caveats.append(
+                f"QEMU {self._emulator.version} has no AVX-512, which may have caused SIGILL: "
+                "build the program without it (-march=x86-64-v3)"
             )
         if file.is_static:
-            found.append(
-                "the program is linked statically: what it allocates could not be seen, and is "
-                "under 'unknown memory'; link it dynamically"
-            )
+            caveats.append(emulator.STATIC_CAVEAT)
         if facts.forks:
-            found.append(
-                f"{facts.forks} child processes were started and not followed: only the first "
-                "process was counted, but near time is of all"
+            caveats.append(
+                f"{facts.forks} child processes were started and not counted: misses are those of "
+                "the first process, near time that of all"
             )
         if not facts.sampled_to_the_end:
             part = sum(facts.sampled) / max(1, sum(facts.instructions))
-            found.append(
-                f"accesses were looked at for the first {format_ns(self._sample_s * 1e9)} under "
-                f"QEMU, {part:.0%} of the instructions executed; near times and operations are "
-                "of that part, by its instructions"
+            caveats.append(
+                f"accesses were sampled in the first {format_ns(self._sample_s * 1e9)} under QEMU, "
+                f"{part:.0%} of the instructions executed; near times and operations are scaled to "
+                "that share"
             )
         if cut_off:
-            found.append(
-                "the program was stopped before its end, so that share is not known: near times "
-                "are too long for what was counted; give it less to do, or --sample longer"
+            caveats.append(
+                "the program was stopped before its end, so the sampled share is not known and "
+                "near times are too long for the counts; give it less work, or a longer --sample"
             )
-        return found
+        return caveats

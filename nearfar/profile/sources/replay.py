@@ -1,4 +1,4 @@
-"""libnearfar_replay.so: simulates what plugin and preloaded library report, while they do.
+"""libnearfar_replay.so: simulates the accesses and allocations that a run reports.
 
 The interface is that of native/profile/qemu/replay/replay.h.
 """
@@ -32,7 +32,7 @@ class ReplayFacts(ctypes.Structure):
 
 
 class Replay:
-    """The reader of one run's events."""
+    """Reader of one run's events."""
 
     def __init__(
         self, folder: Path, rate_log2: int, sample_s: float, accesses_from_start: bool
@@ -61,18 +61,18 @@ class Replay:
         self.facts = ReplayFacts()
 
     def tell_module(self, begin: int, end: int, path: Path) -> None:
-        """Say where a file lies that the program itself cannot tell of."""
+        """Set the addresses of a file that the program itself does not report."""
         self._library.nf_replay_module(begin, end, os.fsencode(path))
 
     def runs_natively(self) -> None:
-        """Expect a program that no emulator runs."""
+        """Expect a program that runs without an emulator."""
         self._library.nf_replay_native()
 
     @contextlib.contextmanager
     def running(
         self, first: Callable[[], None] | None = None, last: Callable[[], None] | None = None
     ) -> Iterator[None]:
-        """Read what is reported while the body runs, and to its end.
+        """Read events while the body runs.
 
         `first` is called in the reading thread before it reads, `last` after the body.
         """
@@ -96,7 +96,7 @@ class Replay:
 
 
 def sampled_shares(facts: ReplayFacts) -> dict[int, float]:
-    """Return which part of each phase's instructions was looked at."""
+    """Return the sampled share of each phase's instructions."""
     if facts.sampled_to_the_end:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What a source of accesses is: finds the builds to run, runs one of them counted."""
+"""The protocol of a source of accesses: it finds the builds to run, and runs one counted."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from nearfar.program.launch import Job, RunOutcome
 
 @dataclass
 class SourceReport:
-    """What a source says of the run it watched, besides the processes' files."""
+    """Shares, counts and caveats of a counted run, in addition to the processes' files."""
 
     shares: dict[int, float] = field(default_factory=dict)
-    """By phase number: which share of its work was looked at; 1 where it is not here."""
+    """Sampled share of each phase's work, by phase number; 1 for phases not listed."""
     counted: dict[int, dict[str, float]] = field(default_factory=dict)
-    """By phase number: what the processor counted, by the names of CounterInterval."""
+    """The processor's counts by phase number and name of CounterInterval."""
     caveats: list[str] = field(default_factory=list)
 
 
 class AccessSource(Protocol):
-    """One way to see accesses."""
+    """A source of accesses."""
 
     name: str
-    """What --source calls it."""
+    """Name of the source for --source."""
     compiler: str
-    """What the profile says of how the program was built; "" where its files say it."""
+    """Text for the profile on how the program was built; "" if the processes' files have it."""
     names_instructions: bool
-    """False: their records hold addresses, to be looked up when the program has ended."""
+    """Whether records name instructions; otherwise they hold addresses to look up after the run."""
 
     def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
-        """Return the build that near time is taken from; refuse a program it cannot watch."""
+        """Return the build that near time comes from; refuse a program that cannot be watched."""
         ...
 
     def run(
         self, job: Job, executable: Path, plain: Build, folder: Path
     ) -> tuple[RunOutcome, SourceReport]:
-        """Run `job` watched; `folder` is a run folder, and holds the processes' files after."""
+        """Run `job` and count its accesses; `folder` holds the processes' files afterwards."""
         ...
 
 
 def phase_share(shares: Mapping[int, float], number: int) -> float:
-    """Return the share of a phase that was looked at."""
+    """Return the sampled share of a phase."""
     return shares.get(number, 1.0)

@@ -32,7 +32,7 @@ from nearfar.profile.sources.pmu import SOFTWARE, CounterEvent
 from nearfar.profile.sources.process_files import NOT_SAMPLED, scale_to_counts
 from nearfar.program.executable import gains_rights
 
-FAULTS = CounterEvent("page-faults", SOFTWARE, 2, period=1, is_rate=False, tells_source=False)
+FAULTS = CounterEvent("page-faults", SOFTWARE, 2, period=1, is_rate=False, has_source=False)
 COUNTED = [CounterEvent("cpu_time_ns", SOFTWARE, 1), CounterEvent("llc_load_misses", SOFTWARE, 2)]
 FEW, MANY = 300, 900
 """Pages that unmodified/touched.c writes to."""
@@ -75,15 +75,18 @@ def test_the_events_of_pebs_and_ibs_are_read_from_sysfs(tmp_path: Path) -> None:
 
 def test_each_thing_that_may_lack_is_named(tmp_path: Path) -> None:
     here = tree(tmp_path, {})
-    assert counters.lacks(here, lambda _event, _sampled: 0) == ""
-    assert "only root" in counters.lacks(here, lambda _event, _sampled: errno.EACCES)
-    said = counters.lacks(here, lambda e, _: 0 if e.type == SOFTWARE else errno.ENOENT)
-    assert "counts no instructions" in said
+    assert counters.missing_counters(here, lambda _event, _sampled: 0) == ""
+    assert "only root" in counters.missing_counters(here, lambda _event, _sampled: errno.EACCES)
+    said = counters.missing_counters(here, lambda e, _: 0 if e.type == SOFTWARE else errno.ENOENT)
+    assert "does not count instructions" in said
     optional = {"llc_store_misses", "stall_cycles", "llc_loads"}
-    assert counters.lacks(here, lambda e, _: errno.EINVAL if e.name in optional else 0) == ""
-    assert "neither PEBS' mem-loads nor IBS" in counters.lacks_samples(here)
+    assert (
+        counters.missing_counters(here, lambda e, _: errno.EINVAL if e.name in optional else 0)
+        == ""
+    )
+    assert "neither PEBS' mem-loads nor IBS" in counters.missing_samples(here)
     (tmp_path / "proc/sys/kernel/perf_event_paranoid").unlink()
-    assert "without perf events" in counters.lacks(here)
+    assert "without perf events" in counters.missing_counters(here)
 
 
 def test_the_verb_says_in_one_sentence_what_lacks_here(tmp_path: Path) -> None:
@@ -198,13 +201,13 @@ def test_events_that_took_turns_are_scaled_and_said() -> None:
     counts, shares = watch.counts(facts)
     assert counts == {1: {"cpu_time_ns": 100, "llc_load_misses": 500}}
     assert shares == {"cpu_time_ns": 1.0, "llc_load_misses": 0.2, "cycles": 0.0}
-    caveats = CounterSource(1, COUNTED)._caveats(facts, shares, static=False)
+    caveats = CounterSource(1, COUNTED)._caveats(facts, shares, is_static=False)
     assert any("llc_load_misses took turns" in text and "20%" in text for text in caveats)
-    assert any("cycles was never on" in text for text in caveats)
+    assert any("cycles was never counted" in text for text in caveats)
     watch.close()
 
 
-@pytest.mark.parametrize(("kept_bytes", "said"), [(100, "is cut off"), (4096, "cannot run|load")])
+@pytest.mark.parametrize(("kept_bytes", "said"), [(100, "is truncated"), (4096, "cannot run|load")])
 def test_a_program_that_cannot_start_leaves_nobody_waiting(
     kept_bytes: int, said: str, tmp_path: Path
 ) -> None:

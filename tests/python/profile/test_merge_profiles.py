@@ -109,7 +109,7 @@ def refused(*profiles: WorkloadProfile, weights: list[float] | None = None) -> s
 
 def test_refusals() -> None:
     one = made(1e4)
-    assert "one profile" in refused(one)
+    assert "two or more profiles" in refused(one)
     assert "1 weights for 2" in refused(one, one, weights=[1.0])
     assert "above 0" in refused(one, one, weights=[1.0, 0.0])
     cache = msgspec.structs.replace(one.cache, size_bytes=1 << 22)

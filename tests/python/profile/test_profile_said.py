@@ -76,6 +76,6 @@ def test_a_summary_says_what_is_there_and_only_that() -> None:
         "msync was called 1 time, for 4.00 KiB.",
         f"Page walks beyond 1536 translations (assumed): 7 with pages of 4 KiB, 0 with 2 MiB; most "
         f"in {name} (100%).",
-        "Threads' own caches of 1.00 MiB left 8 accesses to the shared one.",
+        "Private caches of 1.00 MiB missed 8 accesses, which went to the shared cache.",
         f"9 accesses were to lines that another thread wrote last; most in {name} (100%).",
     ]

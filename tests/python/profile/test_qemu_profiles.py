@@ -139,7 +139,7 @@ def test_children_run_uncounted_and_it_is_said(compile_: Compile, tmp_path: Path
     found = profile(tmp_path, str(compile_("children.c")))
     (made,) = (m for name, m in misses(found).items() if name.startswith("make_block"))
     assert made == pytest.approx(4 * (1 << 20) / 64, rel=0.02)  # not the child's 100 rounds
-    assert any("3 child processes were started and not followed" in w for w in found["warnings"])
+    assert any("3 child processes were started and not counted" in w for w in found["warnings"])
 
 
 @needs_qemu
@@ -154,7 +154,7 @@ def test_a_part_is_looked_at_and_near_time_is_of_that_part(
     # Between once and five times --sample under QEMU, at whatever pace this machine has.
     rounds = round(1000 * 1.2 / (near_s * whole["instrumented_slowdown"]))
     part = profile(tmp_path, program, str(rounds), options=("--sample", "500ms", "--rate", "1024"))
-    assert any("were looked at for the first 500 ms" in w for w in part["warnings"])
+    assert any("were sampled in the first 500 ms" in w for w in part["warnings"])
     counted = sum(misses(part).values())
     assert 0 < counted < rounds * (1 << 15)
 
@@ -173,7 +173,7 @@ def test_a_program_without_end_is_stopped_and_it_is_said(compile_: Compile, tmp_
     assert done.returncode == 0, done.stderr
     assert found is not None
     assert "by nearfar after 0.5 s, see --sample" in found["program"]["exit_status"]
-    assert any("that share is not known" in warning for warning in found["warnings"])
+    assert any("the sampled share is not known" in warning for warning in found["warnings"])
 
 
 @needs_qemu
@@ -212,7 +212,7 @@ def test_misses_per_object_are_those_of_compiled_in_code(
 def test_a_program_that_becomes_another_is_refused(tmp_path: Path) -> None:
     done, found = run(tmp_path, "/bin/sh", "-c", "exec ls /", options=("--source", "qemu"))
     assert (done.returncode, found) == (4, None)
-    assert "sh became another program (exec)" in done.stderr
+    assert "sh replaced itself with another program" in done.stderr
     # An exec that fails is none; the shell goes on.
     words = ("-c", "exec /not-here 2>/dev/null; exit 0")
     done, found = run(tmp_path, "/bin/bash", "-O", "execfail", *words)
@@ -309,7 +309,7 @@ def test_a_driver_says_what_was_done(compile_: Compile, tmp_path: Path) -> None:
     work = next(phase for phase in found["phases"] if phase["name"] == "work")
     assert work["operations"] == 50
     assert sum(misses(found, "work").values()) > 0
-    assert not any("that share is not known" in warning for warning in found["warnings"])
+    assert not any("the sampled share is not known" in warning for warning in found["warnings"])
 
 
 @needs_qemu

@@ -206,7 +206,7 @@ def test_a_failing_driver_is_said(program: Path, tmp_path: Path) -> None:
 
 def test_a_program_that_ends_before_its_driver_is_said(program: Path, tmp_path: Path) -> None:
     answer = nearfar("profile", "-q", "--driver", "sleep 30", "--", program, cwd=tmp_path, expect=4)
-    assert "still at work" in answer.stderr
+    assert "must stay in the foreground" in answer.stderr
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from nearfar.profile.sources import perf_events
 from nearfar.profile.sources.pmu import SOFTWARE, CounterEvent
 
 PAGES = 64
-FAULTS = CounterEvent("page-faults", SOFTWARE, 2, period=1, is_rate=False, tells_source=False)
+FAULTS = CounterEvent("page-faults", SOFTWARE, 2, period=1, is_rate=False, has_source=False)
 RECORDS, RECORD_BYTES = 64, 48
 """Header, IP, TID, TIME, ADDR, PERIOD."""
 ENABLE = 0x2400
