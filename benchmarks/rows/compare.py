@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable
 
 from benchmarks import Row, make_row
-from nearfar.compare.figure import Figure
+from nearfar.compare.compared_value import ComparedValue
 from nearfar.compare.judge import judge
 from nearfar.sim.from_device import from_device
 from nearfar.sim.simulate import SimulationRequest, simulate_pattern
@@ -82,7 +82,7 @@ def verdicts(times: list[float], factor: float) -> tuple[bool, bool]:
     """Return whether A and B are said to differ, and whether B is over the limit."""
     sides = times[:RUNS], [factor * one for one in times[RUNS:]]
     a, b = (
-        Figure("time", "run", "ns", statistics.median(side), samples=tuple(side), timed=True)
+        ComparedValue("time", "run", "ns", statistics.median(side), samples=tuple(side), timed=True)
         for side in sides
     )
     (change,) = judge([(a, b)], limit=LIMIT, correction="holm", same_machine=True)

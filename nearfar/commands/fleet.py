@@ -57,7 +57,7 @@ def fleet(
 
     from nearfar.base.files import check_writable, write_atomically
     from nearfar.commands._deliver import deliver
-    from nearfar.fleet.api import LIMITS, Request
+    from nearfar.fleet.api import LIMITS, FleetRequest
     from nearfar.fleet.api import fleet as run
     from nearfar.fleet.hosts import parse_limits, read_hosts
     from nearfar.fleet.table import print_fleet
@@ -79,7 +79,7 @@ def fleet(
             highlight=False,
         )
 
-    request = Request(
+    request = FleetRequest(
         files=profiles,
         near=near,
         far=far,

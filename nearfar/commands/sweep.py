@@ -57,7 +57,7 @@ def sweep(
     from nearfar.base.errors import ExitCode
     from nearfar.base.terminate import terminated_as_interrupted
     from nearfar.documents.header import to_json
-    from nearfar.sweep.api import How, check_here, plan
+    from nearfar.sweep.api import SweepExecution, check_here, plan
     from nearfar.sweep.api import sweep as run
     from nearfar.sweep.progress import progress
 
@@ -75,7 +75,7 @@ def sweep(
             check_here(planned)
         _show_plan(planned.matrix.points, folder, json=json, quiet=quiet)
         return int(ExitCode.DONE)
-    how = How(
+    how = SweepExecution(
         scheduler=scheduler,
         workers=workers,
         resume=resume,
@@ -95,10 +95,10 @@ def _show_plan(points: object, folder: Path, *, json: bool, quiet: bool) -> None
     from collections import Counter
     from json import dumps
 
-    from nearfar.sweep.expand import Point
+    from nearfar.sweep.expand import SweepPoint
 
     assert isinstance(points, dict)
-    kinds = Counter(point.kind for point in points.values() if isinstance(point, Point))
+    kinds = Counter(point.kind for point in points.values() if isinstance(point, SweepPoint))
     if json:
         print(dumps({"points": kinds, "total": sum(kinds.values()), "folder": str(folder)}))
     elif not quiet:

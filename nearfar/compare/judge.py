@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.compare.figure import Z95, Figure
+from nearfar.compare.compared_value import Z95, ComparedValue
 from nearfar.compare.kind import Pair
 from nearfar.documents.comparison import Change, Verdict
 
@@ -59,7 +59,7 @@ class Difference:
     """Where p is of repetitions: about half the changes of this size would not be found."""
 
 
-def difference(a: Figure, b: Figure, together: int = 1) -> Difference:
+def difference(a: ComparedValue, b: ComparedValue, together: int = 1) -> Difference:
     """Return the relative difference of two figures, its interval, and its p value.
 
     `together` says of how many p values, this one included, the smallest must hold its own.
@@ -73,7 +73,9 @@ def difference(a: Figure, b: Figure, together: int = 1) -> Difference:
     return _of_errors(a, b, change, scale)
 
 
-def _of_samples(a: Figure, b: Figure, change: float | None, together: int) -> Difference:
+def _of_samples(
+    a: ComparedValue, b: ComparedValue, change: float | None, together: int
+) -> Difference:
     one, two = np.asarray(a.samples, dtype=float), np.asarray(b.samples, dtype=float)
     if min(len(one), len(two)) < FEWEST:
         few = (
@@ -167,7 +169,9 @@ def ratio_interval(one: Array, two: Array) -> tuple[float, float]:
     return value, value
 
 
-def _of_errors(a: Figure, b: Figure, change: float | None, scale: float) -> Difference:
+def _of_errors(
+    a: ComparedValue, b: ComparedValue, change: float | None, scale: float
+) -> Difference:
     """Difference of values with known errors: normal, or Student's where few runs gave them."""
     from scipy import stats
 
@@ -189,7 +193,7 @@ def _of_errors(a: Figure, b: Figure, change: float | None, scale: float) -> Diff
     return Difference(change, change - half, change + half, p)
 
 
-def _degrees(a: Figure, b: Figure) -> float | None:
+def _degrees(a: ComparedValue, b: ComparedValue) -> float | None:
     """Return those of the side with fewest runs; None: both errors are known well.
 
     Welch's formula gives more, but takes the error of a median of three for as good as it says.
@@ -243,7 +247,7 @@ def judge(
     return found
 
 
-def _one(pair: Pair) -> Figure:
+def _one(pair: Pair) -> ComparedValue:
     figure = pair[0] or pair[1]
     assert figure is not None
     return figure
@@ -313,7 +317,9 @@ def _blind(found: Difference, verdict: Verdict, limit: float | None) -> str:
     return f"{BLIND} {100 * found.unseen:.2g} % would not be found with so few repetitions"
 
 
-def _verdict(a: Figure, b: Figure, found: Difference, p_corrected: float | None) -> Verdict:
+def _verdict(
+    a: ComparedValue, b: ComparedValue, found: Difference, p_corrected: float | None
+) -> Verdict:
     if p_corrected is None:
         return "not judged"
     inside = found.low is not None and found.high is not None and found.low <= 0.0 <= found.high
@@ -324,7 +330,7 @@ def _verdict(a: Figure, b: Figure, found: Difference, p_corrected: float | None)
     return "worse" if (b.value > a.value) == (a.worse == "more") else "better"
 
 
-def _loss(a: Figure, b: Figure, found: Difference) -> float:
+def _loss(a: ComparedValue, b: ComparedValue, found: Difference) -> float:
     """Return by how much B is worse: what --fail-over is compared with."""
     if a.worse == "less":
         return a.value / b.value - 1.0 if b.value > 0 else math.inf

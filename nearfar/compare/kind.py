@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, cast
 
 from nearfar.base.registry import Registry
-from nearfar.compare.figure import Figure
+from nearfar.compare.compared_value import ComparedValue
 from nearfar.compare.files import D, load_all
 from nearfar.documents.header import Document
 
-Pair = tuple[Figure | None, Figure | None]
+Pair = tuple[ComparedValue | None, ComparedValue | None]
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Names:
     b: str
 
 
-class Kind(ABC, Generic[D]):
+class ComparableKind(ABC, Generic[D]):
     """One kind of document."""
 
     document: ClassVar[type[Document]]
@@ -42,7 +42,7 @@ class Kind(ABC, Generic[D]):
         return load_all(path, cast(type[D], self.document))
 
     @abstractmethod
-    def figures(self, documents: Sequence[D]) -> list[Figure]:
+    def figures(self, documents: Sequence[D]) -> list[ComparedValue]:
         """Return the figures of one side."""
 
     def warnings(self, a: Sequence[D], b: Sequence[D], names: Names) -> list[str]:
@@ -54,10 +54,12 @@ class Kind(ABC, Generic[D]):
         return Paired(match(self.figures(a), self.figures(b)), self.warnings(a, b, names))
 
 
-KINDS: Registry[type[Kind[Any]]] = Registry("nearfar.compare.kinds", "comparable document")
+KINDS: Registry[type[ComparableKind[Any]]] = Registry(
+    "nearfar.compare.kinds", "comparable document"
+)
 
 
-def match(a: Sequence[Figure], b: Sequence[Figure]) -> list[Pair]:
+def match(a: Sequence[ComparedValue], b: Sequence[ComparedValue]) -> list[Pair]:
     """Return pairs of figures of one name, in the order of A; those of one side have no other."""
     others = {figure.key: figure for figure in b}
     pairs: list[Pair] = [(figure, others.pop(figure.key, None)) for figure in a]

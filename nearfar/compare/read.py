@@ -10,7 +10,7 @@ import msgspec
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
 from nearfar.compare.files import documents_in
-from nearfar.compare.kind import KINDS, Kind
+from nearfar.compare.kind import KINDS, ComparableKind
 
 BENCHMARKS = "benchmarks"
 """What `make benchmarks` writes has no kind of its own."""
@@ -40,7 +40,7 @@ def kind_of(path: Path) -> str:
     raise NearfarError(f"{path} is not a nearfar document: it has no key 'kind'")
 
 
-def kind_for(a: Path, b: Path) -> Kind[Any]:
+def kind_for(a: Path, b: Path) -> ComparableKind[Any]:
     """Return how these two are compared, or refuse two of different kinds."""
     kinds = (kind_of(a), kind_of(b))
     if kinds[0] != kinds[1]:

@@ -18,7 +18,7 @@ from nearfar.contention.program_memory import ProgramMemory
 from nearfar.measure.sampler import LOAD_KERNELS
 
 
-class Companion:
+class CompanionProcess:
     """A process on the other core, stopped unless inside `working`."""
 
     def __init__(self, command: Sequence[str], cpu: int, reports_ready: bool) -> None:
@@ -76,18 +76,18 @@ class Companion:
             self._process.communicate()
 
 
-def working(companion: Companion | None) -> contextlib.AbstractContextManager[None]:
+def working(companion: CompanionProcess | None) -> contextlib.AbstractContextManager[None]:
     """Return a block during which the companion runs, if there is one."""
     return companion.working() if companion is not None else contextlib.nullcontext()
 
 
-def start_load(memory: ProgramMemory, cpu: int, size_bytes: int) -> Companion:
+def start_load(memory: ProgramMemory, cpu: int, size_bytes: int) -> CompanionProcess:
     """Start the load of the memory's spec on `cpu`."""
     kernel = LOAD_KERNELS[memory.spec.load]
     command = [sys.executable, "-m", "nearfar.contention.load", str(cpu), kernel]
-    return Companion([*command, str(size_bytes), str(memory.spec)], cpu, reports_ready=True)
+    return CompanionProcess([*command, str(size_bytes), str(memory.spec)], cpu, reports_ready=True)
 
 
-def start_spinner(program: Path, cpu: int) -> Companion:
+def start_spinner(program: Path, cpu: int) -> CompanionProcess:
     """Keep `cpu` awake without touching memory; `program` is the plain build of any kernel."""
-    return Companion([str(program), "spin"], cpu, reports_ready=False)
+    return CompanionProcess([str(program), "spin"], cpu, reports_ready=False)

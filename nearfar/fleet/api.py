@@ -38,7 +38,7 @@ LIMITS = ("1.02", "1.05", "1.10", "1.20")
 
 
 @dataclass(frozen=True)
-class Request:
+class FleetRequest:
     """What to sum, and for whom."""
 
     files: Sequence[str]
@@ -52,7 +52,7 @@ class Request:
     cache: Path | None = None
 
 
-def fleet(request: Request, tell: Callable[[int, int], None] = lambda *_: None) -> Fleet:
+def fleet(request: FleetRequest, tell: Callable[[int, int], None] = lambda *_: None) -> Fleet:
     """Sum a fleet; raises NearfarError for an empty one, and for files that are no use."""
     far = load_device(request.far)
     load_device(request.near)
@@ -67,7 +67,7 @@ def fleet(request: Request, tell: Callable[[int, int], None] = lambda *_: None) 
         sums.close()
 
 
-def _summed(request: Request, sums: Sums, far: DeviceProfile) -> Fleet:
+def _summed(request: FleetRequest, sums: Sums, far: DeviceProfile) -> Fleet:
     hosts, prices = request.hosts, request.hosts.prices
     types = _types(sums, hosts)
     nears = {
@@ -182,7 +182,7 @@ def _quick_form(sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile)
     return QuickForm(profiles=len(ratios), factor=factor, low=float(low), high=float(high))
 
 
-def _warnings(request: Request, types: list[HostType], quick: QuickForm) -> list[str]:
+def _warnings(request: FleetRequest, types: list[HostType], quick: QuickForm) -> list[str]:
     found = []
     prices = request.hosts.prices
     if prices.far_per_gib == 0:

@@ -18,7 +18,7 @@ import nearfar
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import cannot_write
 from nearfar.fleet.condense import FORMAT, condense
-from nearfar.fleet.sources import Source
+from nearfar.fleet.sources import FleetProfileSource
 
 BUCKET = 2000
 """Files of a bucket, about: a second of work, and Parquet files that are worth their footers."""
@@ -34,7 +34,7 @@ def cache_folder() -> Path:
 
 
 def condensed(
-    sources: Sequence[Source], folder: Path, tell: Callable[[int, int], None]
+    sources: Sequence[FleetProfileSource], folder: Path, tell: Callable[[int, int], None]
 ) -> list[str]:
     """Return the names of the buckets in `folder`; `tell` hears files read and all files."""
     try:
@@ -61,17 +61,17 @@ def condensed(
     return list(named)
 
 
-def _buckets(sources: Sequence[Source]) -> list[list[Source]]:
+def _buckets(sources: Sequence[FleetProfileSource]) -> list[list[FleetProfileSource]]:
     count = 1
     while count * BUCKET < len(sources):
         count *= 2
-    found: list[list[Source]] = [[] for _ in range(count)]
+    found: list[list[FleetProfileSource]] = [[] for _ in range(count)]
     for source in sources:
         found[zlib.crc32(source.uri.encode()) % count].append(source)
     return [bucket for bucket in found if bucket]
 
 
-def _name(bucket: Sequence[Source]) -> str:
+def _name(bucket: Sequence[FleetProfileSource]) -> str:
     digest = hashlib.blake2b(f"{FORMAT} {nearfar.__version__}\n".encode(), digest_size=16)
     for one in sorted(bucket, key=lambda source: source.uri):
         where = one.uri if "://" in one.uri else os.path.abspath(one.uri)  # noqa: PTH100

@@ -14,7 +14,7 @@ import msgspec
 
 from nearfar.base.files import atomic_path
 from nearfar.documents import WorkloadProfile
-from nearfar.fleet.sources import Source, read_source
+from nearfar.fleet.sources import FleetProfileSource, read_source
 
 FORMAT = 1
 """Of the condensed rows: another number makes them anew."""
@@ -95,7 +95,7 @@ OBJECT_COLUMNS = {
 }
 
 
-def condense(sources: Sequence[Source], folder: Path, name: str) -> None:
+def condense(sources: Sequence[FleetProfileSource], folder: Path, name: str) -> None:
     """Write two Parquet files with the rows of these profiles: NAME-profiles, NAME-objects."""
     profiles: list[tuple[object, ...]] = []
     objects: list[tuple[object, ...]] = []
@@ -108,7 +108,7 @@ def condense(sources: Sequence[Source], folder: Path, name: str) -> None:
 
 
 def _take(
-    source: Source,
+    source: FleetProfileSource,
     decoder: msgspec.json.Decoder[_Profile],
     profiles: list[tuple[object, ...]],
     objects: list[tuple[object, ...]],

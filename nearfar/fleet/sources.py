@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Source:
+class FleetProfileSource:
     """One file, by what tells whether it changed."""
 
     uri: str
@@ -23,9 +23,9 @@ class Source:
     changed_ns: int
 
 
-def find_sources(given: Sequence[str]) -> list[Source]:
+def find_sources(given: Sequence[str]) -> list[FleetProfileSource]:
     """Return all files, those of folders and below them too; raises for what is not there."""
-    found: dict[str, Source] = {}
+    found: dict[str, FleetProfileSource] = {}
     for text in given:
         for source in _remote(text) if "://" in text else _local(Path(text)):
             found[source.uri] = source
@@ -37,7 +37,7 @@ def find_sources(given: Sequence[str]) -> list[Source]:
     return list(found.values())
 
 
-def _local(path: Path) -> list[Source]:
+def _local(path: Path) -> list[FleetProfileSource]:
     if path.is_dir():
         # rglob would make a Path of every file of every kind: slow for 100,000.
         return [_status(file) for file in sorted(_files(path))]
@@ -57,14 +57,14 @@ def _files(folder: Path) -> list[str]:
     ]
 
 
-def _status(name: str) -> Source:
+def _status(name: str) -> FleetProfileSource:
     import os
 
     status = os.stat(name)  # noqa: PTH116 - 100,000 times
-    return Source(name, status.st_size, status.st_mtime_ns)
+    return FleetProfileSource(name, status.st_size, status.st_mtime_ns)
 
 
-def _remote(uri: str) -> list[Source]:
+def _remote(uri: str) -> list[FleetProfileSource]:
     from pyarrow import fs
 
     system, path = _system(uri)
@@ -78,7 +78,7 @@ def _remote(uri: str) -> list[Source]:
     except OSError as error:
         raise NearfarError(f"cannot list {uri}: {error}", ExitCode.MACHINE_LACKS) from error
     return [
-        Source(f"{scheme}://{info.path}", info.size or 0, info.mtime_ns or 0)
+        FleetProfileSource(f"{scheme}://{info.path}", info.size or 0, info.mtime_ns or 0)
         for info in sorted(infos, key=lambda info: info.path)
         if info.type == fs.FileType.File and info.path.endswith(".json")
     ]

@@ -61,7 +61,7 @@ class CommandedPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedCommand:
     """One run."""
 
     wall_ns: int
@@ -80,7 +80,7 @@ def run_once(
     cpus: int,
     timeout_s: float | None = None,
     at_end: signal.Signals = signal.SIGKILL,
-) -> Timed:
+) -> TimedCommand:
     """Run a command to its end, pinned; NearfarError if it cannot run, fails or takes longer.
 
     `at_end` is what it gets if this process ends before it.
@@ -120,7 +120,7 @@ def run_once(
         if process.returncode != 0:
             raise NearfarError(_failure(shown, process.returncode, err), ExitCode.PROGRAM_FAILED)
         out.seek(0)
-        return Timed(
+        return TimedCommand(
             wall_ns, _cpu_ns(used), max(watch.threads, 1), out.read(), used.ru_maxrss * 1024
         )
 

@@ -6,14 +6,14 @@ from nearfar.base.units import format_bytes
 from nearfar.report.data import (
     TOTAL,
     UNMARKED,
-    Answer,
-    Choice,
     Effect,
     MemoryAnswer,
     MemoryFacts,
     ObjectFacts,
     PhaseEffect,
-    Saving,
+    ReportAnswer,
+    ReportChoice,
+    ReportSaving,
 )
 from nearfar.report.words import NARROW, percent_text, time_text
 
@@ -35,9 +35,9 @@ def answer(
     phase: str,
     memories: list[MemoryFacts],
     effects: dict[tuple[str, str], Effect],
-    choices: list[Choice],
+    choices: list[ReportChoice],
     objects: list[ObjectFacts],
-) -> Answer:
+) -> ReportAnswer:
     """Return the headline of `phase`, on every far memory."""
     rows: list[MemoryAnswer] = []
     for memory in memories:
@@ -61,7 +61,9 @@ def answer(
     carriers = {
         row.memory: _carrier(effects[(row.memory, phase)], objects, row.savings) for row in rows
     }
-    return Answer(phase=phase, sentence=_sentence(program, phase, rows, carriers), memories=rows)
+    return ReportAnswer(
+        phase=phase, sentence=_sentence(program, phase, rows, carriers), memories=rows
+    )
 
 
 def _phases(memory: str, effects: dict[tuple[str, str], Effect]) -> list[PhaseEffect]:
@@ -78,7 +80,7 @@ def _phases(memory: str, effects: dict[tuple[str, str], Effect]) -> list[PhaseEf
     ]
 
 
-def saving(choice: Choice, effect: Effect, objects: list[ObjectFacts]) -> Saving:
+def saving(choice: ReportChoice, effect: Effect, objects: list[ObjectFacts]) -> ReportSaving:
     """Return what the plan of one budget buys."""
     footprint = sum(thing.size_bytes for thing in objects)
     added = effect.far_time_ns.value - effect.near_time_ns.value
@@ -86,7 +88,7 @@ def saving(choice: Choice, effect: Effect, objects: list[ObjectFacts]) -> Saving
     if abs(saved) <= NOTHING * effect.far_time_ns.value:
         saved = 0.0
     helps = [number for number in choice.near if effect.added_ns[number][0] > 0]
-    return Saving(
+    return ReportSaving(
         budget_bytes=choice.budget_bytes,
         budget_share=choice.budget_bytes / footprint if footprint else 0.0,
         near_bytes=choice.plan.near_bytes,
@@ -146,11 +148,11 @@ def _sentence(program: str, phase: str, rows: list[MemoryAnswer], carriers: dict
     )
 
 
-def _footprint(row: Saving) -> float:
+def _footprint(row: ReportSaving) -> float:
     return row.budget_bytes / row.budget_share if row.budget_share else 1.0
 
 
-def _carrier(effect: Effect, objects: list[ObjectFacts], savings: list[Saving]) -> str:
+def _carrier(effect: Effect, objects: list[ObjectFacts], savings: list[ReportSaving]) -> str:
     """Return a sentence on the one object that adds most time and fits no budget, or nothing."""
     added = effect.far_time_ns.value - effect.near_time_ns.value
     if added <= 0 or not savings or not objects:

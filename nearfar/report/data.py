@@ -62,7 +62,7 @@ class PhaseFacts(Data, kw_only=True):
     write_backs: list[float]
 
 
-class Curve(Data, kw_only=True):
+class ReportCurve(Data, kw_only=True):
     """Latency under load at one read share."""
 
     read_share: float
@@ -91,7 +91,7 @@ class MemoryFacts(Data, kw_only=True):
     """A far memory that answers faster than near memory does here."""
     read_gb_per_s: float | None
     write_gb_per_s: float | None
-    curves: list[Curve]
+    curves: list[ReportCurve]
     sources: list[SourceFacts]
     measured: str
     """How it was measured here in one line, or empty for published figures."""
@@ -140,7 +140,7 @@ class Effect(Data, kw_only=True):
     """Column: what moving that object alone adds."""
 
 
-class Frontier(Data, kw_only=True):
+class ReportFrontier(Data, kw_only=True):
     """The best plan known for every budget, for one far memory and phase.
 
     From a budget of `budget_bytes[i]` on, the objects `order[a:b]` for each (a, b) of `near[i]`
@@ -164,7 +164,7 @@ class Frontier(Data, kw_only=True):
     """Points of `nearfar place`'s frontier, of which some hundreds are kept."""
 
 
-class Choice(Data, kw_only=True):
+class ReportChoice(Data, kw_only=True):
     """One budget's plan and the other ways to place the data with it."""
 
     memory: str
@@ -181,7 +181,7 @@ class Choice(Data, kw_only=True):
     caveats: list[str]
 
 
-class Saving(Data, kw_only=True):
+class ReportSaving(Data, kw_only=True):
     """One row of the answer: a budget, and what keeping the right objects near buys."""
 
     budget_bytes: int
@@ -221,10 +221,10 @@ class MemoryAnswer(Data, kw_only=True):
     sentence: str
     phases: list[PhaseEffect]
     """Of the whole run only: its phases."""
-    savings: list[Saving]
+    savings: list[ReportSaving]
 
 
-class Answer(Data, kw_only=True):
+class ReportAnswer(Data, kw_only=True):
     """The headline for one phase."""
 
     phase: str
@@ -307,9 +307,9 @@ class ReportData(Data, kw_only=True):
     memories: list[MemoryFacts]
     effects: list[Effect]
     points: list[WorkingPoint]
-    frontiers: list[Frontier]
-    choices: list[Choice]
-    answers: list[Answer]
+    frontiers: list[ReportFrontier]
+    choices: list[ReportChoice]
+    answers: list[ReportAnswer]
     lines: list[SourceLine]
     live: Live
     method: Method

@@ -14,7 +14,7 @@ import msgspec
 from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan
 from nearfar.documents.plan import FrontierPoint
-from nearfar.report.data import Choice, Frontier, Triple
+from nearfar.report.data import ReportChoice, ReportFrontier, Triple
 
 MOST_POINTS = 400
 """Points of `nearfar place`'s frontier that are kept: the chart has about 700 pixels, and a page
@@ -37,8 +37,8 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 def frontier(
-    plan: Plan, position: dict[int, int], choices: list[Choice], stops: list[Stop]
-) -> Frontier:
+    plan: Plan, position: dict[int, int], choices: list[ReportChoice], stops: list[Stop]
+) -> ReportFrontier:
     """Return the best plans for every budget; `position` maps an object's id to its number.
 
     `choices` and `stops` are those of the plan's memory and phase.
@@ -53,7 +53,7 @@ def frontier(
     offers += [_of_stop(stop, rank) for stop in stops]
     offers += [_of_stop(_of_choice(choice), rank) for choice in choices]
     best = _best_so_far(offers)
-    return Frontier(
+    return ReportFrontier(
         memory=plan.far,
         phase=plan.phase,
         footprint_bytes=plan.footprint_bytes,
@@ -88,7 +88,7 @@ def _of_point(point: FrontierPoint, steps: int) -> _Offer:
     )
 
 
-def _of_choice(choice: Choice) -> Stop:
+def _of_choice(choice: ReportChoice) -> Stop:
     return Stop(
         budget_bytes=choice.budget_bytes,
         near=choice.near,

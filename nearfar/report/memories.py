@@ -7,7 +7,7 @@ from nearfar.documents import DeviceProfile, Prediction
 from nearfar.documents.device import Figure, LoadedLatencyCurve
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.workload import WorkloadProfile
-from nearfar.report.data import Curve, MemoryFacts, SourceFacts, WorkingPoint
+from nearfar.report.data import MemoryFacts, ReportCurve, SourceFacts, WorkingPoint
 from nearfar.report.latency import how_taken, is_faster
 
 
@@ -22,7 +22,7 @@ def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
         read_gb_per_s=_best_gb_per_s(device, ("read",)),
         write_gb_per_s=_best_gb_per_s(device, ("write", "nt-store")),
         curves=[
-            Curve(
+            ReportCurve(
                 read_share=curve.read_share,
                 points=curve.points,
                 how=curve.how,

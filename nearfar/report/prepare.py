@@ -13,11 +13,11 @@ from nearfar.profile.summary import other_counts
 from nearfar.report.answer import answer
 from nearfar.report.data import (
     TOTAL,
-    Choice,
     Effect,
     Method,
     ObjectFacts,
     PhaseFacts,
+    ReportChoice,
     ReportData,
     Triple,
 )
@@ -229,7 +229,7 @@ def _effect(
     )
 
 
-def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]) -> Choice:
+def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]) -> ReportChoice:
     near = sorted(
         (p for p in plan.placements if p.memory == "near"), key=lambda p: -p.added_ns_if_far.value
     )
@@ -241,7 +241,7 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
         bar for bar in plan.alternatives if bar.name not in NO_PLANS
     ]
     own = min(rivals, key=lambda bar: (abs(bar.near_bytes - taken), bar.time_ns.value))
-    return Choice(
+    return ReportChoice(
         memory=plan.far,
         phase=plan.phase,
         budget_bytes=plan.budget_bytes,

@@ -36,7 +36,7 @@ Tell = Callable[[int, int, float | None], None]
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedSweep:
     """A sweep before it runs."""
 
     file: Path
@@ -45,16 +45,16 @@ class Planned:
     inputs: PointInputs
 
 
-def plan(path: Path) -> Planned:
+def plan(path: Path) -> PlannedSweep:
     """Return all points of a sweep file; NearfarError for one that cannot exist."""
     file = read_sweep_file(path)
     reader = InputReader(path.absolute().parent)
     matrix = expand(file, reader)
-    return Planned(path, file.text, matrix, reader.inputs())
+    return PlannedSweep(path, file.text, matrix, reader.inputs())
 
 
 @dataclass(frozen=True)
-class How:
+class SweepExecution:
     """Where points are computed, and who is told."""
 
     scheduler: str | None = None
@@ -68,7 +68,7 @@ class How:
     say: Callable[[str], None] = print
 
 
-def sweep(planned: Planned, folder: Path, how: How) -> Sweep:
+def sweep(planned: PlannedSweep, folder: Path, how: SweepExecution) -> Sweep:
     """Compute what is not finished; the dataset in `folder` is whole at any moment."""
     if how.workers is not None and how.workers < 1:
         raise CommandError(f"there must be a worker: --workers {how.workers} is none")
@@ -101,7 +101,7 @@ def sweep(planned: Planned, folder: Path, how: How) -> Sweep:
         dataset.close()
 
 
-def check_here(planned: Planned) -> None:
+def check_here(planned: PlannedSweep) -> None:
     """Refuse points that cannot be measured on this machine."""
     for point in planned.matrix.points.values():
         if point.measured:
@@ -111,7 +111,7 @@ def check_here(planned: Planned) -> None:
 
 
 def _compute(
-    planned: Planned, dataset: Dataset, finished: set[str], record: Sweep, how: How
+    planned: PlannedSweep, dataset: Dataset, finished: set[str], record: Sweep, how: SweepExecution
 ) -> None:
     from nearfar.sweep.cluster import check_workers, existing_cluster, local_cluster, processors
     from nearfar.sweep.drive import Driver
@@ -144,7 +144,9 @@ def _compute(
             _fill(record, driver, planned, before, time.monotonic() - begun)
 
 
-def _fill(record: Sweep, driver: Driver, planned: Planned, before: int, seconds: float) -> None:
+def _fill(
+    record: Sweep, driver: Driver, planned: PlannedSweep, before: int, seconds: float
+) -> None:
     outcome, points = driver.outcome, planned.matrix.points
     record.finished_now = len(outcome.finished) - before
     record.failed = [
@@ -163,7 +165,7 @@ def _fill(record: Sweep, driver: Driver, planned: Planned, before: int, seconds:
         record.overhead_ms_per_point = spare / outcome.computed * 1e3
 
 
-def _record(planned: Planned, dataset: Dataset, finished: set[str], others: int) -> Sweep:
+def _record(planned: PlannedSweep, dataset: Dataset, finished: set[str], others: int) -> Sweep:
     return Sweep(
         producer=producer(),
         file=str(planned.file),

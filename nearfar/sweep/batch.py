@@ -19,12 +19,12 @@ from nearfar.points.inputs import PointInputs
 from nearfar.points.kind import decode_point
 from nearfar.points.row import PointRow
 from nearfar.sweep.dataset import DOCUMENTS, TOKEN, axes_of
-from nearfar.sweep.journal import Done, Entry, Journal
+from nearfar.sweep.journal import FinishedPoints, Journal, JournalEntry
 from nearfar.sweep.machine_lock import machine_alone, sharing_machine
 from nearfar.sweep.versions import versions_here
 
 
-class Order(msgspec.Struct, kw_only=True):
+class BatchOrder(msgspec.Struct, kw_only=True):
     """What a worker gets."""
 
     batch: str
@@ -38,7 +38,7 @@ class Order(msgspec.Struct, kw_only=True):
     token: str
 
 
-class Answer(msgspec.Struct, kw_only=True):
+class BatchResult(msgspec.Struct, kw_only=True):
     """What a worker gives back."""
 
     refused: str = ""
@@ -57,12 +57,12 @@ class Answer(msgspec.Struct, kw_only=True):
 
 def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:
     """Compute a batch; `contents` are the inputs by name."""
-    order = msgspec.msgpack.decode(order_bytes, type=Order)
+    order = msgspec.msgpack.decode(order_bytes, type=BatchOrder)
     here = versions_here()
     for kind in {kind for _, kind, _ in order.points}:
         if here.get(kind) != order.versions[kind]:
             return _encoded(
-                Answer(
+                BatchResult(
                     refused=f"the worker on {platform.node()} has nearfar {here.get(kind)} for "
                     f"{kind} points, and this sweep has {order.versions[kind]}: install the same "
                     "nearfar there"
@@ -70,7 +70,7 @@ def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:
             )
     inputs = PointInputs(contents, order.digests)
     folder = Path(order.folder)
-    answer = Answer()
+    answer = BatchResult()
     if _sees(folder, order.token):
         with Journal(folder, order.batch) as journal:
             for entry in _computed(order, inputs, journal.done, answer, folder):
@@ -79,7 +79,7 @@ def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:
             answer.errors = journal.done.errors
             answer.finished = sorted(journal.done.stored)
         return _encoded(answer)
-    for entry in _computed(order, inputs, Done(), answer, None):
+    for entry in _computed(order, inputs, FinishedPoints(), answer, None):
         if entry.row is not None:
             answer.rows.append(entry.row)
         else:
@@ -88,7 +88,7 @@ def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:
     return _encoded(answer)
 
 
-def _encoded(answer: Answer) -> bytes:
+def _encoded(answer: BatchResult) -> bytes:
     return msgspec.msgpack.encode(answer)
 
 
@@ -101,8 +101,12 @@ def _sees(folder: Path, token: str) -> bool:
 
 
 def _computed(
-    order: Order, inputs: PointInputs, done: Done, answer: Answer, folder: Path | None
-) -> Iterator[Entry]:
+    order: BatchOrder,
+    inputs: PointInputs,
+    done: FinishedPoints,
+    answer: BatchResult,
+    folder: Path | None,
+) -> Iterator[JournalEntry]:
     alone = machine_alone if order.measured else sharing_machine
     for point in order.points:
         if done.has(point[0]):
@@ -115,10 +119,10 @@ def _computed(
                 seconds = time.perf_counter() - begun
                 answer.seconds += seconds
             except NearfarError as error:
-                entry = Entry(point=point[0], error=str(error))
+                entry = JournalEntry(point=point[0], error=str(error))
             except (ArithmeticError, LookupError, TypeError, ValueError, OSError, MemoryError) as e:
                 # A point that nobody thought of must not take the others with it.
-                entry = Entry(point=point[0], error=f"{type(e).__name__}: {e}")
+                entry = JournalEntry(point=point[0], error=f"{type(e).__name__}: {e}")
         answer.computed += 1
         if entry.row is not None:
             entry.row.seconds = seconds
@@ -129,10 +133,10 @@ def _computed(
 def _point(
     point: tuple[str, str, bytes],
     inputs: PointInputs,
-    order: Order,
-    answer: Answer,
+    order: BatchOrder,
+    answer: BatchResult,
     folder: Path | None,
-) -> Entry:
+) -> JournalEntry:
     name, kind, parameters = point
     given = msgspec.json.decode(parameters)
     values, document = decode_point(kind, given).run(inputs)
@@ -143,7 +147,7 @@ def _point(
             # Before the point is said to be finished: whoever reads it finds it.
             write_atomically(folder / DOCUMENTS / f"{name}.json", document)
     columns: dict[str, Any] = axes_of(given) | msgspec.structs.asdict(values)
-    return Entry(
+    return JournalEntry(
         row=PointRow(
             point=name,
             kind=kind,

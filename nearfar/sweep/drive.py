@@ -11,10 +11,10 @@ import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.points.inputs import POINT, PointInputs, digest_of
-from nearfar.sweep.batch import Answer, Order, run_batch
+from nearfar.sweep.batch import BatchOrder, BatchResult, run_batch
 from nearfar.sweep.cluster import MACHINE
 from nearfar.sweep.dataset import Dataset, part_path, write_part
-from nearfar.sweep.expand import Matrix, Point
+from nearfar.sweep.expand import Matrix, SweepPoint
 from nearfar.sweep.journal import kept
 from nearfar.sweep.queue import Queue, batch_id
 
@@ -35,7 +35,7 @@ GONE_S = 15.0
 
 
 @dataclass
-class Outcome:
+class SweepOutcome:
     """What became of the points."""
 
     finished: set[str]
@@ -49,7 +49,7 @@ class Outcome:
 class _Under:
     """A batch under way."""
 
-    points: list[Point]
+    points: list[SweepPoint]
     future: Any
 
 
@@ -63,7 +63,7 @@ class Driver:
         self._under: dict[str, _Under] = {}
         self._held: dict[str, Any] = {}
         self._digests: dict[str, str] = {}
-        self.outcome = Outcome(finished)
+        self.outcome = SweepOutcome(finished)
         self._machines = 1
         self._queue = Queue(matrix.points.values(), finished, 1)
         self._silent_s = 0.0
@@ -130,11 +130,11 @@ class Driver:
                 self._order(points, measured=measured)
                 under[measured] += 1
 
-    def _order(self, points: list[Point], *, measured: bool) -> None:
+    def _order(self, points: list[SweepPoint], *, measured: bool) -> None:
         names = sorted({name for point in points for name in point.needs})
         contents = {name: self._hold(name) for name in names}
         batch = batch_id(points)
-        order = Order(
+        order = BatchOrder(
             batch=batch,
             points=[(one.id, one.kind, one.parameters) for one in points],
             measured=measured,
@@ -205,7 +205,7 @@ class Driver:
         if one.future.status == "error":
             self._lost(batch, one, one.future.exception())
             return
-        answer = msgspec.msgpack.decode(one.future.result(), type=Answer)
+        answer = msgspec.msgpack.decode(one.future.result(), type=BatchResult)
         if answer.refused:
             raise NearfarError(answer.refused, ExitCode.MACHINE_LACKS)
         for point, document in answer.documents.items():

@@ -14,7 +14,7 @@ from nearfar.points.inputs import CODE, POINT, PROFILE, InputReader, digest_of
 from nearfar.points.kind import POINT_KINDS, PointKind
 from nearfar.points.kinds.profile import ProfilePoint
 from nearfar.sweep.command import command_of, digests_of
-from nearfar.sweep.file import Block, ProgramText, SweepFile
+from nearfar.sweep.file import ProgramText, SweepBlock, SweepFile
 from nearfar.sweep.versions import version_of
 
 MOST_POINTS = 10_000_000
@@ -25,7 +25,7 @@ SEEDS = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """One thing to compute."""
 
     id: str
@@ -40,7 +40,7 @@ class Point:
 class Matrix:
     """All points of a sweep, each once, those that others read first."""
 
-    points: dict[str, Point] = field(default_factory=dict)
+    points: dict[str, SweepPoint] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
 
@@ -57,7 +57,7 @@ def expand(file: SweepFile, reader: InputReader) -> Matrix:
     return matrix
 
 
-def _axes(block: Block, file: SweepFile, program: str | None) -> dict[str, list[Any]]:
+def _axes(block: SweepBlock, file: SweepFile, program: str | None) -> dict[str, list[Any]]:
     axes = {key: _listed(block, key, value) for key, value in block.values.items()}
     if program is not None:
         axes["program"] = [program]
@@ -73,14 +73,14 @@ def _axes(block: Block, file: SweepFile, program: str | None) -> dict[str, list[
     return axes
 
 
-def _combinations(block: Block, file: SweepFile) -> Iterator[dict[str, Any]]:
+def _combinations(block: SweepBlock, file: SweepFile) -> Iterator[dict[str, Any]]:
     for program in _programs_of(block):
         axes = _axes(block, file, program)
         for combination in itertools.product(*axes.values()):
             yield dict(zip(axes, combination, strict=True))
 
 
-def _count(block: Block, file: SweepFile) -> int:
+def _count(block: SweepBlock, file: SweepFile) -> int:
     total = 0
     for program in _programs_of(block):
         product = 1
@@ -90,12 +90,12 @@ def _count(block: Block, file: SweepFile) -> int:
     return total
 
 
-def _programs_of(block: Block) -> list[Any]:
+def _programs_of(block: SweepBlock) -> list[Any]:
     value = block.values.get("program")
     return value if isinstance(value, list) else [value]
 
 
-def _listed(block: Block, key: str, value: Any) -> list[Any]:
+def _listed(block: SweepBlock, key: str, value: Any) -> list[Any]:
     if isinstance(value, list):
         if not value:
             raise NearfarError(f"{block.name}: {key} is an empty list: there would be no points")
@@ -118,7 +118,7 @@ class _Maker:
         self._encoder = msgspec.json.Encoder(order="sorted")
         self._sources: dict[Any, str] = {}
 
-    def add(self, block: Block, values: dict[str, Any]) -> None:
+    def add(self, block: SweepBlock, values: dict[str, Any]) -> None:
         kind = POINT_KINDS.get(block.kind)
         try:
             if "program" in kind.__struct_fields__:
@@ -150,7 +150,7 @@ class _Maker:
         named = f"{kind} {self._matrix.versions[kind]} {digests} ".encode() + parameters
         point = digest_of(named)
         if point not in self._matrix.points:
-            self._matrix.points[point] = Point(
+            self._matrix.points[point] = SweepPoint(
                 point, kind, parameters, tuple(needs), thing.MEASURED
             )
         return point

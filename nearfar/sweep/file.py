@@ -37,7 +37,7 @@ class ProgramText(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
-class Block:
+class SweepBlock:
     """One ``[[kind]]`` of the file."""
 
     kind: str
@@ -58,7 +58,7 @@ class SweepFile:
     path: Path
     text: str
     programs: dict[str, ProgramText]
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[SweepBlock] = field(default_factory=list)
 
 
 def keys_of(kind: type[PointKind]) -> list[str]:
@@ -84,7 +84,7 @@ def read_sweep_file(path: Path) -> SweepFile:
                 f"{path}: nothing is called {key!r}{nearest(key, known)}; blocks are "
                 f"{', '.join(f'[[{name}]]' for name in kinds)}"
             )
-    blocks: list[Block] = []
+    blocks: list[SweepBlock] = []
     for name, kind in kinds.items():
         listed = content.get(name, [])
         if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
@@ -96,7 +96,7 @@ def read_sweep_file(path: Path) -> SweepFile:
                     hint = nearest(key, allowed) or f"; there are: {', '.join(allowed)}"
                     raise NearfarError(f"{path}: [[{name}]] {number} has no key {key!r}{hint}")
             held = {key: value for key, value in common.items() if key in allowed}
-            blocks.append(Block(name, number, {**held, **block}))
+            blocks.append(SweepBlock(name, number, {**held, **block}))
     if not blocks:
         raise NearfarError(
             f"{path} has no points: write a block such as [[simulate]] or [[predict]]"

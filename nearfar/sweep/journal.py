@@ -23,7 +23,7 @@ from nearfar.points.row import PointRow
 from nearfar.sweep.dataset import ERRORS, JOURNAL, ids_of, part_path, write_part
 
 
-class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
+class JournalEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One line."""
 
     row: PointRow | None = None
@@ -33,7 +33,7 @@ class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 @dataclass
-class Done:
+class FinishedPoints:
     """What a batch has so far."""
 
     rows: dict[str, PointRow] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Journal:
         self._folder, self._batch = folder, batch
         self.path = folder / JOURNAL / f"{batch}.jsonl"
         self._file = -1
-        self.done = Done()
+        self.done = FinishedPoints()
 
     def __enter__(self) -> Journal:
         self.lock(wait=True)
@@ -88,8 +88,8 @@ class Journal:
             os.close(self._file)
         self.done = self._read()
 
-    def _read(self) -> Done:
-        done = Done()
+    def _read(self) -> FinishedPoints:
+        done = FinishedPoints()
         part = part_path(self._folder, self._batch)
         if part.exists():
             done.stored.update(ids_of(part))
@@ -104,16 +104,16 @@ class Journal:
             # What a killed process left without an end would spoil the next line.
             os.ftruncate(self._file, len(whole) + bool(whole))
         for line in whole.splitlines():
-            self._take(msgspec.json.decode(line, type=Entry), done)
+            self._take(msgspec.json.decode(line, type=JournalEntry), done)
         return done
 
-    def _take(self, entry: Entry, done: Done) -> None:
+    def _take(self, entry: JournalEntry, done: FinishedPoints) -> None:
         if entry.row is not None:
             done.rows[entry.row.point] = entry.row
         else:
             done.errors[entry.point] = entry.error
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: JournalEntry) -> None:
         """Add a finished point, or an error: once this returns, it is kept whatever happens."""
         line = msgspec.json.encode(entry) + b"\n"
         written = os.write(self._file, line)

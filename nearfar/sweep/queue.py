@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from nearfar.points.inputs import POINT, digest_of
-from nearfar.sweep.expand import Point
+from nearfar.sweep.expand import SweepPoint
 
 BATCH_S = 2.0
 """Of work in a batch: a task costs the scheduler about 1 ms, and what is under way is seen late."""
@@ -25,10 +25,10 @@ SHARES = 4
 class Queue:
     """Points of one sweep that are not finished."""
 
-    def __init__(self, points: Iterable[Point], finished: set[str], threads: int) -> None:
-        self._ready: dict[str, deque[Point]] = {}
-        self._waiting: dict[str, list[Point]] = {}
-        self._alone: deque[Point] = deque()
+    def __init__(self, points: Iterable[SweepPoint], finished: set[str], threads: int) -> None:
+        self._ready: dict[str, deque[SweepPoint]] = {}
+        self._waiting: dict[str, list[SweepPoint]] = {}
+        self._alone: deque[SweepPoint] = deque()
         self._spent: dict[str, tuple[float, int]] = {}
         self.threads = threads
         self.finished = finished
@@ -36,7 +36,7 @@ class Queue:
             if point.id not in finished:
                 self._put(point)
 
-    def _put(self, point: Point) -> None:
+    def _put(self, point: SweepPoint) -> None:
         asked = [name.removeprefix(POINT) for name in point.needs if name.startswith(POINT)]
         missing = next((one for one in asked if one not in self.finished), None)
         if missing is not None:
@@ -44,7 +44,7 @@ class Queue:
         else:
             self._ready.setdefault(point.kind, deque()).append(point)
 
-    def suspect(self, point: Point) -> None:
+    def suspect(self, point: SweepPoint) -> None:
         """Take a point that was lost with its worker, and may be why."""
         self._alone.append(point)
 
@@ -52,11 +52,11 @@ class Queue:
         """Return how many points are to run with nothing beside them."""
         return len(self._alone)
 
-    def next_suspect(self) -> Point:
+    def next_suspect(self) -> SweepPoint:
         """Return one of them."""
         return self._alone.popleft()
 
-    def next(self, *, measured: bool) -> list[Point]:
+    def next(self, *, measured: bool) -> list[SweepPoint]:
         """Return the next batch, of measured points or of others; empty: there is none now."""
         for kind, points in self._ready.items():
             if not points or points[0].measured != measured:
@@ -84,7 +84,7 @@ class Queue:
             for waiting in self._waiting.pop(one, []):
                 self._put(waiting)
 
-    def never(self, point: str) -> list[Point]:
+    def never(self, point: str) -> list[SweepPoint]:
         """Return, and leave out, what waits for a point that failed."""
         return self._waiting.pop(point, [])
 
@@ -102,6 +102,6 @@ class Queue:
         return total
 
 
-def batch_id(points: Iterable[Point]) -> str:
+def batch_id(points: Iterable[SweepPoint]) -> str:
     """Return the name of a batch: of the same points, the same."""
     return digest_of("".join(point.id for point in points).encode())

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from nearfar.base.units import LINE_BYTES
-from nearfar.contention.companion import Companion, working
+from nearfar.contention.companion import CompanionProcess, working
 from nearfar.documents import DeviceProfile, producer
 from nearfar.documents.device import MeasuredContext, Source
 from nearfar.measure import figures
@@ -84,7 +84,7 @@ class MemoryCurves:
     points: dict[str, list[SamplePoint]]
     """Points by surface."""
     pairings: CorePairings
-    companion: Companion | None = None
+    companion: CompanionProcess | None = None
     """The process that runs while it is sampled: the same one as for the kernels."""
     large: MemoryCurves | None = None
     """The same memory over near's larger pages."""
@@ -134,7 +134,7 @@ class MemoryCurves:
             far.large.points["idle"] = [largest, *_parts_of_largest([largest])]
         return far
 
-    def set_companion(self, companion: Companion | None) -> None:
+    def set_companion(self, companion: CompanionProcess | None) -> None:
         """Sample while `companion` runs."""
         for curves in self._all():
             curves.companion = companion

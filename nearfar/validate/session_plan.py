@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from nearfar.contention.companion import Companion
+from nearfar.contention.companion import CompanionProcess
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents.validation import KernelResult, Session
 from nearfar.validate.core_pairing import OpenPairings, observed_pairings
@@ -74,12 +74,12 @@ class SessionState:
 class SessionCompanions:
     """The processes on the other CPU, if there is one."""
 
-    spinner: Companion | None = None
-    load: Companion | None = None
+    spinner: CompanionProcess | None = None
+    load: CompanionProcess | None = None
     """The load of a far memory whose spec has one."""
 
     @property
-    def far(self) -> Companion | None:
+    def far(self) -> CompanionProcess | None:
         """The process that runs while far data are timed."""
         return self.load or self.spinner
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.contention.companion import Companion, working
+from nearfar.contention.companion import CompanionProcess, working
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.validation import Inputs, KernelResult
@@ -106,7 +106,9 @@ class TimingLoop:
         shares = [0.0, 0.0]
         halves = RoundHalves()
 
-        def timed(index: int, memory: ProgramMemory, companion: Companion | None) -> TimedRun:
+        def timed(
+            index: int, memory: ProgramMemory, companion: CompanionProcess | None
+        ) -> TimedRun:
             for _ in range(MAX_STARTS):
                 run, pairing = whole_program.run(
                     program,
@@ -133,7 +135,7 @@ class TimingLoop:
         samples = _Samples(halves, pairing, shares)
         return self._result(program.name, workload, samples, phase=None, runs=1)
 
-    def _timed(self, time: Callable[[], TimedRun], companion: Companion | None) -> TimedRun:
+    def _timed(self, time: Callable[[], TimedRun], companion: CompanionProcess | None) -> TimedRun:
         def take() -> TimedRun:
             with working(companion):
                 return time()

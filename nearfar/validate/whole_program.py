@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.contention.companion import Companion, working
+from nearfar.contention.companion import CompanionProcess, working
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.profile.compiler import twin
 from nearfar.program.executable import find_executable
@@ -111,7 +111,7 @@ def run(
     cpu: int,
     launcher: Path,
     *,
-    companion: Companion | None,
+    companion: CompanionProcess | None,
     pairings: CorePairings,
 ) -> tuple[ProgramRun | None, int | None]:
     """Run a program in `memory` on `cpu`; return the run and the pairing it began in.
@@ -165,7 +165,7 @@ def run(
 
 
 def _run_slice(
-    process: subprocess.Popen[bytes], companion: Companion | None, usage: _Memory
+    process: subprocess.Popen[bytes], companion: CompanionProcess | None, usage: _Memory
 ) -> tuple[int, resource.struct_rusage] | None:
     """Let it run for a slice, then stop it; return its status and usage if it ended."""
     began_s = time.monotonic()

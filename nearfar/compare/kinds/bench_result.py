@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nearfar.compare.figure import Figure
-from nearfar.compare.kind import KINDS, Kind, Names
+from nearfar.compare.compared_value import ComparedValue
+from nearfar.compare.kind import KINDS, ComparableKind, Names
 from nearfar.documents import BenchResult
 
 MORE_IS_BETTER = ("_per_s",)
@@ -14,12 +14,12 @@ MORE_IS_BETTER = ("_per_s",)
 
 
 @KINDS.register("bench-result")
-class BenchResults(Kind[BenchResult]):
+class BenchResults(ComparableKind[BenchResult]):
     """Of one experiment. Several results of a folder pool their samples."""
 
     document = BenchResult
 
-    def figures(self, documents: Sequence[BenchResult]) -> list[Figure]:
+    def figures(self, documents: Sequence[BenchResult]) -> list[ComparedValue]:
         """Return all figures of all cells."""
         samples: dict[tuple[str, str], list[float]] = {}
         for result in documents:
@@ -28,7 +28,7 @@ class BenchResults(Kind[BenchResult]):
                 for what, values in cell.samples.items():
                     samples.setdefault((what, name), []).extend(values)
         return [
-            Figure(
+            ComparedValue(
                 what,
                 name,
                 "ns" if what.startswith(("ns_", "cpu_ns_")) else "",

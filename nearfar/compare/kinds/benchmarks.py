@@ -10,9 +10,9 @@ import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
-from nearfar.compare.figure import Figure
+from nearfar.compare.compared_value import ComparedValue
 from nearfar.compare.files import documents_in
-from nearfar.compare.kind import KINDS, Kind
+from nearfar.compare.kind import KINDS, ComparableKind
 from nearfar.documents.header import Document, Producer
 
 
@@ -34,7 +34,7 @@ class Benchmarks(msgspec.Struct, kw_only=True):
 
 
 @KINDS.register("benchmarks")
-class BenchmarkFiles(Kind[Any]):
+class BenchmarkFiles(ComparableKind[Any]):
     """Rows by name. Of a folder of files, the values of a row are its samples."""
 
     document: ClassVar[type[Document]] = Document
@@ -49,14 +49,14 @@ class BenchmarkFiles(Kind[Any]):
                 raise NearfarError(f"{file} is no file of `make benchmarks`: {error}") from error
         return found
 
-    def figures(self, documents: Sequence[Any]) -> list[Figure]:
+    def figures(self, documents: Sequence[Any]) -> list[ComparedValue]:
         """Return values and whether bars hold."""
         values: dict[str, list[BenchmarkRow]] = {}
         for file in documents:
             for row in file.rows:
                 values.setdefault(row.name, []).append(row)
         found = [
-            Figure(
+            ComparedValue(
                 *("holds", name, "bar held", float(all(row.holds for row in rows)), "less"),
                 sigma=0.0,
                 note=rows[-1].bar,
@@ -64,7 +64,7 @@ class BenchmarkFiles(Kind[Any]):
             for name, rows in values.items()
         ]
         return found + [
-            Figure(
+            ComparedValue(
                 "value",
                 name,
                 rows[0].unit,

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.compare.figure import Z95, Figure, Worse
-from nearfar.compare.kind import KINDS, Kind, Names
+from nearfar.compare.compared_value import Z95, ComparedValue, Worse
+from nearfar.compare.kind import KINDS, ComparableKind, Names
 from nearfar.documents import DeviceProfile
 
 
 @KINDS.register("device-profile")
-class Devices(Kind[DeviceProfile]):
+class Devices(ComparableKind[DeviceProfile]):
     """What `nearfar measure` wrote, twice; or published figures, in which there is no chance."""
 
     document = DeviceProfile
 
-    def figures(self, documents: Sequence[DeviceProfile]) -> list[Figure]:
+    def figures(self, documents: Sequence[DeviceProfile]) -> list[ComparedValue]:
         """Return all figures with an interval, or published."""
         if len(documents) > 1:
             raise NearfarError("of devices one is compared with one: name two files")
@@ -87,17 +87,19 @@ def _figure(
     value: tuple[float, float | None, float | None],
     *,
     worse: Worse = "more",
-) -> Figure:
+) -> ComparedValue:
     middle, low, high = value
     measured = device.measured
     if measured is None:
-        return Figure(family, name, unit, middle, worse, sigma=0.0)
+        return ComparedValue(family, name, unit, middle, worse, sigma=0.0)
     if low is None or high is None:
-        return Figure(family, name, unit, middle, worse, timed=True, note="it has no interval")
+        return ComparedValue(
+            family, name, unit, middle, worse, timed=True, note="it has no interval"
+        )
     # What half a session differs from the other half by, two sessions differ by too.
     drift = measured.noise_floor * middle / Z95
     sigma = math.hypot((high - low) / (2.0 * Z95), drift)
-    return Figure(
+    return ComparedValue(
         *(family, name, unit, middle, worse),
         sigma=sigma,
         repetitions=measured.repetitions,

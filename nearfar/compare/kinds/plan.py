@@ -5,33 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nearfar.base.errors import NearfarError
-from nearfar.compare.figure import Figure
-from nearfar.compare.kind import KINDS, Kind, Names
+from nearfar.compare.compared_value import ComparedValue
+from nearfar.compare.kind import KINDS, ComparableKind, Names
 from nearfar.documents import Plan
 from nearfar.documents.plan import NEAR, Alternative, Placement
 
 
 @KINDS.register("plan")
-class Plans(Kind[Plan]):
+class Plans(ComparableKind[Plan]):
     """Of one program: another build, budget, memory. Computed, so there is no chance in them."""
 
     document = Plan
 
-    def figures(self, documents: Sequence[Plan]) -> list[Figure]:
+    def figures(self, documents: Sequence[Plan]) -> list[ComparedValue]:
         """Return the bars' slowdowns, room and price, and what of every object is near."""
         if len(documents) > 1:
             raise NearfarError("of plans one is compared with one: name two files")
         (plan,) = documents
         bars = [("the plan", chosen(plan)), *((one.name, one) for one in plan.alternatives)]
-        found = [Figure("slowdown", name, "x", one.slowdown.value, sigma=0.0) for name, one in bars]
+        found = [
+            ComparedValue("slowdown", name, "x", one.slowdown.value, sigma=0.0)
+            for name, one in bars
+        ]
         best = bars[0][1]
         found += [
-            Figure("room", "near memory used", "bytes", float(best.near_bytes), sigma=0.0),
-            Figure("room", "price over all near", "x", best.cost_relative, sigma=0.0),
-            Figure("room", "footprint", "bytes", float(plan.footprint_bytes), sigma=0.0),
+            ComparedValue("room", "near memory used", "bytes", float(best.near_bytes), sigma=0.0),
+            ComparedValue("room", "price over all near", "x", best.cost_relative, sigma=0.0),
+            ComparedValue("room", "footprint", "bytes", float(plan.footprint_bytes), sigma=0.0),
         ]
         found += [
-            Figure(
+            ComparedValue(
                 *("objects", one.name, "bytes near", near_bytes(one), "neither"),
                 sigma=0.0,
                 whole=float(plan.footprint_bytes) or None,

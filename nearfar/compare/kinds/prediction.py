@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nearfar.base.errors import NearfarError
-from nearfar.compare.figure import Z95, Figure, from_interval
-from nearfar.compare.kind import KINDS, Kind, Names
+from nearfar.compare.compared_value import Z95, ComparedValue, from_interval
+from nearfar.compare.kind import KINDS, ComparableKind, Names
 from nearfar.documents import Prediction
 from nearfar.documents.prediction import PhasePrediction
 
 
 @KINDS.register("prediction")
-class Predictions(Kind[Prediction]):
+class Predictions(ComparableKind[Prediction]):
     """Of one program: another build, memory, model.
 
     A prediction's interval says how wrong the model may be, and it is as wrong both times; the
@@ -21,18 +21,18 @@ class Predictions(Kind[Prediction]):
 
     document = Prediction
 
-    def figures(self, documents: Sequence[Prediction]) -> list[Figure]:
+    def figures(self, documents: Sequence[Prediction]) -> list[ComparedValue]:
         """Return figures of all far memories."""
         if len(documents) > 1:
             raise NearfarError("of predictions one is compared with one: name two files")
         (prediction,) = documents
-        found: list[Figure] = []
+        found: list[ComparedValue] = []
         for device in prediction.devices:
             for phase in [*device.phases, device.total]:
                 found += _of(device.far, phase)
             whole = device.total.near_time_ns.value
             found += [
-                Figure(
+                ComparedValue(
                     *("objects", f"{device.far}: {one.name}", "ns", one.added_ns.value),
                     sigma=0.0,
                     whole=whole,
@@ -51,18 +51,18 @@ class Predictions(Kind[Prediction]):
         return found
 
 
-def _of(far: str, phase: PhasePrediction) -> list[Figure]:
+def _of(far: str, phase: PhasePrediction) -> list[ComparedValue]:
     name = f"{far}, {phase.phase}"
     near = phase.near_time_ns
     relative = from_interval(near, Z95) / near.value if near.value > 0 else 0.0
     time = phase.far_time_ns.value
     return [
-        Figure(
+        ComparedValue(
             *("slowdown", name, "x", phase.slowdown.value),
             # Added time over near time: it is as uncertain as the near time is.
             sigma=relative * abs(phase.slowdown.value - 1.0),
         ),
-        Figure(
+        ComparedValue(
             *("time", name, "ns", time),
             sigma=relative * time if relative > 0 else None,
             timed=True,

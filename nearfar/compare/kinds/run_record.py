@@ -6,18 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nearfar.compare.figure import Figure, Worse
-from nearfar.compare.kind import KINDS, Kind, Names
+from nearfar.compare.compared_value import ComparedValue, Worse
+from nearfar.compare.kind import KINDS, ComparableKind, Names
 from nearfar.documents import RunRecord
 
 
 @KINDS.register("run-record")
-class Runs(Kind[RunRecord]):
+class RunRecords(ComparableKind[RunRecord]):
     """One run, or a folder of runs of the same command."""
 
     document = RunRecord
 
-    def figures(self, documents: Sequence[RunRecord]) -> list[Figure]:
+    def figures(self, documents: Sequence[RunRecord]) -> list[ComparedValue]:
         """Return medians over the runs."""
         found = [
             _of("time", "wall", "ns", [run.wall_time_ns for run in documents], timed=True),
@@ -57,8 +57,8 @@ def _of(
     worse: Worse = "more",
     *,
     timed: bool = False,
-) -> Figure:
-    return Figure(
+) -> ComparedValue:
+    return ComparedValue(
         *(family, name, unit, median(values), worse),
         samples=tuple(values),
         timed=timed,

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from nearfar.compare.figure import Figure
-from nearfar.compare.kind import KINDS, Kind
+from nearfar.compare.compared_value import ComparedValue
+from nearfar.compare.kind import KINDS, ComparableKind
 from nearfar.documents.header import Document, Producer, load
 from nearfar.documents.sweep import Sweep
 from nearfar.points.inputs import POINT
@@ -22,7 +22,7 @@ HIDDEN = ("source", "files", "command", "folder", "environment")
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedSweep:
     """A sweep's folder."""
 
     producer: Producer
@@ -31,7 +31,7 @@ class Finished:
 
 
 @KINDS.register("sweep")
-class Sweeps(Kind[Any]):
+class Sweeps(ComparableKind[Any]):
     """Folders of `nearfar sweep`."""
 
     document: ClassVar[type[Document]] = Sweep
@@ -47,14 +47,14 @@ class Sweeps(Kind[Any]):
         planned = pq.read_table(folder / "plan.parquet", columns=["point"])
         wanted = set(planned.column("point").to_pylist())
         rows = [row for row in table.to_pylist() if row["point"] in wanted]
-        return [Finished(record.producer, rows)]
+        return [FinishedSweep(record.producer, rows)]
 
-    def figures(self, documents: Sequence[Any]) -> list[Figure]:
+    def figures(self, documents: Sequence[Any]) -> list[ComparedValue]:
         """Return the figure that each point is computed for."""
         return [figure for row in documents[0].rows if (figure := _figure(row)) is not None]
 
 
-def _figure(row: dict[str, Any]) -> Figure | None:
+def _figure(row: dict[str, Any]) -> ComparedValue | None:
     given = json.loads(row["parameters"])
     usual = {
         field.name: field.default for field in msgspec.structs.fields(POINT_KINDS.get(row["kind"]))
@@ -71,18 +71,18 @@ def _figure(row: dict[str, Any]) -> Figure | None:
     kind = row["kind"]
     if kind == "measure":
         samples = tuple(float(ns) for ns in json.loads(row["more"])["wall_times_ns"])
-        return Figure("measure", name, "ns", row["time_ns"], samples=samples, timed=True)
+        return ComparedValue("measure", name, "ns", row["time_ns"], samples=samples, timed=True)
     if kind in ("predict", "place"):
         # A program that the sweep profiled itself was measured anew: chance is in its figures, and
         # nothing in the row says how much.
         anew = str(given["source"]).startswith(POINT)
-        return Figure(
+        return ComparedValue(
             *(kind, name, "x", row["slowdown"]),
             sigma=None if anew else 0.0,
             note="its program was profiled anew: compare the profiles" if anew else "",
         )
     if kind == "simulate":
-        return Figure(kind, name, "ns", row["ns_per_access"], sigma=0.0)
+        return ComparedValue(kind, name, "ns", row["ns_per_access"], sigma=0.0)
     return None
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nearfar.compare.figure import Figure
-from nearfar.compare.kind import KINDS, Kind
+from nearfar.compare.compared_value import ComparedValue
+from nearfar.compare.kind import KINDS, ComparableKind
 from nearfar.documents import ValidationReport
 
 
 @KINDS.register("validation-report")
-class Validations(Kind[ValidationReport]):
+class Validations(ComparableKind[ValidationReport]):
     """Kernels by name; of several sessions in one report, all samples together."""
 
     document = ValidationReport
 
-    def figures(self, documents: Sequence[ValidationReport]) -> list[Figure]:
+    def figures(self, documents: Sequence[ValidationReport]) -> list[ComparedValue]:
         """Return times in both memories and mean errors."""
         samples: dict[str, list[float]] = {}
         for report in documents:
@@ -24,13 +24,15 @@ class Validations(Kind[ValidationReport]):
                 samples.setdefault(f"{one.name}, near", []).extend(one.near_samples_ns)
                 samples.setdefault(f"{one.name}, far", []).extend(one.far_samples_ns)
         found = [
-            Figure("time", name, "ns", median(values), samples=tuple(values), timed=True)
+            ComparedValue("time", name, "ns", median(values), samples=tuple(values), timed=True)
             for name, values in samples.items()
             if values
         ]
         last = documents[-1]
         found += [
-            Figure("error", f"{name}, mean", "x", score.mean_error, note="one figure a report")
+            ComparedValue(
+                "error", f"{name}, mean", "x", score.mean_error, note="one figure a report"
+            )
             for name, score in last.models.items()
         ]
         return found

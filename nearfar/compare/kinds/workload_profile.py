@@ -8,8 +8,8 @@ from pathlib import Path
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.compare.figure import Z95, Figure, from_interval
-from nearfar.compare.kind import KINDS, Kind, Names, Pair, Paired, match
+from nearfar.compare.compared_value import Z95, ComparedValue, from_interval
+from nearfar.compare.kind import KINDS, ComparableKind, Names, Pair, Paired, match
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Phase
 from nearfar.profile.identity import MatchedObject, align_objects
@@ -22,19 +22,19 @@ TIME, MISSES, OBJECTS, LINES, SIZES = "time", "misses", "objects", "lines", "siz
 
 
 @KINDS.register("workload-profile")
-class Profiles(Kind[WorkloadProfile]):
+class Profiles(ComparableKind[WorkloadProfile]):
     """Of one program: another input, build, source of accesses."""
 
     document = WorkloadProfile
 
-    def figures(self, documents: Sequence[WorkloadProfile]) -> list[Figure]:
+    def figures(self, documents: Sequence[WorkloadProfile]) -> list[ComparedValue]:
         """Return those that need no alignment: of phases and lines."""
         (profile,) = documents
-        found: list[Figure] = []
+        found: list[ComparedValue] = []
         for phase in profile.phases:
             time = phase.near_cpu_time_ns
             found.append(
-                Figure(
+                ComparedValue(
                     TIME,
                     phase.name,
                     "ns",
@@ -47,7 +47,9 @@ class Profiles(Kind[WorkloadProfile]):
             )
         for phase in profile.phases:
             count = _misses(phase)
-            found.append(Figure(MISSES, phase.name, "misses", count, sigma=_sigma(profile, count)))
+            found.append(
+                ComparedValue(MISSES, phase.name, "misses", count, sigma=_sigma(profile, count))
+            )
         return found
 
     def paired(
@@ -77,27 +79,29 @@ class Profiles(Kind[WorkloadProfile]):
 
 
 def _objects(same: MatchedObject, both: Sequence[WorkloadProfile], phases: Sequence[str]) -> Pair:
-    found: list[Figure | None] = []
+    found: list[ComparedValue | None] = []
     whole = sum(_misses(_named(both[0], name)) for name in phases)
     for profile, members in zip(both, same.members, strict=True):
         wanted = set(members)
         count = sum(_misses(_named(profile, name), wanted) for name in phases)
         found.append(
-            Figure(OBJECTS, same.name, "misses", count, sigma=_sigma(profile, count), whole=whole)
+            ComparedValue(
+                OBJECTS, same.name, "misses", count, sigma=_sigma(profile, count), whole=whole
+            )
         )
     return found[0], found[1]
 
 
 def _sizes(same: MatchedObject, both: Sequence[WorkloadProfile]) -> Pair:
     whole = float(sum(thing.size_bytes for thing in both[0].objects))
-    found: list[Figure | None] = []
+    found: list[ComparedValue | None] = []
     for profile, members in zip(both, same.members, strict=True):
         size = sum(profile.objects[number].size_bytes for number in set(members))
-        found.append(Figure(SIZES, same.name, "bytes", float(size), sigma=0.0, whole=whole))
+        found.append(ComparedValue(SIZES, same.name, "bytes", float(size), sigma=0.0, whole=whole))
     return found[0], found[1]
 
 
-def _lines(profile: WorkloadProfile, phases: Sequence[str]) -> list[Figure]:
+def _lines(profile: WorkloadProfile, phases: Sequence[str]) -> list[ComparedValue]:
     """Return misses by line of the source; lines that moved are other lines."""
     counts: dict[str, float] = {}
     for name in phases:
@@ -108,7 +112,7 @@ def _lines(profile: WorkloadProfile, phases: Sequence[str]) -> list[Figure]:
                 counts[where] = counts.get(where, 0.0) + row.misses
     whole = sum(_misses(_named(profile, name)) for name in phases)
     return [
-        Figure(LINES, where, "misses", count, sigma=_sigma(profile, count), whole=whole)
+        ComparedValue(LINES, where, "misses", count, sigma=_sigma(profile, count), whole=whole)
         for where, count in counts.items()
     ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Figure(msgspec.Struct, frozen=True):
+class ReportFigure(msgspec.Struct, frozen=True):
     """One part of the page."""
 
     name: str
@@ -18,16 +18,16 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 FIGURES = (
-    Figure("answer", "Answer"),
-    Figure("slowdown", "Slowdown"),
-    Figure("frontier", "Budget"),
-    Figure("alternatives", "Other ways"),
-    Figure("treemap", "Map"),
-    Figure("objects", "Objects"),
-    Figure("lines", "Source lines"),
-    Figure("live", "Over time"),
-    Figure("memories", "Memories"),
-    Figure("method", "Method"),
+    ReportFigure("answer", "Answer"),
+    ReportFigure("slowdown", "Slowdown"),
+    ReportFigure("frontier", "Budget"),
+    ReportFigure("alternatives", "Other ways"),
+    ReportFigure("treemap", "Map"),
+    ReportFigure("objects", "Objects"),
+    ReportFigure("lines", "Source lines"),
+    ReportFigure("live", "Over time"),
+    ReportFigure("memories", "Memories"),
+    ReportFigure("method", "Method"),
 )
 
 CONTROLS_BEFORE = "slowdown"

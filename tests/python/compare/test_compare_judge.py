@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfar.compare.figure import Figure
+from nearfar.compare.compared_value import ComparedValue
 from nearfar.compare.judge import ALPHA, BLIND, corrected, difference, judge, p_value
 from nearfar.compare.junit import text_of
 
 PAIRS = 40
 
 
-def times(rng: np.random.Generator, factor: float, runs: int = 10) -> Figure:
+def times(rng: np.random.Generator, factor: float, runs: int = 10) -> ComparedValue:
     """Times with a fast floor and rare slow runs, as machines give them."""
     samples = factor * 1e9 * (1.0 + rng.gamma(2.0, 0.006, runs) + 0.1 * (rng.random(runs) < 0.05))
-    return Figure("time", "run", "ns", float(np.median(samples)), samples=tuple(samples))
+    return ComparedValue("time", "run", "ns", float(np.median(samples)), samples=tuple(samples))
 
 
 def test_equal_things_seldom_differ_and_five_percent_is_seen() -> None:
@@ -28,8 +28,8 @@ def test_equal_things_seldom_differ_and_five_percent_is_seen() -> None:
     for _ in range(PAIRS):
         families = [
             (
-                Figure(f"family {i}", "x", "ns", a.value, samples=a.samples),
-                Figure(f"family {i}", "x", "ns", b.value, samples=b.samples),
+                ComparedValue(f"family {i}", "x", "ns", a.value, samples=a.samples),
+                ComparedValue(f"family {i}", "x", "ns", b.value, samples=b.samples),
             )
             for i in range(2)
             for a, b in [(times(rng, 1.0), times(rng, 1.0))]
@@ -43,19 +43,21 @@ def test_equal_things_seldom_differ_and_five_percent_is_seen() -> None:
 
 
 def test_too_few_repetitions_are_said_and_not_judged() -> None:
-    few = Figure("time", "run", "ns", 1.0, samples=(1.0, 1.1))
-    many = Figure("time", "run", "ns", 9.0, samples=(9.0, 9.1, 9.2, 9.3, 9.4))
+    few = ComparedValue("time", "run", "ns", 1.0, samples=(1.0, 1.1))
+    many = ComparedValue("time", "run", "ns", 9.0, samples=(9.0, 9.1, 9.2, 9.3, 9.4))
     (change,) = judge([(few, many)], limit=0.05, correction="holm", same_machine=True)
     assert (change.verdict, change.over_limit) == ("not judged", False)
     assert "3 or more" in change.note
 
 
-def many(rng: np.random.Generator, factor: float, runs: int) -> list[tuple[Figure, Figure]]:
+def many(
+    rng: np.random.Generator, factor: float, runs: int
+) -> list[tuple[ComparedValue, ComparedValue]]:
     """36 figures of both, of which B's are `factor` times A's, with noise of 3 %."""
     sides = [factors * np.exp(rng.normal(0.0, 0.03, (36, runs))) for factors in (1.0, factor)]
     one, two = (
         [
-            Figure("time", f"cell {i}", "ns", float(np.median(row)), samples=tuple(row))
+            ComparedValue("time", f"cell {i}", "ns", float(np.median(row)), samples=tuple(row))
             for i, row in enumerate(side)
         ]
         for side in sides
@@ -102,13 +104,13 @@ def test_what_differs_wholly_is_always_found(ones: int, twos: int, together: int
 def test_a_bandwidth_that_falls_is_worse_and_a_part_counts_by_its_share() -> None:
     exact = {"sigma": 0.0}
     falls = (
-        Figure("bandwidth", "read", "GB/s", 10.0, "less", **exact),  # type: ignore[arg-type]
-        Figure("bandwidth", "read", "GB/s", 9.0, "less", **exact),  # type: ignore[arg-type]
+        ComparedValue("bandwidth", "read", "GB/s", 10.0, "less", **exact),  # type: ignore[arg-type]
+        ComparedValue("bandwidth", "read", "GB/s", 9.0, "less", **exact),  # type: ignore[arg-type]
     )
     # Twice as many misses in an object that has a hundredth of them are one per cent.
     part = (
-        Figure("objects", "small", "misses", 10.0, whole=1000.0, **exact),  # type: ignore[arg-type]
-        Figure("objects", "small", "misses", 20.0, whole=1000.0, **exact),  # type: ignore[arg-type]
+        ComparedValue("objects", "small", "misses", 10.0, whole=1000.0, **exact),  # type: ignore[arg-type]
+        ComparedValue("objects", "small", "misses", 20.0, whole=1000.0, **exact),  # type: ignore[arg-type]
     )
     changes = judge([falls, part], limit=0.05, correction="holm", same_machine=True)
     assert [(one.verdict, one.over_limit) for one in changes] == [("worse", True), ("worse", False)]
@@ -119,16 +121,17 @@ def test_a_bandwidth_that_falls_is_worse_and_a_part_counts_by_its_share() -> Non
 
 def test_a_part_that_was_nothing_has_a_share_and_no_change_of_its_own() -> None:
     before, now = (
-        Figure("objects", "new", "misses", count, sigma=0.0, whole=1000.0) for count in (0.0, 10.0)
+        ComparedValue("objects", "new", "misses", count, sigma=0.0, whole=1000.0)
+        for count in (0.0, 10.0)
     )
     (change,) = judge([(before, now)], limit=None, correction="holm", same_machine=True)
     assert text_of(change) == "A 0 B 10 +1.0 % of all (exact) worse"
 
 
 def test_few_runs_widen_what_an_interval_says() -> None:
-    a = Figure("time", "run", "ns", 100.0, sigma=1.0)
-    b = Figure("time", "run", "ns", 104.0, sigma=1.0)
-    few = Figure("time", "run", "ns", 104.0, sigma=1.0, repetitions=3)
+    a = ComparedValue("time", "run", "ns", 100.0, sigma=1.0)
+    b = ComparedValue("time", "run", "ns", 104.0, sigma=1.0)
+    few = ComparedValue("time", "run", "ns", 104.0, sigma=1.0, repetitions=3)
     known, guessed = difference(a, b), difference(a, few)
     assert known.p is not None
     assert guessed.p is not None

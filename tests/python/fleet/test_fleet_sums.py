@@ -16,7 +16,7 @@ import samples
 from nearfar.base.errors import NearfarError
 from nearfar.documents import Fleet, WorkloadProfile, save
 from nearfar.fleet.aggregate import SHARES
-from nearfar.fleet.api import LIMITS, Request, fleet
+from nearfar.fleet.api import LIMITS, FleetRequest, fleet
 from nearfar.fleet.hosts import HostsFile, parse_limits, read_hosts
 from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
 from nearfar.fleet.page import render
@@ -32,14 +32,14 @@ def made(seed: int, host: str, cpu: str = "Xeon") -> WorkloadProfile:
 
 
 @pytest.fixture
-def request_of(tmp_path: Path) -> Request:
+def request_of(tmp_path: Path) -> FleetRequest:
     folder = tmp_path / "profiles"
     folder.mkdir()
     for seed in range(1, 9):
         save(made(seed, f"host-{seed % 4}", ("Xeon", "EPYC")[seed % 2]), folder / f"{seed}.json")
     save(samples.device("near"), tmp_path / "near.json")
     save(samples.device("far", 300.0, 8.0, 6.0), tmp_path / "far.json")
-    return Request(
+    return FleetRequest(
         files=[str(folder)],
         near=str(tmp_path / "near.json"),
         far=str(tmp_path / "far.json"),
@@ -62,7 +62,7 @@ def rounded(found: Fleet) -> object:
     return short(msgspec.to_builtins(found))
 
 
-def test_sums_are_those_of_single_profiles(request_of: Request) -> None:
+def test_sums_are_those_of_single_profiles(request_of: FleetRequest) -> None:
     found = fleet(request_of)
     profiles = [made(seed, "") for seed in range(1, 9)]
     assert (found.profiles, found.hosts, len(found.types)) == (8, 4, 2)
@@ -130,7 +130,7 @@ def test_nothing_is_saved_beyond_the_break_even_price() -> None:
     assert cheapest_mix([room()], dear, 1.1).saved == pytest.approx(0.0)
 
 
-def test_bad_files_are_refused_or_left_out_and_counted(request_of: Request) -> None:
+def test_bad_files_are_refused_or_left_out_and_counted(request_of: FleetRequest) -> None:
     folder = Path(request_of.files[0])
     text = (folder / "1.json").read_text()
     (folder / "old.json").write_text(text.replace('"version": 1', '"version": 0', 1))
@@ -151,7 +151,7 @@ def test_bad_files_are_refused_or_left_out_and_counted(request_of: Request) -> N
 
 
 def test_empty_fleets_and_prices_of_nothing_are_refused(
-    tmp_path: Path, request_of: Request
+    tmp_path: Path, request_of: FleetRequest
 ) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(NearfarError, match="the fleet is empty"):
@@ -180,7 +180,7 @@ def test_empty_fleets_and_prices_of_nothing_are_refused(
             parse_limits([text])
 
 
-def test_the_verb_reads_places_and_types_of_hosts(tmp_path: Path, request_of: Request) -> None:
+def test_the_verb_reads_places_and_types_of_hosts(tmp_path: Path, request_of: FleetRequest) -> None:
     hosts = tmp_path / "hosts.toml"
     hosts.write_text("""
 [types.intel]

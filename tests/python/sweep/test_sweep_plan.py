@@ -15,10 +15,10 @@ from nearfar.base.errors import NearfarError
 from nearfar.documents import save
 from nearfar.documents.sweep import Sweep
 from nearfar.points.row import PointRow
-from nearfar.sweep.api import How, Planned, plan, sweep
-from nearfar.sweep.batch import Answer, Order, run_batch
+from nearfar.sweep.api import PlannedSweep, SweepExecution, plan, sweep
+from nearfar.sweep.batch import BatchOrder, BatchResult, run_batch
 from nearfar.sweep.dataset import Dataset, part_path, write_part
-from nearfar.sweep.expand import Point
+from nearfar.sweep.expand import SweepPoint
 from nearfar.sweep.queue import Queue, batch_id
 
 SIMULATE = """
@@ -30,17 +30,17 @@ seed = [1, 2, 3]
 """
 
 
-def planned(folder: Path, text: str) -> Planned:
+def planned(folder: Path, text: str) -> PlannedSweep:
     path = folder / "sweep.toml"
     path.write_text(text)
     return plan(path)
 
 
-def order(what: Planned, dataset: Dataset, token: str, **changes: str) -> bytes:
+def order(what: PlannedSweep, dataset: Dataset, token: str, **changes: str) -> bytes:
     points = list(what.matrix.points.values())
     names = {name for point in points for name in point.needs}
     return msgspec.msgpack.encode(
-        Order(
+        BatchOrder(
             batch=batch_id(points),
             points=[(point.id, point.kind, point.parameters) for point in points],
             measured=False,
@@ -52,10 +52,10 @@ def order(what: Planned, dataset: Dataset, token: str, **changes: str) -> bytes:
     )
 
 
-def answer_of(what: Planned, ordered: bytes) -> Answer:
+def answer_of(what: PlannedSweep, ordered: bytes) -> BatchResult:
     names = {name for point in what.matrix.points.values() for name in point.needs}
     contents = {name: what.inputs.text(name) for name in names}
-    return msgspec.msgpack.decode(run_batch(ordered, contents), type=Answer)
+    return msgspec.msgpack.decode(run_batch(ordered, contents), type=BatchResult)
 
 
 def test_lists_multiply_and_equal_points_are_one(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_dataset_of_an_older_version_and_one_in_use_are_refused(tmp_path: Path
     record.version = 0
     save(record, folder / "sweep.json")
     with pytest.raises(NearfarError, match="sweep of version 0"):
-        sweep(what, folder, How(say=lambda _: None))
+        sweep(what, folder, SweepExecution(say=lambda _: None))
 
 
 def test_a_hundred_thousand_points_are_planned_in_seconds(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_hundred_thousand_points_are_planned_in_seconds(tmp_path: Path) -> Non
 
 
 def test_batches_shrink_towards_the_end() -> None:
-    points = [Point(str(i), "simulate", b"", (), measured=False) for i in range(100)]
+    points = [SweepPoint(str(i), "simulate", b"", (), measured=False) for i in range(100)]
     queue = Queue(points, set(), threads=2)
     assert len(queue.next(measured=False)) == 1
     queue.learn("simulate", 0.01, 1)

@@ -14,7 +14,7 @@ Z95, Z90 = 1.959964, 1.644854
 
 
 @dataclass(frozen=True)
-class Figure:
+class ComparedValue:
     """A number that another document has too, under the same family and name."""
 
     family: str
