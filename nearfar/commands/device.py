@@ -140,7 +140,7 @@ def compare(
                         "distance": likeness.distance,
                         "why": likeness.why(),
                         "shared": likeness.shared,
-                        "lacking": likeness.lacking,
+                        "lacking": likeness.missing,
                     }
                     for likeness in likenesses
                 ],
@@ -196,13 +196,13 @@ def plot(
         raise CommandError(f"--read-share must be between 0 and 1, not {read_share:g}")
     check_writable(output)
     if len(devices) == 1:
-        from nearfar.devices.plot_one import plot_one
+        from nearfar.devices.plot import plot_one
 
         kinds = [kind.strip() for kind in figures.split(",")] if figures is not None else []
         caption = plot_one(devices[0], output, kinds, machine)
     else:
         from nearfar.devices.library import load_device
-        from nearfar.devices.plot import plot as draw
+        from nearfar.devices.plot import plot_devices as draw
 
         if figures is not None or machine is not None:
             raise CommandError(
@@ -297,15 +297,15 @@ def import_(
         Print nothing but errors.
     """
     from nearfar.devices.import_curve import Units
-    from nearfar.devices.import_device import Description, import_with_notes, save_device
-    from nearfar.devices.importers import Options
+    from nearfar.devices.import_device import DeviceDescription, import_with_notes, save_device
+    from nearfar.devices.importers import ImportOptions
 
     named_output = output is not None
     units = Units(bandwidth_unit, latency_unit, read_share)
     device, form, notes = import_with_notes(
         file,
-        Options(units, _shares(shares), max_points, how, _nodes(nodes)),
-        Description(
+        ImportOptions(units, _shares(shares), max_points, how, _nodes(nodes)),
+        DeviceDescription(
             name=name,
             title=title,
             technology=technology,
