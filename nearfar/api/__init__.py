@@ -8,23 +8,30 @@ the sentence that the verb prints.
 """
 
 from nearfar.api.compare import compare
+from nearfar.api.crash import crash
 from nearfar.api.machine import check_machine, machine
 from nearfar.api.measure import measure, measure_kernel
 from nearfar.api.place import place
 from nearfar.api.predict import predict
 from nearfar.api.profile import profile
 from nearfar.api.report import report, report_page
+from nearfar.api.run import run
+from nearfar.api.validate import validate
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.options.compare import CompareOptions
+from nearfar.options.crash import CrashOptions
 from nearfar.options.machine import MachineOptions, RootOptions
 from nearfar.options.measure import KernelOptions, MeasureOptions
 from nearfar.options.place import PlaceOptions
 from nearfar.options.predict import PredictOptions
 from nearfar.options.profile import ProfileOptions
 from nearfar.options.report import ReportOptions
+from nearfar.options.run import RunOptions
+from nearfar.options.validate import ValidateOptions
 
 __all__ = [
     "CompareOptions",
+    "CrashOptions",
     "ExitCode",
     "KernelOptions",
     "MachineOptions",
@@ -35,8 +42,11 @@ __all__ = [
     "ProfileOptions",
     "ReportOptions",
     "RootOptions",
+    "RunOptions",
+    "ValidateOptions",
     "check_machine",
     "compare",
+    "crash",
     "machine",
     "measure",
     "measure_kernel",
@@ -45,4 +55,6 @@ __all__ = [
     "profile",
     "report",
     "report_page",
+    "run",
+    "validate",
 ]

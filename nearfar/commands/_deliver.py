@@ -58,16 +58,3 @@ def sayer(console: Console) -> Callable[[str], None]:
 def print_json(document: Document) -> None:
     """Print a document as JSON on standard output."""
     sys.stdout.write(to_json(document).decode())
-
-
-def deliver(
-    document: Document,
-    output: Path | None,
-    *,
-    json: bool,
-    quiet: bool,
-    show: Callable[[Console], None],
-) -> None:
-    """Save `document` to `output` if named; then print it, by `show` unless `json` or `quiet`."""
-    delivery = DeliveryOptions(output=output, json=json, quiet=quiet)
-    deliver_document(document, delivery, lambda _, console: show(console))

@@ -19,6 +19,7 @@ def verb(*kinds: Any) -> Callable[[Callable[..., ResultT]], Callable[..., Result
     """Give a function of options objects one parameter for each of their fields."""
     places = [(at, entry) for at, kind in enumerate(kinds) for entry in option_fields(kind)]
     order = {"first": 0, "rest": 1, "": 2}
+    places = [place for place in places if place[1].option.position != "none"]
     places.sort(key=lambda place: order[place[1].option.position])
 
     def decorate(run: Callable[..., ResultT]) -> Callable[..., ResultT]:

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
-from nearfar.base.errors import CommandError, ExitCode
-from nearfar.commands._options import JsonOption, OutputOption, QuietOption
+from nearfar.base.errors import ExitCode
+from nearfar.commands._verb import verb
+from nearfar.options.crash import CrashFiles, CrashOptions, ReplayOptions
+from nearfar.options.shared import DeliveryOptions, JsonOptions
+
+if TYPE_CHECKING:
+    from nearfar.documents import CrashReport
 
 app = App(name="crash")
-_TIMEOUT = "5s"
 
 
 @app.default
-def crash(
-    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    check: str = "",
-    dump: str = "",
-    pool: Path | None = None,
-    pool_check: bool = True,
-    seconds: float = 60.0,
-    states: int = 20_000,
-    timeout: str = _TIMEOUT,
-    seed: int = 1,
-    eadr: Annotated[bool, Parameter(negative="")] = False,
-    workers: int = 1,
-    schedules: int = 1,
-    resume: Annotated[bool, Parameter(negative="")] = False,
-    sarif: Path | None = None,
-    junit: Path | None = None,
-    page: Path | None = None,
-    output: OutputOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> int:
+@verb(CrashOptions, CrashFiles)
+def crash(options: CrashOptions, delivery: CrashFiles) -> int:
     """Explore the images that a power cut could leave of a program's pool: a CrashReport.
 
     nearfar crash --check 'CHECK {pool}' -- PROGRAM {pool} ARGS. The program runs once, on a file in
@@ -47,186 +31,63 @@ def crash(
 
     Exit code 0: no bugs, 1: bugs found. Lints do not count as bugs. Ctrl-C or SIGTERM ends it with
     the bugs found so far and exit code 130.
-
-    Parameters
-    ----------
-    command
-        The program and its arguments, after `--`; {pool} stands for the pool's path.
-    check
-        Command that judges an image; {pool} stands for its path, {done} and {begun} for the last
-        operations that ended and began, {in_flight} for those that have begun and not ended
-        (nearfar/crash.h). It may recover and change the image. It is loaded once and forked; a
-        program or shared library with NEARFAR_CRASH_CHECKER in it is called as a function.
-    dump
-        Command that prints the content of an image: a line "key value" for each key of a map, "key"
-        of a set; a line with a ! reports what does not work. The content must be that of the
-        operations that the program marks (NEARFAR_CRASH_OP): all that completed, and any of those
-        in flight.
-    pool_check
-        Also run libpmemobj's own check on its pools, at some states of each failure point.
-    pool
-        Pool before the run, which is copied. Without it the program makes its own.
-    seconds
-        Limit of the time to judge states.
-    states
-        Limit of the number of states to judge.
-    timeout
-        Time after which one check counts as a hang.
-    seed
-        Seed of the random states and of the order in which threads take turns.
-    eadr
-        The processor's caches survive the power cut.
-    workers
-        Explorers that share the states, each with its own checker.
-    schedules
-        Recordings of a program with threads, each with another order of the threads.
-    resume
-        Continue where the budget or Ctrl-C ended the same command line with the same -o.
-    sarif
-        File for bugs and lints as SARIF 2.1.0, for code scanning.
-    junit
-        File for bugs and lints as JUnit XML, for continuous integration.
-    page
-        File for the report as one HTML page.
-    output
-        File for the report; states to replay go to the folder FILE-bugs next to it, in place of
-        those of an earlier report.
     """
-    from nearfar.base.files import check_writable, write_atomically
+    from nearfar.api.crash import run_crash
     from nearfar.base.terminate import terminated_as_interrupted
-    from nearfar.commands._deliver import deliver
-    from nearfar.crash.adapters.oracle import ContentOracle
-    from nearfar.crash.api import CrashRequest, crash_test
-    from nearfar.crash.bug_files import write_states
-    from nearfar.crash.checker import Check
-    from nearfar.crash.judge import ExplorationBudget
-    from nearfar.crash.limits import check_limits
-    from nearfar.crash.report import junit as as_junit
-    from nearfar.crash.report import page as as_page
-    from nearfar.crash.report import sarif as as_sarif
+    from nearfar.commands._deliver import check_output, deliver_document
     from nearfar.crash.report.terminal import print_report
-    from nearfar.crash.resume import folder_of
 
-    if not command:
-        raise CommandError(
-            "name the program: nearfar crash --check 'CHECK {pool}' -- PROGRAM {pool}"
-        )
-    if command[0].startswith("-"):
-        raise CommandError(f"there is no option {command[0]}; the program comes after --")
-    if not check and not dump:
-        raise CommandError(
-            "say what judges an image: --check 'CHECK {pool}' or --dump 'DUMP {pool}'"
-        )
-    if resume and output is None:
-        raise CommandError("--resume continues the exploration of a report: name it by -o")
-    timeout_s = _seconds(timeout)
-    check_limits(
-        seed=seed,
-        states=states,
-        seconds=seconds,
-        timeout_s=timeout_s,
-        workers=workers,
-        schedules=schedules,
-    )
-    for file in (output, sarif, junit, page):
-        if file is not None:
-            check_writable(file)
-    checks = [Check(check)] if check else []
-    checks += [Check(dump, oracle=True)] if dump else []
-    request = CrashRequest(
-        command=list(command),
-        checks=checks,
-        oracle=(lambda trace: ContentOracle(trace, empty=pool is None)) if dump else None,
-        pool_check=pool_check,
-        pool=pool,
-        budget=ExplorationBudget(states, seconds),
-        timeout_s=timeout_s,
-        seed=seed,
-        eadr=eadr,
-        json=json,
-        workers=workers,
-        schedules=schedules,
-        keep=None if output is None else folder_of(output),
-        resume=resume,
-    )
+    check_output(options.output, delivery.sarif, delivery.junit, delivery.page)
+
+    def say(text: str) -> None:
+        if not delivery.quiet:
+            print(f"nearfar: {text}", file=sys.stderr)
+
     with terminated_as_interrupted():
-        outcome = crash_test(request, _say(quiet=quiet))
-        report = outcome.report
-        if output is not None:
-            folder = output.with_name(f"{output.stem}-bugs")
-            write_states(report, outcome.bugs, folder, timeout_s, outcome.checks)
-        if sarif is not None:
-            write_atomically(sarif, as_sarif.sarif(report))
-        if junit is not None:
-            write_atomically(junit, as_junit.junit(report))
-        if page is not None:
-            write_atomically(page, as_page.page(report))
-        deliver(report, output, json=json, quiet=quiet, show=lambda to: print_report(report, to))
+        outcome = run_crash(options, say, stdout_to_stderr=delivery.json)
+        _write_formats(outcome.report, delivery)
+        printed = DeliveryOptions(output=options.output, json=delivery.json, quiet=delivery.quiet)
+        deliver_document(outcome.report, printed, print_report)
     if outcome.interrupted:
         return int(ExitCode.INTERRUPTED)
-    return int(ExitCode.FOUND if report.bugs else ExitCode.DONE)
+    return int(ExitCode.FOUND if outcome.report.bugs else ExitCode.DONE)
+
+
+def _write_formats(report: CrashReport, files: CrashFiles) -> None:
+    from nearfar.base.files import write_atomically
+    from nearfar.crash.report import junit, page, sarif
+
+    if files.sarif is not None:
+        write_atomically(files.sarif, sarif.sarif(report))
+    if files.junit is not None:
+        write_atomically(files.junit, junit.junit(report))
+    if files.page is not None:
+        write_atomically(files.page, page.page(report))
 
 
 @app.command
-def replay(
-    state: Path,
-    *,
-    check: str | None = None,
-    keep: Path | None = None,
-    debugger: str | None = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> int:
-    """Rebuild the image that showed a bug and run its checker: exit code 1 if it fails again.
-
-    Parameters
-    ----------
-    state
-        bug-N.json, as `nearfar crash -o` wrote it.
-    check
-        Another checker, such as 'gdb --args CHECK {pool}'.
-    keep
-        File for the image as it is before the checker runs.
-    debugger
-        Run the checker under it at this terminal, such as gdb; exit code: the debugger's.
-    """
-    import sys
-
+@verb(ReplayOptions, JsonOptions)
+def replay(options: ReplayOptions, delivery: JsonOptions) -> int:
+    """Rebuild the image that showed a bug and run its checker: exit code 1 if it fails again."""
     import msgspec
 
-    from nearfar.base.files import check_writable
-    from nearfar.crash.bug_files import debug
-    from nearfar.crash.bug_files import replay as replay_state
-    from nearfar.documents.crash_report import CrashState
-    from nearfar.documents.header import load
+    from nearfar.api._documents import loaded
+    from nearfar.commands._deliver import check_output
+    from nearfar.crash import bug_files
+    from nearfar.documents import CrashState
 
-    if keep is not None:
-        check_writable(keep)
-    loaded = load(state, CrashState)
-    if debugger is not None:
-        return debug(loaded, debugger=debugger, check=check, keep=keep)
-    verdict = replay_state(loaded, check=check, keep=keep)
-    if json:
-        answer = {"symptom": verdict.symptom, "said": verdict.output, "before": loaded.bug.symptom}
+    check_output(options.keep)
+    state = loaded(options.state, CrashState)
+    if options.debugger is not None:
+        return bug_files.debug(
+            state, debugger=options.debugger, check=options.check, keep=options.keep
+        )
+    verdict = bug_files.replay(state, check=options.check, keep=options.keep)
+    if delivery.json:
+        answer = {"symptom": verdict.symptom, "said": verdict.output, "before": state.bug.symptom}
         sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
-    elif not quiet:
-        print(f"{verdict.symptom or 'nothing wrong'} (was: {loaded.bug.symptom})")
+    elif not delivery.quiet:
+        print(f"{verdict.symptom or 'nothing wrong'} (was: {state.bug.symptom})")
         if verdict.output:
             print(verdict.output)
     return int(ExitCode.FOUND if verdict.symptom else ExitCode.DONE)
-
-
-def _seconds(text: str) -> float:
-    from nearfar.base.units import parse_seconds
-
-    return parse_seconds(text, "--timeout")
-
-
-def _say(*, quiet: bool) -> Callable[[str], None]:
-    import sys
-
-    def say(text: str) -> None:
-        if not quiet:
-            print(f"nearfar: {text}", file=sys.stderr)
-
-    return say

@@ -4,58 +4,32 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
 
 from nearfar.base.errors import CommandError
-from nearfar.commands._options import JsonOption, QuietOption
+from nearfar.commands._verb import verb
+from nearfar.options.profiles import MarkOptions
+from nearfar.options.shared import JsonOptions
 
 
-def mark(
-    what: Literal["begin", "end"],
-    name: str,
-    *,
-    operations: float = 0,
-    run: Annotated[Path | None, Parameter(name="--run")] = None,
-    pid: Annotated[int | None, Parameter(name="--pid")] = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
+@verb(MarkOptions, JsonOptions)
+def mark(options: MarkOptions, delivery: JsonOptions) -> None:
     """Mark a phase of a running program from outside, as the driver of a server does.
 
     Works while `nearfar profile` runs the program; its driver needs neither --run nor --pid.
-
-    Parameters
-    ----------
-    what
-        begin or end. A begin ends the phase before it.
-    name
-        The phase, such as get.
-    operations
-        How many operations (requests) the program did in the phase that ends.
-    run
-        The run's folder; by default what `nearfar profile` says in NEARFAR_RUN_DIR.
-    pid
-        A process of the run, whose environment names the folder.
     """
     from nearfar.documents.header import to_json
     from nearfar.program.control import RUN_FOLDER_VARIABLE, Control
 
-    if run is not None and pid is not None:
-        raise CommandError("give --run or --pid, not both")
-    folder = run if run is not None else _folder_of(pid, RUN_FOLDER_VARIABLE)
-    if what == "begin" and operations:
-        raise CommandError("operations are counted when a phase ends: nearfar mark end ...")
+    folder = options.run or _folder_of(options.pid, RUN_FOLDER_VARIABLE)
     control = Control(folder)
-    if what == "begin":
-        control.begin(name)
+    if options.what == "begin":
+        control.begin(options.name)
     else:
-        control.end(name, operations)
+        control.end(options.name, options.operations)
     control.close()
-    if json and not quiet:
-        answer = {"mark": what, "phase": name, "operations": operations, "run": str(folder)}
-        print(to_json(answer).decode(), end="")
+    if delivery.json and not delivery.quiet:
+        mark = {"mark": options.what, "phase": options.name, "operations": options.operations}
+        print(to_json(mark | {"run": str(folder)}).decode(), end="")
 
 
 def _folder_of(pid: int | None, variable: str) -> Path:

@@ -11,7 +11,6 @@ from nearfar.documents import DeviceProfile, Emulation, Plan, producer
 from nearfar.documents.emulation import EmulatedPhase
 from nearfar.documents.plan import NEAR, Placement
 from nearfar.emulate.mechanism import (
-    MAX_SLOW_MOTION,
     MECHANISMS,
     EmulationTarget,
     Mechanism,
@@ -20,6 +19,7 @@ from nearfar.emulate.mechanism import (
 )
 from nearfar.emulate.probes import TOLERANCE, ProbeResults, judge
 from nearfar.memories import topology
+from nearfar.options.emulate import MAX_SLOW_MOTION
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.overlap import has_prefetcher
 from nearfar.profile.session import ProfileRequest

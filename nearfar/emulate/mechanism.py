@@ -11,15 +11,13 @@ from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.registry import Registry
 from nearfar.documents.plan import Placement
 from nearfar.memories.topology import Topology
+from nearfar.options.emulate import MAX_SLOW_MOTION
 from nearfar.predict.memory import MemoryCosts
 from nearfar.profile.session import ProfileRequest
 from nearfar.program.launch import RunOutcome
 from nearfar.program.phases import PhaseTime
 
 Say = Callable[[str], None]
-
-MAX_SLOW_MOTION = 8.0
-"""Tracing takes at most about 8 times a program's own time (measured on dense products)."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from nearfar.base.errors import CommandError
 class Option:
     """How an option is written and which values it accepts; goes into `Annotated`."""
 
-    position: Literal["", "first", "rest"] = ""
-    """Place among the words of the command line; empty: a named option."""
+    position: Literal["", "first", "rest", "none"] = ""
+    """Place among the words of the command line; empty: a named option; none: for the API only."""
     short: str = ""
     """Short name, such as ``-o``."""
     low: float | None = None

@@ -3,104 +3,106 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Annotated
 
 from nearfar.base.errors import CommandError, ExitCode
-from nearfar.commands._options import JsonOption, OutputOption, QuietOption
+from nearfar.commands._verb import verb
+from nearfar.options.option import Option, Options
+from nearfar.options.shared import DeliveryOptions
+
+if TYPE_CHECKING:
+    from nearfar.documents import BenchResult
 
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def bench(
-    experiment: str | None = None,
-    *,
-    set_: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None,
-    repeats: int | None = None,
-    list_: Annotated[bool, Parameter(name="--list", negative="")] = False,
-    plot: Path | None = None,
-    parquet: Path | None = None,
-    output: OutputOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """Options of `bench`."""
+
+    experiment: Annotated[str | None, Option(position="first")] = None
+    """A file, or the name of a shipped experiment: --list shows them."""
+    set_: Sequence[str] = ()
+    """KEY=VALUE or KEY=A,B: in place of the experiment's argument; repeat for several."""
+    repeats: int | None = None
+    """Rounds, in place of the experiment's number."""
+    list_: bool = False
+    """List the shipped experiments and the kinds of workload with their arguments, and end."""
+    plot: Path | None = None
+    """File for a picture: PNG, SVG or PDF by its ending."""
+    parquet: Path | None = None
+    """File for a table of every run."""
+
+    def check_options(self) -> None:
+        """Refuse to run nothing, and a picture of unknown format."""
+        if self.experiment is None and not self.list_:
+            raise CommandError(
+                "name an experiment or a file; `nearfar bench --list` shows what there is"
+            )
+        if self.plot is not None and self.plot.suffix not in PICTURES:
+            raise CommandError(
+                f"--plot {self.plot}: name a file that ends in {', '.join(PICTURES)}"
+            )
+
+
+@verb(BenchOptions, DeliveryOptions)
+def bench(options: BenchOptions, delivery: DeliveryOptions) -> None:
     """Run an experiment on memory and on pools of persistent memory: a BenchResult.
 
     An experiment is a text (TOML): a kind of workload, a matrix of arguments, repeats. Each
     combination is run in rounds; medians come with 95 % bootstrap intervals of 10,000 resamples,
     and with what made the content durable. Transactions, snapshots, flushes and fences are counted,
-    and percentiles taken, in runs of their own. Every run's content is verified after the run and
+    and percentiles measured, in separate runs. Every run's content is verified after the run and
     after reopening: exit code 1 if it is wrong.
 
-    With -o, an interrupted experiment goes on where it was when it is started again.
-
-    Parameters
-    ----------
-    experiment
-        A file, or the name of a shipped one: --list shows them.
-    set_
-        KEY=VALUE or KEY=A,B: in place of the experiment's own argument; repeat for several.
-    repeats
-        Rounds, in place of the experiment's own.
-    list_
-        List the shipped experiments and the kinds of workload with their arguments, and end.
-    plot
-        File for a picture: PNG, SVG or PDF by its ending.
-    parquet
-        File for a table of every run.
+    With -o, an interrupted experiment continues when it is started again.
     """
-    if list_:
-        from nearfar_bench.listing import print_list
-
-        if not quiet:
-            print_list(json=json)
-        return
-    if experiment is None:
-        raise CommandError(
-            "name an experiment or a file; `nearfar bench --list` shows what there is"
-        )
-    from nearfar.base.files import check_writable
     from nearfar.base.terminate import terminated_as_interrupted
-    from nearfar.commands._deliver import deliver
+    from nearfar.commands._deliver import check_output, deliver_document
+    from nearfar_bench.listing import print_list
+    from nearfar_bench.table import print_result
+
+    if options.list_:
+        if not delivery.quiet:
+            print_list(json=delivery.json)
+        return
+    check_output(delivery.output, options.plot, options.parquet)
+    with terminated_as_interrupted():
+        result = _run(options, delivery)
+    if options.plot is not None:
+        from nearfar_bench.picture import draw
+
+        draw(result, options.plot)
+    if options.parquet is not None:
+        from nearfar_bench.parquet import write_parquet
+
+        write_parquet(result, options.parquet)
+    deliver_document(result, delivery, print_result)
+
+
+def _run(options: BenchOptions, delivery: DeliveryOptions) -> BenchResult:
     from nearfar_bench.api import bench as run
     from nearfar_bench.experiment import changed, read_experiment
     from nearfar_bench.progress import partial_of
-    from nearfar_bench.table import print_result
 
-    for path in (output, plot, parquet):
-        if path is not None:
-            check_writable(path)
-    if plot is not None and plot.suffix not in PICTURES:
-        raise CommandError(f"--plot {plot}: name a file that ends in {', '.join(PICTURES)}")
-    chosen = changed(read_experiment(experiment), set_ or [], repeats)
-    with terminated_as_interrupted(), _progress(quiet=quiet) as progress:
+    experiment = changed(
+        read_experiment(str(options.experiment)), list(options.set_), options.repeats
+    )
+    output = delivery.output
+    with _progress(quiet=delivery.quiet) as progress:
         try:
-            result = run(chosen, output, progress)
+            return run(experiment, output, progress)
         except KeyboardInterrupt:
             if output is None or not partial_of(output).is_file():
                 raise
             raise CommandError(
-                f"interrupted; what was run is in {partial_of(output)}: the same command goes on "
+                f"interrupted; what was run is in {partial_of(output)}: the same command continues "
                 "from there",
                 ExitCode.INTERRUPTED,
             ) from None
-    if plot is not None:
-        from nearfar_bench.picture import draw
-
-        draw(result, plot)
-    if parquet is not None:
-        from nearfar_bench.parquet import write_parquet
-
-        write_parquet(result, parquet)
-    deliver(
-        result,
-        output,
-        json=json,
-        quiet=quiet,
-        show=lambda console: print_result(result, console),
-    )
 
 
 class _progress:  # noqa: N801 - used as a function

@@ -1,15 +1,15 @@
-"""Plain CSV with columns for bandwidth, latency and possibly the read share, with units."""
+"""Plain CSV: a column bandwidth, a column latency, their units, and perhaps a read share."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from nearfar.devices.import_curve import NO_SHARE, read_curves
-from nearfar.devices.importers._figures import SOURCE, ImportedFigures, Importer, ImportOptions
+from nearfar.devices.importers._found import SOURCE, Found, Importer, Options
 from nearfar.devices.importers._registry import IMPORTERS
 
 
-def _read(path: Path, options: ImportOptions) -> ImportedFigures:
+def _read(path: Path, options: Options) -> Found:
     curves = read_curves(
         path,
         options.units,
@@ -18,13 +18,13 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
         shares=options.shares,
         max_points=options.max_points,
     )
-    imported = ImportedFigures(curves.latency, curves.bandwidth, curves.loaded_latency)
+    found = Found(curves.latency, curves.bandwidth, curves.loaded_latency)
     if any(NO_SHARE in curve.note for curve in curves.loaded_latency):
-        imported.notes.append(
-            "no read share is given: all rows are assumed to be 100% reads (--read-share)"
+        found.notes.append(
+            "no read share is given: all rows are taken as 100% reads (--read-share)"
         )
-    return imported
+    return found
 
 
-# The fallback of files that no other importer detects: it detects none itself.
+# It is what a file is taken for that no other format knows: it claims none itself.
 IMPORTERS.register("csv")(Importer("CSV with units", lambda _path, _text: False, _read))

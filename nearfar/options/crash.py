@@ -1,0 +1,93 @@
+"""Options of `crash` and `crash replay`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from nearfar.base.errors import CommandError
+from nearfar.options.option import Option, Options
+from nearfar.options.shared import JsonOptions, ProgramOptions
+
+if TYPE_CHECKING:
+    from nearfar.documents import CrashState
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrashOptions(ProgramOptions):
+    """Options of `crash`."""
+
+    EXAMPLE: ClassVar[str] = "nearfar crash --check 'CHECK {pool}' -- PROGRAM {pool}"
+
+    command: Annotated[Sequence[str], Option(position="rest", any_text=True)] = ()
+    """The program and its arguments, after `--`; {pool} stands for the pool's path."""
+    check: str = ""
+    """Command that judges an image; {pool} stands for its path, {done} and {begun} for the last
+    operations that ended and began, {in_flight} for those that have begun and not ended
+    (nearfar/crash.h). It may recover and change the image. It is loaded once and forked; a program
+    or shared library with NEARFAR_CRASH_CHECKER in it is called as a function."""
+    dump: str = ""
+    """Command that prints the content of an image: a line "key value" for each key of a map, "key"
+    of a set; a line with a ! reports what does not work. The content must be that of the operations
+    that the program marks (NEARFAR_CRASH_OP): all that completed, and any of those in flight."""
+    pool_check: bool = True
+    """Also run libpmemobj's own check on its pools, at some states of each failure point."""
+    pool: Path | None = None
+    """Pool before the run, which is copied. Without it the program makes its own."""
+    seconds: float = 60.0
+    """Limit of the time to judge states."""
+    states: int = 20_000
+    """Limit of the number of states to judge."""
+    timeout: str = "5s"
+    """Time after which one check counts as a hang."""
+    seed: int = 1
+    """Seed of the random states and of the order in which threads take turns."""
+    eadr: bool = False
+    """The processor's caches survive the power cut."""
+    workers: int = 1
+    """Explorers that share the states, each with its own checker."""
+    schedules: int = 1
+    """Recordings of a program with threads, each with another order of the threads."""
+    resume: bool = False
+    """Continue where the budget or Ctrl-C ended the same command line with the same -o."""
+    output: Annotated[Path | None, Option(short="-o")] = None
+    """File for the report; states to replay go to the folder FILE-bugs next to it, in place of
+    those of an earlier report."""
+
+    def check_options(self) -> None:
+        """Refuse an exploration that nothing judges."""
+        super().check_options()
+        if not self.check and not self.dump:
+            raise CommandError(
+                "say what judges an image: --check 'CHECK {pool}' or --dump 'DUMP {pool}'"
+            )
+        if self.resume and self.output is None:
+            raise CommandError("--resume continues the exploration of a report: name it by -o")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrashFiles(JsonOptions):
+    """What is printed of a crash report, and its other formats."""
+
+    sarif: Path | None = None
+    """File for bugs and lints as SARIF 2.1.0, for code scanning."""
+    junit: Path | None = None
+    """File for bugs and lints as JUnit XML, for continuous integration."""
+    page: Path | None = None
+    """File for the report as one HTML page."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayOptions(Options):
+    """Options of `crash replay`."""
+
+    state: Annotated[Path | CrashState, Option(position="first")]
+    """bug-N.json, as `nearfar crash -o` wrote it."""
+    check: str | None = None
+    """Another checker, such as 'gdb --args CHECK {pool}'."""
+    keep: Path | None = None
+    """File for the image as it is before the checker runs."""
+    debugger: str | None = None
+    """Run the checker under it at this terminal, such as gdb; exit code: the debugger's."""

@@ -1,0 +1,52 @@
+"""Options of `fleet`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from nearfar.base.errors import CommandError
+from nearfar.options.option import Option, Options
+from nearfar.options.shared import DeliveryOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetOptions(Options):
+    """Options of `fleet`."""
+
+    profiles: Annotated[Sequence[str], Option(position="rest")] = ()
+    """Profiles that `nearfar profile` wrote on many hosts: files, folders, or locations such as
+    s3://bucket/folder."""
+    near: str
+    """The memory the programs were profiled in: a file of `nearfar measure`, or a library
+    device."""
+    far: str
+    """A library device (`nearfar device list`) or a device file."""
+    hosts: Path | None = None
+    """TOML with types of hosts, prices and stock: docs/fleet.md. Default: types are processors,
+    near memory costs five times far memory."""
+    slo: Sequence[str] = ()
+    """The greatest slowdown of any program, such as 1.10; repeat for several. Default: 1.02, 1.05,
+    1.10 and 1.20."""
+    mixes: int = 1
+    """Largest number of shares of far memory that hosts of one type are bought with, besides
+    none."""
+    leave_out_bad: bool = False
+    """Leave out and count files that are no profile, of another version, or contradict others."""
+    cache: Path | None = None
+    """Folder of the rows. Default: nearfar/fleet in $XDG_CACHE_HOME or ~/.cache."""
+
+    def check_options(self) -> None:
+        """Refuse fewer than one mix."""
+        if self.mixes < 1:
+            raise CommandError(f"--mixes is 1 or more, not {self.mixes}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetFiles(DeliveryOptions):
+    """Where a fleet's result goes."""
+
+    html: Path | None = None
+    """File to write a page to."""

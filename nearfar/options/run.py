@@ -1,0 +1,70 @@
+"""Options of `run`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from nearfar.base.errors import CommandError
+from nearfar.options.option import Option
+from nearfar.options.shared import DeliveryOptions, DriverOptions
+
+if TYPE_CHECKING:
+    from nearfar.documents import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(DriverOptions):
+    """Options of `run`."""
+
+    plan: Annotated[Path | Plan | None, Option(position="none")] = None
+    """The plan of `nearfar place`; None with `policy`."""
+    program: Annotated[Sequence[str], Option(position="rest", any_text=True)] = ()
+    """The plan of `nearfar place`, then the program and its arguments, after `--`."""
+    map: Sequence[str] = ()
+    """The memory of this machine that stands for one of the plan, by its name or its device's:
+    far=node:1, optane-100-6dimm=file:/mnt/pmem0, far=devdax:/dev/dax0.0. Repeat for several."""
+    adapt: bool = False
+    """Move objects while the program runs: where the plan says so, as its phases begin, else as
+    their use changes. Between memory nodes only."""
+    region: Annotated[str | None, Option(any_text=True)] = None
+    """With --adapt: bytes moved by one call; default 2MiB."""
+    rate: Annotated[str | None, Option(any_text=True)] = None
+    """With --adapt: most bytes moved in a second; default 1GB."""
+    hysteresis: Annotated[str | None, Option(any_text=True)] = None
+    """With --adapt: how long a phase or a change of use must last before anything moves; default
+    200ms."""
+    pages: Literal["system", "4KiB", "2MiB"] = "system"
+    """Ask the kernel for huge pages (2MiB), or refuse them (4KiB); system: as it is set up."""
+    policy: str | None = None
+    """A policy of the kernel instead of a plan: interleave, weighted-interleave, preferred,
+    tiering, damon."""
+    force: bool = False
+    """Run even if less than half of the plan's bytes belong to this program."""
+
+    def check_options(self) -> None:
+        """Refuse options without the one they belong to."""
+        paces = {
+            "--region": self.region,
+            "--rate": self.rate,
+            "--hysteresis": self.hysteresis,
+        }
+        unused = [flag for flag, value in paces.items() if value is not None]
+        if unused and not self.adapt:
+            raise CommandError(
+                "without --adapt nothing moves while the program runs: add it, or leave out "
+                f"{' and '.join(unused)}"
+            )
+        if self.policy is not None and (self.map or self.adapt):
+            raise CommandError("--policy leaves the data to the kernel: leave out --map, --adapt")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecordFiles(DeliveryOptions):
+    """Where the record of a run goes."""
+
+    prometheus: Path | None = None
+    """Also write the record's numbers to this file in Prometheus' text format, for the textfile
+    collector of node_exporter (NAME.prom)."""

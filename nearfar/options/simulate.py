@@ -1,0 +1,35 @@
+"""Options of `simulate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nearfar.options.option import Options
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions(Options):
+    """Options of `simulate`."""
+
+    device: str
+    """A library device (`nearfar device list`), a device file, or random:N."""
+    pattern: Literal["chase", "random", "sequential", "strided"] = "chase"
+    """chase: dependent loads in random order; random and sequential: accesses in that order, with
+    bandwidth; strided: one access per stride, in random order."""
+    region: str = "64MiB"
+    """Bytes visited: 64MiB, 1GiB."""
+    access: str = "64B"
+    """Bytes of one access, its lines one after the other."""
+    stride: str | None = None
+    """Distance of neighbouring accesses of `strided`. Default: 4KiB."""
+    write: bool = False
+    """Persisted non-temporal stores with a fence each, in place of loads."""
+    in_flight: float | None = None
+    """Also print the wait and bandwidth of this many loads in flight at once, of all cores
+    together: the point where the memory's loaded latency and its bandwidth agree."""
+    memory_mode: str | None = None
+    """Put a direct-mapped DRAM cache of this size in front: Memory Mode. Not validated on
+    hardware."""
+    isa: Literal["avx512", "avx2", "scalar"] | None = None
+    """Instruction set of the simulator; results are equal. Default: the best that is available."""

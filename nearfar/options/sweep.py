@@ -1,0 +1,34 @@
+"""Options of `sweep`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from nearfar.options.option import Option, Options
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(Options):
+    """Options of `sweep`."""
+
+    file: Annotated[Path, Option(position="first")]
+    """What to compute, as TOML: docs/sweep.md."""
+    output: Annotated[Path | None, Option(short="-o")] = None
+    """Folder of the results. Default: next to the file, under its name."""
+    scheduler: str | None = None
+    """An existing Dask scheduler, such as tcp://head:8786, of any kind of cluster."""
+    workers: int | None = None
+    """Processes to start on this machine instead. Default: one for every processor."""
+    resume: bool = True
+    """--no-resume removes what is finished in the folder and computes everything."""
+    dry_run: bool = False
+    """Check everything and print how many points there are."""
+
+    def folder(self) -> Path:
+        """Return the folder of the results."""
+        if self.output is not None:
+            return self.output
+        folder = self.file.with_suffix("")
+        return folder if folder != self.file else self.file.with_name(f"{self.file.name}-results")

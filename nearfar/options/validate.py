@@ -1,0 +1,76 @@
+"""Options of `validate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from nearfar.base.errors import CommandError
+from nearfar.options.option import Option, Options
+from nearfar.options.shared import DeliveryOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidateOptions(Options):
+    """Options of `validate`."""
+
+    program: Annotated[Sequence[str], Option(position="rest", any_text=True)] = ()
+    """After ``--``: a program built by `nearfar cc` and its arguments, run whole in both memories
+    without input; several are separated by further ``--``."""
+    far: str = ""
+    """The far memory, such as node:1, file:/mnt/pmem0, devdax:/dev/dax0.0 (overwritten) or
+    dram,pages=4k,load=store. Default: another NUMA node, else a DAX file system, else
+    dram,pages=4k,load=store, slower by page walks and a contending core."""
+    near: str = "dram,pages=thp"
+    """The near memory."""
+    quick: bool = False
+    """Fewer rounds and smaller data; about three minutes."""
+    only: str | None = None
+    """Only these kernels, separated by commas; `list` lists them."""
+    size: str | None = None
+    """Data of each kernel, such as 256MiB. Default: 8 times the last-level cache, with --quick
+    4."""
+    rounds: Annotated[int | None, Option(low=2, high=1000)] = None
+    """Rounds of each kernel, near, far, far, near, and a third as many of programs. Default: 15,
+    with --quick 3."""
+    cores: Literal["apart", "together"] | None = None
+    """Require that both CPUs share a last-level cache (together) or do not (apart); for virtual
+    machines. Default: any; samples are compared within one pairing."""
+    learn: bool = False
+    """Keep every result in the store as it comes."""
+    store: Path | None = None
+    """The file of --learn. Default: nearfar/validation.jsonl in the user's data folder."""
+    pool: Annotated[Sequence[Path], Option(consume=True)] = ()
+    """Measure nothing: join the sessions of these stores and reports."""
+    again: bool = False
+    """With --pool: predict their runs again, by the models of this nearfar."""
+
+    def check_options(self) -> None:
+        """Refuse options that exclude each other."""
+        measures = self.program or self.learn or self.far or self.only or self.quick or self.cores
+        if self.pool and measures:
+            raise CommandError("--pool measures nothing: leave programs and other options out")
+        if self.again and not self.pool:
+            raise CommandError("--again predicts kept runs: name them with --pool")
+        if self.store is not None and not self.learn:
+            raise CommandError("--store is where --learn keeps results: add --learn")
+
+    def programs(self) -> list[list[str]]:
+        """Return the commands between further ``--``."""
+        commands: list[list[str]] = [[]]
+        for word in self.program:
+            if word == "--":
+                commands.append([])
+            else:
+                commands[-1].append(word)
+        return [command for command in commands if command]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationFiles(DeliveryOptions):
+    """Where a validation report goes."""
+
+    plot: Path | None = None
+    """Draw predicted against measured slowdown to this .png, .svg or .pdf."""
