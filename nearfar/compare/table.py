@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
+from nearfar.base.tables import Cell, say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents.comparison import Change, Comparison
 
@@ -23,64 +23,65 @@ MARKS = {
 }
 
 
-def print_comparison(found: Comparison, console: Console) -> None:
+def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print tables by family, then what is over the limit."""
-    plain = {"markup": False, "highlight": False, "soft_wrap": True}
-    for letter, side in (("A", found.a), ("B", found.b)):
+    for letter, side in (("A", comparison.a), ("B", comparison.b)):
         many = f", {side.documents} documents" if side.documents > 1 else ""
-        console.print(
-            f"{letter} is {side.file}{many}: made {side.time_utc} on {side.host}",
-            **plain,  # type: ignore[arg-type]
-        )
-    for family in found.families:
-        changes = [one for one in found.changes if one.family == family]
-        table = Table(escape(family), "A", "B", "change", "95 % interval", "")
-        for one in changes[:SHOWN]:
-            mark = MARKS[one.verdict] + (" [red]OVER[/red]" if one.over_limit else "")
-            table.add_row(
-                escape(one.name),
-                number(one.a, one.unit),
-                number(one.b, one.unit),
-                changed(one),
-                interval(one),
-                mark,
-            )
-        console.print(table)
-        left = len(changes) - SHOWN
-        if left > 0:
-            console.print(f"and {left} more of {family}: --json", **plain)  # type: ignore[arg-type]
-    console.print("~: no more than chance explains. ?: not judged", **plain)  # type: ignore[arg-type]
-    for reason in dict.fromkeys(
-        one.note for one in found.changes if one.verdict == "not judged" and one.note
-    ):
-        console.print(f"not judged: {reason}", **plain)  # type: ignore[arg-type]
-    for warning in found.warnings:
-        console.print(f"warning: {warning}", **plain)  # type: ignore[arg-type]
-    console.print(verdict(found), **plain)  # type: ignore[arg-type]
+        text = f"{letter} is {side.file}{many}: made {side.time_utc} on {side.host}"
+        say(console, text, wrap=False)
+    for family in comparison.families:
+        changes = [change for change in comparison.changes if change.family == family]
+        columns = [family, "A", "B", "change", "95 % interval", ""]
+        console.print(table(columns, [_cells(change) for change in changes[:SHOWN]]))
+        if len(changes) > SHOWN:
+            say(console, f"and {len(changes) - SHOWN} more of {family}: --json", wrap=False)
+    reasons = dict.fromkeys(
+        change.note
+        for change in comparison.changes
+        if change.verdict == "not judged" and change.note
+    )
+    say(
+        console,
+        "~: no more than chance explains. ?: not judged",
+        *(f"not judged: {reason}" for reason in reasons),
+        *(f"warning: {warning}" for warning in comparison.warnings),
+        verdict(comparison),
+        wrap=False,
+    )
 
 
-def verdict(found: Comparison) -> str:
+def _cells(change: Change) -> list[Cell]:
+    mark = MARKS[change.verdict] + (" [red]OVER[/red]" if change.over_limit else "")
+    values = (number(change.a, change.unit), number(change.b, change.unit))
+    return [change.name, *values, changed(change), interval(change), Text.from_markup(mark)]
+
+
+def verdict(comparison: Comparison) -> str:
     """Return the last line: what fails, or what changed."""
-    if found.limit is None:
+    if comparison.limit is None:
         counts = {
-            what: sum(one.verdict == what for one in found.changes)
+            what: sum(change.verdict == what for change in comparison.changes)
             for what in ("worse", "better", "changed")
         }
-        said = [f"{count} {what}" for what, count in counts.items() if count]
-        return f"of {len(found.changes)} figures: {', '.join(said) or 'none differs'}"
-    over = f"worse than A's by more than {100 * found.limit:.3g} %"
-    if found.failed:
-        return f"{found.failed} figures of B are {over}"
-    count = judged(found)
+        counted = [f"{count} {what}" for what, count in counts.items() if count]
+        return f"of {len(comparison.changes)} figures: {', '.join(counted) or 'none differs'}"
+    over = f"worse than A's by more than {100 * comparison.limit:.3g} %"
+    if comparison.failed:
+        return f"{comparison.failed} figures of B are {over}"
+    count = judged(comparison)
     if not count:
         return f"nothing was judged, so nothing says whether a figure of B is {over}"
-    of = f" ({count} of {len(found.changes)} were judged)" if count < len(found.changes) else ""
+    of = (
+        f" ({count} of {len(comparison.changes)} were judged)"
+        if count < len(comparison.changes)
+        else ""
+    )
     return f"no figure of B is {over}{of}"
 
 
-def judged(found: Comparison) -> int:
+def judged(comparison: Comparison) -> int:
     """Return how many figures were judged."""
-    return sum(one.p is not None for one in found.changes)
+    return sum(change.p is not None for change in comparison.changes)
 
 
 def number(value: float | None, unit: str) -> str:
@@ -101,21 +102,23 @@ def percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:+.1f} %"
 
 
-def changed(one: Change) -> str:
-    """Return how much changed; of a part its own change, and beside it what that is of the whole.
+def changed(change: Change) -> str:
+    """Return the change; for a part, its relative change and that change's share of the total.
 
-    The globals of a large program may shrink by a quarter, which is next to nothing of its memory.
+    Globals of a large program may shrink by a quarter, which is little of the program's memory.
     """
-    if not one.part or one.change is None:
-        return percent(one.change)
-    share = f"{percent(one.change)} of all"
-    return share if one.own_change is None else f"{percent(one.own_change)}, {share}"
+    if not change.part or change.change is None:
+        return percent(change.change)
+    share = f"{percent(change.change)} of all"
+    return share if change.own_change is None else f"{percent(change.own_change)}, {share}"
 
 
-def interval(one: Change) -> str:
-    """Return the interval of a change, which of a part is of its share of the whole."""
-    if one.low is None or one.high is None:
+def interval(change: Change) -> str:
+    """Return the interval of a change; for a part, of its share of the total."""
+    if change.low is None or change.high is None:
         return ""
-    if one.low == one.high:
+    if change.low == change.high:
         return "exact"
-    return f"{100 * one.low:+.1f} to {100 * one.high:+.1f} %" + (" of all" if one.part else "")
+    return f"{100 * change.low:+.1f} to {100 * change.high:+.1f} %" + (
+        " of all" if change.part else ""
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Plan
-from nearfar.documents.plan import Placement
+from nearfar.documents.plan import Placement, PlanMemory
 
 MAX_OBJECTS = 12
 """Objects shown for each memory; the document lists all."""
@@ -17,16 +16,14 @@ MAX_OBJECTS = 12
 
 def print_plan(plan: Plan, console: Console) -> None:
     """Print the bars, where objects go, and the caveats."""
-    for sentence in _head(plan):
-        console.print(sentence, markup=False, highlight=False)
+    say(console, *_head(plan))
     console.print(_bars(plan))
     if len(plan.memories) > 2:
         console.print(_memories(plan))
     console.print(_objects(plan))
     if plan.phases:
         console.print(_moves(plan))
-    for caveat in [*_undecided(plan), *plan.caveats]:
-        console.print(f"- {caveat}", markup=False, highlight=False)
+    say(console, *(f"- {caveat}" for caveat in [*_undecided(plan), *plan.caveats]))
 
 
 def _head(plan: Plan) -> list[str]:
@@ -53,78 +50,54 @@ def _head(plan: Plan) -> list[str]:
 def _bars(plan: Plan) -> Table:
     prices = plan.prices
     fars = [memory.price_per_byte for memory in plan.memories[1:]] or [prices.far_per_byte]
-    table = Table(
-        "placement",
-        "near memory",
-        "time",
-        "slowdown (90 %)",
-        "cost",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        caption=f"cost: price of the memory relative to all near, at prices of "
-        f"{prices.near_per_byte:g} near and {', '.join(f'{price:g}' for price in fars)} far "
-        f"({escape(prices.source)})",
-        caption_justify="left",
-    )
-    for bar in plan.alternatives:
-        slow = bar.slowdown
-        table.add_row(
+    rows = [
+        [
             bar.name,
             format_bytes(bar.near_bytes),
             format_ns(bar.time_ns.value),
-            f"{slow.value:.2f} ({slow.low:.2f}-{slow.high:.2f})",
+            f"{bar.slowdown.value:.2f} ({bar.slowdown.low:.2f}-{bar.slowdown.high:.2f})",
             f"{bar.cost_relative:.0%}",
-        )
-    return table
+        ]
+        for bar in plan.alternatives
+    ]
+    return table(
+        ["placement", "near memory", "time", "slowdown (90 %)", "cost"],
+        rows,
+        caption=f"cost: price of the memory relative to all near, at prices of "
+        f"{prices.near_per_byte:g} near and {', '.join(f'{price:g}' for price in fars)} far "
+        f"({prices.source})",
+    )
 
 
 def _memories(plan: Plan) -> Table:
-    table = Table(
-        "memory",
-        "device",
-        "used",
-        "capacity",
-        "price",
-        "write/read",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    for memory in plan.memories:
+    def cells(memory: PlanMemory) -> list[str]:
         capacity, ratio = memory.capacity_bytes, memory.write_over_read
-        table.add_row(
-            escape(memory.name),
-            escape(f"{memory.device} {memory.spec}".strip()),
+        return [
+            memory.name,
+            f"{memory.device} {memory.spec}".strip(),
             format_bytes(memory.used_bytes),
             "no limit" if capacity is None else format_bytes(capacity),
             f"{memory.price_per_byte:g}",
             "" if ratio is None else f"{ratio:.1f}",
-        )
-    return table
+        ]
+
+    columns = ["memory", "device", "used", "capacity", "price", "write/read"]
+    return table(columns, [cells(memory) for memory in plan.memories])
 
 
 def _objects(plan: Plan) -> Table:
-    table = Table(
-        "memory", "object", "size", "adds if far", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
-    )
+    rows = []
     for memory in [memory.name for memory in plan.memories] or ["near", "far"]:
         placed = [row for row in plan.placements if row.memory == memory]
         placed.sort(key=lambda row: -row.added_ns_if_far.value)
         for row in placed[:MAX_OBJECTS]:
-            table.add_row(
-                escape(_where(row)),
-                escape(row.name),
-                format_bytes(row.size_bytes),
-                format_ns(row.added_ns_if_far.value),
-            )
-        if len(placed) > MAX_OBJECTS:
-            rest = placed[MAX_OBJECTS:]
-            table.add_row(
-                escape(memory),
-                f"{len(rest)} more",
-                format_bytes(sum(row.size_bytes for row in rest)),
-                format_ns(sum(row.added_ns_if_far.value for row in rest)),
-            )
-    return table
+            sizes = (format_bytes(row.size_bytes), format_ns(row.added_ns_if_far.value))
+            rows.append([_where(row), row.name, *sizes])
+        if remainder := placed[MAX_OBJECTS:]:
+            size = format_bytes(sum(row.size_bytes for row in remainder))
+            added = format_ns(sum(row.added_ns_if_far.value for row in remainder))
+            rows.append([memory, f"{len(remainder)} more", size, added])
+    return table(["memory", "object", "size", "adds if far"], rows)
 
 
 def _where(row: Placement) -> str:
@@ -136,26 +109,19 @@ def _where(row: Placement) -> str:
 
 
 def _moves(plan: Plan) -> Table:
-    table = Table(
-        "phase starts",
-        "moves",
-        "to",
-        "bytes",
-        "takes",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
     names = {row.object: row.name for row in plan.placements}
-    for phase in plan.phases:
-        for move in sorted(phase.moves, key=lambda move: -move.cost_ns)[:MAX_OBJECTS]:
-            table.add_row(
-                escape(f"{phase.phase} ({phase.entries} times)"),
-                escape(names[move.object]),
-                escape(f"{move.source} -> {move.memory}"),
-                format_bytes(move.bytes),
-                format_ns(move.cost_ns),
-            )
-    return table
+    rows = [
+        [
+            f"{phase.phase} ({phase.entries} times)",
+            names[move.object],
+            f"{move.source} -> {move.memory}",
+            format_bytes(move.bytes),
+            format_ns(move.cost_ns),
+        ]
+        for phase in plan.phases
+        for move in sorted(phase.moves, key=lambda move: -move.cost_ns)[:MAX_OBJECTS]
+    ]
+    return table(["phase starts", "moves", "to", "bytes", "takes"], rows)
 
 
 def _undecided(plan: Plan) -> list[str]:

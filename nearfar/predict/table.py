@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from nearfar.base.tables import add_row, say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Prediction
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction, Pipeline
 from nearfar.predict.derive import FASTER
 from nearfar.predict.model import NAIVE_MODELS
 
-TOP_OBJECTS = 8
+MAX_OBJECTS = 8
 """Objects shown per device; the document lists more."""
 
-MOST_IN_FULL = 3
-"""Devices shown in full; of more, one line each: the rest would scroll away."""
+MAX_FULL_DEVICES = 3
+"""Devices shown in full; more get one line each, or the first would scroll away."""
 
-HOW_TAKEN = {
+LATENCY_NOTES = {
     "added": "near+: what the memory adds to local DRAM on the machine it was published on",
     "ratio": "near*: times local DRAM on the machine it was published on",
     "published": "a number: as published",
     "measured": "measured here: as it is",
 }
-"""What the latency column says, by where it is from."""
+"""Meaning of an entry in the latency column, by the origin of the latency."""
 
 
 def print_prediction(prediction: Prediction, console: Console) -> None:
     """Print phases, the objects that add most, and the caveats, device by device.
 
-    Of many devices, one line each.
+    More than `MAX_FULL_DEVICES` devices get one line each.
     """
-    if len(prediction.devices) > MOST_IN_FULL:
+    if len(prediction.devices) > MAX_FULL_DEVICES:
         console.print(_overview(prediction))
-        console.print(
+        say(
+            console,
             "Phases, objects and what each prediction cannot know: name up to "
-            f"{MOST_IN_FULL} devices, or write the document with -o.",
-            highlight=False,
+            f"{MAX_FULL_DEVICES} devices, or write the document with -o.",
         )
         return
     for number, device in enumerate(prediction.devices):
@@ -53,57 +52,42 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
             console.print(_objects(device.total))
         if device.pipeline is not None:
             console.print(_pipeline(device.pipeline))
-        console.print("It cannot know:", style="bold")
-        for caveat in device.caveats:
-            console.print(f"- {caveat}", markup=False, highlight=False)
+        say(console, "It cannot know:", style="bold")
+        say(console, *(f"- {caveat}" for caveat in device.caveats))
 
 
 def _overview(prediction: Prediction) -> Table:
     near_ns = prediction.near_latency_ns
-    near = escape(prediction.near) + (f" ({near_ns:.0f} ns)" if near_ns else "")
+    near = prediction.near + (f" ({near_ns:.0f} ns)" if near_ns else "")
     shown = [name for name in NAIVE_MODELS if name != "null"]
-    table = Table(
-        "far memory",
-        "ns",
-        "slowdown (90 %)",
-        *(name.removeprefix("latency-") for name in shown),
-        "bound",
+    origins = _origins(prediction)
+    notes = "; ".join(note for origin, note in LATENCY_NOTES.items() if origin in origins)
+    names = [name.removeprefix("latency-") for name in shown]
+    overview = table(
+        ["far memory", "ns", "slowdown (90 %)", *names, "bound"],
         title=f"Whole run: everything far instead of in {near}, model {prediction.model}",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-        caption="ns: idle latency; "
-        + "; ".join(HOW_TAKEN[how] for how in HOW_TAKEN if how in _ways(prediction))
-        + ". slowdown: far over near CPU time; beside it what naive models say "
-        "(null: always 1; ratio: of latencies; misses: each waits alone). "
-        "bound: what the time is spent on.",
-        caption_justify="left",
+        caption=f"ns: idle latency; {notes}. slowdown: far over near CPU time, followed by naive "
+        "models (null: always 1; ratio: of latencies; misses: each waits alone). "
+        "bound: what limits the time.",
+        right=slice(1, -1),
+        wrap=False,
+        edge=False,
     )
-    for column in table.columns:
-        column.no_wrap = True
-    for column in table.columns[1:-1]:
-        column.justify = "right"
-    slower = sorted(prediction.devices, key=lambda device: device.total.slowdown.value)
-    faster = [d for d in slower if near_ns and d.latency_ns and d.latency_ns < FASTER * near_ns]
-    slower = [device for device in slower if device not in faster]
-    for group in (slower, faster):
+    devices = sorted(prediction.devices, key=lambda device: device.total.slowdown.value)
+    faster = [d for d in devices if near_ns and d.latency_ns and d.latency_ns < FASTER * near_ns]
+    for group in ([device for device in devices if device not in faster], faster):
         if group is faster and faster:
-            table.add_section()
-            table.add_row("faster than near here:")
+            overview.add_section()
+            add_row(overview, ["faster than near:"])
         for device in group:
             total = device.total
-            table.add_row(
-                escape(device.far),
-                _latency(device, near_ns),
-                _slowdown(total),
-                *(f"{m.slowdown:.2f}" for m in total.models if m.model in shown),
-                total.bound,
-            )
-    return table
+            naive = [f"{model.slowdown:.2f}" for model in total.models if model.model in shown]
+            cells = [device.far, _latency(device, near_ns), _slowdown(total), *naive, total.bound]
+            add_row(overview, cells)
+    return overview
 
 
-def _ways(prediction: Prediction) -> set[str]:
+def _origins(prediction: Prediction) -> set[str]:
     return {device.latency_from or "" for device in prediction.devices}
 
 
@@ -124,136 +108,90 @@ def _slowdown(phase: PhasePrediction) -> str:
     return f"{found.value:.2f} ({found.low:.2f}-{found.high:.2f})"
 
 
+def _shown(device: DevicePrediction) -> list[PhasePrediction]:
+    return device.phases if len(device.phases) == 1 else [*device.phases, device.total]
+
+
 def _phases(prediction: Prediction, device: DevicePrediction) -> Table:
-    naive = [name.replace("-", "\n") for name in NAIVE_MODELS]
-    table = Table(
-        "phase",
-        "near",
-        "all far",
-        "slowdown (90 %)",
-        *naive,
-        "bound",
-        title=f"{escape(device.title)} ({escape(device.far)}), near {escape(prediction.near)}, "
-        f"model {prediction.model}",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    for column in table.columns:
-        column.no_wrap = True
-    shown = device.phases if len(device.phases) == 1 else [*device.phases, device.total]
-    for phase in shown:
+    def cells(phase: PhasePrediction) -> list[str]:
         operations = phase.operations or 1.0
-        suffix = "/op" if phase.operations else ""
-        table.add_row(
-            escape(phase.phase),
-            format_ns(phase.near_time_ns.value / operations) + suffix,
+        return [
+            phase.phase,
+            format_ns(phase.near_time_ns.value / operations) + ("/op" if phase.operations else ""),
             format_ns(phase.far_time_ns.value / operations),
             _slowdown(phase),
             *(f"{model.slowdown:.2f}" for model in phase.models if model.model in NAIVE_MODELS),
             phase.bound,
-        )
-    return table
+        ]
+
+    naive = [name.replace("-", "\n") for name in NAIVE_MODELS]
+    return table(
+        ["phase", "near", "all far", "slowdown (90 %)", *naive, "bound"],
+        [cells(phase) for phase in _shown(device)],
+        title=f"{device.title} ({device.far}), near {prediction.near}, model {prediction.model}",
+        wrap=False,
+    )
 
 
 def _models(prediction: Prediction, device: DevicePrediction) -> Table:
-    """Show every model's slowdown, the one predicted with first."""
-    shown = device.phases if len(device.phases) == 1 else [*device.phases, device.total]
-    table = Table(
-        "model",
-        *(escape(phase.phase) for phase in shown),
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+    """Return every model's slowdown, the default first."""
+    shown = _shown(device)
+    slowdowns = [{model.model: model.slowdown for model in phase.models} for phase in shown]
+    names = dict.fromkeys(model.model for phase in device.phases for model in phase.models)
+    rows = [[prediction.model, *(f"{phase.slowdown.value:.2f}" for phase in shown)]]
+    for name in names:
+        rows.append([name, *(f"{by[name]:.2f}" if name in by else "-" for by in slowdowns)])
+    return table(
+        ["model", *(phase.phase for phase in shown)],
+        rows,
+        caption="slowdown by model; -: an input is missing, see below",
+        right=slice(1, None),
     )
-    for column in table.columns[1:]:
-        column.justify = "right"
-    table.add_row(prediction.model, *(f"{phase.slowdown.value:.2f}" for phase in shown))
-    for name in dict.fromkeys(one.model for phase in device.phases for one in phase.models):
-        found = [{one.model: one.slowdown for one in phase.models} for phase in shown]
-        table.add_row(name, *(f"{row[name]:.2f}" if name in row else "-" for row in found))
-    table.caption = "slowdown by model; -: it lacks what it needs, see below"
-    return table
 
 
 def _ratios(total: PhasePrediction) -> Table:
-    table = Table("pages near:far", "time", "slowdown", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for ratio in total.ratios:
-        table.add_row(
-            f"{ratio.near_pages}:{ratio.far_pages}",
-            format_ns(ratio.time_ns),
-            f"{ratio.slowdown:.2f}",
-        )
-    return table
+    rows = [
+        [f"{r.near_pages}:{r.far_pages}", format_ns(r.time_ns), f"{r.slowdown:.2f}"]
+        for r in total.ratios
+    ]
+    return table(["pages near:far", "time", "slowdown"], rows)
 
 
 def _pipeline(pipeline: Pipeline) -> Table:
-    """Every split of the threads, the best in bold."""
-    table = Table(
-        "threads",
-        "total",
-        "from",
-        "to",
-        pipeline.generate,
-        "idle",
-        "transfer",
-        pipeline.analyse,
-        "idle",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        title=f"{pipeline.sets} sets of {format_bytes(pipeline.set_bytes)}: "
-        f"{escape(pipeline.generate)} near, {escape(pipeline.analyse)} far, two locks",
-        title_justify="left",
+    """Return every split of the threads, the best in bold."""
+    generate, analyse = pipeline.generate, pipeline.analyse
+    made = table(
+        ["threads", "total", "from", "to", generate, "idle", "transfer", analyse, "idle"],
+        title=f"{pipeline.sets} sets of {format_bytes(pipeline.set_bytes)}: {generate} near, "
+        f"{analyse} far, two locks",
         caption=f"all near, one after the other: {format_ns(pipeline.near_only_ns)}; "
         f"channels of both memories: {pipeline.channels}",
-        caption_justify="left",
     )
     best = min(pipeline.splits, key=lambda split: split.total_ns.value)
     for split in pipeline.splits:
-        table.add_row(
-            f"{split.generate_threads} + {split.analyse_threads}",
-            *(
-                format_ns(ns)
-                for ns in (
-                    split.total_ns.value,
-                    split.total_ns.low,
-                    split.total_ns.high,
-                    split.generate_ns,
-                    split.generate_idle_ns,
-                    split.transfer_ns,
-                    split.analyse_ns,
-                    split.analyse_idle_ns,
-                )
-            ),
-            style="bold" if split is best else "",
-        )
-    return table
+        total = split.total_ns
+        times_ns = [total.value, total.low, total.high, split.generate_ns, split.generate_idle_ns]
+        times_ns += [split.transfer_ns, split.analyse_ns, split.analyse_idle_ns]
+        threads = f"{split.generate_threads} + {split.analyse_threads}"
+        add_row(made, [threads, *map(format_ns, times_ns)], "bold" if split is best else "")
+    return made
 
 
 def _objects(total: PhasePrediction) -> Table:
     added = total.far_time_ns.value - total.near_time_ns.value
-    table = Table(
-        "object",
-        "size",
-        "adds if far",
-        "share",
-        "misses",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
     faster = any(effect.added_ns.value < 0 for effect in total.objects)
-    for effect in total.objects[:TOP_OBJECTS]:
-        table.add_row(
-            escape(effect.name),
+    rows = [
+        [
+            effect.name,
             format_bytes(effect.size_bytes),
             format_ns(effect.added_ns.value),
             f"{effect.added_ns.value / added:.1%}" if added > 0 and not faster else "-",
             f"{effect.misses:.3g}",
-        )
-    notes = []
-    if faster:
-        notes.append("below zero: this far memory is the faster one for it")
-    if len(total.objects) > TOP_OBJECTS:
-        notes.append(f"{len(total.objects) - TOP_OBJECTS} more objects in the document")
-    if notes:
-        table.caption = "; ".join(notes)
-    return table
+        ]
+        for effect in total.objects[:MAX_OBJECTS]
+    ]
+    notes = ["below zero: this far memory is the faster one for it"] if faster else []
+    if len(total.objects) > MAX_OBJECTS:
+        notes.append(f"{len(total.objects) - MAX_OBJECTS} more objects in the document")
+    columns = ["object", "size", "adds if far", "share", "misses"]
+    return table(columns, rows, caption="; ".join(notes))

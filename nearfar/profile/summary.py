@@ -5,82 +5,83 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from nearfar.base.estimate import Estimate
+from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import WorkloadProfile
-from nearfar.documents.workload import Extrapolated, Traffic
+from nearfar.documents.workload import Extrapolated, Phase, Traffic
 
 TOP_OBJECTS = 10
 """Number of objects printed: as many as fit a terminal with the phases."""
 
 
 def print_summary(profile: WorkloadProfile, console: Console) -> None:
-    """Print phases, the objects with most misses, cost and error of tracing, and warnings."""
-    cache = profile.cache
-    phases = Table("phase", "CPU time", "operations", "ns/op", "misses", "write-backs")
-    for phase in profile.phases:
-        near = phase.near_cpu_time_ns.value
-        misses = sum(row.traffic.misses() for row in phase.objects)
-        phases.add_row(
-            escape(phase.name),
-            format_ns(near),
-            f"{phase.operations:,.0f}" if phase.operations else "",
-            f"{near / phase.operations:,.1f}" if phase.operations else "",
-            f"{misses:,.0f}",
-            f"{sum(row.traffic.write_backs for row in phase.objects):,.0f}",
+    """Print phases, the objects with most misses, cost and error of tracing, warnings."""
+    console.print(
+        table(
+            ["phase", "CPU time", "operations", "ns/op", "misses", "write-backs"],
+            [_phase_cells(phase) for phase in profile.phases],
         )
-    console.print(phases)
+    )
     totals = dict.fromkeys(range(len(profile.objects)), 0.0)
     for phase in profile.phases:
         for row in phase.objects:
             totals[row.object] += row.traffic.misses()
+    ranking = sorted(totals, key=lambda number: -totals[number])[:TOP_OBJECTS]
     everything = sum(totals.values())
-    objects = Table("object", "kind", "size", "misses", "share")
-    for number in sorted(totals, key=lambda number: -totals[number])[:TOP_OBJECTS]:
-        if not totals[number]:
-            break
-        memory = profile.objects[number]
-        objects.add_row(
-            escape(memory.name),
+    objects = [(profile.objects[number], totals[number]) for number in ranking if totals[number]]
+    rows = [
+        [
+            memory.name,
             memory.kind,
             format_bytes(memory.size_bytes),
-            f"{totals[number]:,.0f}",
-            f"{totals[number] / everything:.1%}",
-        )
-    console.print(objects)
+            f"{misses:,.0f}",
+            f"{misses / everything:.1%}",
+        ]
+        for memory, misses in objects
+    ]
+    console.print(table(["object", "kind", "size", "misses", "share"], rows))
     _print_bursts(profile, console)
+    cache = profile.cache
     console.print(
         f"Misses of a last-level cache of {format_bytes(cache.size_bytes)}, {cache.ways} ways "
         f"({cache.origin}), one line in {profile.sampling.rate} sampled: totals +- "
         f"{profile.sampling.relative_error:.1%}. Tracing took {profile.instrumented_slowdown:.2f} "
         f"times the plain CPU time. The program {profile.program.exit_status}."
     )
-    for sentence in other_counts(profile):
-        console.print(sentence, markup=False)
-    for warning in profile.warnings:
-        console.print(f"warning: {warning}", markup=False)
+    say(console, *other_counts(profile))
+    say(console, *(f"warning: {warning}" for warning in profile.warnings))
+
+
+def _phase_cells(phase: Phase) -> list[str]:
+    near_ns = phase.near_cpu_time_ns.value
+    misses = sum(row.traffic.misses() for row in phase.objects)
+    write_backs = sum(row.traffic.write_backs for row in phase.objects)
+    operations = f"{phase.operations:,.0f}" if phase.operations else ""
+    per_operation = f"{near_ns / phase.operations:,.1f}" if phase.operations else ""
+    counts = (f"{misses:,.0f}", f"{write_backs:,.0f}")
+    return [phase.name, format_ns(near_ns), operations, per_operation, *counts]
 
 
 def _print_bursts(profile: WorkloadProfile, console: Console) -> None:
     if profile.bursts is None:
         return
-    table = Table("bursts of", "object", "misses", "dependent", "chain", "instructions between")
-    for phase in profile.bursts.phases:
-        for row in phase.objects[:TOP_OBJECTS]:
-            name = profile.objects[row.object].name if row.object >= 0 else "unknown"
-            table.add_row(
-                escape(phase.phase),
-                escape(name),
-                f"{row.misses:,.0f}",
-                # Without loads there are no dependences: 0 % would mean independent loads.
-                "no load seen" if row.read_misses == 0.0 else f"{row.dependent_share:.0%}",
-                "-" if row.read_misses == 0.0 else f"{row.chain_depth:.1f}",
-                f"{row.instructions_between:.1f}",
-            )
-    console.print(table)
+    rows = [
+        [
+            phase.phase,
+            profile.objects[row.object].name if row.object >= 0 else "unknown",
+            f"{row.misses:,.0f}",
+            # Stores depend on nothing: 0 % would be read as independent loads.
+            "no load seen" if row.read_misses == 0.0 else f"{row.dependent_share:.0%}",
+            "-" if row.read_misses == 0.0 else f"{row.chain_depth:.1f}",
+            f"{row.instructions_between:.1f}",
+        ]
+        for phase in profile.bursts.phases
+        for row in phase.objects[:TOP_OBJECTS]
+    ]
+    columns = ["bursts of", "object", "misses", "dependent", "chain", "instructions between"]
+    console.print(table(columns, rows))
 
 
 MAX_NAMED = 3
@@ -189,44 +190,41 @@ def print_extrapolated(profile: WorkloadProfile, console: Console) -> None:
     about = profile.extrapolation
     if about is None:
         return
-    table = Table("phase", "what", "value", "95 %", "grows as", "held-out error")
-    for number in about.quantities:
-        if _matters(profile, number):
-            label: str = number.quantity
-            if number.object is not None:
-                label = f"{number.quantity} of {profile.objects[number.object].name}"
-            table.add_row(
-                escape(number.phase),
-                escape(label),
-                _text(number, number.estimate.value),
-                _interval(number, number.estimate),
-                escape(number.law),
-                f"{number.held_out_error:.1%}" if number.held_out_error < 1 else "over 100 %",
-            )
-    console.print(table)
-    for warning in profile.warnings:
-        console.print(f"warning: {warning}", markup=False)
+    rows = [_extrapolated_cells(profile, row) for row in about.quantities if _matters(profile, row)]
+    columns = ["phase", "what", "value", "95 %", "grows as", "held-out error"]
+    console.print(table(columns, rows))
+    say(console, *(f"warning: {warning}" for warning in profile.warnings))
 
 
-def _matters(profile: WorkloadProfile, number: Extrapolated) -> bool:
-    if number.object is None:
+def _extrapolated_cells(profile: WorkloadProfile, row: Extrapolated) -> list[str]:
+    name = "" if row.object is None else f" of {profile.objects[row.object].name}"
+    return [
+        row.phase,
+        row.quantity + name,
+        _text(row, row.estimate.value),
+        _interval(row, row.estimate),
+        row.law,
+        f"{row.held_out_error:.1%}" if row.held_out_error < 1 else "over 100 %",
+    ]
+
+
+def _matters(profile: WorkloadProfile, row: Extrapolated) -> bool:
+    if row.object is None:
         return True
-    if number.quantity == "size":
+    if row.quantity == "size":
         total = sum(memory.size_bytes for memory in profile.objects)
-        return number.estimate.value > MIN_LINE_SHARE * total
-    if number.quantity != "misses":
+        return row.estimate.value > MIN_LINE_SHARE * total
+    if row.quantity != "misses":
         return False
-    phase = next(phase for phase in profile.phases if phase.name == number.phase)
-    return number.estimate.value > MIN_LINE_SHARE * sum(
-        row.traffic.misses() for row in phase.objects
-    )
+    phase = next(phase for phase in profile.phases if phase.name == row.phase)
+    return row.estimate.value > MIN_LINE_SHARE * sum(of.traffic.misses() for of in phase.objects)
 
 
-def _text(number: Extrapolated, value: float) -> str:
-    if number.quantity == "near time":
+def _text(row: Extrapolated, value: float) -> str:
+    if row.quantity == "near time":
         return format_ns(value)
-    return format_bytes(value) if number.quantity == "size" else f"{value:,.0f}"
+    return format_bytes(value) if row.quantity == "size" else f"{value:,.0f}"
 
 
-def _interval(number: Extrapolated, estimate: Estimate) -> str:
-    return f"{_text(number, estimate.low)} to {_text(number, estimate.high)}"
+def _interval(row: Extrapolated, estimate: Estimate) -> str:
+    return f"{_text(row, estimate.low)} to {_text(row, estimate.high)}"

@@ -5,40 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rich.console import Console
-from rich.table import Column, Table
 
+from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes, format_ns
-from nearfar.documents.run_record import RunRecord
+from nearfar.documents.run_record import ObjectLanding, RunRecord
 
 MAX_ROWS = 20
-MIN_NAME_LETTERS = 12
-"""Least letters of an object's name; names of stripped programs are cut."""
-OTHER_COLUMNS_LETTERS = 68
-"""Width of the other columns."""
+"""Objects shown; the document lists all."""
+MIN_NAME_LETTERS, OTHER_COLUMNS = 12, 68
+"""Width of an object's name at least, and of the columns next to it."""
 
 
 def print_record(record: RunRecord, console: Console) -> None:
-    """Print where each object was planned and where it is, then totals and warnings."""
-    rows = sorted(record.objects, key=lambda row: -max(row.recognised_bytes, row.planned_bytes))
-    if rows:
-        columns = ("object", "planned", "needs", "recognised", "landed", "on plan")
-        table = Table(*(Column(name, no_wrap=True) for name in columns))
-        letters = max(MIN_NAME_LETTERS, console.width - OTHER_COLUMNS_LETTERS)
-        for row in rows[:MAX_ROWS]:
-            landed = ", ".join(
-                f"{name} {format_bytes(size)}" for name, size in row.bytes_by_memory.items()
-            )
-            table.add_row(
-                _cut(row.name, letters),
-                _shares(row.planned),
-                format_bytes(row.planned_bytes),
-                format_bytes(row.recognised_bytes) if row.recognised_bytes else "not seen",
-                landed or "-",
-                "" if row.on_plan is None else f"{row.on_plan:.1%}",
-            )
-        console.print(table)
-        if len(rows) > MAX_ROWS:
-            console.print(f"and {len(rows) - MAX_ROWS} smaller objects", style="dim")
+    """Print planned and actual location of objects, then notes."""
+    objects = sorted(record.objects, key=lambda row: -max(row.recognised_bytes, row.planned_bytes))
+    if objects:
+        letters = max(MIN_NAME_LETTERS, console.width - OTHER_COLUMNS)
+        columns = ["object", "planned", "needs", "recognised", "landed", "on plan"]
+        rows = [_cells(row, letters) for row in objects[:MAX_ROWS]]
+        console.print(table(columns, rows, wrap=False))
+        if len(objects) > MAX_ROWS:
+            say(console, f"and {len(objects) - MAX_ROWS} smaller objects", style="dim")
     lines = [
         f"{record.exit_status} after {format_ns(record.wall_time_ns)}, "
         f"{format_ns(record.cpu_time_ns)} of CPU"
@@ -56,13 +43,23 @@ def print_record(record: RunRecord, console: Console) -> None:
     if record.out_of_sight_bytes:
         lines.append(f"out of sight: {format_bytes(record.out_of_sight_bytes)} of anonymous memory")
     if record.migrations:
-        moved = sum(migration.moved_bytes for migration in record.migrations)
-        cost = sum(migration.cost_ns for migration in record.migrations)
+        moved = sum(move.moved_bytes for move in record.migrations)
+        cost = sum(move.cost_ns for move in record.migrations)
         lines.append(f"moved {format_bytes(moved)} in {format_ns(cost)} of calls")
-    for line in lines:
-        console.print(line, markup=False, highlight=False)
-    for warning in record.warnings:
-        console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
+    say(console, *lines)
+    say(console, *(f"note: {warning}" for warning in record.warnings), style="yellow")
+
+
+def _cells(row: ObjectLanding, letters: int) -> list[str]:
+    landed = (f"{name} {format_bytes(size)}" for name, size in row.bytes_by_memory.items())
+    return [
+        _cut(row.name, letters),
+        _shares(row.planned),
+        format_bytes(row.planned_bytes),
+        format_bytes(row.recognised_bytes) if row.recognised_bytes else "not seen",
+        ", ".join(landed) or "-",
+        "" if row.on_plan is None else f"{row.on_plan:.1%}",
+    ]
 
 
 def _cut(name: str, letters: int) -> str:

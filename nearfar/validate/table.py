@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
-from rich.table import Table
 
+from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents.validation import KernelResult, ModelScore, ValidationReport
 from nearfar.predict.model import DEFAULT_MODEL
@@ -17,27 +15,19 @@ MIN_MOVE_RATIO = 1.25
 
 def print_report(report: ValidationReport, console: Console) -> None:
     """Print tables of results and of models, then sentences."""
-    console.print(_head(report), markup=False, highlight=False)
+    say(console, _head(report))
     shown = DEFAULT_MODEL if DEFAULT_MODEL in report.models else next(iter(report.models), "")
-    table = _table("kernel or program", ["near", "slowdown", "A/A", shown, "interval", "error"])
-    for result in sorted(report.results, key=lambda row: (row.what, row.name, row.session)):
-        table.add_row(*_row(result, shown))
-    console.print(table)
+    results = sorted(report.results, key=lambda row: (row.what, row.name, row.session))
+    columns = ["kernel or program", "near", "slowdown", "A/A", shown, "interval", "error"]
+    _print_numbers(console, columns, [_row(result, shown) for result in results])
+    columns = ["model", "mean", "max", "bias", "rank", "skill", "cover", "width", "score"]
+    _print_numbers(console, columns, [[k, *_scores(score)] for k, score in report.models.items()])
+    say(console, *sentences(report))
+
+
+def _print_numbers(console: Console, columns: list[str], rows: list[list[str]]) -> None:
+    console.print(table(columns, rows, right=slice(1, None), wrap=False, edge=False))
     console.print()
-    table = _table("model", ["mean", "max", "bias", "rank", "skill", "cover", "width", "score"])
-    for name, score in report.models.items():
-        table.add_row(name, *_scores(score))
-    console.print(table)
-    for sentence in sentences(report):
-        console.print(sentence, markup=False, highlight=False)
-
-
-def _table(name: str, headings: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column(name, no_wrap=True)
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
 
 
 def sentences(report: ValidationReport) -> list[str]:

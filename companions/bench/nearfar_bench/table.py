@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rich.console import Console
+from rich.table import Table
 
 from nearfar.base.estimate import Estimate
+from nearfar.base.tables import add_row, say, table
 from nearfar.base.units import format_ns
 from nearfar.documents.bench import BenchCell, BenchResult
 from nearfar_bench.kind import kind_of
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
 
 COUNTED = {
     "transactions": "tx",
@@ -32,16 +30,11 @@ def print_result(result: BenchResult, console: Console) -> None:
     ]
     if counted or any(cell.latency_ns for cell in result.cells):
         console.print(_details(result, counted))
-    for sentence in [*_durable(result), *result.summary]:
-        console.print(sentence, markup=False, highlight=False)
-    for sentence in result.left_out:
-        console.print(f"left out: {sentence}", markup=False, highlight=False)
+    say(console, *_durable(result), *result.summary)
+    say(console, *(f"left out: {sentence}" for sentence in result.left_out))
 
 
 def _times(result: BenchResult) -> Table:
-    from rich import box
-    from rich.table import Table
-
     extra = [
         name
         for name in kind_of(result.workload).columns()
@@ -50,19 +43,9 @@ def _times(result: BenchResult) -> Table:
     compared = any(cell.slowdown is not None for cell in result.cells)
     shares = any("kernel_share" in cell.figures for cell in result.cells)
     keys = _varied(result)
-    table = Table(
-        *keys,
-        "per operation",
-        *(["slowdown"] if compared else []),
-        "CPU",
-        *(["kernel"] if shares else []),
-        *extra,
-        title=_title(result),
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        caption=_caption(result),
-    )
+    columns = [*keys, "per operation", *(["slowdown"] if compared else []), "CPU"]
+    columns += [*(["kernel"] if shares else []), *extra]
+    times = table(columns, title=_title(result), caption=_caption(result))
     for cell in result.cells:
         row = [cell.arguments.get(key, "") for key in keys]
         row.append(_time(cell.figures["ns_per_operation"]))
@@ -73,25 +56,17 @@ def _times(result: BenchResult) -> Table:
             share = cell.figures.get("kernel_share")
             row.append("" if share is None else f"{share.value * 100:.0f} %")
         row += [_plain(cell.figures[name]) if name in cell.figures else "" for name in extra]
-        table.add_row(*row)
-    return table
+        add_row(times, row)
+    return times
 
 
 def _details(result: BenchResult, counted: list[str]) -> Table:
-    from rich import box
-    from rich.table import Table
-
     timed = any(cell.latency_ns for cell in result.cells)
     keys = _varied(result)
     percentiles = {"p50": "p50", "p99": "p99", "p99_9": "p99.9"} if timed else {}
-    table = Table(
-        *keys,
-        *percentiles.values(),
-        *(COUNTED[name] for name in counted),
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        caption="percentiles of single operations and counts per operation, from runs of their own",
+    details = table(
+        [*keys, *percentiles.values(), *(COUNTED[name] for name in counted)],
+        caption="percentiles of single operations and counts per operation, from separate runs",
     )
     for cell in result.cells:
         row = [cell.arguments.get(key, "") for key in keys]
@@ -100,8 +75,8 @@ def _details(result: BenchResult, counted: list[str]) -> Table:
             for name in percentiles
         ]
         row += [f"{cell.counts[name]:.3g}" if name in cell.counts else "" for name in counted]
-        table.add_row(*row)
-    return table
+        add_row(details, row)
+    return details
 
 
 def durable_words(cell: BenchCell) -> str:

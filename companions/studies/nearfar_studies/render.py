@@ -9,7 +9,8 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from nearfar.documents.study import ComparisonTable, Reproduction, StudyResult, TextTable
+from nearfar.base.tables import say, table
+from nearfar.documents.study import ComparisonTable, Reproduction, StudyResult
 from nearfar_studies.compare import percent
 
 NOTE_COLUMNS = 16
@@ -37,30 +38,30 @@ def print_study(result: StudyResult, console: Console) -> None:
     """Print one study."""
     console.rule(f"{result.name}: {result.title}", align="left", style="dim")
     if result.skipped:
-        _say(console, f"skipped: {result.skipped}")
+        say(console, f"skipped: {result.skipped}")
         return
-    _say(console, f"published: {result.source}")
+    say(console, f"published: {result.source}")
     if result.inputs:
-        _say(console, f"ours: {result.inputs}")
+        say(console, f"ours: {result.inputs}")
     for found in result.tables:
-        table, left_out = _fitting(found, console)
-        console.print(table)
+        fitting, left_out = _fitting(found, console)
+        console.print(fitting)
         if left_out:
-            _say(console, "  what the rivals say row by row needs a wider terminal, or --json")
+            say(console, "  what the rivals say row by row needs a wider terminal, or --json")
         for name, error in found.errors.items():
-            _say(
+            say(
                 console,
                 f"  {name}: mean error {percent(error.mean)}, max {percent(error.max)}, "
                 f"bias {percent(error.bias, signed=True)} over {error.rows} figures",
             )
         if found.note:
-            _say(console, f"  {found.note}")
+            say(console, f"  {found.note}")
     for text in result.texts:
-        console.print(_words(text))
+        console.print(table(text.columns, text.rows, title=text.title))
     for sentence in result.verdict:
-        _say(console, f"- {sentence}")
+        say(console, f"- {sentence}")
     if result.picture:
-        _say(console, f"drew {result.picture}")
+        say(console, f"drew {result.picture}")
 
 
 def number(value: float | None) -> str:
@@ -82,14 +83,14 @@ def _comparison(found: ComparisonTable, rivals: list[str], notes: int) -> Table:
     """Return the table; `notes` is what their column gets at least, 0 for none."""
     with_interval = any(row.low is not None for row in found.rows)
     # The title may break; a table as wide as its title would be mostly blank.
-    table = Table(title=f"{found.title} ({found.cited}), {found.unit}", title_justify="left")
-    table.add_column("", no_wrap=not notes)
+    shown = Table(title=f"{found.title} ({found.cited}), {found.unit}", title_justify="left")
+    shown.add_column("", no_wrap=not notes)
     for heading in ("published", "ours", "difference", *(["interval"] if with_interval else [])):
-        table.add_column(heading, justify="right", no_wrap=True)
+        shown.add_column(heading, justify="right", no_wrap=True)
     for name in rivals:
-        table.add_column("\n".join(map(escape, name.split())), justify="right", no_wrap=True)
+        shown.add_column("\n".join(map(escape, name.split())), justify="right", no_wrap=True)
     if notes:
-        table.add_column("note", min_width=notes)
+        shown.add_column("note", min_width=notes)
     for row in found.rows:
         cells = [row.what, number(row.published), number(row.ours)]
         cells.append("-" if row.difference is None else percent(row.difference, signed=True))
@@ -98,16 +99,5 @@ def _comparison(found: ComparisonTable, rivals: list[str], notes: int) -> Table:
         cells += [number(row.rivals.get(name)) for name in rivals]
         if notes:
             cells.append(row.note)
-        table.add_row(*map(escape, cells))
-    return table
-
-
-def _words(text: TextTable) -> Table:
-    table = Table(*text.columns, title=text.title, title_justify="left", show_lines=True)
-    for row in text.rows:
-        table.add_row(*map(escape, row))
-    return table
-
-
-def _say(console: Console, sentence: str) -> None:
-    console.print(sentence, markup=False, highlight=False)
+        shown.add_row(*map(escape, cells))
+    return shown

@@ -285,7 +285,7 @@ def test_the_overview_says_how_latencies_were_taken(run: list[str], capsys):
     shown = capsys.readouterr().out
     rows = {line.split()[0]: line for line in shown.splitlines() if line.strip()}
     assert "near+69" in rows["ddr4-2666-remote"]
-    assert shown.index("faster than near here") < shown.index("ddr4-2666-local ")
+    assert shown.index("faster than near:") < shown.index("ddr4-2666-local ")
     assert all(name in shown for name in device_names())
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "..." not in shown
