@@ -1,4 +1,4 @@
-"""Comparing from Python: two paths in, a `Comparison` out."""
+"""Compare from Python: two paths in, a `Comparison` out."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def compare(
 ) -> Comparison:
     """Compare the documents at two paths; see `nearfar compare --help` for the options."""
     if limit is not None and not limit >= 0.0:
-        raise NearfarError(f"a limit is 0 % or more, not {limit:.3g}")
+        raise NearfarError(f"the limit must be 0 % or more, not {100 * limit:.3g} %")
     kind = kind_for(a, b)
-    one, two = kind.load(a), kind.load(b)
-    sides = _side(a, one), _side(b, two)
+    documents = kind.load(a), kind.load(b)
+    sides = _side(a, documents[0]), _side(b, documents[1])
     names = Names(str(a), str(b))
-    paired = kind.paired(one, two, names, edited=edited)
+    paired = kind.paired(*documents, names, edited=edited)
     same_machine = (sides[0].host, sides[0].cpu_model) == (sides[1].host, sides[1].cpu_model)
     timed = any(figure.timed for pair in paired.pairs for figure in pair if figure is not None)
     warnings = list(paired.warnings)
@@ -38,7 +38,7 @@ def compare(
             f"{a} is of {sides[0].host} ({sides[0].cpu_model}), {b} of {sides[1].host} "
             f"({sides[1].cpu_model}): "
             + (
-                "times are judged all the same"
+                "times are judged because of --across-machines"
                 if across_machines
                 else "times are shown and not judged; --across-machines judges them"
             )
@@ -50,11 +50,11 @@ def compare(
         same_machine=same_machine or across_machines,
     )
     if limit is not None and all(change.p is None for change in changes):
-        warnings.append("nothing could be judged, so nothing can be over the limit")
+        warnings.append("nothing could be judged, so no value can exceed the limit")
     blind = [change for change in changes if change.note.startswith(BLIND)]
     if limit is not None and blind:
         warnings.append(
-            f"{len(blind)} of {len(changes)} figures vary so much over so few repetitions that a "
+            f"{len(blind)} of {len(changes)} values vary so much over so few repetitions that a "
             f"change of {100 * limit:.3g} % is missed more often than found: repeat more often "
             f"({blind[0].family} of {blind[0].name}: {blind[0].note})"
         )

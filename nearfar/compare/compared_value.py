@@ -1,4 +1,4 @@
-"""One number of a document, and what is known of its spread."""
+"""One number of a document, and its spread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Z95, Z90 = 1.959964, 1.644854
 
 @dataclass(frozen=True)
 class ComparedValue:
-    """A number that another document has too, under the same family and name."""
+    """A number that both documents have under the same family and name."""
 
     family: str
     name: str
@@ -24,23 +24,23 @@ class ComparedValue:
     value: float
     worse: Worse = "more"
     samples: tuple[float, ...] = ()
-    """Repetitions, of which `value` is the median."""
+    """Repetitions; `value` is their median."""
     sigma: float | None = None
-    """Standard error of `value`; 0: there is no chance in it. None: see `samples`, or unknown."""
+    """Standard error of `value`; 0: it has no random error; None: see `samples`, or unknown."""
     repetitions: int | None = None
-    """That `sigma` was estimated from; None: known well."""
-    whole: float | None = None
-    """The sum that it is a part of: a limit is on its share of that."""
+    """Repetitions that gave `sigma`; None: it is known well."""
+    total: float | None = None
+    """The sum that the value is a part of: a limit is on its share of that."""
     timed: bool = False
-    """It is a time of one machine, and says nothing of another's."""
+    """Whether it is a time, comparable only on one machine."""
     note: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is matched by."""
+        """Family and name, by which values are matched."""
         return self.family, self.name
 
 
 def from_interval(estimate: Estimate, z: float) -> float:
-    """Return the standard error that an interval of `z` standard deviations to each side says."""
+    """Return the standard error of an interval of `z` standard deviations to each side."""
     return (estimate.high - estimate.low) / (2.0 * z)

@@ -1,4 +1,4 @@
-"""The files of one side: a document, or a folder of documents that repeat each other."""
+"""The files of one side: a document, or a folder of repeated documents."""
 
 from __future__ import annotations
 

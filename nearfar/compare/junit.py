@@ -1,4 +1,4 @@
-"""A comparison as JUnit XML, which continuous integration shows: a test case for every figure."""
+"""Write a comparison as JUnit XML for continuous integration: a test case per value."""
 
 from __future__ import annotations
 
@@ -8,48 +8,52 @@ from nearfar.compare.table import changed, interval, number
 from nearfar.documents.comparison import Change, Comparison
 
 
-def to_junit(found: Comparison) -> bytes:
-    """Return the XML; a figure over the limit is a failure, one not judged is skipped."""
+def to_junit(comparison: Comparison) -> bytes:
+    """Return the XML; a value over the limit fails, a value that is not judged is skipped."""
     root = ET.Element(
         "testsuites",
-        name=f"{found.a.file} against {found.b.file}",
-        tests=str(len(found.changes)),
-        failures=str(found.failed),
+        name=f"{comparison.a.file} against {comparison.b.file}",
+        tests=str(len(comparison.changes)),
+        failures=str(comparison.failed),
     )
-    for family in found.families:
-        changes = [one for one in found.changes if one.family == family]
+    for family in comparison.families:
+        changes = [change for change in comparison.changes if change.family == family]
         suite = ET.SubElement(
             root,
             "testsuite",
             name=family,
             tests=str(len(changes)),
-            failures=str(sum(one.over_limit for one in changes)),
-            skipped=str(sum(one.verdict == "not judged" for one in changes)),
+            failures=str(sum(change.over_limit for change in changes)),
+            skipped=str(sum(change.verdict == "not judged" for change in changes)),
         )
-        for one in changes:
+        for change in changes:
             case = ET.SubElement(
-                suite, "testcase", classname=f"nearfar.{_clean(family)}", name=_clean(one.name)
+                suite, "testcase", classname=f"nearfar.{_clean(family)}", name=_clean(change.name)
             )
-            if one.over_limit:
-                failure = ET.SubElement(case, "failure", message=_clean(text_of(one)))
-                failure.text = _clean(f"A: {found.a.file}\nB: {found.b.file}")
-            elif one.verdict == "not judged":
-                ET.SubElement(case, "skipped", message=_clean(one.note))
-            ET.SubElement(case, "system-out").text = _clean(text_of(one))
+            if change.over_limit:
+                failure = ET.SubElement(case, "failure", message=_clean(text_of(change)))
+                failure.text = _clean(f"A: {comparison.a.file}\nB: {comparison.b.file}")
+            elif change.verdict == "not judged":
+                ET.SubElement(case, "skipped", message=_clean(change.note))
+            ET.SubElement(case, "system-out").text = _clean(text_of(change))
     ET.indent(root)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def text_of(one: Change) -> str:
+def text_of(change: Change) -> str:
     """Return a change in one line."""
-    parts = [f"A {number(one.a, one.unit)}", f"B {number(one.b, one.unit)}", changed(one)]
-    if interval(one):
-        parts.append(f"({interval(one)})")
-    return " ".join([*parts, one.verdict])
+    parts = [
+        f"A {number(change.a, change.unit)}",
+        f"B {number(change.b, change.unit)}",
+        changed(change),
+    ]
+    if interval(change):
+        parts.append(f"({interval(change)})")
+    return " ".join([*parts, change.verdict])
 
 
 def _clean(text: str) -> str:
-    """Leave out what XML 1.0 cannot hold: names come from programs."""
+    """Remove characters that XML 1.0 does not allow: names come from programs."""
     return "".join(
         c
         for c in text

@@ -1,4 +1,4 @@
-"""How a kind of document is compared."""
+"""The interface of a kind of document that can be compared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Pair = tuple[ComparedValue | None, ComparedValue | None]
 
 @dataclass
 class Paired:
-    """Figures of both, and what is to be said of them."""
+    """Matched values of both sides, and warnings."""
 
     pairs: list[Pair] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Paired:
 
 @dataclass(frozen=True)
 class Names:
-    """What the two are called."""
+    """The names of the two sides in warnings."""
 
     a: str
     b: str
@@ -42,16 +42,16 @@ class ComparableKind(ABC, Generic[D]):
         return load_all(path, cast(type[D], self.document))
 
     @abstractmethod
-    def figures(self, documents: Sequence[D]) -> list[ComparedValue]:
-        """Return the figures of one side."""
+    def values(self, documents: Sequence[D]) -> list[ComparedValue]:
+        """Return the values of one side."""
 
     def warnings(self, a: Sequence[D], b: Sequence[D], names: Names) -> list[str]:
-        """Return what makes the two unlike."""
+        """Return warnings where the two sides are not alike."""
         return []
 
     def paired(self, a: Sequence[D], b: Sequence[D], names: Names, *, edited: bool) -> Paired:
-        """Return the figures of both, matched by their names."""
-        return Paired(match(self.figures(a), self.figures(b)), self.warnings(a, b, names))
+        """Return the values of both, matched by their names."""
+        return Paired(match(self.values(a), self.values(b)), self.warnings(a, b, names))
 
 
 KINDS: Registry[type[ComparableKind[Any]]] = Registry(
@@ -60,7 +60,7 @@ KINDS: Registry[type[ComparableKind[Any]]] = Registry(
 
 
 def match(a: Sequence[ComparedValue], b: Sequence[ComparedValue]) -> list[Pair]:
-    """Return pairs of figures of one name, in the order of A; those of one side have no other."""
+    """Return pairs of values with the same name, in the order of A; None: only one side has it."""
     others = {figure.key: figure for figure in b}
     pairs: list[Pair] = [(figure, others.pop(figure.key, None)) for figure in a]
     return pairs + [(None, figure) for figure in others.values()]

@@ -1,4 +1,4 @@
-"""A comparison as a page: A and B beside each other, in two colours that never change."""
+"""Write a comparison as a page: A and B side by side, always in the same two colours."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from nearfar.compare.table import changed, interval, judged, number, verdict
 from nearfar.documents.comparison import Change, Comparison, Side
 from nearfar.html.page import page, table, text
 
-MOST = 200
-"""Rows of a family: more nobody reads, and a page of 10,000 lines is slow to open."""
+MAX_ROWS = 200
+"""Rows of a family: a page of 10,000 rows is slow to open."""
 
 HEADS = (
     *(("", False), ("A", True), ("B", True), ("", False)),
@@ -15,33 +15,33 @@ HEADS = (
 )
 
 
-def render(found: Comparison) -> str:
+def render(comparison: Comparison) -> str:
     """Return the page."""
-    sections = [("answer", "What changed", _answer(found))]
+    sections = [("answer", "What changed", _answer(comparison))]
     sections += [
-        (f"family-{i}", family.capitalize(), _family(found, family))
-        for i, family in enumerate(found.families)
+        (f"family-{i}", family.capitalize(), _family(comparison, family))
+        for i, family in enumerate(comparison.families)
     ]
-    return page(f"{found.a.file} and {found.b.file}", sections, found.producer)
+    return page(f"{comparison.a.file} and {comparison.b.file}", sections, comparison.producer)
 
 
-def _answer(found: Comparison) -> str:
-    warnings = "".join(f"<li>{text(one)}</li>" for one in found.warnings)
+def _answer(comparison: Comparison) -> str:
+    warnings = "".join(f"<li>{text(warning)}</li>" for warning in comparison.warnings)
     over = "".join(
-        f'<li><span class="worse">{text(one.family)}: {text(one.name)}</span> '
-        f"{text(changed(one))} ({text(interval(one))})</li>"
-        for one in found.changes
-        if one.over_limit
+        f'<li><span class="worse">{text(change.family)}: {text(change.name)}</span> '
+        f"{text(changed(change))} ({text(interval(change))})</li>"
+        for change in comparison.changes
+        if change.over_limit
     )
     return (
-        f'<p class="headline">{text(verdict(found))}.</p>'
+        f'<p class="headline">{text(verdict(comparison))}.</p>'
         + (f"<ul>{over}</ul>" if over else "")
-        + f'<div class="sides">{_side("A", found.a)}{_side("B", found.b)}</div>'
-        f'<p class="small quiet">{judged(found)} figures were judged, corrected for being so many '
-        f"({text(found.correction)}). “same” says that chance alone explains the difference; an "
-        "interval is of the change, 95 %, by bootstrap where there are repetitions. Beside an "
-        "object’s or a line’s own change stands what it is of all of A; interval and limit are of "
-        "that.</p>" + (f"<h3>To know</h3><ul>{warnings}</ul>" if warnings else "")
+        + f'<div class="sides">{_side("A", comparison.a)}{_side("B", comparison.b)}</div>'
+        f'<p class="small quiet">{judged(comparison)} values were judged, with a correction for '
+        f"their number ({text(comparison.correction)}). “same” means: chance explains the "
+        "difference. Intervals are of the change, 95 %, by bootstrap where there are repetitions. "
+        "For an object or a line, the second change is its share of all of A; interval and limit "
+        "are of that share.</p>" + (f"<h3>Warnings</h3><ul>{warnings}</ul>" if warnings else "")
     )
 
 
@@ -57,31 +57,33 @@ def _side(letter: str, side: Side) -> str:
     )
 
 
-def _family(found: Comparison, family: str) -> str:
-    changes = [one for one in found.changes if one.family == family]
-    longest = max((abs(v) for one in changes for v in (one.a, one.b) if v is not None), default=0.0)
+def _family(comparison: Comparison, family: str) -> str:
+    changes = [change for change in comparison.changes if change.family == family]
+    longest = max(
+        (abs(v) for change in changes for v in (change.a, change.b) if v is not None), default=0.0
+    )
     rows = [
-        ("over" if one.over_limit else "", _row(one, longest if longest > 0 else 1.0))
-        for one in changes[:MOST]
+        ("over" if change.over_limit else "", _row(change, longest if longest > 0 else 1.0))
+        for change in changes[:MAX_ROWS]
     ]
-    left = len(changes) - MOST
+    left = len(changes) - MAX_ROWS
     more = f'<p class="small quiet">and {left} more, in the JSON</p>' if left > 0 else ""
     return table(HEADS, rows) + more
 
 
-def _row(one: Change, longest: float) -> list[str]:
+def _row(change: Change, longest: float) -> list[str]:
     bars = "".join(
         f'<div class="bar {css}" style="width:{100 * abs(value or 0.0) / longest:.2f}%"></div>'
-        for css, value in (("a", one.a), ("b", one.b))
+        for css, value in (("a", change.a), ("b", change.b))
     )
-    css = one.verdict if one.verdict in ("worse", "better") else "quiet"
-    note = f'<br><span class="small quiet">{text(one.note)}</span>' if one.note else ""
+    css = change.verdict if change.verdict in ("worse", "better") else "quiet"
+    note = f'<br><span class="small quiet">{text(change.note)}</span>' if change.note else ""
     return [
-        f'<span class="name">{text(one.name)}</span>{note}',
-        text(number(one.a, one.unit)),
-        text(number(one.b, one.unit)),
+        f'<span class="name">{text(change.name)}</span>{note}',
+        text(number(change.a, change.unit)),
+        text(number(change.b, change.unit)),
         f'<div class="bars" aria-hidden="true">{bars}</div>',
-        text(changed(one)),
-        text(interval(one)),
-        f'<span class="{css}">{text(one.verdict)}</span>',
+        text(changed(change)),
+        text(interval(change)),
+        f'<span class="{css}">{text(change.verdict)}</span>',
     ]

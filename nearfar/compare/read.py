@@ -1,4 +1,4 @@
-"""Which kind is compared: of a document, a folder of documents of one kind, a sweep's folder."""
+"""Find the kind of a document, of a folder of documents, or of a sweep's folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.compare.files import documents_in
 from nearfar.compare.kind import KINDS, ComparableKind
 
 BENCHMARKS = "benchmarks"
-"""What `make benchmarks` writes has no kind of its own."""
+"""Kind of the files of `make benchmarks`, which name none."""
 
 
 def kind_of(path: Path) -> str:
@@ -23,15 +23,15 @@ def kind_of(path: Path) -> str:
             return "sweep"
         kinds = {kind_of(file) for file in documents_in(path)}
         if len(kinds) != 1:
-            what = f"{', '.join(sorted(kinds))} are there" if kinds else "there are none"
-            raise NearfarError(f"{path} is to hold documents of one kind: {what}")
+            present = ", ".join(sorted(kinds)) or "no document"
+            raise NearfarError(f"{path} must contain documents of one kind: it contains {present}")
         return kinds.pop()
     try:
         head = msgspec.json.decode(read_bytes(path, "the document"))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NearfarError(
-            f"cannot read {path}: it is not a whole JSON document ({error}); it may be truncated: "
-            "make it again"
+            f"cannot read {path}: it is not a complete JSON document ({error}); it may be "
+            "truncated: make it again"
         ) from error
     if isinstance(head, dict) and isinstance(head.get("kind"), str):
         return str(head["kind"])
@@ -41,11 +41,11 @@ def kind_of(path: Path) -> str:
 
 
 def kind_for(a: Path, b: Path) -> ComparableKind[Any]:
-    """Return how these two are compared, or refuse two of different kinds."""
+    """Return the kind of two documents; refuse two kinds."""
     kinds = (kind_of(a), kind_of(b))
     if kinds[0] != kinds[1]:
         raise NearfarError(
-            f"{a} is a {kinds[0]} and {b} a {kinds[1]}: two documents of one kind are compared"
+            f"{a} is a {kinds[0]} and {b} a {kinds[1]}: compare two documents of one kind"
         )
     if kinds[0] not in KINDS.names():
         raise NearfarError(

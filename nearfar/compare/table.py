@@ -1,4 +1,4 @@
-"""A comparison as people read it in a terminal."""
+"""Print a comparison in the terminal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from nearfar.base.tables import Cell, say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents.comparison import Change, Comparison
 
-SHOWN = 15
-"""Lines of a family; all are in the document."""
+MAX_ROWS = 15
+"""Rows of a family; all are in the document."""
 
 MARKS = {
     "worse": "[red]worse[/red]",
@@ -24,7 +24,7 @@ MARKS = {
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print tables by family, then what is over the limit."""
+    """Print tables by family, then the verdict."""
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
         many = f", {side.documents} documents" if side.documents > 1 else ""
         text = f"{letter} is {side.file}{many}: made {side.time_utc} on {side.host}"
@@ -32,9 +32,9 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     for family in comparison.families:
         changes = [change for change in comparison.changes if change.family == family]
         columns = [family, "A", "B", "change", "95 % interval", ""]
-        console.print(table(columns, [_cells(change) for change in changes[:SHOWN]]))
-        if len(changes) > SHOWN:
-            say(console, f"and {len(changes) - SHOWN} more of {family}: --json", wrap=False)
+        console.print(table(columns, [_cells(change) for change in changes[:MAX_ROWS]]))
+        if len(changes) > MAX_ROWS:
+            say(console, f"and {len(changes) - MAX_ROWS} more of {family}: --json", wrap=False)
     reasons = dict.fromkeys(
         change.note
         for change in comparison.changes
@@ -42,7 +42,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     )
     say(
         console,
-        "~: no more than chance explains. ?: not judged",
+        "~: chance alone explains the difference. ?: not judged",
         *(f"not judged: {reason}" for reason in reasons),
         *(f"warning: {warning}" for warning in comparison.warnings),
         verdict(comparison),
@@ -57,7 +57,7 @@ def _cells(change: Change) -> list[Cell]:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Return the last line: what fails, or what changed."""
+    """Return the last line: the values over the limit, or those that changed."""
     if comparison.limit is None:
         counts = {
             what: sum(change.verdict == what for change in comparison.changes)

@@ -1,1 +1,1 @@
-"""Kinds of documents that can be compared, one file each, found by `nearfar.compare.kind.KINDS`."""
+"""Kinds of documents that can be compared, one file each; `kind.KINDS` lists them."""

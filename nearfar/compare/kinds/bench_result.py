@@ -1,4 +1,4 @@
-"""Two results of `nearfar bench`: every cell's figures, by what it was run with."""
+"""Two results of `nearfar bench`: the values of every cell, by its arguments."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from nearfar.compare.kind import KINDS, ComparableKind, Names
 from nearfar.documents import BenchResult
 
 MORE_IS_BETTER = ("_per_s",)
-"""Ends of figures' names of which more is better; all others are times, shares or counts."""
+"""Endings of names of values of which more is better; others are times, shares or counts."""
 
 
 @KINDS.register("bench-result")
 class BenchResults(ComparableKind[BenchResult]):
-    """Of one experiment. Several results of a folder pool their samples."""
+    """Results of one experiment; several results of a folder pool their samples."""
 
     document = BenchResult
 
-    def figures(self, documents: Sequence[BenchResult]) -> list[ComparedValue]:
-        """Return all figures of all cells."""
+    def values(self, documents: Sequence[BenchResult]) -> list[ComparedValue]:
+        """Return all values of all cells."""
         samples: dict[tuple[str, str], list[float]] = {}
         for result in documents:
             for cell in result.cells:
@@ -44,7 +44,7 @@ class BenchResults(ComparableKind[BenchResult]):
     def warnings(
         self, a: Sequence[BenchResult], b: Sequence[BenchResult], names: Names
     ) -> list[str]:
-        """Say where they are other experiments."""
+        """Warn of different experiments."""
         if (a[0].name, a[0].arguments) != (b[0].name, b[0].arguments):
             return [f"{names.a} is {a[0].title!r}, {names.b} {b[0].title!r}, with other arguments"]
         return []

@@ -1,4 +1,4 @@
-"""Two files of `make benchmarks`: values, and bars that held and no longer do."""
+"""Two files of `make benchmarks`: values, and whether bars are met."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nearfar.documents.header import Document, Producer
 
 
 class BenchmarkRow(msgspec.Struct, kw_only=True):
-    """What is compared of a row."""
+    """The compared parts of a row."""
 
     name: str
     value: float
@@ -35,35 +35,35 @@ class Benchmarks(msgspec.Struct, kw_only=True):
 
 @KINDS.register("benchmarks")
 class BenchmarkFiles(ComparableKind[Any]):
-    """Rows by name. Of a folder of files, the values of a row are its samples."""
+    """Rows by name; the files of a folder are samples of a row."""
 
     document: ClassVar[type[Document]] = Document
 
     def load(self, path: Path) -> list[Any]:
-        """Read them."""
-        found: list[Any] = []
+        """Read the files."""
+        files: list[Any] = []
         for file in documents_in(path) if path.is_dir() else [path]:
             try:
-                found.append(msgspec.json.decode(read_bytes(file, "benchmarks"), type=Benchmarks))
+                files.append(msgspec.json.decode(read_bytes(file, "benchmarks"), type=Benchmarks))
             except msgspec.ValidationError as error:
                 raise NearfarError(f"{file} is no file of `make benchmarks`: {error}") from error
-        return found
+        return files
 
-    def figures(self, documents: Sequence[Any]) -> list[ComparedValue]:
-        """Return values and whether bars hold."""
-        values: dict[str, list[BenchmarkRow]] = {}
+    def values(self, documents: Sequence[Any]) -> list[ComparedValue]:
+        """Return values and whether bars are met."""
+        by_name: dict[str, list[BenchmarkRow]] = {}
         for file in documents:
             for row in file.rows:
-                values.setdefault(row.name, []).append(row)
-        found = [
+                by_name.setdefault(row.name, []).append(row)
+        bars = [
             ComparedValue(
                 *("holds", name, "bar held", float(all(row.holds for row in rows)), "less"),
                 sigma=0.0,
                 note=rows[-1].bar,
             )
-            for name, rows in values.items()
+            for name, rows in by_name.items()
         ]
-        return found + [
+        return bars + [
             ComparedValue(
                 "value",
                 name,
@@ -73,5 +73,5 @@ class BenchmarkFiles(ComparableKind[Any]):
                 samples=tuple(row.value for row in rows),
                 timed=True,
             )
-            for name, rows in values.items()
+            for name, rows in by_name.items()
         ]

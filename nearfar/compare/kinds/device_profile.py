@@ -14,66 +14,66 @@ from nearfar.documents import DeviceProfile
 
 @KINDS.register("device-profile")
 class Devices(ComparableKind[DeviceProfile]):
-    """What `nearfar measure` wrote, twice; or published figures, in which there is no chance."""
+    """Measurements of `nearfar measure`; or published values, which have no random error."""
 
     document = DeviceProfile
 
-    def figures(self, documents: Sequence[DeviceProfile]) -> list[ComparedValue]:
-        """Return all figures with an interval, or published."""
+    def values(self, documents: Sequence[DeviceProfile]) -> list[ComparedValue]:
+        """Return all values with an interval, or published."""
         if len(documents) > 1:
-            raise NearfarError("of devices one is compared with one: name two files")
+            raise NearfarError("a device is compared with one device: name two files")
         (device,) = documents
-        found = [
+        values = [
             _figure(
                 device,
                 "latency",
                 _name(
-                    *(one.operation, one.pattern, one.instruction),
-                    region=one.region_bytes,
-                    pages=one.page_bytes,
-                    stride=one.stride_bytes,
+                    *(row.operation, row.pattern, row.instruction),
+                    region=row.region_bytes,
+                    pages=row.page_bytes,
+                    stride=row.stride_bytes,
                 ),
                 "ns",
-                (one.value_ns, one.low_ns, one.high_ns),
+                (row.value_ns, row.low_ns, row.high_ns),
             )
-            for one in device.latency
+            for row in device.latency
         ]
-        found += [
+        values += [
             _figure(
                 device,
                 "chains",
-                _name(f"{one.chains} chains", pages=one.page_bytes),
+                _name(f"{row.chains} chains", pages=row.page_bytes),
                 "ns",
-                (one.value_ns, one.low_ns, one.high_ns),
+                (row.value_ns, row.low_ns, row.high_ns),
             )
-            for one in device.chains
+            for row in device.chains
         ]
-        found += [
+        values += [
             _figure(
                 device,
                 "bandwidth",
                 _name(
-                    *(one.operation, one.pattern),
-                    *([] if one.read_share is None else [f"{one.read_share:.0%} reads"]),
-                    *([] if one.threads is None else [f"{one.threads} threads"]),
-                    access=one.access_bytes,
-                    stride=one.stride_bytes,
+                    *(row.operation, row.pattern),
+                    *([] if row.read_share is None else [f"{row.read_share:.0%} reads"]),
+                    *([] if row.threads is None else [f"{row.threads} threads"]),
+                    access=row.access_bytes,
+                    stride=row.stride_bytes,
                 ),
                 "GB/s",
-                (one.value_gb_per_s, one.low_gb_per_s, one.high_gb_per_s),
+                (row.value_gb_per_s, row.low_gb_per_s, row.high_gb_per_s),
                 worse="less",
             )
-            for one in device.bandwidth
+            for row in device.bandwidth
         ]
-        return found
+        return values
 
     def warnings(
         self, a: Sequence[DeviceProfile], b: Sequence[DeviceProfile], names: Names
     ) -> list[str]:
-        """Say where one was measured and the other not, or on another memory."""
-        specs = [one[0].measured.memory_spec if one[0].measured else None for one in (a, b)]
+        """Warn of a measured and a published device, and of different memories."""
+        specs = [side[0].measured.memory_spec if side[0].measured else None for side in (a, b)]
         if (specs[0] is None) != (specs[1] is None):
-            return ["one of them was measured by nearfar, the other is published or imported"]
+            return ["one side was measured by nearfar, the other is published or imported"]
         if specs[0] != specs[1]:
             return [f"{names.a} is of {specs[0]}, {names.b} of {specs[1]}"]
         return []
@@ -96,7 +96,7 @@ def _figure(
         return ComparedValue(
             family, name, unit, middle, worse, timed=True, note="it has no interval"
         )
-    # What half a session differs from the other half by, two sessions differ by too.
+    # Two sessions differ at least as much as two halves of one.
     drift = measured.noise_floor * middle / Z95
     sigma = math.hypot((high - low) / (2.0 * Z95), drift)
     return ComparedValue(

@@ -1,4 +1,4 @@
-"""Two plans: what they reach, and which objects changed places."""
+"""Two plans: their slowdowns, and which objects moved."""
 
 from __future__ import annotations
 
@@ -13,59 +13,62 @@ from nearfar.documents.plan import NEAR, Alternative, Placement
 
 @KINDS.register("plan")
 class Plans(ComparableKind[Plan]):
-    """Of one program: another build, budget, memory. Computed, so there is no chance in them."""
+    """Plans of one program with another build, budget or memory; they have no random error."""
 
     document = Plan
 
-    def figures(self, documents: Sequence[Plan]) -> list[ComparedValue]:
-        """Return the bars' slowdowns, room and price, and what of every object is near."""
+    def values(self, documents: Sequence[Plan]) -> list[ComparedValue]:
+        """Return the bars' slowdowns, memory and price, and the near bytes of every object."""
         if len(documents) > 1:
-            raise NearfarError("of plans one is compared with one: name two files")
+            raise NearfarError("a plan is compared with one plan: name two files")
         (plan,) = documents
-        bars = [("the plan", chosen(plan)), *((one.name, one) for one in plan.alternatives)]
-        found = [
-            ComparedValue("slowdown", name, "x", one.slowdown.value, sigma=0.0)
-            for name, one in bars
+        bars = [
+            ("the plan", chosen(plan)),
+            *((option.name, option) for option in plan.alternatives),
+        ]
+        values = [
+            ComparedValue("slowdown", name, "x", bar.slowdown.value, sigma=0.0)
+            for name, bar in bars
         ]
         best = bars[0][1]
-        found += [
+        values += [
             ComparedValue("room", "near memory used", "bytes", float(best.near_bytes), sigma=0.0),
             ComparedValue("room", "price over all near", "x", best.cost_relative, sigma=0.0),
             ComparedValue("room", "footprint", "bytes", float(plan.footprint_bytes), sigma=0.0),
         ]
-        found += [
+        values += [
             ComparedValue(
-                *("objects", one.name, "bytes near", near_bytes(one), "neither"),
+                *("objects", placed.name, "bytes near", near_bytes(placed), "neither"),
                 sigma=0.0,
-                whole=float(plan.footprint_bytes) or None,
+                total=float(plan.footprint_bytes) or None,
             )
-            for one in plan.placements
+            for placed in plan.placements
         ]
-        return found
+        return values
 
     def warnings(self, a: Sequence[Plan], b: Sequence[Plan], names: Names) -> list[str]:
-        """Say for what they were made, where that differs."""
-        found = []
+        """Warn of plans made for different inputs."""
+        warnings = []
         for what in ("near", "far", "phase", "budget_bytes"):
-            one, two = (getattr(side[0], what) for side in (a, b))
-            if one != two:
-                found.append(f"{names.a} has {what} {one!r}, {names.b} {two!r}")
-        return found
+            first, second = (getattr(side[0], what) for side in (a, b))
+            if first != second:
+                warnings.append(f"{names.a} has {what} {first!r}, {names.b} {second!r}")
+        return warnings
 
 
 def chosen(plan: Plan) -> Alternative:
-    """Return the bar that is what the plan does."""
-    bars = {one.name: one for one in plan.alternatives}
+    """Return the bar of the plan itself."""
+    bars = {bar.name: bar for bar in plan.alternatives}
     for name in ("per-phase", "plan") if plan.phases else ("plan",):
         if name in bars:
             return bars[name]
     if "optimal" in bars:
         return bars["optimal"]
-    raise NearfarError("the plan has no bar of what it does: make it again with nearfar place")
+    raise NearfarError("the plan has no bar of its own: make it again with nearfar place")
 
 
 def near_bytes(placement: Placement) -> float:
-    """Return how much of an object is near."""
+    """Return the near bytes of an object."""
     if placement.parts:
         share = sum(part.share for part in placement.parts if part.memory == NEAR)
     elif placement.interleave:

@@ -1,4 +1,4 @@
-"""Two predictions: slowdowns and times by far memory and phase, what each object adds."""
+"""Two predictions: slowdowns and times by far memory and phase, and added time by object."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from nearfar.documents.prediction import PhasePrediction
 
 @KINDS.register("prediction")
 class Predictions(ComparableKind[Prediction]):
-    """Of one program: another build, memory, model.
+    """Predictions of one program with another build, memory or model.
 
-    A prediction's interval says how wrong the model may be, and it is as wrong both times; the
-    chance in the difference of two is that of the near times they were made from.
+    A prediction's interval is the model's error, which is the same both times. The random error of
+    the difference of two is that of the near times they were made from.
     """
 
     document = Prediction
 
-    def figures(self, documents: Sequence[Prediction]) -> list[ComparedValue]:
-        """Return figures of all far memories."""
+    def values(self, documents: Sequence[Prediction]) -> list[ComparedValue]:
+        """Return the values of all far memories."""
         if len(documents) > 1:
-            raise NearfarError("of predictions one is compared with one: name two files")
+            raise NearfarError("a prediction is compared with one prediction: name two files")
         (prediction,) = documents
-        found: list[ComparedValue] = []
+        values: list[ComparedValue] = []
         for device in prediction.devices:
             for phase in [*device.phases, device.total]:
-                found += _of(device.far, phase)
-            whole = device.total.near_time_ns.value
-            found += [
+                values += _of(device.far, phase)
+            total = device.total.near_time_ns.value
+            values += [
                 ComparedValue(
-                    *("objects", f"{device.far}: {one.name}", "ns", one.added_ns.value),
+                    *("objects", f"{device.far}: {item.name}", "ns", item.added_ns.value),
                     sigma=0.0,
-                    whole=whole,
+                    total=total,
                 )
-                for one in device.total.objects
+                for item in device.total.objects
             ]
-        return found
+        return values
 
     def warnings(self, a: Sequence[Prediction], b: Sequence[Prediction], names: Names) -> list[str]:
-        """Say what they were made with, where that differs."""
-        found = []
+        """Warn of predictions made with different inputs."""
+        warnings = []
         for what in ("near", "model", "host"):
-            one, two = (getattr(side[0], what) for side in (a, b))
-            if one != two:
-                found.append(f"{names.a} has {what} {one!r}, {names.b} {two!r}")
-        return found
+            first, second = (getattr(side[0], what) for side in (a, b))
+            if first != second:
+                warnings.append(f"{names.a} has {what} {first!r}, {names.b} {second!r}")
+        return warnings
 
 
 def _of(far: str, phase: PhasePrediction) -> list[ComparedValue]:

@@ -1,5 +1,7 @@
-"""Runs of a program: wall and CPU time, and where its data landed. A folder of records is better:
-each is one run, and only several say what chance does."""
+"""Runs of a program: wall and CPU time, and where its data landed.
+
+A folder of records is better: each is one run, and only several show the random error.
+"""
 
 from __future__ import annotations
 
@@ -17,36 +19,36 @@ class RunRecords(ComparableKind[RunRecord]):
 
     document = RunRecord
 
-    def figures(self, documents: Sequence[RunRecord]) -> list[ComparedValue]:
+    def values(self, documents: Sequence[RunRecord]) -> list[ComparedValue]:
         """Return medians over the runs."""
-        found = [
+        values = [
             _of("time", "wall", "ns", [run.wall_time_ns for run in documents], timed=True),
             _of("time", "CPU", "ns", [run.cpu_time_ns for run in documents], timed=True),
         ]
         memories = dict.fromkeys(name for run in documents for name in run.pages_by_memory)
         for memory in memories:
             pages = [float(run.pages_by_memory.get(memory, 0)) for run in documents]
-            found.append(_of("landing", f"in {memory}", "bytes", pages, "neither"))
+            values.append(_of("landing", f"in {memory}", "bytes", pages, "neither"))
         places: dict[str, list[float]] = {}
         for run in documents:
-            for one in run.objects:
-                if one.on_plan is not None:
-                    places.setdefault(one.name, []).append(one.on_plan)
-        found += [_of("objects", name, "on plan", on, "less") for name, on in places.items()]
-        return found
+            for row in run.objects:
+                if row.on_plan is not None:
+                    places.setdefault(row.name, []).append(row.on_plan)
+        values += [_of("objects", name, "on plan", on, "less") for name, on in places.items()]
+        return values
 
     def warnings(self, a: Sequence[RunRecord], b: Sequence[RunRecord], names: Names) -> list[str]:
-        """Say where commands or policies differ, or a run failed."""
-        found = []
+        """Warn of different commands or policies, and of failed runs."""
+        warnings = []
         for side, name in ((a, names.a), (b, names.b)):
-            bad = sum(not run.exit_status.startswith("exited 0") for run in side)
-            if bad:
-                found.append(f"{bad} of {len(side)} runs of {name} did not end well")
+            failed = sum(not run.exit_status.startswith("exited 0") for run in side)
+            if failed:
+                warnings.append(f"{failed} of {len(side)} runs of {name} failed")
         if a[0].command != b[0].command:
-            found.append("they are runs of different commands")
+            warnings.append("they are runs of different commands")
         if a[0].policy != b[0].policy:
-            found.append(f"{names.a} ran under {a[0].policy}, {names.b} under {b[0].policy}")
-        return found
+            warnings.append(f"{names.a} ran under {a[0].policy}, {names.b} under {b[0].policy}")
+        return warnings
 
 
 def _of(

@@ -1,4 +1,7 @@
-"""Two sweeps: points with the same parameters. Measured ones have samples, the others no chance."""
+"""Two sweeps: points with the same parameters.
+
+Measured points have samples, the others no random error.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from nearfar.points.inputs import POINT
 from nearfar.points.kind import POINT_KINDS
 
 HIDDEN = ("source", "files", "command", "folder", "environment")
-"""Parameters that the program's name stands for: another build of it is what is compared."""
+"""Parameters that may differ: two builds of the program of one name are compared."""
 
 
 @dataclass(frozen=True)
@@ -45,24 +48,24 @@ class Sweeps(ComparableKind[Any]):
         record = load(folder / "sweep.json", Sweep)
         table = pads.dataset(folder / "results", format="parquet").to_table()
         planned = pq.read_table(folder / "plan.parquet", columns=["point"])
-        wanted = set(planned.column("point").to_pylist())
-        rows = [row for row in table.to_pylist() if row["point"] in wanted]
+        planned_ids = set(planned.column("point").to_pylist())
+        rows = [row for row in table.to_pylist() if row["point"] in planned_ids]
         return [FinishedSweep(record.producer, rows)]
 
-    def figures(self, documents: Sequence[Any]) -> list[ComparedValue]:
-        """Return the figure that each point is computed for."""
-        return [figure for row in documents[0].rows if (figure := _figure(row)) is not None]
+    def values(self, documents: Sequence[Any]) -> list[ComparedValue]:
+        """Return the value that each point is computed for."""
+        return [value for row in documents[0].rows if (value := _value(row)) is not None]
 
 
-def _figure(row: dict[str, Any]) -> ComparedValue | None:
-    given = json.loads(row["parameters"])
-    usual = {
+def _value(row: dict[str, Any]) -> ComparedValue | None:
+    parameters = json.loads(row["parameters"])
+    defaults = {
         field.name: field.default for field in msgspec.structs.fields(POINT_KINDS.get(row["kind"]))
     }
     shown = {
         k: v
-        for k, v in given.items()
-        if k not in HIDDEN and v not in (None, {}, "", []) and v != usual.get(k)
+        for k, v in parameters.items()
+        if k not in HIDDEN and v not in (None, {}, "", []) and v != defaults.get(k)
     }
     program = shown.pop("program", None)
     name = ", ".join(
@@ -73,13 +76,13 @@ def _figure(row: dict[str, Any]) -> ComparedValue | None:
         samples = tuple(float(ns) for ns in json.loads(row["more"])["wall_times_ns"])
         return ComparedValue("measure", name, "ns", row["time_ns"], samples=samples, timed=True)
     if kind in ("predict", "place"):
-        # A program that the sweep profiled itself was measured anew: chance is in its figures, and
-        # nothing in the row says how much.
-        anew = str(given["source"]).startswith(POINT)
+        # A program that the sweep profiled was measured again: its values have a random error, and
+        # the row does not contain it.
+        profiled = str(parameters["source"]).startswith(POINT)
         return ComparedValue(
             *(kind, name, "x", row["slowdown"]),
-            sigma=None if anew else 0.0,
-            note="its program was profiled anew: compare the profiles" if anew else "",
+            sigma=None if profiled else 0.0,
+            note="its program was profiled again: compare the profiles" if profiled else "",
         )
     if kind == "simulate":
         return ComparedValue(kind, name, "ns", row["ns_per_access"], sigma=0.0)

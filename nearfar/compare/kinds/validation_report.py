@@ -16,23 +16,23 @@ class Validations(ComparableKind[ValidationReport]):
 
     document = ValidationReport
 
-    def figures(self, documents: Sequence[ValidationReport]) -> list[ComparedValue]:
+    def values(self, documents: Sequence[ValidationReport]) -> list[ComparedValue]:
         """Return times in both memories and mean errors."""
         samples: dict[str, list[float]] = {}
         for report in documents:
-            for one in report.results:
-                samples.setdefault(f"{one.name}, near", []).extend(one.near_samples_ns)
-                samples.setdefault(f"{one.name}, far", []).extend(one.far_samples_ns)
-        found = [
+            for result in report.results:
+                samples.setdefault(f"{result.name}, near", []).extend(result.near_samples_ns)
+                samples.setdefault(f"{result.name}, far", []).extend(result.far_samples_ns)
+        values = [
             ComparedValue("time", name, "ns", median(values), samples=tuple(values), timed=True)
             for name, values in samples.items()
             if values
         ]
         last = documents[-1]
-        found += [
+        values += [
             ComparedValue(
-                "error", f"{name}, mean", "x", score.mean_error, note="one figure a report"
+                "error", f"{name}, mean", "x", score.mean_error, note="one value per report"
             )
             for name, score in last.models.items()
         ]
-        return found
+        return values

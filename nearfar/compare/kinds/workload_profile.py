@@ -15,25 +15,25 @@ from nearfar.documents.workload import Phase
 from nearfar.profile.identity import MatchedObject, align_objects
 from nearfar.program.names import bare_name
 
-FEW_LINES = 2.0
-"""Sampled lines by which any count is off: two sigma of one."""
+LINE_ERROR = 2.0
+"""Error of any count in sampled lines: two standard deviations of a count of 1."""
 
 TIME, MISSES, OBJECTS, LINES, SIZES = "time", "misses", "objects", "lines", "sizes"
 
 
 @KINDS.register("workload-profile")
 class Profiles(ComparableKind[WorkloadProfile]):
-    """Of one program: another input, build, source of accesses."""
+    """Profiles of one program with another input, build or source of accesses."""
 
     document = WorkloadProfile
 
-    def figures(self, documents: Sequence[WorkloadProfile]) -> list[ComparedValue]:
-        """Return those that need no alignment: of phases and lines."""
+    def values(self, documents: Sequence[WorkloadProfile]) -> list[ComparedValue]:
+        """Return the values that need no alignment: those of phases."""
         (profile,) = documents
-        found: list[ComparedValue] = []
+        values: list[ComparedValue] = []
         for phase in profile.phases:
             time = phase.near_cpu_time_ns
-            found.append(
+            values.append(
                 ComparedValue(
                     TIME,
                     phase.name,
@@ -47,10 +47,10 @@ class Profiles(ComparableKind[WorkloadProfile]):
             )
         for phase in profile.phases:
             count = _misses(phase)
-            found.append(
+            values.append(
                 ComparedValue(MISSES, phase.name, "misses", count, sigma=_sigma(profile, count))
             )
-        return found
+        return values
 
     def paired(
         self,
@@ -60,45 +60,45 @@ class Profiles(ComparableKind[WorkloadProfile]):
         *,
         edited: bool,
     ) -> Paired:
-        """Return phases by name, objects by their place in the source, lines by theirs."""
+        """Return phases by name, objects and lines by their location in the source."""
         if len(a) > 1 or len(b) > 1:
-            raise NearfarError("of profiles one is compared with one: name two files")
+            raise NearfarError("a profile is compared with one profile: name two files")
         both = (a[0], b[0])
         common = [p.name for p in both[0].phases if any(q.name == p.name for q in both[1].phases)]
         pairs = [
             pair
-            for pair in match(self.figures(a), self.figures(b))
-            if all(figure is not None and figure.name in common for figure in pair)
+            for pair in match(self.values(a), self.values(b))
+            if all(value is not None and value.name in common for value in pair)
         ]
         alignment = align_objects(both, lines_may_move=edited)
         pairs += [_objects(same, both, common) for same in alignment.objects]
         pairs += match(*(_lines(profile, common) for profile in both))
         pairs += [_sizes(same, both) for same in alignment.objects]
-        pairs = [pair for pair in pairs if any(one is not None and one.value for one in pair)]
+        pairs = [pair for pair in pairs if any(value is not None and value.value for value in pair)]
         return Paired(pairs, [*_differences(both, names, common), *alignment.moved])
 
 
 def _objects(same: MatchedObject, both: Sequence[WorkloadProfile], phases: Sequence[str]) -> Pair:
-    found: list[ComparedValue | None] = []
-    whole = sum(_misses(_named(both[0], name)) for name in phases)
+    values: list[ComparedValue | None] = []
+    total = sum(_misses(_named(both[0], name)) for name in phases)
     for profile, members in zip(both, same.members, strict=True):
         wanted = set(members)
         count = sum(_misses(_named(profile, name), wanted) for name in phases)
-        found.append(
+        values.append(
             ComparedValue(
-                OBJECTS, same.name, "misses", count, sigma=_sigma(profile, count), whole=whole
+                OBJECTS, same.name, "misses", count, sigma=_sigma(profile, count), total=total
             )
         )
-    return found[0], found[1]
+    return values[0], values[1]
 
 
 def _sizes(same: MatchedObject, both: Sequence[WorkloadProfile]) -> Pair:
-    whole = float(sum(thing.size_bytes for thing in both[0].objects))
-    found: list[ComparedValue | None] = []
+    total = float(sum(owner.size_bytes for owner in both[0].objects))
+    values: list[ComparedValue | None] = []
     for profile, members in zip(both, same.members, strict=True):
         size = sum(profile.objects[number].size_bytes for number in set(members))
-        found.append(ComparedValue(SIZES, same.name, "bytes", float(size), sigma=0.0, whole=whole))
-    return found[0], found[1]
+        values.append(ComparedValue(SIZES, same.name, "bytes", float(size), sigma=0.0, total=total))
+    return values[0], values[1]
 
 
 def _lines(profile: WorkloadProfile, phases: Sequence[str]) -> list[ComparedValue]:
@@ -110,9 +110,9 @@ def _lines(profile: WorkloadProfile, phases: Sequence[str]) -> list[ComparedValu
             if line.file:
                 where = f"{Path(line.file).name}:{line.line} {bare_name(line.function)}"
                 counts[where] = counts.get(where, 0.0) + row.misses
-    whole = sum(_misses(_named(profile, name)) for name in phases)
+    total = sum(_misses(_named(profile, name)) for name in phases)
     return [
-        ComparedValue(LINES, where, "misses", count, sigma=_sigma(profile, count), whole=whole)
+        ComparedValue(LINES, where, "misses", count, sigma=_sigma(profile, count), total=total)
         for where, count in counts.items()
     ]
 
@@ -123,36 +123,36 @@ def _sigma(profile: WorkloadProfile, misses: float) -> float:
     if rate == 1:
         return 0.0
     total = sum(_misses(phase) for phase in profile.phases)
-    half = profile.sampling.relative_error * math.sqrt(total * misses) + FEW_LINES * rate
+    half = profile.sampling.relative_error * math.sqrt(total * misses) + LINE_ERROR * rate
     return half / Z95
 
 
 def _differences(both: Sequence[WorkloadProfile], names: Names, phases: Sequence[str]) -> list[str]:
-    found: list[str] = []
+    warnings: list[str] = []
     programs = [Path(profile.program.executable).name for profile in both]
     if programs[0] != programs[1]:
-        found.append(
-            f"{names.a} is of {programs[0]}, {names.b} of {programs[1]}: if these are not builds "
-            "of one program, what is called alike has nothing in common"
+        warnings.append(
+            f"{names.a} is of {programs[0]}, {names.b} of {programs[1]}: unless these are builds "
+            "of one program, equal names mean nothing"
         )
     caches = [profile.cache.size_bytes for profile in both]
     if caches[0] != caches[1]:
-        found.append(
+        warnings.append(
             f"{names.a} has misses of a cache of {format_bytes(caches[0])}, {names.b} of "
             f"{format_bytes(caches[1])}: they differ for that reason too"
         )
     for profile, name in zip(both, (names.a, names.b), strict=True):
         alone = [phase.name for phase in profile.phases if phase.name not in phases]
         if alone:
-            found.append(f"only {name} has the phase {', '.join(alone)}: left out")
+            warnings.append(f"only {name} has the phase {', '.join(alone)}: left out")
     sizes = [profile.size for profile in both]
     if sizes[0] != sizes[1]:
-        found.append(f"they were run at {_size(sizes[0])} and {_size(sizes[1])}")
-    return found
+        warnings.append(f"their sizes are {_size(sizes[0])} and {_size(sizes[1])}")
+    return warnings
 
 
 def _size(size: dict[str, float]) -> str:
-    return ", ".join(f"{name}={value:g}" for name, value in size.items()) or "no size said"
+    return ", ".join(f"{name}={value:g}" for name, value in size.items()) or "no size"
 
 
 def _named(profile: WorkloadProfile, name: str) -> Phase:

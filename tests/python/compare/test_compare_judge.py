@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfar.compare.compared_value import ComparedValue
-from nearfar.compare.judge import ALPHA, BLIND, corrected, difference, judge, p_value
+from nearfar.compare.difference import ALPHA, difference, p_value
+from nearfar.compare.judge import BLIND, corrected, judge
 from nearfar.compare.junit import text_of
 
 PAIRS = 40
@@ -109,8 +110,8 @@ def test_a_bandwidth_that_falls_is_worse_and_a_part_counts_by_its_share() -> Non
     )
     # Twice as many misses in an object that has a hundredth of them are one per cent.
     part = (
-        ComparedValue("objects", "small", "misses", 10.0, whole=1000.0, **exact),  # type: ignore[arg-type]
-        ComparedValue("objects", "small", "misses", 20.0, whole=1000.0, **exact),  # type: ignore[arg-type]
+        ComparedValue("objects", "small", "misses", 10.0, total=1000.0, **exact),  # type: ignore[arg-type]
+        ComparedValue("objects", "small", "misses", 20.0, total=1000.0, **exact),  # type: ignore[arg-type]
     )
     changes = judge([falls, part], limit=0.05, correction="holm", same_machine=True)
     assert [(one.verdict, one.over_limit) for one in changes] == [("worse", True), ("worse", False)]
@@ -121,7 +122,7 @@ def test_a_bandwidth_that_falls_is_worse_and_a_part_counts_by_its_share() -> Non
 
 def test_a_part_that_was_nothing_has_a_share_and_no_change_of_its_own() -> None:
     before, now = (
-        ComparedValue("objects", "new", "misses", count, sigma=0.0, whole=1000.0)
+        ComparedValue("objects", "new", "misses", count, sigma=0.0, total=1000.0)
         for count in (0.0, 10.0)
     )
     (change,) = judge([(before, now)], limit=None, correction="holm", same_machine=True)

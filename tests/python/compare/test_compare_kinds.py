@@ -70,19 +70,25 @@ def test_devices_predictions_and_plans_are_compared(tmp_path: Path) -> None:
     near, far = samples.device("near"), samples.device("far", 300.0)
     slower = samples.device("far", 330.0)
     paths = saved(tmp_path, far, slower)
-    found = compare(*paths, limit=0.05)
-    assert {one.name for one in found.changes if one.over_limit} >= {"read, random, load"}
+    comparison = compare(*paths, limit=0.05)
+    assert {change.name for change in comparison.changes if change.over_limit} >= {
+        "read, random, load"
+    }
     profile = samples.workload(5)
     paths = saved(tmp_path, *(predict(profile, near, [device]) for device in (far, slower)))
-    found = compare(*paths)
-    total = next(one for one in found.changes if one.name == "far, total")
+    comparison = compare(*paths)
+    total = next(change for change in comparison.changes if change.name == "far, total")
     assert (total.family, total.verdict) == ("slowdown", "worse")
     paths = saved(tmp_path, *(place(profile, near, far, budget) for budget in ("50%", "10%")))
-    found = compare(*paths)
-    moved = [one for one in found.changes if one.family == "objects" and one.verdict == "changed"]
+    comparison = compare(*paths)
+    moved = [
+        change
+        for change in comparison.changes
+        if change.family == "objects" and change.verdict == "changed"
+    ]
     assert moved
-    assert found.warnings
-    page = render(found)
+    assert comparison.warnings
+    page = render(comparison)
     assert page.count('<h3><span class="') == 2
     assert f"{tmp_path}/b.json" in page
 
@@ -91,8 +97,8 @@ def test_a_folder_of_runs_has_a_spread_and_one_run_has_none(tmp_path: Path) -> N
     for name, factor in (("old", 1.0), ("new", 1.2)):
         (tmp_path / name).mkdir()
         saved(tmp_path / name, *(record(factor * (1e9 + 1e6 * i)) for i in range(8)))
-    found = compare(tmp_path / "old", tmp_path / "new", limit=0.05)
-    assert {one.name for one in found.changes if one.over_limit} == {"wall", "CPU"}
+    comparison = compare(tmp_path / "old", tmp_path / "new", limit=0.05)
+    assert {change.name for change in comparison.changes if change.over_limit} == {"wall", "CPU"}
     single = compare(tmp_path / "old" / "a.json", tmp_path / "new" / "a.json", limit=0.05)
     assert single.failed == 0
     assert "nothing could be judged" in single.warnings[-1]
@@ -111,22 +117,22 @@ def test_the_verb_ends_with_1_and_writes_junit_and_a_page(tmp_path: Path) -> Non
     command += ["--junit", str(tmp_path / "j.xml"), "--html", str(tmp_path / "p.html"), "--json"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr
-    found = json.loads(ran.stdout)
-    assert found["failed"] > 0
+    comparison = json.loads(ran.stdout)
+    assert comparison["failed"] > 0
     suites = ET.parse(tmp_path / "j.xml").getroot()
-    assert int(suites.get("failures", "")) == found["failed"]
-    assert len(suites.findall(".//testcase/failure")) == found["failed"]
+    assert int(suites.get("failures", "")) == comparison["failed"]
+    assert len(suites.findall(".//testcase/failure")) == comparison["failed"]
     assert "A is" not in (tmp_path / "p.html").read_text()
     for name, holds in (("one", True), ("two", False)):
         rows["rows"][0]["holds"] = holds  # type: ignore[index]
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
     lost = compare(tmp_path / "one.json", tmp_path / "two.json", limit=0.5)
-    assert [one.name for one in lost.changes if one.over_limit] == ["n<"]
+    assert [change.name for change in lost.changes if change.over_limit] == ["n<"]
 
 
 def test_bad_input_is_a_sentence(tmp_path: Path) -> None:
     a, b = saved(tmp_path, samples.workload(2), samples.device("x"))
-    with pytest.raises(NearfarError, match="two documents of one kind"):
+    with pytest.raises(NearfarError, match="compare two documents of one kind"):
         compare(a, b)
     with pytest.raises(NearfarError, match="cannot read"):
         compare(a, tmp_path / "none.json")
@@ -134,7 +140,7 @@ def test_bad_input_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(NearfarError, match="truncated"):
         compare(a, tmp_path / "cut.json")
     (tmp_path / "cut.json").unlink()
-    with pytest.raises(NearfarError, match="documents of one kind: "):
+    with pytest.raises(NearfarError, match="documents of one kind: it contains"):
         compare(tmp_path, tmp_path)
     for text in ("5", "-1%", "x%"):
         with pytest.raises(NearfarError, match="write a percentage"):

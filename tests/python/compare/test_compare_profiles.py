@@ -88,7 +88,7 @@ def test_lines_that_moved_are_recognised_where_the_source_was_edited(tmp_path: P
     assert len(of(compared(tmp_path, one, other), "objects")) == 2
     found = compared(tmp_path, one, other, edited=True)
     assert len(of(found, "objects")) == 1
-    assert any("lines moved" in warning for warning in found.warnings)
+    assert any("moved lines" in warning for warning in found.warnings)
 
 
 def test_times_of_another_machine_are_not_judged(tmp_path: Path) -> None:
