@@ -1,36 +1,55 @@
-# Types of the native module made by native/bind/window.cpp.
-import numpy as np
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy
 from numpy.typing import NDArray
 
-MOST_IN_FLIGHT: int
+MOST_IN_FLIGHT: int = 64
 
 class Trace:
     def __init__(self) -> None: ...
     def set_code(
         self,
         *,
-        cycles: NDArray[np.uint8],
-        conditional: NDArray[np.uint8],
-        address_begins: NDArray[np.uint32],
-        address: NDArray[np.uint8],
-        uses_begins: NDArray[np.uint32],
-        uses: NDArray[np.uint8],
-        defs_begins: NDArray[np.uint32],
-        defs: NDArray[np.uint8],
+        cycles: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)],
+        conditional: Annotated[
+            NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)
+        ],
+        address_begins: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", writable=False)
+        ],
+        address: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)],
+        uses_begins: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", writable=False)
+        ],
+        uses: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)],
+        defs_begins: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", writable=False)
+        ],
+        defs: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)],
     ) -> None: ...
     def add_block(self, first: int, count: int, begin: int, end: int) -> None: ...
     def add_burst(
         self,
         *,
-        blocks: NDArray[np.uint32],
-        instructions: NDArray[np.uint32],
-        lines: NDArray[np.uint32],
-        offsets: NDArray[np.uint8],
-        widths: NDArray[np.uint8],
-        stores: NDArray[np.uint8],
+        blocks: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", writable=False)],
+        instructions: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", writable=False)
+        ],
+        lines: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", writable=False)],
+        offsets: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)],
+        widths: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)],
+        stores: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)],
     ) -> None: ...
-    def predict(self) -> int: ...
-    def dependences(self, burst: int) -> list[int]: ...
+    def predict(self) -> int:
+        """
+        Tell mispredicted branches, once all bursts are added; return how many there are.
+        """
+
+    def dependences(self, burst: int) -> list[int]:
+        """
+        By access, how many accesses back the load is that its address comes from.
+        """
 
 class Core:
     def __init__(
@@ -47,16 +66,34 @@ class Core:
 
 class Medium:
     def __init__(
-        self, *, latency: list[float], buffer: float, line: float, write_back: float, stream: float
+        self,
+        *,
+        latency: Sequence[float],
+        buffer: float,
+        line: float,
+        write_back: float,
+        stream: float,
     ) -> None: ...
 
 class Windowed:
-    cycles: float
-    instructions: int
-    mispredictions: int
-    prefetched: int
-    misses: int
+    @property
+    def cycles(self) -> float: ...
+    @property
+    def instructions(self) -> int: ...
+    @property
+    def mispredictions(self) -> int: ...
+    @property
+    def prefetched(self) -> int: ...
+    @property
+    def misses(self) -> int: ...
 
 def run(
-    trace: Trace, served: NDArray[np.uint8], core: Core, near: Medium, far: Medium
-) -> Windowed: ...
+    trace: Trace,
+    served: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)],
+    core: Core,
+    near: Medium,
+    far: Medium,
+) -> Windowed:
+    """
+    Run all bursts; served: 0 private cache, 1 last level, 2 near, 3 far memory.
+    """
