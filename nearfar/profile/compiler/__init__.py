@@ -15,21 +15,16 @@ from __future__ import annotations
 import os
 import sys
 
+from nearfar.profile.compiler.commandline import UsageError, parse
+from nearfar.profile.compiler.driver import drive
+from nearfar.profile.compiler.toolchain import MissingError, find_toolchain
+
 
 def main(driver: str, arguments: list[str]) -> int:
     """Run the compiler called `driver` ("cc" or "c++"); return its exit code."""
-    # Deferred, so that `nearfar.profile.compiler.twin` costs none of it.
-    from nearfar.profile.compiler.commandline import UsageError, parse
-    from nearfar.profile.compiler.toolchain import (
-        MissingError,
-        find_toolchain,
-    )
-
     try:
         command = parse(arguments, os.environ)
         toolchain = find_toolchain(driver, os.environ)
-        from nearfar.profile.compiler.driver import drive
-
         return drive(command, toolchain)
     except UsageError as error:
         print(f"nearfar {driver}: {error}", file=sys.stderr)

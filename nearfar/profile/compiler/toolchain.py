@@ -84,16 +84,13 @@ def native_folder(environment: Mapping[str, str]) -> str:
     if override := environment.get("NEARFAR_NATIVE"):
         return override
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    for folder in (
-        os.path.join(package, "lib"),
-        os.path.join(sys.prefix, "lib", version, "site-packages", "nearfar", "lib"),
-    ):
-        if os.path.isdir(folder):
-            return folder
-    from nearfar.native_files import native_folder as by_sysconfig
+    # An editable install has its libraries in site-packages.
+    folders = [os.path.join(root, "lib") for root in (package, *_installed_packages())]
+    return next((folder for folder in folders if os.path.isdir(folder)), folders[0])
 
-    return str(by_sysconfig())
+
+def _installed_packages() -> list[str]:
+    return [os.path.join(folder, "nearfar") for folder in sys.path]
 
 
 def which(name: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 from nearfar.profile.compiler import elf, plain
@@ -66,8 +67,6 @@ def _write(path: Path, content: bytes) -> Path:
 
 def _libraries(executable: Path) -> dict[str, str]:
     """Return name and path of the shared libraries that `executable` loads, by ldd."""
-    import subprocess
-
     answer = subprocess.run(
         ["ldd", str(executable)], capture_output=True, text=True, errors="replace", check=False
     )

@@ -110,13 +110,9 @@ class CounterSource:
     ) -> tuple[RunOutcome, SourceReport]:
         """Run the program with the library that reports its allocations."""
         del executable
-        file = emulator.program_file(plain.executable)
-        replay = Replay(folder, EVERY_LINE, self._sample_s, file.is_static)
+        replay = Replay(folder, EVERY_LINE, self._sample_s, plain.executable)
         replay.runs_natively()
-        if file.is_static and file.end:
-            replay.tell_module(file.begin, file.end, plain.executable)
-        library = preload("libnearfar_guest.so")
-        environment = {**plain.environment, PRELOAD: library}
+        environment = {**plain.environment, PRELOAD: preload("libnearfar_guest.so")}
         watch = perf_events.PerfWatch(self._counted, self._sampled, _cpus())
         try:
             with replay.running(first=watch.attach, last=watch.close):
@@ -126,15 +122,13 @@ class CounterSource:
         finally:
             watch.close()
         facts = watch.facts()
-        if not replay.facts.attached and not file.is_static:
-            raise CommandError(
-                f"{job.command[0]} {outcome.status} before nearfar's library was loaded into it: a "
-                "program with rights of its own (set-user-id) loads none; --source qemu runs it",
-                ExitCode.PROGRAM_FAILED,
-            )
+        replay.check_attached(
+            f"{job.command[0]} {outcome.status}",
+            "a set-user-id program loads none; --source qemu runs it",
+        )
         counts, time_shares = watch.counts(facts)
         seen = SourceReport(sampled_shares(replay.facts), counted=counts)
-        seen.caveats = self._caveats(facts, time_shares, file.is_static)
+        seen.caveats = self._caveats(facts, time_shares, replay.is_static)
         if not replay.facts.sampled_to_the_end:
             seen.caveats.append(
                 f"counted for the first {format_ns(self._sample_s * 1e9)}; near times and "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +9,9 @@ from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.native_files import native_file
 from nearfar.profile.sources import emulator
-from nearfar.profile.sources.replay import Replay, ReplayFacts, sampled_shares
+from nearfar.profile.sources.replay import Replay, sampled_shares
 from nearfar.profile.sources.source import SourceReport
-from nearfar.program.executable import Build
+from nearfar.program.executable import Build, preload
 from nearfar.program.launch import Job, RunOutcome, run_job
 
 REST_FACTOR = 4
@@ -44,10 +43,7 @@ class QemuSource:
     ) -> tuple[RunOutcome, SourceReport]:
         """Run the plain build under the emulator."""
         del executable
-        file = emulator.program_file(plain.executable)
-        replay = Replay(folder, self._rate_log2, self._sample_s, file.is_static)
-        if file.is_static and file.end:
-            replay.tell_module(file.begin, file.end, plain.executable)
+        replay = Replay(folder, self._rate_log2, self._sample_s, plain.executable)
         environment = {k: v for k, v in plain.environment.items() if k != PRELOAD}
         watched = self._bounded(replace(job, command=self._command(job, plain)))
         with replay.running():
@@ -58,21 +54,14 @@ class QemuSource:
                 "not follow: run that program itself, with the same environment",
                 ExitCode.PROGRAM_FAILED,
             )
-        if not replay.facts.attached and not file.is_static:
-            raise CommandError(
-                f"{job.command[0]} {outcome.status} before nearfar's library was loaded into it: "
-                "does it run without nearfar?",
-                ExitCode.PROGRAM_FAILED,
-            )
+        replay.check_attached(f"{job.command[0]} {outcome.status}", "does it run without nearfar?")
         cut_off = job.duration_s is None and job.driver is None and not outcome.finished
-        caveats = self._caveats(replay.facts, file, outcome, cut_off)
+        caveats = self._caveats(replay, outcome, cut_off)
         return outcome, SourceReport(sampled_shares(replay.facts), caveats=caveats)
 
     def _command(self, job: Job, plain: Build) -> list[str]:
         plugin = str(native_file("libnearfar_qemu.so"))
-        mine = str(native_file("libnearfar_guest.so"))
-        others = os.environ.get(PRELOAD)
-        preloads = f"{mine}:{others}" if others else mine
+        preloads = preload("libnearfar_guest.so")
         # QEMU splits options at commas, which cannot be quoted.
         for text in (plugin, preloads):
             if "," in text:
@@ -90,9 +79,8 @@ class QemuSource:
         longest = self._sample_s * (1 + REST_FACTOR)
         return replace(job, duration_s=longest, limit=f"{longest:g} s, see --sample")
 
-    def _caveats(
-        self, facts: ReplayFacts, file: emulator.ProgramFile, outcome: RunOutcome, cut_off: bool
-    ) -> list[str]:
+    def _caveats(self, replay: Replay, outcome: RunOutcome, cut_off: bool) -> list[str]:
+        facts = replay.facts
         caveats = [
             f"the program was not rebuilt: it ran under QEMU {self._emulator.version}, which "
             "reports no values or address dependences, so all access classes are opaque except "
@@ -103,7 +91,7 @@ class QemuSource:
                 f"QEMU {self._emulator.version} has no AVX-512, which may have caused SIGILL: "
                 "build the program without it (-march=x86-64-v3)"
             )
-        if file.is_static:
+        if replay.is_static:
             caveats.append(emulator.STATIC_CAVEAT)
         if facts.forks:
             caveats.append(

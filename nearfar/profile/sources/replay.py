@@ -14,6 +14,7 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.native_files import native_file
+from nearfar.profile.sources.emulator import program_file
 
 PHASES = 256
 
@@ -34,35 +35,34 @@ class ReplayFacts(ctypes.Structure):
 class Replay:
     """Reader of one run's events."""
 
-    def __init__(
-        self, folder: Path, rate_log2: int, sample_s: float, accesses_from_start: bool
-    ) -> None:
-        """Make the ring and the tables in the run folder."""
-        self._library = ctypes.CDLL(str(native_file("libnearfar_replay.so")))
-        self._library.nf_replay_open.argtypes = [
-            ctypes.c_char_p,
-            ctypes.c_uint32,
-            ctypes.c_uint64,
-            ctypes.c_int,
-        ]
-        self._library.nf_replay_module.argtypes = [
-            ctypes.c_uint64,
-            ctypes.c_uint64,
-            ctypes.c_char_p,
-        ]
-        error = self._library.nf_replay_open(
-            os.fsencode(folder), rate_log2, round(sample_s * 1e9), int(accesses_from_start)
+    def __init__(self, folder: Path, rate_log2: int, sample_s: float, executable: Path) -> None:
+        """Make the ring and the tables in the run folder, for a run of `executable`."""
+        library = self._library = ctypes.CDLL(str(native_file("libnearfar_replay.so")))
+        text, u32, u64 = ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint64
+        library.nf_replay_open.argtypes = [text, u32, u64, ctypes.c_int]
+        library.nf_replay_module.argtypes = [u64, u64, text]
+        file = program_file(executable)
+        self.is_static = file.is_static
+        """Whether nothing can be preloaded into the program."""
+        error = library.nf_replay_open(
+            os.fsencode(folder), rate_log2, round(sample_s * 1e9), int(file.is_static)
         )
         if error:
             raise CommandError(
                 f"the tables of the run in {folder} could not be made: {os.strerror(error)}",
                 ExitCode.MACHINE_LACKS,
             )
+        if file.is_static and file.end:
+            library.nf_replay_module(file.begin, file.end, os.fsencode(executable))
         self.facts = ReplayFacts()
 
-    def tell_module(self, begin: int, end: int, path: Path) -> None:
-        """Set the addresses of a file that the program itself does not report."""
-        self._library.nf_replay_module(begin, end, os.fsencode(path))
+    def check_attached(self, run: str, hint: str) -> None:
+        """Refuse a run, called `run`, whose program did not load nearfar's library."""
+        if not self.facts.attached and not self.is_static:
+            raise CommandError(
+                f"{run} before nearfar's library was loaded into it: {hint}",
+                ExitCode.PROGRAM_FAILED,
+            )
 
     def runs_natively(self) -> None:
         """Expect a program that runs without an emulator."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from compiling import ROOT, both_run, nearfar, run, two_sources
 
+from nearfar.native_files import native_folder
 from nearfar.profile.compiler.twin import compiler_text, is_instrumented
 
 
@@ -120,8 +121,6 @@ def test_configure_like_probes(tree: Path) -> None:
 
 @pytest.mark.parametrize("major", ["16", "19"])
 def test_every_clang_the_pass_was_built_for(tree: Path, major: str) -> None:
-    from nearfar.native_files import native_folder
-
     clang = shutil.which(f"clang-{major}")
     if clang is None or not (native_folder() / f"nearfar_pass-{major}.so").exists():
         pytest.skip(f"clang {major} or its pass is not here")

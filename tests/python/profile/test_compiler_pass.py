@@ -10,6 +10,7 @@ import pytest
 from compiling import CLASSES, KERNELS, ROOT, Site, driver_of, nearfar, run
 
 from nearfar.native_files import include_folder
+from nearfar.profile.compiler.twin import notes
 
 
 @pytest.fixture(scope="module")
@@ -232,8 +233,6 @@ def test_read_modify_write_is_one_site_of_both(counts: Counts) -> None:
 
 
 def test_function_that_asks_is_left_out_and_named(counts: Counts) -> None:
-    from nearfar.profile.compiler.twin import notes
-
     text = COMMON + (
         "__attribute__((noinline, disable_sanitizer_instrumentation)) long f(long* p)"
         " { return p[0]; }\nint main(void) { return (int)f(calloc(8, 8)); }\n"
