@@ -1,5 +1,5 @@
-/* The counters half of libnearfar_replay.so: perf events of a program that runs as it is, and the
- * objects that sampled addresses belong to. nearfar/profile/sources/perf_events.py calls it. */
+/* The counters part of libnearfar_replay.so: perf events of an unmodified program, and the objects
+ * of sampled addresses. nearfar/profile/sources/perf_events.py calls it. */
 #ifndef NEARFAR_PROFILE_COUNTERS_COUNTERS_H
 #define NEARFAR_PROFILE_COUNTERS_COUNTERS_H
 
@@ -13,10 +13,10 @@ extern "C" {
 #define NF_COUNTED_EVENTS 16u
 #define NF_COUNTED_PHASES 256u
 
-/* What perf_event_open(2) is to be asked for. */
+/* Parameters of perf_event_open(2). */
 struct nf_perf_event {
   uint32_t type;
-  uint32_t precise; /* 0 to 3: how near the instruction a sample must be */
+  uint32_t precise; /* 0 to 3: required precision of a sample's instruction */
   uint64_t config;
   uint64_t config1;
   uint64_t config2;
@@ -26,17 +26,17 @@ struct nf_perf_event {
   uint32_t with_kernel; /* 1: events of the kernel cannot be left out */
 };
 
-/* Opens it for the calling thread and all that it will start, on `cpu` (-1: any; samples need one
- * each), off until the next exec. A descriptor, or a negative errno. */
+/* Opens it for the calling thread and its future children, on `cpu` (-1: any; samples need one
+ * each), disabled until the next exec. Returns a descriptor, or a negative errno. */
 int nf_perf_open(const struct nf_perf_event* event, int32_t cpu);
 
-/* Reads these descriptors while nf_replay_run does, and closes them. `instructions`: which of the
- * counted tells how much work was done; -1: none. 0, or an errno. */
+/* Reads these descriptors during nf_replay_run, and closes them. `instructions`: index of the
+ * counted event that measures work; -1: none. Returns 0 or an errno. */
 int nf_perf_attach(const int32_t* counted, uint32_t counted_count, int32_t instructions,
                    const int32_t* sampled, uint32_t sampled_count,
                    const struct nf_perf_event* sampled_event);
 
-/* What was counted by phase: value, time that it was wanted and that it was on, ns. */
+/* A count in one phase: value, time that it was enabled and that it counted, ns. */
 struct nf_perf_count {
   uint64_t value;
   uint64_t enabled_ns;
@@ -47,7 +47,7 @@ struct nf_perf_facts {
   uint64_t lost;
   uint64_t throttled;
   uint64_t broken;
-  uint64_t of_others; /* samples of processes whose memory is not known: children */
+  uint64_t of_others; /* samples of child processes, whose memory is not known */
   uint64_t addressed; /* samples with an address of the program */
   struct nf_perf_count counts[NF_COUNTED_PHASES][NF_COUNTED_EVENTS];
 };

@@ -1,4 +1,4 @@
-// How an access's addresses come about, told from the code alone (enum nf_class of abi.h).
+// The class of an access's addresses, from the code alone (enum nf_class of abi.h).
 #pragma once
 
 #include <llvm/Analysis/LoopInfo.h>

@@ -15,10 +15,9 @@ class Filter {
   // Whether the line of `address` (i64, or a vector of them) is sampled.
   llvm::Value* line(llvm::IRBuilder<>& builder, llvm::Value* address) const;
 
-  // How far the line of byte `address` + `bytes` - 1 is past the page's sampled line, in lines,
-  // with what the rate does not compare in the upper bits; and whether one of the two lines that so
-  // many bytes (1..64) may lie in is sampled. Where they lie in one, the one before it counts as
-  // well.
+  // distance: lines from the page's sampled line to the line of byte `address` + `bytes` - 1; upper
+  // bits hold what the rate does not compare. within: whether one of the two lines that `bytes`
+  // (1..64) may cover is sampled. If they are in one line, the line before it counts as well.
   llvm::Value* distance(llvm::IRBuilder<>& builder, llvm::Value* address,
                         std::uint64_t bytes) const;
   llvm::Value* within(llvm::IRBuilder<>& builder, llvm::Value* distance) const;

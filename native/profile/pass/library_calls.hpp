@@ -7,7 +7,7 @@
 
 namespace nearfar::pass {
 
-// Adds what a call of a known mem* or str* function touches; other calls add nothing.
+// Adds the memory that a call of a known mem* or str* function touches; other calls add nothing.
 void add_library_call(llvm::CallBase& call, const llvm::DataLayout& layout, Accesses& accesses);
 
 }  // namespace nearfar::pass

@@ -1,13 +1,13 @@
 // Takes streams out of innermost loops.
 //
-// A loop whose streams each stay within some 4 KiB is short: an inline test before it asks, for
-// each stream, whether it will meet a sampled line, and if so reports that line there and then. The
-// order among the loop's accesses is lost, but only within fewer accesses than a cache forgets.
+// A loop whose streams each stay within about 4 KiB is short: an inline test before it checks each
+// stream for a sampled line and reports that line at once. The order among the loop's accesses is
+// lost, but only within fewer accesses than evict a line from a cache.
 //
-// A longer loop counts down: the run time works out the first iteration that enters a sampled
-// line; that iteration reports, in its place among the loop's other accesses, and counts down to
-// the next. So order is kept to the iteration, an early exit reports nothing that did not happen,
-// and the cost per iteration is one decrement however many streams there are.
+// A longer loop counts down: the run time computes the first iteration that enters a sampled line;
+// that iteration reports, in order with the loop's other accesses, and counts down to the next. So
+// the order is kept to the iteration, an early exit reports nothing that did not happen, and the
+// cost per iteration is one decrement for any number of streams.
 #pragma once
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -30,7 +30,7 @@ class LoopPlan {
   // Decides which groups become streams: true at their index.
   std::vector<bool> choose(const std::vector<Group>& groups);
 
-  // Writes what was chosen into the function.
+  // Inserts the chosen streams into the function.
   void apply(const std::vector<Group>& groups, const std::vector<nf_class>& classes,
              Inserter& inserter);
 

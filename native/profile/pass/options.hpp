@@ -6,7 +6,7 @@
 // stream   a group whose address advances by a constant in its innermost loop; it is taken out of
 //          the loop's body: the loop counts down to the next sampled line (abi.h, nf_loop)
 // range    bytes touched in order by memcpy and the like
-// cold     code that runs once in some 64 accesses; everything else must stay fast
+// cold     code that runs once in about 64 accesses; everything else must stay fast
 #pragma once
 
 namespace nearfar::pass {

@@ -1,4 +1,4 @@
-// The pass itself: what is done to each function, in order.
+// The pass: its steps for each function, in order.
 
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Passes/PassBuilder.h>

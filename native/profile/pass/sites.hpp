@@ -1,4 +1,4 @@
-// The module's table of sites, its registration, and the note of what could not be instrumented.
+// The module's table of sites, its registration, and the note on functions left uninstrumented.
 #pragma once
 
 #include <llvm/ADT/DenseMap.h>

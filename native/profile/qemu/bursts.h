@@ -5,7 +5,7 @@
  *
  * A burst is a list of executed *blocks* (stretches of code without a jump inside, as QEMU
  * translates them) and a list of accesses to memory. Blocks refer to instructions, kept once with
- * their bytes: what depends on what is worked out from these when the program has ended.
+ * their bytes; dependences are decoded from these after the run.
  */
 #ifndef NEARFAR_PROFILE_QEMU_BURSTS_H
 #define NEARFAR_PROFILE_QEMU_BURSTS_H
@@ -15,10 +15,10 @@
 #define NF_BURSTS_FILE "bursts"
 #define NF_BURSTS_MAGIC 0x315354535242464eull /* "NFBRSTS1" */
 #define NF_BURST_PHASES 256
-/* Phases that have bursts: the first so many that were entered. */
+/* Number of phases with bursts: those entered first. */
 #define NF_BURST_TRACED 16
-/* Per phase, spread over all of it: thinned out to half and taken half as often when there are so
- * many. */
+/* Bursts per phase, spread over all of it: when there are this many, every second is dropped and
+ * they are recorded half as often. */
 #define NF_BURSTS_PER_PHASE 32
 #define NF_BURST_ACCESSES 2000
 /* A burst ends here too: code that hardly touches memory. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later
  *
- * How an unmodified program under QEMU tells nearfar what it does: a ring of events in the run
- * folder's file `ring`. Three write or read it, each a part of its own:
+ * The ring of events through which an unmodified program under QEMU reports to nearfar, in the run
+ * folder's file `ring`. Three separate parts write or read it:
  *
  *   plugin.c   inside QEMU, reports accesses to sampled lines (GPL, as its interface demands);
- *   guest/     preloaded into the program, reports what it allocates and where its files are;
- *   replay/    inside `nearfar profile`, simulates what the two report.
+ *   guest/     preloaded into the program, reports allocations and loaded files;
+ *   replay/    inside `nearfar profile`, simulates the reported events.
  *
  * Any number of threads write, one reads. A writer takes the next place, waits until it is free,
  * fills it and publishes it by its `turn`; so events are read in the order of places taken.
@@ -26,15 +26,15 @@ extern "C" {
 
 #define NF_RING_FILE "ring"
 #define NF_RING_MAGIC 0x32474E4952464E00ull /* "\0NFRING2" */
-/* A call number that no kernel knows: the program's way to ask whether the plugin is there. */
+/* An invalid call number, by which the program detects the plugin. */
 #define NF_RING_HELLO 0x4E460001l
-/* 40 ms of the sampled accesses of a program that does nothing else. */
+/* Holds 40 ms of sampled accesses of a program that does nothing else. */
 #define NF_RING_EVENTS (1u << 15)
 /* Paths of mapped files; some thousands. */
 #define NF_RING_TEXT (1u << 20)
 #define NF_RING_FRAMES 8
 #define NF_RING_TIME 13 /* place among the words */
-/* Threads whose accesses are not reported for a moment, by their number's low bits. */
+/* Threads whose accesses are temporarily not reported, by the low bits of their number. */
 #define NF_RING_MUTES 4096u
 
 enum nf_ring_kind {
@@ -49,7 +49,7 @@ enum nf_ring_kind {
   NF_RING_MODULE,     /* load bias, begin, end, path */
   NF_RING_SEGMENT,    /* address, bytes, path, is_code */
   NF_RING_STACK,      /* begin, end */
-  NF_RING_LOOK        /* the phase is about to change: what was counted so far is of this one */
+  NF_RING_LOOK        /* the phase is about to change: counts so far belong to the current one */
 };
 
 struct nf_ring_event {

@@ -1,12 +1,13 @@
 /* The run folder's file `control`: phases and their times, shared by `nearfar profile`, the
- * program and its children, and whoever marks from outside. All little-endian, sizes in bytes.
+ * program and its children, and processes that mark from outside. All little-endian, sizes in
+ * bytes.
  *
  * The verb creates it (nf_control_create) and writes `target_pid`; the libraries in the program
- * map it if NEARFAR_RUN_DIR names its folder. nearfar/program/control.py holds the same layout.
+ * map it if NEARFAR_RUN_DIR names its folder. nearfar/program/control.py has the same layout.
  *
- * Each process that marks has a *slot*; slot 0 is the program's own. Whoever ends an interval adds
- * the CPU and wall time since the slot's last mark to the phase that was current: so the phases'
- * times add up to all time until the last mark, whatever came between.
+ * Each process that marks has a *slot*; slot 0 is the program's. The end of an interval adds the
+ * CPU and wall time since the slot's last mark to the phase that was current, so that the phases'
+ * times add up to all time until the last mark.
  */
 #ifndef NEARFAR_PROFILE_CONTROL_H
 #define NEARFAR_PROFILE_CONTROL_H
@@ -24,9 +25,9 @@ extern "C" {
 #define NF_SLOTS 64
 #define NF_PHASE_NAME 64
 
-/* What is counted before --after has passed: kept apart and dropped. */
+/* Phase before --after has passed: counted separately and dropped. */
 #define NF_PHASE_BEFORE 0u
-/* The unmarked rest, called "-". */
+/* The unmarked remainder, called "-". */
 #define NF_PHASE_REST 1u
 #define NF_PHASE_OVERFLOW (NF_PHASES - 1u)
 
@@ -52,11 +53,11 @@ struct nf_control {
   uint32_t lock;
   uint32_t phase_count;
   uint32_t lost_marks;     /* from processes beyond NF_SLOTS */
-  uint32_t lost_processes; /* whose tables could not be made; `message` says why of the first */
+  uint32_t lost_processes; /* whose tables could not be made; `message` has the first reason */
   int32_t target_pid;      /* 0 until the program runs */
-  uint32_t split_sizes;    /* 1: sites are told apart by the size of their blocks too */
+  uint32_t split_sizes;    /* 1: sites are split by the size of their blocks */
   uint64_t start_wall_ns;  /* CLOCK_MONOTONIC when the program was started */
-  uint64_t memory_bytes;   /* room for the tables of one process */
+  uint64_t memory_bytes;   /* size of the tables of one process */
   uint64_t cache_bytes;    /* the last-level cache to simulate */
   uint32_t cache_ways;
   uint32_t live_interval_us; /* between samples of live bytes, at first */

@@ -1,9 +1,8 @@
-// What each thread's core has for itself: a private cache, a translation cache; and lines that
-// go from one core's to another's.
+// The private cache and TLB of each thread's core, and transfers of lines between cores.
 //
-// Looked at are the lines that reuse distances look at (reuse.hpp): they never take the short way,
-// so their recency is right, and their number does not depend on a small cache's size as sampled
-// lines of that cache's would. A thread is taken to stay on a core of its own.
+// Sampled are the lines of the reuse distances (reuse.hpp): they never take the fast path, so their
+// recency is right, and their number does not depend on the size of a small cache. Each thread is
+// assumed to stay on a core of its own.
 #pragma once
 
 #include <cstdint>

@@ -4,11 +4,11 @@ namespace nearfar::profile {
 
 namespace {
 
-// ns beside memory at which everything takes `near_ns`; without any it takes less.
+// Time outside memory, ns, with which everything takes `near_ns`.
 double other_ns(double near_ns, const LineCost& memory) {
   double low = 0.0;
   double high = near_ns;
-  // 2^-20 of the time: far below what a batch's clock knows.
+  // 2^-20 of the time: far below the resolution of a batch's clock.
   for (int step = 0; step < 20; ++step) {
     const double middle = (low + high) / 2;
     (core_time_ns(middle, memory, {}) > near_ns ? high : low) = middle;
@@ -42,7 +42,7 @@ double far_time_ns(double near_ns, const double (&lines)[charges], const double 
   const auto spent = [&](std::size_t factor) {
     return core_time_ns(0.0, cost_of(lines, near + factor * charges), {});
   };
-  // The most overlap at which memory explains all of near time.
+  // The highest overlap at which memory explains all of near time.
   std::size_t factor = 0;
   for (std::size_t step = 1u << 31; step != 0; step >>= 1) {
     if (factor + step < factors && spent(factor + step) >= near_ns) factor += step;

@@ -1,4 +1,4 @@
-// What a core takes while lines of two memories overlap: nearfar/predict/core_time.py, for numbers.
+// CPU time while lines of two memories overlap: nearfar/predict/core_time.py, for single numbers.
 #pragma once
 
 #include <bit>
@@ -11,8 +11,8 @@ namespace nearfar::profile {
 
 inline double larger(double a, double b) { return a > b ? a : b; }
 
-// The C library's is in libm, which instrumented programs need not have. A third of the exponent
-// and mantissa bits is within 6 %; each of Newton's steps squares that.
+// libm's cbrt may be missing in instrumented programs. A third of the exponent and mantissa bits is
+// within 6 %; each Newton step squares that error.
 inline double cube_root(double x) {
   if (x <= 0.0) return 0.0;
   constexpr std::uint64_t two_thirds_of_bias = 0x2A9F7893782DA1CEull;
@@ -36,8 +36,8 @@ inline LineCost cost_of(const double (&lines)[charges], const LineCost* costs) {
   return sum;
 }
 
-// CPU time in ns: `other_ns` beside memory, and what two memories with bandwidths of their own
-// take.
+// CPU time in ns: `other_ns` outside memory, plus the cost of two memories with separate
+// bandwidths.
 inline double core_time_ns(double other_ns, const LineCost& one, const LineCost& two) {
   const double loads = one.loads + two.loads;
   const double stream = one.stream + two.stream;
@@ -50,14 +50,15 @@ inline double core_time_ns(double other_ns, const LineCost& one, const LineCost&
   return larger(all_lines, cube_root(waiting * rise));
 }
 
-// Of what memory explains at the most overlap: what of a batch's shortfall the next one makes up
-// for. Sampling alone scatters a batch by 6 %; beyond, near costs are too high, and are scaled.
+// Largest shortfall of a batch that the next one makes up for, as a share of the memory time at the
+// highest overlap. Sampling scatters a batch by 6 %; beyond, near costs are too high and are
+// scaled.
 inline constexpr double most_carried = 0.1;
 
-// Near time to reckon a batch with, where `least_ns` is the least that near memory explains. A
-// batch that took less than that by chance and one that took more do not cancel out: what is
-// missing is stretched as memory is, and what is too much hides behind a stream. So what is missing
-// is taken from the next batch, by way of `carried_ns`, 0 or less.
+// Near time used for a batch; near memory explains at least `least_ns`. Batches that are too short
+// and too long by chance do not cancel out: missing time is stretched as memory time is, excess
+// time hides behind a stream. So missing time is subtracted from the next batch, in `carried_ns`
+// (<= 0).
 inline double even_out(double near_ns, double least_ns, double& carried_ns) {
   const double with_carried_ns = near_ns + carried_ns;
   const double missing_ns = larger(least_ns - with_carried_ns, 0.0);

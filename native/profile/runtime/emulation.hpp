@@ -1,9 +1,9 @@
 // `nearfar emulate`: makes misses of far objects take as long as a far memory would, by delays.
 //
-// The same arithmetic as the model `inversion` (nearfar/predict): what a batch of misses took says
-// how they overlapped, and the far memory's costs at that overlap say what they would have taken
-// there. What tracing itself took counts as paid. The verb writes the costs into the run folder's
-// file `emulation` (nearfar/emulate/file.py holds the same layout); without it nothing happens.
+// The arithmetic is that of the model `inversion` (nearfar/predict): the time of a batch of misses
+// gives their overlap, and the far memory's costs at that overlap give their time there. The time
+// of tracing counts as part of the delay. The verb writes the costs into the run folder's file
+// `emulation` (nearfar/emulate/file.py has the same layout); without that file nothing happens.
 #pragma once
 
 #include <cstdint>
@@ -33,35 +33,35 @@ struct LineCost {
 
 inline constexpr unsigned most_phases = 256;
 
-// All sizes in bytes, times in ns. Behind it: near costs [factors][charges], far costs alike, then
-// `near_sites` keys of the sites that stay near, ascending; far is whatever else there is.
+// All sizes in bytes, times in ns. After it: near costs [factors][charges], far costs likewise,
+// then `near_sites` keys of the sites that stay near, ascending; all other sites are far.
 struct EmulationFile {
   char magic[8];
   std::uint32_t version;
   std::uint32_t factors;  // degrees of overlap, rising: costs fall
-  std::uint32_t batch;    // sampled misses of one thread, before it is asked whether to settle
+  std::uint32_t batch;    // sampled misses of one thread before it checks whether to settle
   std::uint32_t near_sites;
-  // Everything takes so many times as long as it would in the far memory, computing too: where
-  // tracing takes longer than the far memory adds, that leaves delays to be taken off. 1: nothing.
+  // Factor by which everything, computation included, is slowed beyond the far memory: where
+  // tracing takes longer than the far memory adds, this leaves room for delays. 1: no slow motion.
   double slow_motion;
-  std::uint64_t least_ns;  // what a batch takes at least, so that settling is little beside it
+  std::uint64_t least_ns;  // shortest batch, so that the cost of settling stays small
   // Summed by every thread as it settles.
   std::uint64_t batches;
   std::uint64_t delayed_ns;   // waited
-  double share[most_phases];  // of a phase's traced time, what its plain time is; 0..1
-  // Waited by phase: after a wait caches hold less, so tracing takes longer than without waits, and
-  // only this tells by how much.
+  double share[most_phases];  // plain time of a phase over its traced time, 0..1
+  // Time waited, by phase: after a wait caches hold less, so tracing takes longer than without
+  // waits.
   std::uint64_t waited_ns[most_phases];
-  // By phase, what tracing took longer than the far memory would have.
+  // Time by which tracing exceeded the far memory, by phase.
   std::uint64_t unpaid_ns[most_phases];
 };
 inline constexpr std::uint32_t emulation_version = 5;
 
-// A batch that took less is left to grow up to here: lines that cost next to nothing.
+// A shorter batch may grow up to this many batches: its lines cost next to nothing.
 inline constexpr std::uint32_t most_together = 64;
 
-// Whether to settle a thread's `lines_seen` sampled misses, a multiple of `batch`, which took so
-// long.
+// Whether to settle a thread's `lines_seen` sampled misses, a multiple of `batch`, which took
+// `took_ns`.
 inline bool is_due(const EmulationFile& file, std::uint32_t lines_seen, std::uint64_t took_ns) {
   return took_ns >= file.least_ns || lines_seen >= most_together * file.batch;
 }

@@ -1,4 +1,4 @@
-// Where what is counted beside accesses goes.
+// Counts of events other than accesses.
 #pragma once
 
 #include <cstdint>

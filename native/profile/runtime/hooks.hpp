@@ -2,8 +2,8 @@
 //
 // The library is linked ahead of libc, so these are the first found. operator new and delete,
 // strdup, getline and the like are not here: they call malloc, and the stack walk sees through
-// them. A program's own allocator (its own malloc, jemalloc's operator new) is not seen at
-// all; the verb recognises and says it.
+// them. An allocator inside the program (its own malloc, jemalloc's operator new) is not seen; the
+// verb recognises it and warns.
 #pragma once
 
 #include <sys/types.h>
@@ -38,7 +38,7 @@ struct RealFunctions {
 };
 extern RealFunctions real;
 
-// Bytes before a block that hold its size, as glibc's do: found out, not assumed. 0: unknown.
+// Bytes before a block that contain its size, as in glibc; detected. 0: unknown.
 extern std::uint64_t header_bytes;
 // Set in the size of a block that was mapped on its own.
 inline constexpr std::uint64_t mapped_alone = 2;

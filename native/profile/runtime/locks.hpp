@@ -18,9 +18,9 @@ namespace nearfar::profile {
 // count too few. One that lives is waited for: a hypervisor may take its processor away for long.
 //
 // Not for ever: its number may be another's by now, a debugger may have stopped it, or it jumped
-// out of the lock and never comes here again. Nothing tells those from one that is away, so each
-// such lock costs whoever comes first ten seconds, once, and is a lock again. Should its holder
-// come back after all, it leaves the lock to who has it then.
+// out of the lock for good. These cases look like a holder that is only descheduled, so each such
+// lock costs the first waiter ten seconds, once, and works again afterwards. A holder that returns
+// after all does not release the lock of the thread that has it then.
 enum class Shared { by_threads, by_processes };
 
 class Lock {
@@ -56,7 +56,8 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 
  private:
-  // False if that thread is gone; else after a millisecond. Among threads, a fork's parent's are.
+  // False if that thread is gone; otherwise waits a millisecond. A fork's parent's threads are
+  // gone.
   static bool rests_while_alive(std::uint32_t thread, Shared shared) {
     const int error = errno;
     const long asked = shared == Shared::by_threads ? syscall(SYS_tgkill, getpid(), thread, 0)

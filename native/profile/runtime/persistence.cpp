@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint64_t line_bytes = 64;
 
-// Regions know whose memory an address is. The heap's small blocks are in none: there the site is
-// site_none, and EventRecord says what becomes of these.
+// Regions give the owner of an address. Small heap blocks are in no region: their site is
+// site_none; EventRecord describes how these are divided.
 
 // Writes the sampled lines of a range from the simulated cache to memory, and counts `weigh(bytes)`
 // for their sites where `site` does not say.

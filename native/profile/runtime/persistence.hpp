@@ -1,4 +1,4 @@
-// Lines that the program writes to memory on purpose, and what waits for them.
+// Lines that the program flushes or stores past the caches, and the fences that wait for them.
 //
 // Every one is counted, not only those of sampled lines: a log's head is one line that is flushed a
 // million times.
@@ -14,7 +14,7 @@ void lines_flushed(std::uint64_t address, std::uint64_t size, bool stay);
 void bytes_streamed(std::uint64_t address, std::uint64_t size);
 // sfence, mfence, or an instruction with a lock prefix: counts if this thread flushed anything.
 void fence_passed();
-// A transaction was asked to be able to restore a range.
+// A transaction snapshots a range.
 void bytes_logged(std::uint64_t address, std::uint64_t size);
 void range_synced(std::uint64_t address, std::uint64_t size);
 

@@ -3,7 +3,7 @@
 
 namespace nearfar::profile {
 
-// The function that counts what `name` does and then calls it; null if it is none of these.
+// The function that counts the effects of `name` and then calls it; null for other names.
 // Also msync's: what persists where there are no such libraries.
 void* counting_persistence(const char* name);
 

@@ -1,4 +1,4 @@
-// The file `process.PID.N` in the run folder: what one process did, in tables of fixed size.
+// The file `process.PID.N` in the run folder: the counters of one process, in tables of fixed size.
 //
 // Mapped shared, so that what was counted survives _exit, abort and SIGKILL. Every table is an
 // array that fills from its start; `Table` says where it is and how much of it is used.
@@ -63,12 +63,12 @@ struct SiteRecord {
   std::int64_t bytes_at_peak;  // when the process's total was greatest, within 1 %
 };
 
-// What one instruction did to one site's memory in one phase.
+// Counts of one instruction on one site's memory in one phase.
 // key: phase in bits 48-55, site in bits 32-47, instruction id + 1 in bits 0-31.
 // Instruction part 0: lines of that site written back, in read_misses.
-// Misses are *in sequence* where the sampled line before or after was among the last to miss here:
-// a prefetcher follows them, whatever the code looks like (a merge, a list laid out in order).
-inline constexpr unsigned recent_lines = 3;  // as many streams of one instruction are told apart
+// Misses are *in sequence* if the sampled line before or after was among the last to miss: a
+// prefetcher follows them, whatever the code does (a merge, a list laid out in order).
+inline constexpr unsigned recent_lines = 3;  // streams of one instruction that are distinguished
 struct CounterRecord {
   std::uint64_t key;
   std::uint64_t accesses;
@@ -79,7 +79,7 @@ struct CounterRecord {
       recent[recent_lines];  // ordinals of sampled lines that missed last; most recent first
 };
 
-// How far apart one site's touches of a line are in one phase: what any cache would make of them.
+// Reuse distances of one site's lines in one phase, from which misses of any cache follow.
 // key: phase in bits 48-55, site in bits 32-47, 1 for stores in bit 0. Counts are of touches, times
 // what each stands for. Bucket i: less than curve_bucket_bytes(i) of memory touched in between,
 // and not less than the bucket before; the last: more, or never touched before.
@@ -99,11 +99,11 @@ constexpr unsigned curve_bucket(std::uint64_t bytes) {
   return bucket < curve_buckets - 1 ? bucket : curve_buckets - 2;
 }
 
-// What was counted beside accesses, by phase and site.
+// Counts other than accesses, by phase and site.
 // key: phase in bits 48-55, site in bits 32-47.
-// The upper half counts every event. Whose memory small blocks of the heap are is known of sampled
-// lines alone: there events go to site_none, and those on sampled lines to their site as well, in
-// `sampled_*`, which say how the first are to be shared out.
+// The upper half counts every event. Owners of small heap blocks are known for sampled lines only:
+// events there go to site_none, and those on sampled lines also to their site in `sampled_*`, in
+// whose proportion the first are divided.
 // The lower half are estimates for the whole run (native/profile/runtime/core_caches.hpp).
 struct EventRecord {
   std::uint64_t key;
@@ -112,12 +112,12 @@ struct EventRecord {
   std::uint64_t nt_bytes;
   std::uint64_t sampled_flushes;
   std::uint64_t sampled_nt_bytes;
-  std::uint64_t log_bytes;  // asked to be snapshotted by a transaction
+  std::uint64_t log_bytes;  // snapshotted by transactions
   std::uint64_t syncs;      // calls of msync
   std::uint64_t sync_bytes;
-  std::uint64_t small_page_misses;  // of the core's last translation cache, pages of 4 KiB
+  std::uint64_t small_page_misses;  // of the core's last-level TLB, pages of 4 KiB
   std::uint64_t large_page_misses;  // the same with pages of 2 MiB
-  std::uint64_t private_misses;     // of the core's own cache before the shared one
+  std::uint64_t private_misses;     // of the core's private cache
   std::uint64_t transfers;          // lines another thread wrote last, still in a cache
   std::uint64_t reserved[3];
 };

@@ -1,9 +1,9 @@
 /* Accesses that repeat are counted without looking anything up again.
  *
  * Most accesses to sampled lines are to a few hot ones: the same instruction on the same 16 bytes
- * of a line that is its set's most recent. For these nothing changes but a count. An entry says
- * how such an access looked and where its count is; it holds as long as the words it points to
- * still say the same, so nothing needs to invalidate it.
+ * of a line that is its set's most recent. These change nothing but a count. An entry describes
+ * such an access and points to its count; it is valid while the words it points to are unchanged,
+ * so nothing needs to invalidate it.
  */
 #ifndef NEARFAR_PROFILE_RECENT_ACCESS_H
 #define NEARFAR_PROFILE_RECENT_ACCESS_H
@@ -21,7 +21,7 @@ struct nf_recent_access {
   uint16_t phase;
   uint64_t word;       /* the line's word in its set, with the dirty bit set */
   const uint64_t* way; /* of the set's most recent line */
-  const uint16_t* tag; /* whose memory the granule is */
+  const uint16_t* tag; /* owner of the granule's memory */
   uint64_t* accesses;
 };
 

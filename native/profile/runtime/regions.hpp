@@ -1,4 +1,4 @@
-// Large ranges of memory and whose they are: mappings, large blocks, data segments, stacks.
+// Large ranges of memory with their owners: mappings, large blocks, data segments, stacks.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class Regions {
 
   // Adds a region where there is none. False if the table is full.
   bool insert(Region region);
-  // Takes only those parts of the range that nothing holds.
+  // Adds only those parts of the range that are free.
   bool fill(Region region);
   // Site at `address`; site_none where there is no region.
   std::uint16_t find(std::uint64_t address) const;

@@ -20,7 +20,7 @@ namespace nearfar::profile {
 struct Runtime {
   // False unless `nearfar profile` runs this program and everything could be made.
   bool active;
-  // Active at the usual rate, on glibc's blocks: malloc and free have a way of their own.
+  // Active at the default rate with glibc's blocks: malloc and free have a fast path.
   bool usual;
   nf_control* control;
   ProcessHeader* header;

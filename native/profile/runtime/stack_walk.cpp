@@ -1,8 +1,8 @@
 // Unwinds by tables that were read once: a return address nearly always implies how far above the
-// next one lies. What libgcc's unwinder finds is kept per return address; a walk is then a
-// look-up and a load per frame. Frames of changing size (alloca, realigned stacks) show as a
-// next return address never seen, or as a difference from what was kept: those are unwound
-// by the tables every time.
+// next one lies. The result of libgcc's unwinder is kept per return address; a walk is then a
+// look-up and a load per frame. Frames of changing size (alloca, realigned stacks) show as an
+// unknown next return address, or as a difference from the kept one: these are unwound by the
+// tables every time.
 #include "profile/runtime/stack_walk.hpp"
 
 #include <unwind.h>

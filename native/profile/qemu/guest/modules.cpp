@@ -1,4 +1,4 @@
-// The program's loaded files, as in runtime/modules.cpp, but told to whoever reads the ring.
+// The program's loaded files, as in runtime/modules.cpp, but sent through the ring.
 #include "profile/qemu/guest/send.hpp"
 #include "profile/runtime/loaded_file.hpp"
 #include "profile/runtime/memory_events.hpp"
@@ -7,7 +7,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// Files are told once: by where they begin. More than these are told again at each load.
+// Files are sent once, identified by their start. More than these are sent again at each load.
 constexpr unsigned most_told = 1024;
 std::uint64_t told[most_told];
 unsigned told_count = 0;

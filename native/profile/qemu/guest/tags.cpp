@@ -1,4 +1,4 @@
-// The program's own names for what it allocates: each is told by its place in the ring's text.
+// The program's tags for its allocations, each identified by its offset in the ring's text.
 #include <string.h>
 
 #include "nearfar/mark.h"
@@ -9,7 +9,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// As many as a person gives names to; more are told again at each use.
+// More tags than these are sent again at each use.
 constexpr unsigned most_known = 256;
 std::uint64_t known[most_known];
 unsigned known_count = 0;

@@ -1,4 +1,4 @@
-// Where the stacks of new threads are, and phases: what the profiling library learns from inside.
+// Stacks of new threads, and phases, which the profiling library knows from inside the program.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

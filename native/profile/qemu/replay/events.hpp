@@ -8,7 +8,7 @@
 namespace nearfar::profile {
 
 void handle(const nf_ring& ring, const nf_ring_event& event);
-// The phase is about to change: gives it what was counted.
+// The phase is about to change: attributes the counts so far to it.
 void end_stretch();
 const char* path_at(const nf_ring& ring, std::uint64_t place);
 

@@ -15,23 +15,23 @@ extern "C" {
  * (0: never). `accesses_from_start`: the program preloads nothing, so nothing else begins it. */
 int nf_replay_open(const char* folder, uint32_t rate_log2, uint64_t sample_ns,
                    int accesses_from_start);
-/* Tells of a file that lies at its own addresses, where the program cannot. */
+/* Sets the addresses of a file that the program cannot report. */
 void nf_replay_module(uint64_t begin, uint64_t end, const char* path);
-/* The program runs without QEMU: nf_perf_attach gives what is counted. */
+/* The program runs without QEMU: nf_perf_attach opens its counters. */
 void nf_replay_native(void);
 /* Reads until nf_replay_stop, called by another thread when the program has ended. */
 void nf_replay_run(void);
 void nf_replay_stop(void);
 void nf_replay_close(void);
 
-/* What the plugin said besides. */
+/* Further facts that the plugin reports. */
 struct nf_replay_facts {
   uint32_t attached; /* 0: the program never preloaded the library */
   uint32_t forks;
   uint32_t sampled_to_the_end; /* 0: the time for sampling was over before the program was */
   uint32_t replaced;           /* 1: the program became another, by exec, and was not followed */
   uint64_t instructions[256];  /* executed, by phase */
-  uint64_t sampled[256];       /* of these, while accesses were looked at */
+  uint64_t sampled[256];       /* of these, while accesses were sampled */
 };
 void nf_replay_read_facts(struct nf_replay_facts* facts);
 
