@@ -10,13 +10,16 @@ import tempfile
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from benchmarks import Row, alternate, make_row, wall_seconds
 from nearfar.devices.library import device_names, load_device
 from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile, load, save
 from nearfar.place.frontier import frontier
-from nearfar.place.problem import make_problems
+from nearfar.place.problem import problem_of
 from nearfar.predict.api import predict
+from nearfar.predict.derive import near_memory
+from nearfar.predict.traffic import phases_of
 
 OBJECTS, DEVICES, BUDGETS = 10_000, 50, 100
 REPETITIONS = 3
@@ -36,11 +39,13 @@ def rows() -> list[Row]:
     def work() -> None:
         slowdowns.clear()
         prediction = predict(workload, near, devices)
-        problems = make_problems(workload, near, devices)
-        for problem, predicted in zip(problems, prediction.devices, strict=True):
-            found = frontier(problem)
-            step = problem.footprint_bytes / (BUDGETS - 1)
-            times = [found.time_at(step * budget) for budget in range(BUDGETS)]
+        phases, near_side = phases_of(workload), near_memory(near)
+        for device, predicted in zip(devices, prediction.devices, strict=True):
+            problem = problem_of(workload, phases, near_side, [device])
+            curve = frontier(problem)
+            budgets = np.linspace(0.0, problem.footprint_bytes, BUDGETS)
+            steps = np.searchsorted(curve.near_bytes, budgets, side="right") - 1
+            times = curve.times_ns[steps].tolist()
             slowdowns.append([time / predicted.total.near_time_ns.value for time in times])
             check(predicted.total.slowdown.value, slowdowns[-1])
 

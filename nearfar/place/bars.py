@@ -68,17 +68,13 @@ def memory_mode_bar(problem: Problem, budget_bytes: int) -> tuple[Alternative | 
     except ModelLacksError as error:
         return None, [f"Memory Mode is not shown: {error}"]
     outcomes = [far_estimate(kind, model.phase, near, problem.far, model) for model in models]
-    near_ns = problem.near_time_ns.value
-    weights = [
-        phase.near_time_ns.value / near_ns if near_ns > 0 else 0.0 for phase in problem.phases
-    ]
-    slowdown = weighted(weights, [phase.slowdown for phase in outcomes])
+    slowdown = weighted(problem.phase_weights, [phase.slowdown for phase in outcomes])
     used = np.zeros(len(problem.fars) + 1)
     # The cache comes on top: all data is in far memory.
     used[0], used[1] = budget_bytes, problem.footprint_bytes
     evaluation = Evaluation(
         time_ns=sum_estimates([phase.far_time_ns for phase in outcomes]),
-        slowdown=slowdown if near_ns > 0 else Estimate(1.0, 1.0, 1.0),
+        slowdown=slowdown if problem.near_time_ns.value > 0 else Estimate(1.0, 1.0, 1.0),
         bytes_by_memory=used.astype(int).tolist(),
         cost_relative=float(problem.price_relative(used)),
     )

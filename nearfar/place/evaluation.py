@@ -53,20 +53,18 @@ def evaluate(problem: Problem, shares: Array) -> list[Evaluation]:
     return [Evaluation(*row) for row in rows]
 
 
-def time_estimates(problem: Problem, times_ns: Sequence[float] | Array) -> list[Estimate]:
-    """Return times with intervals of placements between near memory and `far`.
+def interval_estimates(
+    problem: Problem, times_ns: Sequence[float] | Array
+) -> tuple[list[Estimate], list[Estimate]]:
+    """Return times and slowdowns with intervals of placements between near memory and `far`.
 
-    All-near has near time's interval and all-far has the prediction's. Between them the ends move
-    in proportion to the added time, because all placements share the same uncertainty.
+    All-near has near time's interval (a slowdown of exactly 1) and all-far has the prediction's.
+    Between them the ends move in proportion to the added time, because all placements share the
+    same uncertainty.
     """
     times = np.asarray(times_ns, dtype=float)
-    return _time_estimates(problem, times, _far_ends(problem, 0, len(times)))
-
-
-def slowdown_estimates(problem: Problem, times_ns: Sequence[float] | Array) -> list[Estimate]:
-    """Return such placements' slowdowns with intervals; all-near is 1 by definition."""
-    times = np.asarray(times_ns, dtype=float)
-    return _slowdown_estimates(problem, times, _far_ends(problem, 0, len(times)))
+    ends = _far_ends(problem, 0, len(times))
+    return _time_estimates(problem, times, ends), _slowdown_estimates(problem, times, ends)
 
 
 def _time_estimates(problem: Problem, times: Array, ends: _FarEnds) -> list[Estimate]:
@@ -107,9 +105,7 @@ def _far_ends(problem: Problem, memory: int, count: int) -> _FarEnds:
     """Return the ends with everything in one far memory, repeated for `count` placements."""
     outcomes = problem.far_outcomes[memory]
     time = sum_estimates([outcome.far_time_ns for outcome in outcomes])
-    near = problem.near_time_ns.value
-    weights = [phase.near_time_ns.value / near if near > 0 else 0.0 for phase in problem.phases]
-    slowdown = weighted(weights, [outcome.slowdown for outcome in outcomes])
+    slowdown = weighted(problem.phase_weights, [outcome.slowdown for outcome in outcomes])
     return _FarEnds(
         *(
             (np.full(count, end.value), np.full(count, end.low), np.full(count, end.high))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearfar.documents.plan import FrontierPoint
-from nearfar.place.evaluation import slowdown_estimates, time_estimates
+from nearfar.place.evaluation import interval_estimates
 from nearfar.place.filling import Order, greedy_order
 from nearfar.place.problem import Problem
 from nearfar.predict.traffic import Array
@@ -23,14 +23,6 @@ class BudgetFrontier:
     times_ns: Array
     """Best time up to each step: it never rises, because a step that does not help is not taken."""
 
-    def time_at(self, budget_bytes: float) -> float:
-        """Return the best time whose step fits the budget, ns."""
-        return float(self.times_ns[self.step_at(budget_bytes)])
-
-    def step_at(self, budget_bytes: float) -> int:
-        """Return how many objects of the order fit the budget."""
-        return int(np.searchsorted(self.near_bytes, budget_bytes, side="right")) - 1
-
 
 def frontier(problem: Problem) -> BudgetFrontier:
     """Return the frontier of all budgets."""
@@ -43,8 +35,7 @@ def frontier(problem: Problem) -> BudgetFrontier:
 def frontier_points(problem: Problem) -> list[FrontierPoint]:
     """Return the frontier as the document's points."""
     curve = frontier(problem)
-    times = time_estimates(problem, curve.times_ns)
-    slowdowns = slowdown_estimates(problem, curve.times_ns)
+    times, slowdowns = interval_estimates(problem, curve.times_ns)
     costs = problem.cost_relative(curve.near_bytes).tolist()
     added: list[int | None] = [None, *curve.order.tolist()]
     sizes = [round(value) for value in curve.near_bytes.tolist()]

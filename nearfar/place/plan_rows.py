@@ -23,7 +23,7 @@ def placements_of(
     weights: Mapping[int, tuple[int, ...]],
 ) -> list[Placement]:
     """Return where every object goes, with its call stack; `weights` are of interleaved ones."""
-    far = sum_estimates([outcome.far_time_ns for outcome in problem.far_outcome])
+    far = sum_estimates([outcome.far_time_ns for outcome in problem.far_outcomes[0]])
     added = problem.added_ns
     low, high = added_interval(added, problem.near_time_ns.value, far)
     effects = zip(added.tolist(), low.tolist(), high.tolist(), strict=True)

@@ -10,7 +10,7 @@ in each far one, which sum to 1. With one far memory, near shares (..., objects)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -95,11 +95,6 @@ class Problem:
         """Time with everything near, as measured."""
         return sum_estimates([phase.near_time_ns for phase in self.phases])
 
-    @property
-    def far_outcome(self) -> list[FarEstimate]:
-        """Time with everything in `far`, per phase."""
-        return self.far_outcomes[0]
-
     @cached_property
     def far_outcomes(self) -> list[list[FarEstimate]]:
         """Time with everything in each far memory, per phase."""
@@ -107,6 +102,12 @@ class Problem:
             [far_estimate(type(model), model.phase, self.near, far, model) for model in models]
             for far, models in zip(self.fars, self.by_far, strict=True)
         ]
+
+    @cached_property
+    def phase_weights(self) -> list[float]:
+        """Share of each phase in near time; 0 without near time."""
+        near = self.near_time_ns.value
+        return [phase.near_time_ns.value / near if near > 0 else 0.0 for phase in self.phases]
 
     @property
     def added_ns(self) -> Array:
@@ -221,36 +222,17 @@ def make_problem(
     page_bytes: int | None = None,
     host: HostRule = DEFAULT_HOST,
 ) -> Problem:
-    """Return the problem of one phase, or of the whole run (``total``)."""
-    problems = make_problems(
+    """Return the problem of one far memory and one phase, or the whole run (``total``)."""
+    phases = phases_of(workload, None if phase == TOTAL else [phase])
+    return problem_of(
         workload,
-        near,
+        phases,
+        near_memory(near, page_bytes),
         [far],
-        phase=phase,
         model=model,
         prices=prices,
-        page_bytes=page_bytes,
         host=host,
     )
-    return next(problems)
-
-
-def make_problems(
-    workload: WorkloadProfile,
-    near: DeviceProfile,
-    fars: Iterable[DeviceProfile],
-    *,
-    phase: str = TOTAL,
-    model: str = DEFAULT_MODEL,
-    prices: Prices | None = None,
-    page_bytes: int | None = None,
-    host: HostRule = DEFAULT_HOST,
-) -> Iterator[Problem]:
-    """Yield the problem of each far memory alone; the profile is read once."""
-    phases = phases_of(workload, None if phase == TOTAL else [phase])
-    near_side = near_memory(near, page_bytes)
-    for far in fars:
-        yield problem_of(workload, phases, near_side, [far], model=model, prices=prices, host=host)
 
 
 def problem_of(
