@@ -10,7 +10,6 @@ import samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfar.base.errors import NearfarError
 from nearfar.documents import Plan
 from nearfar.documents.plan import Alternative, Prices
 from nearfar.place.api import place
@@ -175,23 +174,6 @@ def test_a_phase_is_placed_for_itself():
     get = next(phase for phase in workload.phases if phase.name == "get")
     assert plan.phase == "get"
     assert bar(plan, "all-near").time_ns.value == pytest.approx(get.near_cpu_time_ns.value)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"phase": "gte"}, "did you mean 'get'"),
-        ({"optimiser": "exakt"}, "did you mean 'exact'"),
-        ({"optimiser": "all-near"}, "only a bar"),
-        ({"prices": Prices(near_per_byte=0.0)}, "prices"),
-        ({"prices": Prices(near_per_byte=float("nan"))}, "prices"),
-        ({"budget": -1}, "negative"),
-    ],
-)
-def test_wrong_use_is_refused(change: dict, said: str):
-    arguments = {"budget": "25%", **change}
-    with pytest.raises(NearfarError, match=said):
-        place(samples.workload(), NEAR, FAR, **arguments)
 
 
 def test_a_profile_without_objects_gives_an_empty_plan():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan, producer
 from nearfar.documents.plan import Part, PhasePlacements, Placement, PlanMemory, Prices
 from nearfar.documents.workload import Frame
 
+PROGRAMS = Path(__file__).parent / "programs"
 NOTHING = Estimate(0.0, 0.0, 0.0)
 
 
@@ -57,3 +61,14 @@ def objects_plan(
         for number, (name, memory) in enumerate(where.items())
     ]  # fmt: skip
     return plan(made, far_capacity=far_capacity, phases=phases)
+
+
+def run_verb(
+    folder: Path, *words: str, before: Sequence[str] = (), cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `nearfar run` with the folder's plan.json, writing its record.json."""
+    plan_file, record_file = str(folder / "plan.json"), str(folder / "record.json")
+    return subprocess.run(
+        [*before, sys.executable, "-m", "nearfar", "run", plan_file, "-o", record_file, *words],
+        cwd=cwd, capture_output=True, text=True, errors="replace", check=False,
+    )  # fmt: skip

@@ -13,10 +13,9 @@ from nearfar.documents.plan import Part
 from nearfar.native_files import include_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made_plans import objects_plan, placement, plan
+from made_plans import PROGRAMS, objects_plan, placement, plan, run_verb
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE / "programs"
 
 
 def compiled(*words: str) -> None:
@@ -24,11 +23,7 @@ def compiled(*words: str) -> None:
 
 
 def run(folder: Path, *words: str, before: tuple[str, ...] = (), status: int = 0) -> RunRecord:
-    done = subprocess.run(
-        [*before, sys.executable, "-m", "nearfar", "run", str(folder / "plan.json"), "-o",
-         str(folder / "record.json"), *words],
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+    done = run_verb(folder, *words, before=before)
     if "no seccomp here" in done.stderr:
         pytest.skip(done.stderr.strip())
     assert done.returncode == status, done.stderr

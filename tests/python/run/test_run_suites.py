@@ -1,7 +1,7 @@
-"""Other programs' own tests pass with their data in far memory: SQLite's and gawk's, built plainly.
+"""The test suites of Redis, SQLite and gawk pass with their data in far memory.
 
-Redis' are in test_run_redis.py. SQLite is one process that allocates and frees all the time, with
-threads, other clients and damaged files; gawk's suite starts hundreds of short ones.
+Redis forks, saves and loads all the time. SQLite is one process that allocates and frees all the
+time, with threads, other clients and damaged files. gawk's suite starts hundreds of processes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from nearfar.documents import RunRecord, load, save
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made_plans import placement, plan
+from made_plans import placement, plan, run_verb
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.long
@@ -30,6 +30,8 @@ SQLITE_FILES = (
 FAIL_FOR_ROOT = ("delete-8", "pager1.4.7.2", "pager1.4.8.1")
 """They take the right to read or write a file away, which root does not need."""
 SQLITE_OBJECTS = ("pcache1Alloc", "pcache1AllocPage", "sqlite3BtreeOpen", "sqlite3VdbeSorterWrite")
+REDIS_SUITES = ("unit/type/string", "unit/type/hash", "unit/other")
+REDIS_OBJECTS = ("_sdsnewlen", "createObject", "dictAddRaw", "_dictExpand", "zslCreateNode")
 GAWK_OBJECTS = ("more_blocks", "make_str_node", "str_array_init", "grow_table", "iop_alloc")
 
 
@@ -53,16 +55,40 @@ def built(package: str, options: Sequence[str], *steps: Sequence[str]) -> Path:
 
 
 def run_far(
-    folder: Path, objects: Sequence[str], record: Path, *command: str
-) -> subprocess.CompletedProcess[str]:
+    folder: Path, tmp_path: Path, objects: Sequence[str], *command: str
+) -> tuple[subprocess.CompletedProcess[str], RunRecord]:
     """Run a command with these functions' objects in far memory, which is files."""
-    where = record.with_name("plan.json")
-    save(plan([placement(number, name, "far") for number, name in enumerate(objects)]), where)
-    return subprocess.run(
-        [sys.executable, "-m", "nearfar", "run", str(where), "--map", "far=file:/dev/shm",
-         "--force", "-o", str(record), "--", *command],
-        cwd=folder, capture_output=True, text=True, errors="replace", check=False,
+    placements = [placement(number, name, "far") for number, name in enumerate(objects)]
+    save(plan(placements), tmp_path / "plan.json")
+    words = ("--map", "far=file:/dev/shm", "--force", "--", *command)
+    done = run_verb(tmp_path, *words, cwd=folder)
+    return done, load(tmp_path / "record.json", RunRecord)
+
+
+def test_redis_suites_pass_with_far_data(tmp_path: Path) -> None:
+    tree = ROOT / "build/run/redis"
+    if shutil.which("tclsh") is None:
+        pytest.skip("tclsh is not installed, and Redis' test suite needs it")
+    if not (tree / "src/redis-server").is_file():
+        sys.path.insert(0, str(ROOT))
+        from benchmarks.run_programs import redis
+
+        try:
+            redis()
+        except Exception as error:
+            pytest.skip(f"Redis cannot be built here: {error}")
+    subprocess.run(
+        ["make", "-s", "MALLOC=libc", "USE_SYSTEMD=no", "BUILD_TLS=no", "OPTIMIZATION=-O2",
+         "redis-cli", "redis-benchmark"], cwd=tree, check=True, capture_output=True,
     )  # fmt: skip
+    # The suite starts the servers; the plan is theirs, not tclsh's.
+    single = [word for suite in REDIS_SUITES for word in ("--single", suite)]
+    command = ("tclsh", "tests/test_helper.tcl", "--clients", "2", *single)
+    done, record = run_far(tree, tmp_path, REDIS_OBJECTS, *command)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "All tests passed without errors" in done.stdout
+    assert record.pages_by_memory["far"] > 1 << 20
+    assert record.recognised_share_of_profile == 1.0
 
 
 def test_sqlites_own_tests_pass_with_far_data(tmp_path: Path) -> None:
@@ -71,13 +97,13 @@ def test_sqlites_own_tests_pass_with_far_data(tmp_path: Path) -> None:
     folder = built("sqlite3", ["--with-tcl=/usr/lib/tcl8.6"], ["make", "-j2", "testfixture"])
     most = 0
     for name in SQLITE_FILES:
-        record = tmp_path / "record.json"
-        done = run_far(folder, SQLITE_OBJECTS, record, "./testfixture", f"../test/{name}.test")
+        command = ("./testfixture", f"../test/{name}.test")
+        done, record = run_far(folder, tmp_path, SQLITE_OBJECTS, *command)
         assert re.search(r"^\d+ errors out of \d+ tests", done.stdout, re.MULTILINE), (name, done)
         failed = re.search(r"^!?Failures on these tests: (.*)$", done.stdout, re.MULTILINE)
         for test in failed[1].split() if failed else ():
             assert test.startswith(FAIL_FOR_ROOT), (name, done.stdout[-2000:])
-        most = max(most, load(record, RunRecord).pages_by_memory.get("far", 0))
+        most = max(most, record.pages_by_memory.get("far", 0))
     assert most > 1 << 20
 
 
@@ -87,9 +113,8 @@ def test_gawks_own_tests_pass_with_far_data(tmp_path: Path) -> None:
     # What differs from what is expected stays in a file whose name begins with _.
     for left in (folder / "test").glob("_*"):
         left.unlink()
-    record = tmp_path / "record.json"
     for part in ("basic", "unix-tests", "machine-tests"):
-        done = run_far(folder / "test", GAWK_OBJECTS, record, "make", part)
+        done, record = run_far(folder / "test", tmp_path, GAWK_OBJECTS, "make", part)
         assert done.returncode == 0, (part, done.stdout[-2000:], done.stderr[-2000:])
-        assert load(record, RunRecord).processes > 10
+        assert record.processes > 10
     assert not list((folder / "test").glob("_*"))

@@ -20,9 +20,8 @@ from nearfar.run.adapt import Pace
 from nearfar.run.api import PlanRunOptions, run_plan
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made_plans import objects_plan, placement, plan
+from made_plans import PROGRAMS, objects_plan, placement, plan, run_verb
 
-PROGRAMS = Path(__file__).parent / "programs"
 FAR_FOLDER = "/dev/shm"
 ALL = ("make_array", "make_list", "make_growing", "make_mapping", "make_cleared")
 MIB = 4
@@ -47,17 +46,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, made: Plan, *words: str, options: tuple[str, ...] = ()) -> RunRecord:
     """Run a program of `folder` and return the record; it must have found its data right."""
     save(made, folder / "plan.json")
-    done = verb(folder, *options, "--", str(folder / words[0]), *words[1:])
+    done = run_verb(folder, *options, "--", str(folder / words[0]), *words[1:])
     assert done.returncode == 0, done.stderr
     return load(folder / "record.json", RunRecord)
-
-
-def verb(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "nearfar", "run", str(folder / "plan.json"), "-o",
-         str(folder / "record.json"), *words],
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
 
 
 def by_name(record: RunRecord) -> dict[str, ObjectLanding]:
@@ -210,7 +201,7 @@ def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
 def test_without_addresses_a_program_runs_unplaced_and_that_is_said(folder: Path) -> None:
     save(objects_plan({"make_array": "far"}), folder / "plan.json")
     limited = f"ulimit -v 8000000; exec {folder / 'objects'} 1"
-    done = verb(folder, *TO_FILES, "--force", "--", "/bin/sh", "-c", limited)
+    done = run_verb(folder, *TO_FILES, "--force", "--", "/bin/sh", "-c", limited)
     assert done.returncode == 0, done.stderr
     warnings = load(folder / "record.json", RunRecord).warnings
     assert any("may not reserve 56 GiB of addresses" in warning for warning in warnings), warnings
@@ -218,7 +209,7 @@ def test_without_addresses_a_program_runs_unplaced_and_that_is_said(folder: Path
 
 def test_forced_it_runs_another_programs_plan(folder: Path) -> None:
     save(objects_plan({"make_nothing_known": "far"}), folder / "plan.json")
-    done = verb(folder, *TO_FILES, "--force", "--", str(folder / "objects"), "1")
+    done = run_verb(folder, *TO_FILES, "--force", "--", str(folder / "objects"), "1")
     assert done.returncode == 0, done.stderr
     record = load(folder / "record.json", RunRecord)
     assert record.recognised_share_of_profile == 0.0
@@ -228,7 +219,7 @@ def test_forced_it_runs_another_programs_plan(folder: Path) -> None:
 def test_a_failing_program_leaves_its_record(folder: Path) -> None:
     save(objects_plan({"make_array": "far"}), folder / "plan.json")
     script = "import ctypes, os; os._exit(3)"
-    done = verb(folder, *TO_FILES, "--force", "--", sys.executable, "-c", script)
+    done = run_verb(folder, *TO_FILES, "--force", "--", sys.executable, "-c", script)
     assert done.returncode == 4
     assert load(folder / "record.json", RunRecord).exit_status == "exited 3"
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nearfar.base.errors import NearfarError
 from nearfar.documents import Plan, WorkloadProfile, producer
 from nearfar.documents.machine import JointLimit, MachineProfile, Split
-from nearfar.documents.plan import Alternative
+from nearfar.documents.plan import Alternative, Prices
 from nearfar.documents.workload import AccessClasses, LiveSample, MissCurve, Traffic
 from nearfar.place.api import place
 from nearfar.place.assignment import assign, saved_ns
@@ -348,6 +348,12 @@ def test_memory_mode_is_shown_where_the_profile_has_miss_curves():
         ({"budget": "price:10%"}, "no placement costs 10%"),
         ({"budget": "price:cheap"}, "price:40%"),
         ({"move_gb_per_s": 0.0}, "above 0"),
+        ({"phase": "gte"}, "did you mean 'get'"),
+        ({"optimiser": "exakt"}, "did you mean 'exact'"),
+        ({"optimiser": "all-near"}, "only a bar"),
+        ({"prices": Prices(near_per_byte=0.0)}, "prices"),
+        ({"prices": Prices(near_per_byte=math.nan)}, "prices"),
+        ({"budget": -1}, "negative"),
     ],
 )
 def test_wrong_use_is_one_sentence(change: dict, said: str):
