@@ -19,7 +19,7 @@ from nearfar.place.capacity import capacity_limits
 from nearfar.place.machine_file import FarMemory
 from nearfar.place.problem import problem_of
 from nearfar.predict.derive import near_memory
-from nearfar.predict.traffic import phases_of
+from nearfar.predict.phases import phases_of
 
 OBJECTS = 10_000
 BUDGETS = ("1%", "10%", "25%", "50%", "90%")

@@ -25,7 +25,7 @@ def place(options: PlaceOptions) -> Plan:
     from nearfar.place.api import place as run
     from nearfar.place.exports import mapped
     from nearfar.place.machine_file import load_machine_file
-    from nearfar.predict.pages import parse_page_bytes
+    from nearfar.predict.device_figures import parse_page_bytes
 
     _refuse_plan(options)
     file = None if options.memories is None else load_machine_file(options.memories)

@@ -21,9 +21,9 @@ def predict(options: PredictOptions) -> Prediction:
     from nearfar.documents import MachineProfile
     from nearfar.predict.api import predict as run
     from nearfar.predict.calibration import load_calibrations, with_calibrations
+    from nearfar.predict.device_figures import parse_page_bytes
     from nearfar.predict.in_situ import with_pipeline
     from nearfar.predict.model import MODELS
-    from nearfar.predict.pages import parse_page_bytes
 
     near = _near(options)
     workload, model = _workload(options, near)
@@ -43,7 +43,7 @@ def predict(options: PredictOptions) -> Prediction:
         host=options.host,
         page_bytes=page_bytes,
         profile_path=origin(options.profile),
-        beside=MODELS.names() if models == ["all"] else models,
+        also=MODELS.names() if models == ["all"] else models,
         machine=machine,
     )
     if stages is not None:
@@ -146,7 +146,7 @@ def _elsewhere(
     from nearfar.base.units import parse_size_bytes
     from nearfar.devices.library import load_near
     from nearfar.predict.code_file import find_code
-    from nearfar.predict.elsewhere import on_other_machine, parse_near_times
+    from nearfar.predict.other_machine import on_other_machine, parse_near_times
 
     of_code = (
         not options.more

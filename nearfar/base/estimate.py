@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -11,3 +13,17 @@ class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: float
     low: float
     high: float
+
+
+def sum_estimates(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the sums of values, of lows, and of highs."""
+    return Estimate(
+        sum(estimate.value for estimate in estimates),
+        sum(estimate.low for estimate in estimates),
+        sum(estimate.high for estimate in estimates),
+    )
+
+
+def scale_estimate(estimate: Estimate, factor: float) -> Estimate:
+    """Return the estimate times a factor, such as in another unit."""
+    return Estimate(estimate.value * factor, estimate.low * factor, estimate.high * factor)

@@ -20,8 +20,8 @@ from nearfar.emulate.mechanism import (
 from nearfar.emulate.probes import TOLERANCE, ProbeResults, judge
 from nearfar.memories import topology
 from nearfar.options.emulate import MAX_SLOW_MOTION
+from nearfar.predict.core_time import has_prefetcher
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.overlap import has_prefetcher
 from nearfar.profile.session import ProfileRequest
 from nearfar.program.executable import find_executable
 from nearfar.program.phases import PhaseTime

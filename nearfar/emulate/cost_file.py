@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from nearfar.predict.core_time import MAX_OVERLAP, MIN_OVERLAP, StreamFetch, line_costs, overlap_at
 from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.overlap import MAX_OVERLAP, MIN_OVERLAP, StreamFetch, line_costs, overlap_at
 from nearfar.predict.traffic import HITS, Array
 
 FILE_NAME = "emulation"

@@ -172,7 +172,7 @@ def _quick_form(sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile)
     for profile, uri, name in sums.sample(SAMPLED):
         summed = sums.quick_slowdown(profile) - 1.0
         workload = msgspec.json.decode(read_source(uri), type=WorkloadProfile)
-        full = predict(workload, nears[name], [far], most_objects=1).devices[0].total.slowdown.value
+        full = predict(workload, nears[name], [far], max_objects=1).devices[0].total.slowdown.value
         if summed > 1e-6 and full > 1.0 + 1e-6:
             ratios.append((full - 1.0) / summed)
     if not ratios:

@@ -10,6 +10,7 @@ from typing import get_args
 import numpy as np
 
 from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.estimate import scale_estimate
 from nearfar.documents import DeviceProfile, MachineProfile, Plan, WorkloadProfile, producer
 from nearfar.documents.plan import Alternative, Prices, SlowdownGoal
 from nearfar.documents.prediction import HostRule
@@ -27,7 +28,6 @@ from nearfar.place.plan_rows import memories_of, placements_of
 from nearfar.place.problem import Over, Problem, problem_of
 from nearfar.place.task import Allowed, ExtendedShares, PlaceTask
 from nearfar.place.uncertainty import undecided_objects
-from nearfar.predict.api import scale_estimate
 from nearfar.predict.derive import near_memory
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.model import DEFAULT_MODEL

@@ -7,14 +7,13 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from nearfar.base.estimate import Estimate
+from nearfar.base.estimate import Estimate, sum_estimates
 from nearfar.documents.plan import Alternative, BarName
 from nearfar.place.evaluation import Evaluation, evaluate, weighted
 from nearfar.place.optimiser import OPTIMISERS, PlacementChoice
 from nearfar.place.problem import Problem
 from nearfar.predict.interval import far_estimate
 from nearfar.predict.model import MODELS, ModelLacksError
-from nearfar.predict.total import sum_estimates
 
 BARS = (
     "all-near",

@@ -12,7 +12,7 @@ from nearfar.place.moves import MovingPlan, phase_changes
 from nearfar.place.optimiser import PlacementChoice
 from nearfar.place.problem import Problem
 from nearfar.place.uncertainty import decided_by_classes, decided_by_writes, write_over_read
-from nearfar.predict.caveats import caveats, common_caveats
+from nearfar.predict.caveats import common_caveats
 from nearfar.predict.traffic import Array
 
 MAX_NAMED = 5
@@ -92,7 +92,11 @@ def _peaks_and_parts(allow: Collection[str], shares: Array) -> list[str]:
 
 
 def _independence(problem: Problem, joint_limits: bool) -> list[str]:
-    if joint_limits or problem.pairs or any(far.together is not None for far in problem.fars):
+    if (
+        joint_limits
+        or problem.pairs
+        or any(far.channel_sharing is not None for far in problem.fars)
+    ):
         return []
     which = "the two memories are" if len(problem.fars) == 1 else "memories are"
     return [
@@ -141,7 +145,9 @@ def memory_caveats(problem: Problem, workload: WorkloadProfile) -> list[str]:
     common = common_caveats(workload, problem.phases, problem.near)
     return list(
         dict.fromkeys(
-            sentence for far in problem.fars for sentence in caveats(problem.near, far, common)
+            sentence
+            for far in problem.fars
+            for sentence in (*problem.near.caveats, *far.caveats, *common)
         )
     )
 

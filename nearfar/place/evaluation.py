@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearfar.base.estimate import Estimate
+from nearfar.base.estimate import Estimate, sum_estimates
 from nearfar.place.problem import Problem
-from nearfar.predict.total import sum_estimates
 from nearfar.predict.traffic import Array
 
 

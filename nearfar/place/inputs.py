@@ -13,10 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.estimate import scale_estimate
 from nearfar.documents import WorkloadProfile
-from nearfar.predict.api import scale_estimate
+from nearfar.predict.phases import phases_of
 from nearfar.predict.total import TOTAL
-from nearfar.predict.traffic import PhaseTraffic, phases_of
+from nearfar.predict.traffic import PhaseTraffic
 from nearfar.profile.identity import align_objects
 from nearfar.profile.merge import merge
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from nearfar.predict.core_time import TrafficTime, core_time_ns
 from nearfar.predict.explain import drawn_gb_per_s
-from nearfar.predict.memory import ChannelSharing
 from nearfar.predict.model import Model
 from nearfar.predict.models.inversion import InversionModel
+from nearfar.predict.shared_channels import ChannelSharing
 from nearfar.predict.traffic import Array
 
 Pairs = Mapping[tuple[int, int], ChannelSharing]
@@ -46,8 +46,8 @@ def _joint_inversion_ns(
     models: Sequence[InversionModel], moved: Sequence[Array], pairs: Pairs
 ) -> Array:
     first = models[0]
-    why = first._why
-    lines = [traffic * first.doubt.lines for traffic in moved]
+    why = first.explanation
+    lines = [traffic * first.perturbation.lines for traffic in moved]
     remainder = np.maximum(first.total - np.sum(lines, axis=0), 0.0)
     parts = [first._part(remainder, first.near)]
     parts += [model._part(traffic, model.far) for model, traffic in zip(models, lines, strict=True)]
@@ -93,8 +93,8 @@ def _bandwidth_share(
     shares: list[Array] = []
     near_lines = parts[0].lines
     for model, part in zip(models, parts[1:], strict=True):
-        if model.far.together is not None:
-            shares.append(model.far.together.at(_share(part.lines, near_lines)))
+        if model.far.channel_sharing is not None:
+            shares.append(model.far.channel_sharing.at(_share(part.lines, near_lines)))
     for (i, j), joint in pairs.items():
         shares.append(joint.at(_share(parts[1 + j].lines, parts[1 + i].lines)))
     smallest: Array | float = 1.0

@@ -23,8 +23,8 @@ from nearfar.documents.workload import LiveSample
 from nearfar.place.filling import whole_shares
 from nearfar.place.move_solver import MoveCandidates, PhaseChange, solve_moves
 from nearfar.place.problem import Problem
-from nearfar.predict.attribute import added_by_object_ns
 from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.object_effects import added_by_object_ns
 from nearfar.predict.traffic import Array
 
 MAX_OBJECTS = 40

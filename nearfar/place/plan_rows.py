@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nearfar.base.estimate import Estimate
+from nearfar.base.estimate import Estimate, sum_estimates
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.plan import Placement, PlanMemory
 from nearfar.place.machine_file import FarMemory
 from nearfar.place.parts import parts_of
 from nearfar.place.problem import Problem
 from nearfar.place.uncertainty import write_over_read
-from nearfar.predict.api import added_interval
-from nearfar.predict.total import sum_estimates
+from nearfar.predict.object_effects import added_interval
 from nearfar.predict.traffic import Array
 
 

@@ -19,20 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.estimate import Estimate
+from nearfar.base.estimate import Estimate, sum_estimates
 from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile
 from nearfar.documents.plan import NEAR, Prices
 from nearfar.documents.prediction import HostRule
 from nearfar.place.joint_time import Pairs, joint_times_ns
-from nearfar.predict.attribute import added_by_object_ns
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.interval import FarEstimate, far_estimate
 from nearfar.predict.memory import MemoryCosts, comparable
 from nearfar.predict.model import DEFAULT_MODEL, MODELS, NO_PERTURBATION, Model, Perturbation
-from nearfar.predict.together import channel_sharing
-from nearfar.predict.total import TOTAL, sum_estimates
-from nearfar.predict.traffic import Array, PhaseTraffic, phases_of
+from nearfar.predict.object_effects import added_by_object_ns
+from nearfar.predict.phases import phases_of
+from nearfar.predict.shared_channels import channel_sharing
+from nearfar.predict.total import TOTAL
+from nearfar.predict.traffic import Array, PhaseTraffic
 
 Over = Literal["mean", "worst"]
 """How the slowdowns of several inputs are summarised."""
@@ -257,7 +258,8 @@ def problem_of(
         near,
         *(
             replace(
-                far_memory(far, near, host), together=channel_sharing(machine, near.device, far)
+                far_memory(far, near, host),
+                channel_sharing=channel_sharing(machine, near.device, far),
             )
             for far in fars
         ),

@@ -13,7 +13,7 @@ from nearfar.points.inputs import CODE, DEVICE, PointInputs
 from nearfar.points.kind import PointKind
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
-from nearfar.predict.traffic import phases_of
+from nearfar.predict.phases import phases_of
 
 
 class ProfiledPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=True):

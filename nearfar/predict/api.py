@@ -1,14 +1,18 @@
-"""Predicting from Python: documents in, a `Prediction` out."""
+"""Prediction from Python: documents in, a `Prediction` out.
+
+The data goes through these steps: `phases` makes each phase's traffic, `derive` the costs of near
+and far memory, `explain` (called by the models) near time, `models` times, `interval` their
+intervals, `object_effects` the objects' shares, and `total` the sum.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nearfar.base.estimate import Estimate
+from nearfar.base.estimate import scale_estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import (
     DeviceProfile,
@@ -21,22 +25,23 @@ from nearfar.documents.prediction import (
     DevicePrediction,
     HostRule,
     ModelTime,
-    ObjectEffect,
     PagesRatio,
     PhasePrediction,
 )
-from nearfar.predict.attribute import added_by_object_ns
-from nearfar.predict.caveats import caveats, common_caveats, flushes_unknown
+from nearfar.predict.caveats import common_caveats, flushes_unknown
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.interval import far_estimate
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS, Model, usable_models
-from nearfar.predict.together import channel_sharing
-from nearfar.predict.total import total_of
-from nearfar.predict.traffic import Array, misses, phases_of, write_backs
+from nearfar.predict.object_effects import object_effects
+from nearfar.predict.phases import phases_of
+from nearfar.predict.shared_channels import channel_sharing
+from nearfar.predict.total import slowdown_over, total_of
+from nearfar.predict.traffic import PhaseTraffic, misses, write_backs
 
 MAX_OBJECTS = 1000
-"""Objects listed per phase, those that add most first; a plan looks at all of them."""
+"""Maximum of objects listed per phase, those that add most first; a plan considers all of them."""
 
 
 def predict(
@@ -52,70 +57,40 @@ def predict(
     far_own_ns: float | None = None,
     near_own_ns: float | None = None,
     host: HostRule = DEFAULT_HOST,
-    most_objects: int = MAX_OBJECTS,
-    beside: Sequence[str] = (),
+    max_objects: int = MAX_OBJECTS,
+    also: Sequence[str] = (),
     machine: MachineProfile | None = None,
 ) -> Prediction:
     """Predict CPU time of every phase with everything in each far memory.
 
-    `near` is the memory the profile's near time was taken in. `phases` restricts what is
-    predicted, and the total, to those named. `page_bytes` is the size of the program's pages, by
-    default what programs get where `near` was measured; `far_page_bytes` of its pages in far
-    memory, by default the same; `far_own_ns` and `near_own_ns` are what a dependent random read of
-    its data takes there and here, where that is known. `host` says how a latency published on
-    another machine is taken to this one: ``added`` to local DRAM's, in ``ratio`` to it, or as
-    ``published``. `beside` names models shown beside `model` and the naive ones; one that lacks
-    what it needs is named in the caveats. `machine` says which memories hold each other back.
-    Raises NearfarError for an unknown model or phase and for a device without the figures that the
-    model needs.
+    `near` is the memory in which the profile's near time was measured. `phases` restricts what is
+    predicted. `page_bytes` is the size of the program's pages, by default what programs get where
+    `near` was measured; `far_page_bytes` that of its far pages, by default the same. `far_own_ns`
+    and `near_own_ns` are the times of a dependent random read of the program's data, if known.
+    `host` converts a latency published on another machine. `also` names models shown with `model`
+    and the naive ones. `machine` tells which memories share channels. Raises NearfarError for an
+    unknown model or phase and for a device without the figures that the model needs.
     """
     kind = MODELS.get(model)
     traffic = phases_of(workload, phases)
     near_side = near_memory(near, page_bytes)
-    of_every = common_caveats(workload, traffic, near_side)
-    names = [*NAIVE_MODELS, *(name for name in beside if name not in (*NAIVE_MODELS, model))]
+    common = common_caveats(workload, traffic, near_side)
+    shown = [*NAIVE_MODELS, *(name for name in also if name not in (*NAIVE_MODELS, model))]
     devices = []
     for device in fars:
-        far_side = replace(
-            far_memory(
-                device,
-                near_side,
-                host,
-                far_page_bytes,
-                own_ns=far_own_ns,
-                near_own_ns=near_own_ns,
-            ),
-            together=channel_sharing(machine, near, device),
+        far_side = far_memory(
+            device,
+            near_side,
+            host,
+            far_page_bytes,
+            program_chase_ns=far_own_ns,
+            near_program_chase_ns=near_own_ns,
         )
-        said: list[str] = []
-        predicted = [
-            _phase(
-                workload,
-                kind(phase, near_side, far_side),
-                names,
-                said=said,
-                most_objects=most_objects,
-            )
-            for phase in traffic
-        ]
-        sentences = [
-            *caveats(near_side, far_side, of_every),
-            *flushes_unknown(workload, traffic, device),
-            *dict.fromkeys(said),
-        ]
-        if any(np.count_nonzero(misses(phase.objects)) > most_objects for phase in traffic):
-            sentences.append(f"only the {most_objects} objects that add most are listed per phase")
-        devices.append(
-            DevicePrediction(
-                far=device.name,
-                title=device.title,
-                latency_ns=far_side.unwalked_ns,
-                latency_from=far_side.taken,
-                phases=predicted,
-                total=total_of(predicted, most_objects),
-                caveats=sentences,
-            )
-        )
+        far_side = replace(far_side, channel_sharing=channel_sharing(machine, near, device))
+        models = [kind(phase, near_side, far_side) for phase in traffic]
+        caveats = [*near_side.caveats, *far_side.caveats, *common]
+        listing = _Listing(shown, max_objects, caveats)
+        devices.append(_device(workload, device, far_side, models, listing))
     return Prediction(
         producer=producer(),
         profile=profile_path,
@@ -127,111 +102,100 @@ def predict(
     )
 
 
-def _phase(
+@dataclass(frozen=True)
+class _Listing:
+    """Contents of a device's prediction besides the model's times."""
+
+    models: Sequence[str]
+    """Names of the other models."""
+    max_objects: int
+    caveats: Sequence[str]
+    """Caveats of the memories and of the profile."""
+
+
+def _device(
     workload: WorkloadProfile,
-    central: Model,
-    beside: Sequence[str],
-    *,
-    said: list[str],
-    most_objects: int,
-) -> PhasePrediction:
-    """Predict one phase; what its models say of themselves is added to `said`."""
-    phase, near, far = central.phase, central.given_near, central.given_far
-    others, lacking = usable_models(beside, phase, near, far)
-    said += [*central.remarks(), *lacking]
-    said += [
-        f"phase {phase.name!r} {what.format(share)} was measured to: extrapolated, and the "
-        "interval is wider"
-        for what, share in central.beyond().items()
+    device: DeviceProfile,
+    far: MemoryCosts,
+    models: list[Model],
+    listing: _Listing,
+) -> DevicePrediction:
+    """Predict all phases on one far memory; `models` has one model per phase."""
+    phases, remarks, max_objects = [], [], listing.max_objects
+    for model in models:
+        others, missing = usable_models(
+            listing.models, model.phase, model.given_near, model.given_far
+        )
+        remarks += [*model.remarks(), *missing, *_beyond_curves(model)]
+        phases.append(_phase(workload, model, others, max_objects))
+    traffic = [model.phase for model in models]
+    sentences = [
+        *listing.caveats,
+        *flushes_unknown(workload, traffic, device),
+        *dict.fromkeys(remarks),
     ]
-    found = far_estimate(type(central), phase, near, far, central)
-    near_ns, far_ns = phase.near_time_ns.value, found.far_time_ns.value
+    if any(np.count_nonzero(misses(phase.objects)) > max_objects for phase in traffic):
+        sentences.append(f"only the {max_objects} objects that add most are listed per phase")
+    return DevicePrediction(
+        far=device.name,
+        title=device.title,
+        latency_ns=far.unwalked_ns,
+        latency_from=far.latency_from,
+        phases=phases,
+        total=total_of(phases, max_objects),
+        caveats=sentences,
+    )
+
+
+def _beyond_curves(model: Model) -> list[str]:
+    return [
+        f"phase {model.phase.name!r} {predicate.format(distance)}: extrapolated, and the interval "
+        "is wider"
+        for predicate, distance in model.beyond_curves().items()
+    ]
+
+
+def _phase(
+    workload: WorkloadProfile, central: Model, others: list[Model], max_objects: int
+) -> PhasePrediction:
+    """Predict one phase."""
+    phase, near, far = central.phase, central.given_near, central.given_far
+    estimate = far_estimate(type(central), phase, near, far, central)
+    near_ns, far_ns = phase.near_time_ns.value, estimate.far_time_ns.value
     operations = phase.operations or None
     seconds_per_byte = phase.concurrency / far_ns if far_ns > 0 else 0.0
     return PhasePrediction(
         phase=phase.name,
         near_time_ns=phase.near_time_ns,
-        far_time_ns=found.far_time_ns,
-        slowdown=found.slowdown,
+        far_time_ns=estimate.far_time_ns,
+        slowdown=estimate.slowdown,
         operations=operations,
         near_ns_per_operation=near_ns / operations if operations else None,
-        far_ns_per_operation=scale_estimate(found.far_time_ns, 1 / operations)
+        far_ns_per_operation=scale_estimate(estimate.far_time_ns, 1 / operations)
         if operations
         else None,
         bound=central.bound(),
         effective_parallelism=central.effective_parallelism(),
         far_read_gb_per_s=float(misses(phase.total)) * LINE_BYTES * seconds_per_byte,
         far_write_gb_per_s=float(write_backs(phase.total)) * LINE_BYTES * seconds_per_byte,
-        models=[_beside(model) for model in others],
+        models=[_model_time(model, phase) for model in others],
         ratios=[
             PagesRatio(
                 near_pages=ratio.near_pages,
                 far_pages=ratio.far_pages,
                 time_ns=ratio.time_ns,
-                slowdown=ratio.time_ns / near_ns if near_ns > 0 else 1.0,
+                slowdown=slowdown_over(ratio.time_ns, near_ns),
             )
             for ratio in central.ratios()
         ],
-        objects=_effects(workload, central, found.far_time_ns, most_objects),
+        objects=object_effects(workload, central, estimate.far_time_ns, max_objects),
     )
 
 
-def _beside(model: Model) -> ModelTime:
-    near_ns = model.phase.near_time_ns.value
-    far_ns = float(model.times_ns(model.phase.total))
+def _model_time(model: Model, phase: PhaseTraffic) -> ModelTime:
+    far_ns = float(model.times_ns(phase.total))
     return ModelTime(
-        model=model.name, time_ns=far_ns, slowdown=far_ns / near_ns if near_ns > 0 else 1.0
+        model=model.name,
+        time_ns=far_ns,
+        slowdown=slowdown_over(far_ns, phase.near_time_ns.value),
     )
-
-
-def _effects(
-    workload: WorkloadProfile, model: Model, far_time: Estimate, most: int
-) -> list[ObjectEffect]:
-    """Return the objects that add most, with the phase's interval shared in proportion."""
-    phase = model.phase
-    added = added_by_object_ns(model)
-    lines, written = misses(phase.objects), write_backs(phase.objects)
-    touched = np.flatnonzero((lines > 0) | (written > 0))
-    kept = greatest(added, touched, most)
-    low, high = added_interval(added, phase.near_time_ns.value, far_time)
-    rows = zip(
-        kept.tolist(),
-        *(column[kept].tolist() for column in (added, low, high, lines, written)),
-        strict=True,
-    )
-    return [
-        ObjectEffect(
-            object=i,
-            name=workload.objects[i].name,
-            size_bytes=workload.objects[i].size_bytes,
-            added_ns=Estimate(value, bottom, top),
-            misses=line,
-            write_backs=write,
-        )
-        for i, value, bottom, top, line, write in rows
-    ]
-
-
-def greatest(values: Array, places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Return up to `most` of `places` by falling value; of equals, the first first."""
-    if len(places) > most:
-        # Sorting all of 10,000 to list 1000 takes several times as long.
-        places = np.sort(places[np.argpartition(-values[places], most)[:most]])
-    return np.asarray(places[np.argsort(-values[places], kind="stable")])
-
-
-def added_interval(added_ns: Array, near_ns: float, far_time: Estimate) -> tuple[Array, Array]:
-    """Return low and high of added times whose whole has the interval of `far_time`."""
-    whole = far_time.value - near_ns
-    if whole == 0.0:
-        return added_ns, added_ns
-    ends = (
-        (added_ns * ((far_time.low - near_ns) / whole)),
-        (added_ns * ((far_time.high - near_ns) / whole)),
-    )
-    return np.minimum(*ends), np.maximum(*ends)
-
-
-def scale_estimate(estimate: Estimate, factor: float) -> Estimate:
-    """Return the estimate in another unit."""
-    return Estimate(estimate.value * factor, estimate.low * factor, estimate.high * factor)

@@ -1,9 +1,9 @@
-"""Intervals whose coverage was checked: what `nearfar validate` found, applied to a prediction.
+"""Intervals with measured coverage: the results of `nearfar validate`, applied to a prediction.
 
-An interval is called calibrated only for the kind of far memory that was validated. Elsewhere it
-is uncalibrated: no narrower than where the model was validated, and spanning what the other models
-shown say. Without any validation it is what `interval` says, a part of the way to the models that
-bracket the default one included.
+An interval is called calibrated only for the kind of far memory that was validated. Elsewhere it is
+uncalibrated: at least as wide as where the model was validated, and it spans the other models
+shown. Without any validation it is as `interval` makes it, which includes part of the way to the
+models that bracket the default one.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from nearfar.predict.model import NAIVE_MODELS
 def conformity_score(slowdown: Estimate, measured: float) -> float:
     """Return how far a measured slowdown lies outside the predicted interval, as a logarithm.
 
-    Below 0 where it lies inside: how far from the nearer end (conformalised quantile regression,
-    Romano, Patterson and Candes, NeurIPS 2019). Multiples of the interval's width were worse: on a
-    noisy machine one narrow interval that missed made the wide ones reach to a hundredfold.
+    Below 0 inside the interval: the distance from the nearer end (conformalised quantile
+    regression, Romano, Patterson and Candes, NeurIPS 2019). Multiples of the interval's width were
+    worse: on a noisy machine one narrow interval that missed widened the wide ones a hundredfold.
     """
     below = log(slowdown.low / measured) if slowdown.low > 0.0 else -inf
     return max(below, log(measured / slowdown.high))
@@ -36,7 +36,7 @@ def conformity_score(slowdown: Estimate, measured: float) -> float:
 def spread(slowdown: Estimate, margin: float) -> Estimate:
     """Return the interval with both ends moved outwards by a `margin` (logarithm of a ratio).
 
-    Below 0 they move inwards, to the predicted value at most.
+    A negative margin moves them inwards, to the predicted value at most.
     """
     return Estimate(
         slowdown.value,
@@ -45,22 +45,17 @@ def spread(slowdown: Estimate, margin: float) -> Estimate:
     )
 
 
-def calibrated(slowdown: Estimate, calibration: Calibration) -> Estimate:
-    """Return a predicted slowdown with an interval of `calibration.level` coverage."""
-    return spread(slowdown, calibration.margin)
-
-
 def widened(slowdown: Estimate, others: Iterable[float]) -> Estimate:
-    """Return the interval stretched to hold what other models predict; uncalibrated."""
-    found = [slowdown.low, slowdown.high, *others]
-    return Estimate(slowdown.value, min(found), max(found))
+    """Return the interval widened to cover what other models predict."""
+    ends = [slowdown.low, slowdown.high, *others]
+    return Estimate(slowdown.value, min(ends), max(ends))
 
 
 def memory_tier(far: DeviceProfile) -> str:
-    """Return the kind of a far memory: its technology, and what a stand-in is made of.
+    """Return the kind of a far memory: its technology, and what emulates it.
 
-    ``cxl``, ``remote-dram``, ``pmem``; ``dram pages=4k load=store``: slower by page walks and a
-    contending core, which is no far memory's way to be slow.
+    ``cxl``, ``remote-dram``, ``pmem``; ``dram pages=4k load=store``: slowed down by page walks and
+    a contending core, which is not how far memory is slow.
     """
     spec = far.measured.memory_spec if far.measured is not None else ""
     options = [part for part in spec.split(",")[1:] if part.split("=")[0] in ("pages", "load")]
@@ -74,52 +69,63 @@ def calibration_for(
 ) -> Calibration | None:
     """Return the calibration of `model` for this kind of memory on this processor, if any."""
     tier = memory_tier(far)
-    for one in calibrations:
-        if (one.model, one.tier) == (model, tier) and cpu_model in one.cpu_models:
-            return one
+    for calibration in calibrations:
+        same = (calibration.model, calibration.tier) == (model, tier)
+        if same and cpu_model in calibration.cpu_models:
+            return calibration
     return None
 
 
 def load_calibrations(path: Path) -> list[Calibration]:
-    """Return what a report of `nearfar validate` calibrates; refuses one of too few kernels."""
-    found = load(path, ValidationReport).calibrations
-    if not found:
+    """Return the calibrations in a report of `nearfar validate`.
+
+    Raises NearfarError for a report with too few kernels.
+    """
+    calibrations = load(path, ValidationReport).calibrations
+    if not calibrations:
         raise NearfarError(
             f"{path} calibrates nothing: too few kernels were validated; validate all of them"
         )
-    return found
+    return calibrations
 
 
 def with_calibrations(
     prediction: Prediction, fars: Sequence[DeviceProfile], calibrations: Sequence[Calibration]
 ) -> Prediction:
-    """Return a prediction with calibrated intervals, where its far memories are of that kind.
+    """Return a prediction with calibrated intervals for far memories of a validated kind.
 
-    Elsewhere intervals are widened to hold what the other models shown say, and stay uncalibrated.
-    `fars` are the devices predicted, in their order.
+    Other intervals are widened to cover the other models shown, and stay uncalibrated. `fars` are
+    the predicted devices, in their order.
     """
-    # What intervals of the model had to be widened by elsewhere is the least that is known here.
-    asked = max([0.0, *(one.margin for one in calibrations if one.model == prediction.model)])
+    # The margin that the model needed elsewhere is the minimum here.
+    margins = [entry.margin for entry in calibrations if entry.model == prediction.model]
+    margin = max([0.0, *margins])
+    cpu_model = prediction.producer.cpu_model
     devices = []
     for device, far in zip(prediction.devices, fars, strict=True):
-        one = calibration_for(calibrations, prediction.model, far, prediction.producer.cpu_model)
+        calibration = calibration_for(calibrations, prediction.model, far, cpu_model)
         devices.append(
-            _calibrated(device, one) if one is not None else _widened(device, far, asked)
+            _calibrated(device, calibration)
+            if calibration is not None
+            else _widened(device, far, margin)
         )
     return msgspec.structs.replace(prediction, devices=devices)
 
 
-def _calibrated(device: DevicePrediction, one: Calibration) -> DevicePrediction:
+def _calibrated(device: DevicePrediction, calibration: Calibration) -> DevicePrediction:
+    def with_margin(phase: PhasePrediction) -> PhasePrediction:
+        return _with_interval(phase, spread(phase.slowdown, calibration.margin))
+
     return msgspec.structs.replace(
         device,
-        phases=[_with_interval(phase, calibrated(phase.slowdown, one)) for phase in device.phases],
-        total=_with_interval(device.total, calibrated(device.total.slowdown, one)),
+        phases=[with_margin(phase) for phase in device.phases],
+        total=with_margin(device.total),
         interval_calibrated=True,
         caveats=[
             *device.caveats,
-            f"intervals are of {one.level:.0%}, calibrated on {one.kernels} kernels in "
-            f"{one.sessions} session{'s' if one.sessions > 1 else ''} with far memory of this "
-            f"kind ({one.tier})",
+            f"intervals cover {calibration.level:.0%}, calibrated on {calibration.kernels} kernels "
+            f"in {calibration.sessions} session{'s' if calibration.sessions > 1 else ''} with far "
+            f"memory of this kind ({calibration.tier})",
         ],
     )
 
@@ -137,7 +143,7 @@ def _widened(device: DevicePrediction, far: DeviceProfile, margin: float) -> Dev
             *device.caveats,
             f"intervals are not calibrated for this kind of memory ({memory_tier(far)}) on this "
             f"processor: their ends lie {exp(margin) - 1.0:.0%} further out than without "
-            "validation, and they span what the models shown say",
+            "validation, and they span the models shown",
         ],
     )
 

@@ -1,47 +1,45 @@
-"""What a prediction cannot know, in sentences; only those that apply to this profile."""
+"""Caveats: what a prediction cannot know, in sentences. Only those that apply to a profile."""
 
 from __future__ import annotations
 
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.predict.explain import explain
+from nearfar.predict.fences import flushes_known
 from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.persisting import counted
-from nearfar.predict.traffic import PhaseTraffic, extrapolated_lines
+from nearfar.predict.phases import extrapolated_lines
+from nearfar.predict.traffic import PhaseTraffic, misses, streamed
 
 MANY_STREAM_MISSES = 0.2
-"""Share of stream misses from which the prefetcher's quality matters to the result."""
+"""Share of stream misses above which the prefetcher's quality matters to the result."""
 
 MANY_OPAQUE_MISSES = 0.2
-"""Share of unclassified misses worth a word: a merge's two inputs were such, and with prefetchers
-the prediction was twice the truth."""
+"""Share of unclassified misses above which they matter: a merge's two inputs were such, and with
+prefetchers the prediction was twice the measured time."""
 
-BEATEN = 0.7
+MIN_SCALE = 0.7
 """Near time over what the near curves allow, below which they do not fit this program: simulated
-parallelism was found to be wrong beyond 0.7-1.4."""
+parallelism was wrong beyond 0.7 to 1.4."""
 
 PERSISTENT = ("pmem", "nvdimm")
-"""Far memories that programs flush for."""
-
-
-def caveats(near: MemoryCosts, far: MemoryCosts, of_every: list[str]) -> list[str]:
-    """Return the sentences for one far memory; `of_every` are those of `common_caveats`."""
-    return [*near.caveats, *far.caveats, *of_every]
+"""Technologies of far memories that programs flush for."""
 
 
 def flushes_unknown(
     workload: WorkloadProfile, phases: list[PhaseTraffic], far: DeviceProfile
 ) -> list[str]:
-    """Say that nobody counted flushes, where the program may have some: it maps files, or the
-    memory is persistent.
+    """Return a warning that flushes were not counted, where the program may have some.
+
+    That is where it maps files, or where the memory is persistent.
     """
-    if all(counted(phase) for phase in phases):
+    if all(flushes_known(phase) for phase in phases):
         return []
-    files = any(thing.kind == "file" for thing in workload.objects)
+    files = any(entry.kind == "file" for entry in workload.objects)
     if not files and far.technology not in PERSISTENT:
         return []
     return [
-        "flushes, fences and non-temporal stores were not counted in this profile: what a program "
-        "waits for to make its data durable is not predicted; a build by nearfar cc counts them"
+        "this profile does not count flushes, fences and non-temporal stores: the time that a "
+        "program waits for its data to become durable is not predicted; a build by nearfar cc "
+        "counts them"
     ]
 
 
@@ -50,17 +48,18 @@ def common_caveats(
 ) -> list[str]:
     """Return the sentences that are the same for every far memory."""
     return [
-        *extrapolated(workload),
-        *other_machine(workload, near.device),
+        *_extrapolated(workload),
+        *_other_machine(workload, near.device),
         *_beaten_curves(phases, near),
         *_without_time(phases),
         *_of_program(workload, phases),
-        "contention from other programs, on either memory or on the last-level cache, is not seen",
+        "contention from other programs, for either memory or the last-level cache, is not "
+        "predicted",
     ]
 
 
-def other_machine(workload: WorkloadProfile, near: DeviceProfile) -> list[str]:
-    """Warn where the profile was taken on another processor than the near memory was."""
+def _other_machine(workload: WorkloadProfile, near: DeviceProfile) -> list[str]:
+    """Warn where the profile comes from another processor than the near memory's figures."""
     if near.measured is None:
         return [
             f"near memory {near.name} is published, not measured on the profile's machine: "
@@ -68,15 +67,14 @@ def other_machine(workload: WorkloadProfile, near: DeviceProfile) -> list[str]:
         ]
     if near.producer.cpu_model != workload.producer.cpu_model:
         return [
-            f"the profile was taken on {workload.producer.cpu_model!r} and near memory "
-            f"{near.name} was measured on {near.producer.cpu_model!r}: measure it where the "
-            "profile was taken"
+            f"the profile comes from {workload.producer.cpu_model!r}, and near memory {near.name} "
+            f"was measured on {near.producer.cpu_model!r}: measure it on the profile's machine"
         ]
     return []
 
 
-def extrapolated(workload: WorkloadProfile) -> list[str]:
-    """Say of a profile of a size that nobody ran how sure its counts are; the interval holds it."""
+def _extrapolated(workload: WorkloadProfile) -> list[str]:
+    """Return the uncertainty of the counts of a size that was not run; the interval includes it."""
     about = workload.extrapolation
     if about is None:
         return []
@@ -91,83 +89,82 @@ def extrapolated(workload: WorkloadProfile) -> list[str]:
             )
     sizes = ", ".join(f"{size:g}" for size in about.sizes)
     return [
-        f"nobody ran {about.parameter}={about.target:g}: the profile was worked out from "
-        f"{about.parameter}={sizes} ({'; '.join(phases)}), and the interval holds that",
+        f"{about.parameter}={about.target:g} was not run: the profile is extrapolated from "
+        f"{about.parameter}={sizes} ({'; '.join(phases)}), and the interval includes that",
     ]
 
 
 def _beaten_curves(phases: list[PhaseTraffic], near: MemoryCosts) -> list[str]:
-    """Say where a phase ran faster than the near memory's figures allow."""
+    """Return a warning where a phase ran faster than the near memory's figures allow."""
     beaten = [
         f"{phase.name} by {1.0 - scale:.0%}"
         for phase in phases
-        if (scale := explain(phase, near).scale) < BEATEN
+        if (scale := explain(phase, near).scale) < MIN_SCALE
     ]
     if not beaten:
         return []
     return [
         f"near time is shorter than the figures of {near.device.name} allow ({', '.join(beaten)}): "
-        "caches or prefetchers do more than the misses say, or the figures are another machine's"
+        "caches or prefetchers do more than the misses show, or the figures are another machine's"
     ]
 
 
 def _without_time(phases: list[PhaseTraffic]) -> list[str]:
-    """Say of which phases nothing can be said: they miss, and took no time that was measured."""
-    found = [
+    """Return a warning on phases with misses and without time."""
+    names = [
         phase.name
         for phase in phases
-        if phase.near_time_ns.value == 0.0 and float(phase.total[:5].sum()) > 0.0
+        if phase.near_time_ns.value == 0.0 and float(misses(phase.total)) > 0.0
     ]
-    if not found:
+    if not names:
         return []
     return [
-        f"near time of {', '.join(found)} is 0: shorter than its clock shows; nothing is predicted "
-        "of it"
+        f"near time of {', '.join(names)} is 0: it is shorter than the clock can measure, and is "
+        "not predicted"
     ]
 
 
 def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[str]:
-    lines = sum(float(phase.total[:5].sum()) for phase in phases)
-    streams = sum(float(phase.total[2] + phase.total[4]) for phase in phases)
-    found = []
-    if lines > 0 and streams / lines > MANY_STREAM_MISSES:
-        found.append(
-            f"{streams / lines:.0%} of misses are streams: how well the prefetcher follows them "
-            "from far memory is taken from bandwidth figures"
+    lines = sum(float(misses(phase.total)) for phase in phases)
+    in_streams = sum(streamed(phase.total) for phase in phases)
+    caveats = []
+    if lines > 0 and in_streams / lines > MANY_STREAM_MISSES:
+        caveats.append(
+            f"{in_streams / lines:.0%} of misses are streams: how well the prefetcher follows them "
+            "from far memory is estimated from bandwidths"
         )
     if lines == 0:
-        found.append("the profile has no cache misses in these phases: nothing waits for memory")
+        caveats.append("the profile has no cache misses in these phases: nothing waits for memory")
     if workload.program.threads_seen > 1:
-        found.append(
+        caveats.append(
             f"{workload.program.threads_seen} threads: CPU time is predicted; waiting for locks "
             "and imbalance between threads are not"
         )
-    unclassified = _opaque_share(workload, phases)
     if workload.cache.origin in ("code", "counters"):
-        # Not profiled: what is missing or assumed is in its warnings.
-        return [*found, *workload.warnings]
+        # Not profiled: the warnings say what is missing or assumed.
+        return [*caveats, *workload.warnings]
+    unclassified = _opaque_share(workload, phases)
     if unclassified > MANY_OPAQUE_MISSES:
-        found.append(
-            f"{unclassified:.0%} of misses are loads whose addresses follow no pattern seen: where "
-            "they advance step by step all the same, the prefetcher hides part of what is "
-            "predicted"
+        caveats.append(
+            f"{unclassified:.0%} of misses are loads whose addresses follow no detected pattern: "
+            "where they advance step by step, the prefetcher hides part of the predicted time"
         )
     if workload.cache.origin == "detected":
-        found.append(
+        caveats.append(
             f"misses are those of a last-level cache of {workload.cache.size_bytes >> 20} MiB; "
             "on a machine with another cache, profile for it"
         )
-    return found
+    return caveats
 
 
 def _opaque_share(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> float:
     """Return the share of misses that are loads neither of a known class nor in sequence."""
-    opaque = every = 0.0
+    opaque = total = 0.0
     names = {phase.name for phase in phases}
     for phase in workload.phases:
         for row in phase.objects if phase.name in names else ():
             traffic = row.traffic
-            every += traffic.misses()
+            total += traffic.misses()
             # A store's address matters less: it waits in the store buffer either way.
             opaque += max(traffic.read_misses.opaque - traffic.read_sequential.opaque, 0.0)
-    return opaque / every if every else 0.0
+    return opaque / total if total else 0.0

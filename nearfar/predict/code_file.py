@@ -9,13 +9,13 @@ n = 1e6
 n = [1e5, 1e7]
 [phases.get]
 operations = "n"
-compute_ns = 20             # of one operation, beside waiting for memory
+compute_ns = 20             # of one operation, without waiting for memory
 [phases.get.objects.buckets]
 size_bytes = "8 * n"
 independent = "max(0, 1 - llc_bytes / (8 * n))"   # lines of one operation, by how they wait
 ```
 
-Lines of an object: chase (the address was loaded before), independent, stream; store and
+Counts of an object: chase (lines whose address was loaded before), independent, stream; store and
 store_stream (lines that a store fetches), write_backs; flushes, fences, nt_store_bytes; hits
 (accesses that a cache answers). `llc_bytes` is the last-level cache of --llc, 32 MiB by default.
 """
@@ -46,20 +46,20 @@ from nearfar.documents.workload import (
 from nearfar.predict.derive import near_memory
 from nearfar.predict.formula import evaluate
 from nearfar.predict.models.code import waiting_ns
-from nearfar.predict.traffic import phases_of
+from nearfar.predict.phases import phases_of
 
 Formula = str | float
 
 CODES = Path(__file__).parent / "codes"
-"""Files that come with nearfar; named without their folder and suffix."""
+"""Folder of the files that come with nearfar; they are named without folder and suffix."""
 
 OUTSIDE_ERROR = 0.05
-"""Relative error of counts for each doubling beyond the sizes fitted: the performance thesis' fits
-go wrong by 1 % a doubling inside its sizes (`nearfar reproduce thesis-hashmap`), and outside nobody
-looked. A guess."""
+"""Relative error of counts for each doubling beyond the fitted sizes. The performance thesis' fits
+are off by 1 % a doubling inside its sizes (`nearfar reproduce thesis-hashmap`); outside, their
+error is not known. A guess."""
 
 LLC_BYTES = 32 << 20
-"""A common server's last level."""
+"""Last-level cache of a common server."""
 
 
 class CodeObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -87,18 +87,18 @@ class CodePhase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class CodeFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One program."""
+    """A program as formulas."""
 
     title: str
     source: str
     sizes: dict[str, float] = {}
     fitted: dict[str, tuple[float, float]] = {}
-    """Least and greatest size that the formulas were fitted to, where they were."""
+    """Minimum and maximum size that the formulas were fitted to, by name."""
     phases: dict[str, CodePhase]
 
 
 def find_code(named: Path) -> Path | None:
-    """Return the file of counts that is meant: one that ends in .toml, or one of nearfar's."""
+    """Return a file of formulas by path (ending in .toml) or by the name of one of nearfar's."""
     if named.suffix == ".toml":
         return named
     shipped = CODES / f"{named}.toml"
@@ -106,13 +106,13 @@ def find_code(named: Path) -> Path | None:
 
 
 def load_code(path: Path) -> CodeFile:
-    """Read a file of counts; NearfarError with one sentence for what is wrong with it."""
+    """Read a file of formulas; raise NearfarError with a sentence on what is wrong with it."""
     try:
         return msgspec.convert(tomllib.loads(path.read_text()), CodeFile)
     except OSError as error:
         raise NearfarError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise NearfarError(f"{path} is no TOML: {error}") from error
+        raise NearfarError(f"{path} is not valid TOML: {error}") from error
     except msgspec.ValidationError as error:
         raise NearfarError(f"{path}: {error}; compare {CODES.name}/thesis-hashmap.toml") from error
 
@@ -122,7 +122,7 @@ def profile_of_code(
 ) -> WorkloadProfile:
     """Return the profile that the formulas describe at these sizes.
 
-    Near time is computation and what the lines wait in `near`; nothing of it was measured.
+    Near time is computation plus the waiting for lines in `near`; none of it is measured.
     """
     for name in sizes:
         if name not in code.sizes:
@@ -138,19 +138,19 @@ def profile_of_code(
     for title, phase in code.phases.items():
         operations = _count(phase.operations, names, f"{title}.operations")
         rows = []
-        for name, one in phase.objects.items():
+        for name, entry in phase.objects.items():
             where = f"{title}.{name}"
-            bytes_of[name] = max(bytes_of[name], _count(one.size_bytes, names, where))
+            bytes_of[name] = max(bytes_of[name], _count(entry.size_bytes, names, where))
             rows.append(
-                ObjectTraffic(object=ids[name], traffic=_traffic(one, operations, names, where))
+                ObjectTraffic(object=ids[name], traffic=_traffic(entry, operations, names, where))
             )
         compute_ns.append(operations * _count(phase.compute_ns, names, f"{title}.compute_ns"))
         phases.append(_phase(title, operations, rows))
     made = _profile(code, names, phases, bytes_of, llc_bytes)
     memory = near_memory(near)
     timed = [
-        _timed(phase, own_ns + float(waiting_ns(traffic.total, memory)), error)
-        for phase, traffic, own_ns in zip(phases, phases_of(made), compute_ns, strict=True)
+        _timed(phase, computing_ns + float(waiting_ns(traffic.total, memory)), error)
+        for phase, traffic, computing_ns in zip(phases, phases_of(made), compute_ns, strict=True)
     ]
     return msgspec.structs.replace(
         made,
@@ -162,40 +162,37 @@ def profile_of_code(
 
 def parse_sizes(texts: Sequence[str]) -> dict[str, float]:
     """Read ``NAME=NUMBER`` texts, such as n=1e7."""
-    found = {}
+    sizes = {}
     for text in texts:
         name, equals, number = text.partition("=")
         try:
-            found[name] = float(number)
+            sizes[name] = float(number)
         except ValueError:
             equals = ""
-        if not equals or not name or not math.isfinite(found[name]):
+        if not equals or not name or not math.isfinite(sizes[name]):
             raise NearfarError(
                 f"cannot read --size {text!r}: write a name and a number, such as n=1e5"
             )
-    return found
+    return sizes
 
 
 def _outside(code: CodeFile, names: Mapping[str, float]) -> dict[str, float]:
-    """Return sentences on sizes outside those the formulas were fitted to, and by how many
-    doublings they are.
-    """
-    found = {}
-    for name, (least, greatest) in code.fitted.items():
-        if name not in code.sizes or not 0.0 < least < greatest:
+    """Return sizes outside those the formulas were fitted to: a sentence and doublings beyond."""
+    doublings = {}
+    for name, (low, high) in code.fitted.items():
+        if name not in code.sizes or not 0.0 < low < high:
             raise NearfarError(
-                f"{code.title!r}: [fitted] must name sizes of [sizes] with a least and a greatest "
-                f"above 0, not {name} = [{least:g}, {greatest:g}]"
+                f"{code.title!r}: [fitted] must name sizes of [sizes] with a minimum and a maximum "
+                f"above 0, not {name} = [{low:g}, {high:g}]"
             )
         value = names[name]
-        if least <= value <= greatest:
+        if low <= value <= high:
             continue
-        doublings = abs(math.log2(max(value, 1e-9) / (least if value < least else greatest)))
-        found[
-            f"{name}={value:g} is outside what the formulas were fitted to ({least:g} to "
-            f"{greatest:g}): extrapolated, and the interval is wider"
-        ] = doublings
-    return found
+        doublings[
+            f"{name}={value:g} is outside the sizes that the formulas were fitted to ({low:g} to "
+            f"{high:g}): extrapolated, and the interval is wider"
+        ] = abs(math.log2(max(value, 1e-9) / (low if value < low else high)))
+    return doublings
 
 
 def _names(code: CodeFile) -> list[str]:
@@ -205,14 +202,16 @@ def _names(code: CodeFile) -> list[str]:
 def _count(formula: Formula, names: Mapping[str, float], where: str) -> float:
     value = evaluate(formula, names, where)
     if value < 0.0:
-        raise NearfarError(f"{where}: {formula!r} is {value:g} at these sizes, below zero")
+        raise NearfarError(f"{where}: {formula!r} is {value:g} at these sizes, expected at least 0")
     return value
 
 
-def _traffic(one: CodeObject, operations: float, names: Mapping[str, float], where: str) -> Traffic:
+def _traffic(
+    entry: CodeObject, operations: float, names: Mapping[str, float], where: str
+) -> Traffic:
     count = {
-        field: operations * _count(getattr(one, field), names, f"{where}.{field}")
-        for field in one.__struct_fields__
+        field: operations * _count(getattr(entry, field), names, f"{where}.{field}")
+        for field in entry.__struct_fields__
         if field != "size_bytes"
     }
     read = AccessClasses(
@@ -290,5 +289,5 @@ def _profile(
         instructions=[],
         phases=phases,
         live=[],
-        warnings=[f"counts are formulas ({code.source}), near time follows from them: not run"],
+        warnings=[f"counts are formulas ({code.source}) and near time follows from them: not run"],
     )

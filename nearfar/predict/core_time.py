@@ -1,43 +1,113 @@
-"""What a core takes while lines of several memories overlap: one formula, of numbers or of arrays.
+"""The time that a core takes for traffic in one memory, and for traffic in several at once.
 
-A search for one number asks it thousands of times; there Python's own floats are ten times as quick
-as arrays of nothing.
+`traffic_time` turns lines into times in one memory, `core_time_ns` overlaps those of several. Both
+take one placement or an array of placements. A search for one number evaluates them thousands of
+times; there Python floats are ten times as fast as arrays of one element.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import cbrt
 from typing import Any
 
 import numpy as np
 
-from nearfar.predict.traffic import Array
+from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
+from nearfar.predict.traffic import (
+    CHASE,
+    COLUMNS,
+    INDEPENDENT,
+    STORE,
+    STORE_STREAM,
+    STREAM,
+    WRITE_BACK,
+    WRITE_BACK_STREAM,
+    Array,
+    PhaseTraffic,
+)
 
 Number = Array | float
-"""One placement's, or one of each of many placements."""
+"""A value of one placement, or of each of many placements."""
 
-TINY = 1e-100
-"""Cubic ns; keeps quotients of nothing finite, and is nothing beside any time's cube."""
+MIN_CUBE = 1e-100
+"""Smallest divisor, cubic ns: keeps 0 / 0 finite, and is negligible next to any time's cube."""
+
+INDEPENDENT_PRIOR = 11.0
+"""Misses in flight in a gather: 11 were measured on real cores, a simulation gives 28."""
+
+PREFETCHED_RATIO = 0.98
+"""Stream cost over the cost of the core's parallel misses below which the core has a prefetcher:
+within 2 % it has none, or it does not help."""
+
+MIN_OVERLAP, MAX_OVERLAP = 1.0 / INDEPENDENT_PRIOR, float(MAX_CHAINS)
+"""Limits of the overlap factor: below, everything is serial; above, everything overlaps as far as
+the core can."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Misses in flight by class, 1..32."""
+
+    chase: float
+    independent: float
+
+
+BY_CLASSES = Overlap(1.0, float(MAX_CHAINS))
+"""Overlap from the classes alone: a chase is serial, all else overlaps as far as the core can."""
+
+
+def overlap_at(factor: float) -> Overlap:
+    """Return both classes' parallelism: their priors (1 and 11) times one factor, within limits."""
+    return Overlap(
+        min(max(factor, 1.0), MAX_CHAINS), min(max(INDEPENDENT_PRIOR * factor, 1.0), MAX_CHAINS)
+    )
+
+
+@dataclass(frozen=True)
+class StreamFetch:
+    """How a core fetches what it reads in sequence."""
+
+    prefetched: bool = True
+    """False: on demand, as independent misses, but from open rows of memory."""
+    at_once: float = 1.0
+    """Lines in flight of streams that advance together, over those of one alone."""
+    count: float = 1.0
+    """Number of streams that advance together."""
+
+
+def has_prefetcher(near: MemoryCosts) -> bool:
+    """Return whether this core's streams are fetched ahead of their use."""
+    return near.core_stream_ns < PREFETCHED_RATIO * near.cost_ns(MAX_CHAINS)
+
+
+def stream_fetch(phase: PhaseTraffic, near: MemoryCosts, share: float) -> StreamFetch:
+    """Return how the core that `near` was measured on fetches the phase's streams.
+
+    `share` is the exponent of their number: 0, they share the core's buffers; 1, each has the full
+    depth of a prefetcher.
+    """
+    return StreamFetch(has_prefetcher(near), phase.streams**share, phase.streams)
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficTime:
-    """What the traffic in one memory costs; ns of CPU time, of one placement or of many."""
+    """Time of the traffic in one memory, ns of CPU time, of one placement or of many."""
 
     loads: Number
     """Waiting of loads at idle latency."""
     stream: Number
-    """One core's reading in sequence."""
+    """Sequential reading of one core."""
     buffers: Number
     """Occupancy of line-fill buffers: no core fetches lines faster than its best chains do."""
     reads: Number
-    """Bandwidth time of what `loads` and `stream` already hold."""
+    """Bandwidth time that `loads` and `stream` already include."""
     all_lines: Number
-    """Bandwidth time of everything."""
+    """Bandwidth time of all lines."""
     lines: Number
-    """Lines moved."""
+    """Number of lines moved."""
 
     @property
     def latency(self) -> Number:
@@ -45,7 +115,7 @@ class TrafficTime:
         return self.loads + self.stream
 
     def without(self, moved: TrafficTime) -> TrafficTime:
-        """Return what stays when `moved`, a part of the same lines in the same memory, goes."""
+        """Return the remainder when `moved`, part of the same lines in the same memory, goes."""
         larger = arithmetic(self.loads, moved.loads).larger
         return TrafficTime(
             larger(self.loads - moved.loads, 0.0),
@@ -58,12 +128,62 @@ class TrafficTime:
 
 
 NO_TRAFFIC = TrafficTime(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-"""No traffic."""
+
+
+def traffic_time(
+    lines: Array,
+    memory: MemoryCosts,
+    overlap: Overlap,
+    streams: StreamFetch,
+    concurrency: float,
+) -> TrafficTime:
+    """Return the time of `lines` (..., COLUMNS) in `memory`.
+
+    `concurrency` threads share the memory's bandwidth: a line takes so many times its bandwidth
+    time of the sum of their CPU times.
+    """
+    costs = line_costs(memory, overlap, streams, concurrency)
+    if lines.ndim == 1:
+        return TrafficTime(*(lines @ costs).tolist())
+    # One row per term, so that arithmetic over placements runs along memory.
+    times = np.matmul(costs.T, np.swapaxes(lines, -1, -2))
+    return TrafficTime(*(times[..., row, :] for row in range(6)))
+
+
+@lru_cache(maxsize=4096)
+def line_costs(
+    memory: MemoryCosts, overlap: Overlap, streams: StreamFetch, concurrency: float
+) -> Array:
+    """Return ns per line by column and by term of `TrafficTime`; cached, as models ask often."""
+    chase_ns, independent_ns = memory.cost_ns(overlap.chase), memory.cost_ns(overlap.independent)
+    best_ns = memory.cost_ns(MAX_CHAINS)
+    read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
+    write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
+    if streams.prefetched:
+        stream_ns = memory.stream_ns(streams.at_once, streams.count)
+        stream = (0.0, stream_ns, stream_ns, read_stream_ns, read_stream_ns, 1.0)
+        store_stream = (0.0, 0.0, min(best_ns, stream_ns), 0.0, read_stream_ns, 1.0)
+    else:
+        open_ns = memory.latency_ns / overlap.independent
+        stream = (open_ns, 0.0, best_ns, read_stream_ns, read_stream_ns, 1.0)
+        store_stream = (0.0, 0.0, best_ns, 0.0, read_stream_ns, 1.0)
+    costs = {
+        # loads, stream, buffers, reads, all_lines, lines
+        CHASE: (chase_ns, 0.0, best_ns, read_ns, read_ns, 1.0),
+        INDEPENDENT: (independent_ns, 0.0, best_ns, read_ns, read_ns, 1.0),
+        STREAM: stream,
+        STORE: (0.0, 0.0, best_ns, 0.0, read_ns, 1.0),
+        STORE_STREAM: store_stream,
+        WRITE_BACK: (0.0, 0.0, 0.0, 0.0, write_ns, 1.0),
+        WRITE_BACK_STREAM: (0.0, 0.0, 0.0, 0.0, write_stream_ns, 1.0),
+    }
+    # Hits, flushes and fences move no lines.
+    return np.array([costs.get(column, (0.0,) * 6) for column in range(COLUMNS)])
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What numbers and arrays write differently."""
+    """Operations that numbers and arrays write differently."""
 
     larger: Callable[[Any, Any], Any]
     cube_root: Callable[[Any], Any]
@@ -74,7 +194,7 @@ _OF_ARRAYS = Arithmetic(np.maximum, np.cbrt)
 
 
 def arithmetic(*values: Number) -> Arithmetic:
-    """Return the arithmetic of numbers, or of arrays where any value is one."""
+    """Return the arithmetic of arrays where any value is one, else of numbers."""
     for value in values:
         if isinstance(value, np.ndarray):
             return _OF_ARRAYS
@@ -84,10 +204,10 @@ def arithmetic(*values: Number) -> Arithmetic:
 def core_time_ns(
     other_ns: Number, parts: Sequence[TrafficTime], factors: Sequence[Number], given: Number = 1.0
 ) -> Any:
-    """Return CPU time: a core waits for loads of both memories, each has bandwidth of its own.
+    """Return CPU time: a core waits for loads from all memories, each has its own bandwidth.
 
-    `other_ns` is what the core does beside waiting; `factors` are loaded over idle latency, one
-    per part; `given` is what memories on shared channels give of their bandwidths, 0..1. A
+    `other_ns` is the core's time besides waiting; `factors` are loaded over idle latency, one per
+    part; `given` is the share of their bandwidths that memories on shared channels give, 0..1. A
     prefetcher fetches streams meanwhile, so the longer of the two counts. Numbers give a number.
     """
     first = parts[0]
@@ -104,20 +224,20 @@ def core_time_ns(
         all_lines = larger(all_lines, other.all_lines)
     reads, all_lines = _cubed(reads / given), all_lines / given
     # A stream hides behind the rest, so both take a little above the longer: (a^3 + b^3)^(1/3).
-    # Bandwidth joins waiting likewise; but the chains curve already holds the bandwidth bound of
-    # its own reads, so only what comes on top (stores, write-backs) slows it further.
+    # Bandwidth joins waiting in the same way. The chains curve already includes the bandwidth bound
+    # of its reads, so only additional traffic (stores, write-backs) slows it further.
     waiting = larger(_cubed(other_ns + loads) + _cubed(stream), _cubed(buffers))
-    waiting = larger(waiting, TINY)
+    waiting = larger(waiting, MIN_CUBE)
     rise = (waiting + _cubed(all_lines)) / (waiting + reads)
     return larger(all_lines, m.cube_root(waiting * rise))
 
 
 def _cubed(x: Any) -> Any:
-    """Return x to the power of 3, by products: numpy's own power takes ten times as long.
+    """Return x to the power of 3, by products: numpy's power takes ten times as long.
 
-    3 is the exponent p of (a^p + b^p)^(1/p), twice. How suddenly bandwidth takes over from
-    latency: chosen on the read-write probes of the cycle-level core, which are no test kernels; 2
-    and 4 fit them worse. And how well a prefetched stream hides behind the rest: a matter of
-    smoothness, 2 to 8 change that core's mean error by 0.1 %.
+    3 is the exponent p of (a^p + b^p)^(1/p), in two places. How suddenly bandwidth takes over from
+    latency: chosen on the read-write probes of the cycle-level core, which are not test kernels; 2
+    and 4 fit them worse. How well a prefetched stream hides behind the rest: 2 to 8 change that
+    core's mean error by 0.1 %.
     """
     return x * x * x

@@ -1,32 +1,30 @@
-"""The out-of-order window as the near memory's profile shows the core, in the native core's units.
+"""The out-of-order core behind the near memory's profile, in the units of the native window.
 
-What curves tell is taken from them: the length of a cycle from the first-level cache's latency, how
-latency grows with misses in flight from the chains curve (so that no number of buffers is needed).
-What they do not tell is as on cores of 2017 to 2023; the interval has others.
+The length of a cycle follows from the first-level cache's latency, and the growth of latency with
+misses in flight from the chains curve, so no number of buffers is needed. The other parameters are
+those of cores of 2017 to 2023; the interval varies some of them.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from nearfar._window import MOST_IN_FLIGHT, Core, Medium
+from nearfar.predict.core_time import has_prefetcher
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
-from nearfar.predict.overlap import has_prefetcher
-
-if TYPE_CHECKING:
-    from nearfar._window import Core, Medium
 
 FIRST_LEVEL_CYCLES = 5.0
-"""A load that hits: 4 on Skylake and Zen, 5 since Ice Lake."""
+"""Latency of a hit in the first level: 4 on Skylake and Zen, 5 since Ice Lake."""
 SECOND_LEVEL_CYCLES = 14.0
 """12 (Zen) to 16 (Golden Cove)."""
 LAST_LEVEL_CYCLES = 45.0
-"""Zen's within its complex 40 to 50; Intel's server meshes 60 to 75; desktops 40."""
+"""40 to 50 within a complex of Zen; 60 to 75 on Intel's server meshes; 40 on desktops."""
 WIDTH = 5.0
 """Instructions per cycle: 4 (Skylake), 5 (Ice Lake), 6 (Zen 3, Golden Cove)."""
 WINDOW = 320
-"""Instructions: Skylake 224, Zen 3 256, Zen 4 320, Ice Lake 352, Golden Cove 512."""
-SMALLEST_WINDOW = 224
+"""Instructions: 224 (Skylake), 256 (Zen 3), 320 (Zen 4), 352 (Ice Lake), 512 (Golden Cove)."""
+SMALL_WINDOW = 224
+"""The smallest of these."""
 PRIVATE_BYTES = 1 << 20
 """Second-level cache of one core: 512 KiB (Zen 3), 1 MiB (Skylake servers, Zen 4), 2 MiB (since
 Sapphire Rapids)."""
@@ -38,11 +36,10 @@ MISPREDICTED_CYCLES = 16.0
 
 @lru_cache(maxsize=256)
 def core(window: int = WINDOW, hits: float = 1.0, shared_cycles: float = 0.0) -> Core:
-    """Return a core; `hits` multiplies the latencies of its caches, `shared_cycles` are added to
-    that of the last level.
-    """
-    from nearfar._window import Core
+    """Return a core.
 
+    `hits` multiplies the latencies of its caches, `shared_cycles` are added to the last level's.
+    """
     return Core(
         window=window,
         width=WIDTH,
@@ -71,17 +68,15 @@ def medium(
 ) -> Medium:
     """Return a memory in cycles.
 
-    `sequential` is the share of lines read in sequence, `write_backs` how many lines are written
-    back for each that is read, `lines` a factor on the bandwidth time of a line; `streams` advance
-    together, with `at_once` times as many lines in flight as one.
+    `sequential` is the share of lines read in sequence, `write_backs` the lines written back per
+    line read, `lines` a factor on the bandwidth time of a line; `streams` advance together, with
+    `at_once` times as many lines in flight as one.
     """
-    from nearfar._window import MOST_IN_FLIGHT, Medium
-
     cycle = cycle_ns(near)
-    # No more are on their way than latency over the least cost; what is asked for beyond queues.
+    # No more are in flight than latency over the least cost; further requests queue.
     best_ns = memory.cost_ns(MAX_CHAINS)
-    most = max(1.0, memory.latency_ns / best_ns)
-    counts = [min(float(k), most) for k in range(1, MOST_IN_FLIGHT + 1)]
+    max_in_flight = max(1.0, memory.latency_ns / best_ns)
+    counts = [min(float(k), max_in_flight) for k in range(1, MOST_IN_FLIGHT + 1)]
     read_ns, write_ns = (
         ns[1] * sequential + ns[0] * (1.0 - sequential) for ns in (memory.read_ns, memory.write_ns)
     )

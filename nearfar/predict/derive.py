@@ -1,14 +1,14 @@
-"""Making a `Memory` of a device profile, and deriving what published profiles lack.
+"""Costs of near and far memory (`MemoryCosts`), from device profiles.
 
-A published far memory has a latency and bandwidths, no chains curve: that belongs to the core as
-much as to the memory. The near curve tells how many misses this core overlaps; the far cost is
-the far latency over the same parallelism, or what the far memory's bandwidth for random lines
-allows, whichever is more.
+A published far memory has a latency and bandwidths but no chains curve, which depends on the core
+as much as on the memory. The near curve tells how many misses this core overlaps. The far cost of a
+miss is the far latency over the same parallelism, or the time that the far memory's bandwidth for
+random lines allows, whichever is longer.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,81 +20,78 @@ from nearfar.documents.device import (
     DeviceProfile,
     LatencyFigure,
     Operation,
-    Pattern,
 )
 from nearfar.documents.prediction import HostRule
-from nearfar.predict.host import DEFAULT_HOST, Here, latency_here
-from nearfar.predict.memory import MAX_CHAINS, MemoryCosts, WalksByRegion, bounded
-from nearfar.predict.one_core import copied_line_ns, is_of_one_core, read_in_sequence_ns
-from nearfar.predict.pages import chains, hit_ns, program_page_bytes, walk_ns
+from nearfar.predict import device_figures
+from nearfar.predict.host import DEFAULT_HOST, LatencyHere, latency_here
+from nearfar.predict.memory import MAX_CHAINS, MemoryCosts, bounded
 from nearfar.predict.traffic import Array
 
 ASSUMED_PARALLELISM = 10.0
 """Misses a core overlaps where no chains curve was measured: x86 cores of the last decade have
-10 to 16 line fill buffers, and gathers were seen to reach 11 in flight."""
+10 to 16 line-fill buffers, and gathers were seen to reach 11 in flight."""
 
 ASSUMED_HIT_NS = 1.5
-"""An L1 hit's latency where it was not measured: 4 to 5 cycles near 3 GHz."""
-
-PATTERNS: tuple[Pattern, Pattern] = ("random", "sequential")
-
-ERROR_OF = {"measured": 0.03, "published": 0.05, "fitted": 0.08, "assumed": 0.20}
-"""Relative half-width of a figure that gives no interval. measured: medians moved 6 % between
-runs minutes apart. published: two papers on one device differ by about 5 %. assumed: a guess."""
+"""Latency of an L1 hit where it was not measured: 4 to 5 cycles near 3 GHz."""
 
 DERIVED_CHAINS_ERROR = 0.10
-"""Added to a derived chains curve's latency: chains on real far memories queue in the device."""
+"""Error added to the latency of a derived chains curve: chains on real far memories queue in the
+device."""
 
-LEAST_WALK = 0.05
-"""Of a latency, what page walks must add to be told from noise."""
+MIN_WALK_SHARE = 0.05
+"""Minimum share of a latency that page walks must add to be distinguished from noise."""
 
-MOST_APART = 3.0
-"""Walks of two allocations differed by up to a factor of 2.5; more is noise."""
+MAX_WALK_RATIO = 3.0
+"""Maximum ratio between walks of two allocations: 2.5 was measured, more is noise."""
 
-FASTER = 0.98
-"""Far over near latency below which far memory is called faster: 2 % is within noise."""
+OPERATIONS: tuple[Operation, Operation] = ("read", "nt-store")
+"""Operations of bandwidths: a non-temporal store moves just its line, as a write-back does."""
 
-LEAST_WRITE_BACK_SHARE = 0.25
-"""Of an ordinary store's time per line, at least so much is the write-back; it keeps noise in
-two bandwidths from making write-backs free."""
+FASTER_RATIO = 0.98
+"""Far over near latency below which far memory counts as faster: 2 % is within noise."""
+
+
+@dataclass(frozen=True)
+class _Chains:
+    """A chains curve and what comes with it."""
+
+    counts: Array
+    costs: Array
+    derived: bool
+    walk_ns: float = 0.0
+    waiting_ns: Array | None = None
 
 
 def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> MemoryCosts:
-    """Return the memory everything is in today, with pages of `page_bytes`.
+    """Return the costs of the memory that everything is in today, with pages of `page_bytes`.
 
     By default, the pages that programs get on the machine where it was measured.
     """
-    page_bytes = page_bytes or program_page_bytes(device)
+    page_bytes = page_bytes or device_figures.program_page_bytes(device)
     latency = curves.idle_read_latency_ns(device)
-    figures = chains(device, page_bytes)
-    stream_ns, ends_ns = read_in_sequence_ns(device, page_bytes)
+    figures = device_figures.chains(device, page_bytes)
     caveats: list[str] = []
     if len(figures) > 1:
-        counts, costs = _curve(figures)
+        curve = _Chains(
+            *device_figures.chains_costs(figures),
+            derived=False,
+            walk_ns=device_figures.walk_ns(device, page_bytes),
+        )
     else:
         counts = np.array([1.0, ASSUMED_PARALLELISM, MAX_CHAINS])
         costs = latency.value_ns / np.minimum(counts, ASSUMED_PARALLELISM)
+        curve = _Chains(counts, costs, derived=True)
         caveats.append(
             f"{device.name} has no chains curve: a core is assumed to overlap up to "
             f"{ASSUMED_PARALLELISM:g} misses (`nearfar measure` measures the curve)"
         )
     if page_bytes and len(figures) > 1 and figures[0].page_bytes != page_bytes:
         caveats.append(
-            f"{device.name} has no chains curve of {format_bytes(page_bytes)} pages: that of the "
-            "largest pages measured is used"
+            f"{device.name} has no chains curve for {format_bytes(page_bytes)} pages: the curve of "
+            "the largest pages measured is used"
         )
-    return _memory(
-        device,
-        latency,
-        counts,
-        costs,
-        page_bytes=page_bytes,
-        derived=len(figures) < 2,
-        walk=walk_ns(device, page_bytes) if len(figures) > 1 else 0.0,
-        core_stream_ns=stream_ns,
-        page_ends_ns=ends_ns,
-        caveats=caveats,
-    )
+    stream = device_figures.core_stream_ns(device, page_bytes)
+    return _memory(device, curve, stream, page_bytes, caveats)
 
 
 def far_memory(
@@ -103,276 +100,223 @@ def far_memory(
     host: HostRule = DEFAULT_HOST,
     page_bytes: int | None = None,
     *,
-    own_ns: float | None = None,
-    near_own_ns: float | None = None,
+    program_chase_ns: float | None = None,
+    near_program_chase_ns: float | None = None,
 ) -> MemoryCosts:
-    """Return a memory that data may go to, as the core that `near` was measured on sees it.
+    """Return the costs of a memory that data may go to, for the core that measured `near`.
 
-    Its pages have `page_bytes`, by default as those near; `own_ns` is what a dependent random read
-    of the program's own far data takes where that was measured (page walks take longer where pages
-    lie farther apart), and `near_own_ns` of its near data (some of few data are in a cache). `host`
-    says how a latency that was published on another machine is taken to this one.
+    Its pages have `page_bytes`, by default as near. `program_chase_ns` is the time of a dependent
+    random read of the program's far data where that was measured (page walks take longer where
+    pages lie farther apart), `near_program_chase_ns` that of its near data (part of which may be in
+    a cache). `host` converts a latency published on another machine.
     """
-    if same_figures(device, near.device):
+    if device_figures.same_figures(device, near.device):
         return replace(
             near,
             device=device,
-            taken="published" if device.measured is None else "measured",
+            latency_from="published" if device.measured is None else "measured",
             is_near=True,
             caveats=(
-                f"{device.name} has the same figures as near memory {near.device.name}: taken as "
-                "the same memory, so that moving data there changes nothing",
+                f"{device.name} has the same figures as near memory {near.device.name}: they are "
+                "assumed to be the same memory, and moving data there changes nothing",
             ),
         )
     page_bytes = page_bytes or near.page_bytes
     latency = curves.idle_read_latency_ns(device)
     here = latency_here(device, near, host)
-    figures = chains(device, page_bytes)
+    figures = device_figures.chains(device, page_bytes)
     caveats = list(here.caveats)
-    waiting_ns, walk, unwalked_ns, by_region = None, 0.0, None, None
-    if len(figures) > 1:
-        counts, costs = _curve(figures)
-        costs = costs * (here.latency_ns / latency.value_ns)
-        walk = walk_ns(device, page_bytes)
-        unwalked_ns = _unwalked(device, figures, costs)
-        if unwalked_ns is not None:
-            by_region = _walks_by_region(device, figures[0].page_bytes)
-    else:
-        counts, walk = near.chain_counts, near.walk_ns
-        overlap = near.chain_costs_ns[0] / near.chain_costs_ns
-        waiting_ns = (here.latency_ns + walk) / overlap
-        line_ns = LINE_BYTES / line_bandwidth(device, "read", "random").value_gb_per_s
-        costs = bounded(waiting_ns, line_ns)
+    curve = _far_chains(device, near, here, figures, page_bytes)
+    if curve.derived:
         caveats.append(
             f"{device.name} has no chains curve: it is derived from its latency and bandwidth "
             f"and from how many misses this core overlaps in {near.device.name}"
         )
-    if costs[0] < FASTER * near.latency_ns:
+    if curve.costs[0] < FASTER_RATIO * near.latency_ns:
         caveats.append(
-            f"{device.name} answers faster than near memory here ({here.latency_ns:.0f} against "
-            f"{near.unwalked_ns:.0f} ns): a slowdown below 1 speaks of another machine, or of "
-            "memory that should be near"
+            f"{device.name} is faster than near memory here ({here.latency_ns:.0f} ns against "
+            f"{near.unwalked_ns:.0f} ns): a slowdown below 1 means that its figures come from "
+            "another machine, or that this memory should be the near one"
         )
-    stream_ns, ends_ns = read_in_sequence_ns(device, page_bytes)
-    if curves.bandwidth(device, "read", threads=1).threads != 1:
-        # Between "bandwidth alone" (the prefetcher hides all latency) and "a fixed number of
-        # lines in flight" (time grows with latency): the geometric middle.
-        ends_ns = 0.0
-        ratio = float(costs[0] / near.chain_costs_ns[0])
-        stream_ns = max(stream_ns, near.core_stream_ns * max(1.0, ratio) ** 0.5)
-        caveats.append(
-            f"{device.name} has no bandwidth of one thread: sequential reads by one core are "
-            "taken between what latency and what bandwidth allow"
+    stream = _far_stream(device, near, curve, page_bytes, caveats)
+    memory = _memory(device, curve, stream, page_bytes, caveats)
+    if not curve.derived:
+        memory = _with_walks(memory, figures)
+    memory = _with_program(memory, near, program_chase_ns, near_program_chase_ns)
+    return _with_host(memory, near, here, latency)
+
+
+def _far_chains(
+    device: DeviceProfile,
+    near: MemoryCosts,
+    here: LatencyHere,
+    figures: list[ChainsFigure],
+    page_bytes: int | None,
+) -> _Chains:
+    """Return the measured chains curve scaled to this machine, or one derived from near's."""
+    if len(figures) > 1:
+        counts, costs = device_figures.chains_costs(figures)
+        latency_ns = curves.idle_read_latency_ns(device).value_ns
+        costs = costs * (here.latency_ns / latency_ns)
+        return _Chains(
+            counts, costs, derived=False, walk_ns=device_figures.walk_ns(device, page_bytes)
         )
-    found = _memory(
-        device,
-        latency,
-        counts,
-        costs,
-        page_bytes=page_bytes,
-        walk=walk,
-        waiting_ns=waiting_ns,
-        derived=len(figures) < 2,
-        core_stream_ns=stream_ns,
-        page_ends_ns=ends_ns,
-        caveats=caveats,
+    overlap = near.chain_costs_ns[0] / near.chain_costs_ns
+    waiting_ns = (here.latency_ns + near.walk_ns) / overlap
+    line_ns = LINE_BYTES / device_figures.line_bandwidth(device, "read", "random").value_gb_per_s
+    costs = bounded(waiting_ns, line_ns)
+    return _Chains(near.chain_counts, costs, True, near.walk_ns, waiting_ns)
+
+
+def _far_stream(
+    device: DeviceProfile,
+    near: MemoryCosts,
+    curve: _Chains,
+    page_bytes: int | None,
+    caveats: list[str],
+) -> tuple[float, float]:
+    """Return the time of a line of one core's sequential read, and the part of page ends, ns."""
+    stream_ns, ends_ns = device_figures.core_stream_ns(device, page_bytes)
+    if curves.bandwidth(device, "read", threads=1).threads == 1:
+        return stream_ns, ends_ns
+    # Between "bandwidth alone" (the prefetcher hides all latency) and "a fixed number of lines in
+    # flight" (time grows with latency): the geometric mean.
+    ratio = float(curve.costs[0] / near.chain_costs_ns[0])
+    caveats.append(
+        f"{device.name} has no bandwidth of one thread: the time of one core's sequential reads is "
+        "assumed to lie between what latency and what bandwidth allow"
     )
-    near_ns = float(near.chain_costs_ns[0])
-    points = [(ns + walk) / (here.latency_ns + walk) for ns in (here.latency_ns, *here.others_ns)]
-    return replace(
-        found,
-        unwalked_costs_ns=unwalked_ns,
-        own_ns=own_ns,
-        walks_by_region=by_region,
-        walks_measured=1.0
-        if unwalked_ns is None or own_ns is None
-        else _walks(costs[0], unwalked_ns[0], own_ns, (near_own_ns or near_ns) / near_ns),
-        latency_range=(min(points), max(points)),
-        load_share=latency.value_ns / here.latency_ns if here.taken == "added" else 1.0,
-        near_share=_near_share(here, near, found),
-        taken=here.taken,
+    return max(stream_ns, near.core_stream_ns * max(1.0, ratio) ** 0.5), 0.0
+
+
+@dataclass(frozen=True)
+class _BandwidthCosts:
+    """Bandwidth times of a line, ns, as (random, sequential), and their sequential figures."""
+
+    read_ns: tuple[float, float]
+    write_ns: tuple[float, float]
+    figures: tuple[BandwidthFigure, BandwidthFigure]
+    error: float
+
+
+def _bandwidth_costs(device: DeviceProfile, curve: _Chains) -> _BandwidthCosts:
+    (random, sequential), (write_random, write_sequential) = (
+        [
+            device_figures.line_bandwidth(device, operation, pattern)
+            for pattern in device_figures.PATTERNS
+        ]
+        for operation in OPERATIONS
     )
-
-
-def same_figures(one: DeviceProfile, other: DeviceProfile) -> bool:
-    """Return whether two profiles are of one memory: names and titles may differ, figures not."""
-    return all(
-        getattr(one, key) == getattr(other, key)
-        for key in ("latency", "bandwidth", "chains", "loaded_latency", "granularity_bytes")
+    sequential_ns = LINE_BYTES / sequential.value_gb_per_s
+    random_ns = LINE_BYTES / random.value_gb_per_s
+    write_random_ns = device_figures.write_back_ns(write_random, random_ns)
+    write_ns = device_figures.write_back_ns(write_sequential, sequential_ns)
+    exceeded = 1.0
+    if device.measured is not None:
+        # Few cores may not reach the memory's bandwidth. Chains show what random reads get. For one
+        # core, ordinary stores show what several streams get: each moves two lines at once.
+        store = curves.bandwidth(device, "write")
+        if store.operation == "write" and device_figures.is_of_one_core(device):
+            store_ns = LINE_BYTES / store.value_gb_per_s
+            exceeded = max(sequential_ns / (store_ns / 2), 1.0)
+            sequential_ns /= exceeded
+            write_ns = min(write_ns, max(store_ns - sequential_ns, sequential_ns))
+        cores_ns = float(curve.costs[-1]) / max(1, len(device.measured.cpus))
+        random_ns = max(sequential_ns, min(random_ns, cores_ns))
+    error = max(map(device_figures.bandwidth_error, (sequential, write_sequential)))
+    return _BandwidthCosts(
+        (random_ns, sequential_ns),
+        (write_random_ns, write_ns),
+        (sequential, write_sequential),
+        max(error, (exceeded - 1.0) / 2),
     )
-
-
-def line_bandwidth(
-    device: DeviceProfile, operation: Operation, pattern: Pattern
-) -> BandwidthFigure:
-    """Return the bandwidth of single 64 B lines, all threads together.
-
-    Random lines below the medium's granularity draw whole blocks; where no figure for 64 B
-    accesses is given, the sequential one is divided by the amplification.
-    """
-    figure = curves.bandwidth(device, operation, pattern)
-    if pattern == "sequential":
-        return figure
-    exact = [
-        f
-        for f in device.bandwidth
-        if f.operation == operation and f.pattern == "random" and f.access_bytes == LINE_BYTES
-    ]
-    if exact:
-        return max(exact, key=lambda f: f.value_gb_per_s)
-    amplification = max(1.0, device.granularity_bytes / LINE_BYTES)
-    of_lines = figure.pattern == "random" and figure.access_bytes is None
-    if of_lines or amplification == 1.0:
-        return figure
-    return BandwidthFigure(
-        how="assumed",
-        source=figure.source,
-        note=f"{figure.note}; divided by {amplification:g} for 64 B of {device.granularity_bytes}",
-        operation=operation,
-        pattern="random",
-        value_gb_per_s=figure.value_gb_per_s / amplification,
-    )
-
-
-def write_back_ns(figure: BandwidthFigure, read_ns: float) -> float:
-    """Return what writing one line back costs, ns, from the write figure a device has.
-
-    Non-temporal stores are asked for first: they move what a write-back moves, and nothing else.
-
-    An ordinary store moves two lines (it reads the line first, then writes it back), a mixture
-    moves `read_share` reads; a non-temporal store moves just its own line.
-    """
-    line_ns = LINE_BYTES / figure.value_gb_per_s
-    if figure.operation in ("write", "clwb"):
-        return max(line_ns - read_ns, LEAST_WRITE_BACK_SHARE * line_ns)
-    if figure.operation in ("mixed", "copy") and figure.read_share not in (None, 1.0):
-        share = figure.read_share or 0.0
-        return max((line_ns - share * read_ns) / (1.0 - share), LEAST_WRITE_BACK_SHARE * line_ns)
-    return line_ns
 
 
 def _memory(
     device: DeviceProfile,
-    latency: LatencyFigure,
-    counts: Array,
-    costs: Array,
-    *,
+    curve: _Chains,
+    stream: tuple[float, float],
     page_bytes: int | None,
-    walk: float,
-    waiting_ns: Array | None = None,
-    derived: bool,
-    core_stream_ns: float,
-    page_ends_ns: float,
     caveats: list[str],
 ) -> MemoryCosts:
-    random, sequential = (line_bandwidth(device, "read", p) for p in PATTERNS)
-    writes = [line_bandwidth(device, "nt-store", pattern) for pattern in PATTERNS]
-    sequential_ns = LINE_BYTES / sequential.value_gb_per_s
-    random_ns = LINE_BYTES / random.value_gb_per_s
-    written_ns = [write_back_ns(writes[0], random_ns), write_back_ns(writes[1], sequential_ns)]
-    beyond = 1.0
-    one_core = is_of_one_core(device)
-    copied_ns, copied_ends_ns = copied_line_ns(device, page_bytes)
-    if device.measured is not None:
-        # Few cores may not reach what the memory gives: chains show what random reads get, and of
-        # one core, ordinary stores what several streams do, since each moves two lines at once.
-        store = curves.bandwidth(device, "write")
-        if store.operation == "write" and one_core:
-            store_ns = LINE_BYTES / store.value_gb_per_s
-            beyond = max(sequential_ns / (store_ns / 2), 1.0)
-            sequential_ns /= beyond
-            written_ns[1] = min(written_ns[1], max(store_ns - sequential_ns, sequential_ns))
-        cores_ns = float(costs[-1]) / max(1, len(device.measured.cpus))
-        random_ns = max(sequential_ns, min(random_ns, cores_ns))
-    for figure in (latency, sequential, writes[1]):
+    latency = curves.idle_read_latency_ns(device)
+    bandwidth = _bandwidth_costs(device, curve)
+    copied_ns, copied_ends_ns = device_figures.copied_line_ns(device, page_bytes)
+    for figure in (latency, *bandwidth.figures):
         if figure.how == "assumed":
             caveats.append(f"{device.name}: a figure is assumed ({figure.note})")
     noise = device.measured.noise_floor if device.measured is not None else 0.0
+    latency_error = max(device_figures.latency_error(latency), noise)
     return MemoryCosts(
         device=device,
         page_bytes=page_bytes,
-        latency_ns=float(costs[0]),
-        chain_counts=counts,
-        chain_costs_ns=costs,
-        chains_measured=not derived,
-        waiting_ns=waiting_ns,
-        core_stream_ns=core_stream_ns,
-        page_ends_ns=page_ends_ns,
+        latency_ns=float(curve.costs[0]),
+        chain_counts=curve.counts,
+        chain_costs_ns=curve.costs,
+        chains_measured=not curve.derived,
+        waiting_ns=curve.waiting_ns,
+        core_stream_ns=stream[0],
+        page_ends_ns=stream[1],
         copied_ns=copied_ns,
         copied_ends_ns=copied_ends_ns,
-        of_one_core=one_core,
-        read_ns=(random_ns, sequential_ns),
-        write_ns=(written_ns[0], written_ns[1]),
-        hit_ns=hit_ns(device) or ASSUMED_HIT_NS,
-        latency_error=max(_latency_error(latency), noise) + DERIVED_CHAINS_ERROR * derived,
-        bandwidth_error=max(
-            _bandwidth_error(sequential), _bandwidth_error(writes[1]), noise, (beyond - 1.0) / 2
-        ),
-        walk_ns=walk,
+        of_one_core=device_figures.is_of_one_core(device),
+        read_ns=bandwidth.read_ns,
+        write_ns=bandwidth.write_ns,
+        hit_ns=device_figures.hit_ns(device) or ASSUMED_HIT_NS,
+        latency_error=latency_error + DERIVED_CHAINS_ERROR * curve.derived,
+        bandwidth_error=max(bandwidth.error, noise),
+        walk_ns=curve.walk_ns,
         caveats=tuple(caveats),
     )
 
 
-def _near_share(here: Here, near: MemoryCosts, far: MemoryCosts) -> float:
-    if here.taken == "added":
-        return min(1.0, near.latency_ns / far.latency_ns)
-    return 1.0 if here.taken == "ratio" else 0.0
+def _with_walks(memory: MemoryCosts, figures: list[ChainsFigure]) -> MemoryCosts:
+    """Return the memory with the costs of its page walks, by its measured chains curve."""
+    unwalked_ns = device_figures.unwalked_costs(memory.device, figures, memory.chain_costs_ns)
+    if unwalked_ns is None:
+        return memory
+    region_walks = device_figures.region_walks(memory.device, figures[0].page_bytes)
+    return replace(memory, unwalked_costs_ns=unwalked_ns, region_walks=region_walks)
 
 
-def _curve(figures: list[ChainsFigure]) -> tuple[Array, Array]:
-    counts = np.array([float(figure.chains) for figure in figures])
-    # More chains never make a miss dearer; where a measured point says so, it is noise.
-    costs = np.minimum.accumulate(np.array([figure.value_ns for figure in figures]))
-    return counts, costs
+def _with_program(
+    memory: MemoryCosts, near: MemoryCosts, program_ns: float | None, near_program_ns: float | None
+) -> MemoryCosts:
+    """Return the memory with the latency of the program's data, and so with its share of walks."""
+    walks, unwalked_ns = 1.0, memory.unwalked_costs_ns
+    if unwalked_ns is not None and program_ns is not None:
+        near_ns = float(near.chain_costs_ns[0])
+        cached = (near_program_ns or near_ns) / near_ns
+        walks = _walks(memory.chain_costs_ns[0], unwalked_ns[0], program_ns, cached)
+    return replace(memory, program_chase_ns=program_ns, walks_measured=walks)
 
 
-def _unwalked(device: DeviceProfile, figures: list[ChainsFigure], costs: Array) -> Array | None:
-    """Return the costs of as many chains over the largest pages; None: these are over them."""
-    large = {figure.chains: figure.value_ns for figure in curves.chains(device)}
-    if curves.chains(device)[0].page_bytes == figures[0].page_bytes:
-        return None
-    if not all(figure.chains in large for figure in figures):
-        return None
-    found = np.array([large[figure.chains] for figure in figures])
-    # No walk makes a miss cheaper; where a measured point says so, it is noise.
-    return np.asarray(np.minimum(np.minimum.accumulate(found), costs))
+def _walks(walked_ns: float, unwalked_ns: float, program_ns: float, cached: float) -> float:
+    """Return walks of the measured chase, in units of walks of the program's data.
 
-
-def _walks_by_region(device: DeviceProfile, page_bytes: int | None) -> WalksByRegion | None:
-    """Return what small pages add over each region that was measured with large ones too."""
-    taken: dict[int, dict[bool, float]] = {}
-    for figure in curves.random_reads(device):
-        if figure.region_bytes:
-            by_pages = taken.setdefault(figure.region_bytes, {})
-            by_pages.setdefault(figure.page_bytes == page_bytes, figure.value_ns)
-    sizes = sorted(size for size, one in taken.items() if len(one) > 1)
-    if len(sizes) < 2:
-        return None
-    walked_ns, others_ns = (np.array([taken[s][own] for s in sizes]) for own in (True, False))
-    return WalksByRegion(
-        np.array(sizes, dtype=float), np.maximum(walked_ns - others_ns, 0.0), walked_ns
-    )
-
-
-def _walks(walked_ns: float, unwalked_ns: float, own_ns: float, beyond_caches: float) -> float:
-    """Return walks of the measured chase, counted in walks of the program's own data.
-
-    Reads of these take `beyond_caches` times what reads of the measured chase take without walks.
+    Without walks, reads of these data take `cached` times as long as reads of the measured chase.
     """
-    if walked_ns < (1.0 + LEAST_WALK) * unwalked_ns:
+    if walked_ns < (1.0 + MIN_WALK_SHARE) * unwalked_ns:
         return 1.0
-    share = (own_ns - unwalked_ns * beyond_caches) / (walked_ns - unwalked_ns)
-    return 1.0 / min(max(share, 1.0 / MOST_APART), MOST_APART)
+    share = (program_ns - unwalked_ns * cached) / (walked_ns - unwalked_ns)
+    return 1.0 / min(max(share, 1.0 / MAX_WALK_RATIO), MAX_WALK_RATIO)
 
 
-def _latency_error(figure: LatencyFigure) -> float:
-    if figure.low_ns is not None and figure.high_ns is not None:
-        return max((figure.high_ns - figure.low_ns) / 2 / figure.value_ns, ERROR_OF["measured"])
-    return ERROR_OF[figure.how]
-
-
-def _bandwidth_error(figure: BandwidthFigure) -> float:
-    if figure.low_gb_per_s is not None and figure.high_gb_per_s is not None:
-        width = figure.high_gb_per_s - figure.low_gb_per_s
-        return max(width / 2 / figure.value_gb_per_s, ERROR_OF["measured"])
-    return ERROR_OF[figure.how]
+def _with_host(
+    memory: MemoryCosts, near: MemoryCosts, here: LatencyHere, latency: LatencyFigure
+) -> MemoryCosts:
+    """Return the memory with the range of its latency by the host rules."""
+    walk_ns = memory.walk_ns
+    points = [
+        (ns + walk_ns) / (here.latency_ns + walk_ns) for ns in (here.latency_ns, *here.others_ns)
+    ]
+    near_share = 1.0 if here.latency_from == "ratio" else 0.0
+    if here.latency_from == "added":
+        near_share = min(1.0, near.latency_ns / memory.latency_ns)
+    return replace(
+        memory,
+        latency_range=(min(points), max(points)),
+        load_share=latency.value_ns / here.latency_ns if here.latency_from == "added" else 1.0,
+        near_share=near_share,
+        latency_from=here.latency_from,
+    )

@@ -1,4 +1,4 @@
-"""Formulas as text: numbers, names, + - * / // % ** and a few functions; nothing else runs."""
+"""Formulas as text: numbers, names, + - * / // % ** and a few functions; nothing else."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 }
 
 
-def evaluate(text: str | float, names: Mapping[str, float], what: str) -> float:
-    """Return the value of a formula over `names`; `what` says in a refusal which formula it is.
+def evaluate(text: str | float, names: Mapping[str, float], where: str) -> float:
+    """Return the value of a formula over `names`; `where` names the formula in errors.
 
-    All is done in floating point, so no formula grows without bound. Raises NearfarError for what
-    is no formula, an unknown name (with the nearest), and a result that is no number.
+    All arithmetic is floating point, so no formula grows without bound. Raises NearfarError for
+    text that is not a formula, an unknown name (with the nearest), and a result that is not finite.
     """
     if isinstance(text, int | float):
         return float(text)
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise NearfarError(f"{what}: cannot read the formula {text!r}") from None
+        raise NearfarError(f"{where}: cannot read the formula {text!r}") from None
     try:
-        value = _value(tree.body, names, f"{what}, formula {text!r}")
+        value = _value(tree.body, names, f"{where}, formula {text!r}")
     except (ArithmeticError, ValueError, TypeError) as error:
-        raise NearfarError(f"{what}: the formula {text!r} has no value: {error}") from None
+        raise NearfarError(f"{where}: the formula {text!r} has no value: {error}") from None
     except RecursionError:
-        raise NearfarError(f"{what}: the formula {text[:40]!r}... is too deep") from None
+        raise NearfarError(f"{where}: the formula {text[:40]!r}... is too deep") from None
     if isinstance(value, complex) or not math.isfinite(value):
-        raise NearfarError(f"{what}: the formula {text!r} gives {value}, which is no number")
+        raise NearfarError(f"{where}: the formula {text!r} gives {value}, expected a finite number")
     return float(value)
 
 
@@ -74,7 +74,9 @@ def _value(node: ast.expr, names: Mapping[str, float], where: str) -> float:
             known = list(FUNCTIONS)
             hint = nearest(node.func.id, known) or f"; there are: {', '.join(known)}"
             raise NearfarError(f"{where}: unknown function {node.func.id!r}{hint}")
-        return float(FUNCTIONS[node.func.id](*(_value(one, names, where) for one in node.args)))
+        return float(
+            FUNCTIONS[node.func.id](*(_value(argument, names, where) for argument in node.args))
+        )
     raise NearfarError(
-        f"{where}: only numbers, names, + - * / // % ** and {', '.join(FUNCTIONS)} may stand there"
+        f"{where}: only numbers, names, + - * / // % ** and {', '.join(FUNCTIONS)} are allowed"
     )

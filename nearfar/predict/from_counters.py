@@ -1,7 +1,7 @@
 """A profile from counters of a whole program: totals, no objects, no classes.
 
-For programs that nothing else was seen of: `nearfar counters import` reads the files of perf, PCM
-and LIKWID, and the model `counters` asks for no more than this holds.
+For programs of which only counters are known: `nearfar counters import` reads the files of perf,
+PCM and LIKWID, and the model `counters` needs no more than such a profile has.
 """
 
 from __future__ import annotations
@@ -30,68 +30,63 @@ from nearfar.documents.workload import (
 WHOLE = "whole program"
 
 COUNTS_ERROR = 0.05
-"""Of counts that the tool scaled up because counters took turns, or that hold other programs'
-traffic: what tools disagree by on steady programs. A guess."""
+"""Relative error of counts that the tool scaled up because counters took turns, or that include
+other programs' traffic: the disagreement of tools on steady programs. A guess."""
 
-MOST_COUNT = 1e18
-"""Counters of 48 to 64 bits cannot hold more; beyond it one has wrapped or was misread."""
+MAX_COUNT = 1e18
+"""Maximum count: beyond it, a counter of 48 to 64 bits has wrapped or was misread."""
 
 
-class _Kind(msgspec.Struct):
+class _Header(msgspec.Struct):
     kind: str = ""
 
 
 def is_counters(path: Path) -> bool:
     """Return whether a file holds a CounterProfile, whatever else is wrong with it."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Kind).kind == CounterProfile.KIND
+        return msgspec.json.decode(path.read_bytes(), type=_Header).kind == CounterProfile.KIND
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return False
 
 
 def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
-    """Return a profile of one phase and one object; NearfarError where totals lack or cannot be."""
+    """Return a profile of one phase and one object.
+
+    Raises NearfarError where totals are missing or impossible.
+    """
     warnings = [
-        "counters say how much, not of which object nor how misses depend on each other",
+        "counters give totals, not the objects nor how misses depend on each other",
         *counters.warnings,
     ]
     time_ns = _total(counters, "cpu_time_ns", warnings)
-    wall_ns = 1e9 * sum(one.end_s - one.begin_s for one in counters.intervals)
+    wall_ns = 1e9 * sum(interval.end_s - interval.begin_s for interval in counters.intervals)
     if time_ns is None:
         time_ns = wall_ns
-        warnings.append("no CPU time was counted: the time that counting took is near time")
+        warnings.append("no CPU time was counted: the duration of counting is used as near time")
     if not (time_ns > 0.0 and wall_ns > 0.0):
         raise NearfarError(
-            f"{counters.file}: counting took no time ({time_ns:g} ns): nothing can be predicted "
-            "from it; count again"
+            f"{counters.file}: counting took {time_ns:g} ns, expected a time above 0: count again"
         )
     lines = _lines(counters, warnings)
     written = _total(counters, "write_bytes", warnings)
     if written is None:
-        warnings.append("no written bytes were counted: write-backs are taken as none")
+        warnings.append("no written bytes were counted: write-backs are assumed to be 0")
     traffic = Traffic(
         accesses=lines,
         read_misses=AccessClasses(opaque=lines),
         write_backs=(written or 0.0) / LINE_BYTES,
     )
-    estimated = bool(counters.scaled) or "read_bytes" in counters.names
     return WorkloadProfile(
         producer=producer(),
-        program=Program(
-            command=[],
-            executable=counters.file,
-            compiler="",
-            threads_seen=max(1, math.ceil(time_ns / wall_ns)),
-            processes_seen=1,
-            exit_status="not run here: from counters",
-            plain_executable="",
-        ),
+        program=_program(counters, max(1, math.ceil(time_ns / wall_ns))),
         cache=CacheModel(size_bytes=0, ways=1, line_bytes=LINE_BYTES, origin="counters"),
         sampling=Sampling(
             rate=1,
             sampled_accesses=0,
             sampled_misses=0,
-            relative_error=COUNTS_ERROR if estimated else 0.0,
+            relative_error=COUNTS_ERROR
+            if counters.scaled or "read_bytes" in counters.names
+            else 0.0,
         ),
         instrumented_slowdown=1.0,
         objects=[_whole()],
@@ -112,45 +107,59 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
 
 
 def _lines(counters: CounterProfile, warnings: list[str]) -> float:
-    """Return last-level misses by the best of what was counted."""
+    """Return last-level misses, by the best counters there are."""
     loads = _total(counters, "llc_load_misses", warnings)
     stores = _total(counters, "llc_store_misses", warnings)
     if loads is not None:
         return loads + (stores or 0.0)
-    every = _total(counters, "llc_misses", warnings)
-    if every is not None:
-        return every
+    total = _total(counters, "llc_misses", warnings)
+    if total is not None:
+        return total
     read = _total(counters, "read_bytes", warnings)
     if read is None:
         raise NearfarError(
-            f"{counters.file} holds neither last-level misses nor bytes read from memory: count "
-            "LLC-load-misses (perf), or take PCM's memory traffic"
+            f"{counters.file} has neither last-level misses nor bytes read from memory: count "
+            "LLC-load-misses (perf), or use PCM's memory traffic"
         )
-    warnings.append("misses are bytes read over 64: prefetched lines and other programs' too")
+    warnings.append(
+        "misses are bytes read over 64: they include prefetched lines and other programs' lines"
+    )
     return read / LINE_BYTES
 
 
 def _total(counters: CounterProfile, quantity: str, warnings: list[str]) -> float | None:
-    values = [_value(one, quantity) for one in counters.intervals]
-    found = [value for value in values if value is not None]
-    if not found:
+    values = [_value(interval, quantity) for interval in counters.intervals]
+    counts = [value for value in values if value is not None]
+    if not counts:
         return None
-    if min(found) < 0.0 or sum(found) > MOST_COUNT or not math.isfinite(sum(found)):
+    if min(counts) < 0.0 or sum(counts) > MAX_COUNT or not math.isfinite(sum(counts)):
         raise NearfarError(
-            f"{counters.file}: {quantity} is negative or beyond what a counter holds: it wrapped "
+            f"{counters.file}: {quantity} is negative or more than a counter can hold: it wrapped "
             "or was misread; count again"
         )
-    if len(found) < len(values):
+    if len(counts) < len(values):
         warnings.append(
-            f"{quantity} lacks in {len(values) - len(found)} of {len(values)} intervals: taken "
-            "there as on average"
+            f"{quantity} is missing in {len(values) - len(counts)} of {len(values)} intervals: "
+            "their average is used there"
         )
-    return sum(found) * len(values) / len(found)
+    return sum(counts) * len(values) / len(counts)
 
 
 def _value(interval: CounterInterval, quantity: str) -> float | None:
     value = getattr(interval, quantity)
     return None if value is None else float(value)
+
+
+def _program(counters: CounterProfile, threads: int) -> Program:
+    return Program(
+        command=[],
+        executable=counters.file,
+        compiler="",
+        threads_seen=threads,
+        processes_seen=1,
+        exit_status="not run here: from counters",
+        plain_executable="",
+    )
 
 
 def _whole() -> MemoryObject:

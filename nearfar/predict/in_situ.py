@@ -1,11 +1,11 @@
 """Two of a program's phases as a pipeline: one generates sets near, the other analyses them far.
 
-What the NVDIMM thesis built by hand: threads of the first stage generate set after set in near
-memory; threads of the second transfer each to far memory and analyse it there; two locks keep them
-in step (`pipeline`). Each part takes the CPU time that the profile, or for the far memory the
-model, says, shared by its threads; together they take no more than each memory's bandwidth. Where
-the machine's joint limits say that both memories share channels, all parts wait equally there
-(`joint`); where nothing is known of that, the interval spans both.
+The NVDIMM thesis built this by hand: threads of the first stage generate set after set in near
+memory; threads of the second transfer each set to far memory and analyse it there; two locks
+synchronise them (`pipeline`). Each part takes the CPU time of the profile, or for the far memory
+that of the model, shared by its threads; together they take no more than each memory's bandwidth.
+Where the machine's joint limits show that both memories share channels, all parts wait equally
+there (`shared_channels`); where these limits are not known, the interval spans both cases.
 """
 
 from __future__ import annotations
@@ -22,50 +22,50 @@ from nearfar.documents import DeviceProfile, MachineProfile, Prediction, Workloa
 from nearfar.documents.prediction import HostRule, Pipeline, PipelineSplit
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
-from nearfar.predict.joint import Scaling, ThreadGroup, shared_bandwidth
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS
+from nearfar.predict.phases import phases_of
 from nearfar.predict.pipeline import PipelinePart, PipelineTimes, Rates, run_pipeline
-from nearfar.predict.together import joint_limit
-from nearfar.predict.traffic import PhaseTraffic, misses, phases_of, write_backs
+from nearfar.predict.shared_channels import Scaling, ThreadGroup, joint_limit, shared_bandwidth
+from nearfar.predict.traffic import PhaseTraffic, misses, write_backs
 
 SHARPNESS = 2.5
-"""Of the knee where threads meet a memory's bandwidth: where the fit to STREAM's columns starts
-(`joint.fit_scaling`), and within 4 % of published scaling curves."""
+"""Sharpness of the knee where threads reach a memory's bandwidth: the fit to STREAM's columns
+starts there (`nearfar reproduce nvdimm-stream`); within 4 % of published scaling curves."""
 
 DEFAULT_SETS = 1000
-"""Enough that filling and draining the pipeline does not count."""
+"""Enough that filling and draining the pipeline does not matter."""
 
-MOST_SETS, MOST_THREADS = 100_000, 1024
+MAX_SETS, MAX_THREADS = 100_000, 1024
 
 TRANSFERRED_LINES = 3
-"""Of a set's line: read near, read for ownership far, written back far."""
+"""Lines moved for each line of a set: read near, read for ownership far, written back far."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """What the pipeline is made of."""
+    """The stages and the size of a pipeline."""
 
     generate: str
     analyse: str
-    """Phases of the profile; their whole work is that of all sets."""
+    """Phases of the profile; their total work is that of all sets."""
     sets: int
     set_bytes: int
     threads: int
 
 
 def parse_stages(text: str, sets: int, set_size: str, threads: int) -> Stages:
-    """Read ``GENERATE,ANALYSE``; NearfarError for what cannot be."""
+    """Read ``GENERATE,ANALYSE``; raise NearfarError for invalid values."""
     names = [name.strip() for name in text.split(",")]
     if len(names) != 2 or not all(names) or names[0] == names[1]:
         raise NearfarError(
             f"--pipeline names two phases of the profile, such as generate,analyse, not {text!r}"
         )
-    if not 1 <= sets <= MOST_SETS:
-        raise NearfarError(f"--sets is from 1 to {MOST_SETS:,}, not {sets}")
-    if not 2 <= threads <= MOST_THREADS:
+    if not 1 <= sets <= MAX_SETS:
+        raise NearfarError(f"--sets is from 1 to {MAX_SETS:,}, not {sets}")
+    if not 2 <= threads <= MAX_THREADS:
         raise NearfarError(
-            f"a pipeline wants a thread for each stage: --threads is from 2 to {MOST_THREADS:,}, "
+            f"a pipeline needs a thread for each stage: --threads is from 2 to {MAX_THREADS:,}, "
             f"not {threads}"
         )
     return Stages(names[0], names[1], sets, parse_size_bytes(set_size), threads)
@@ -88,34 +88,37 @@ def with_pipeline(
     )
     for phase in (generate, analyse):
         if phase.near_time_ns.value <= 0.0:
-            raise NearfarError(f"near time of phase {phase.name!r} is 0: it is no stage")
-    local = near_memory(near, page_bytes)
+            raise NearfarError(
+                f"near time of phase {phase.name!r} is 0: a stage needs a time above 0"
+            )
+    near_side = near_memory(near, page_bytes)
     devices = []
     for device, far in zip(prediction.devices, fars, strict=True):
-        there = far_memory(far, local, host)
-        model = MODELS.get(prediction.model)(analyse, local, there)
+        far_side = far_memory(far, near_side, host)
+        model = MODELS.get(prediction.model)(analyse, near_side, far_side)
         far_ns = float(model.times_ns(analyse.total))
-        parts = _parts(stages, generate, analyse, local, there, analyse_far_ns=far_ns)
+        parts = _parts(stages, generate, analyse, near_side, far_side, analyse_far_ns=far_ns)
         limit = joint_limit(machine, near, far)
-        found = Pipeline(
+        near_only_ns = sum(_alone_ns(phase, near_side, stages) for phase in (generate, analyse))
+        pipeline = Pipeline(
             generate=stages.generate,
             analyse=stages.analyse,
             sets=stages.sets,
             set_bytes=stages.set_bytes,
-            near_only_ns=_alone_ns(generate, local, stages) + _alone_ns(analyse, local, stages),
+            near_only_ns=near_only_ns,
             channels="unknown" if limit is None else "shared" if limit.shared else "apart",
             splits=[
                 _split(stages, parts, consumers, None if limit is None else limit.shared)
                 for consumers in range(1, stages.threads)
             ],
         )
-        devices.append(msgspec.structs.replace(device, pipeline=found))
+        devices.append(msgspec.structs.replace(device, pipeline=pipeline))
     return msgspec.structs.replace(prediction, devices=devices)
 
 
 @dataclass(frozen=True)
 class _Work:
-    """One part's bytes of a set and how they scale with its threads."""
+    """Bytes of one part per set, and how its bandwidth scales with its threads."""
 
     set_bytes: float
     scaling: Scaling
@@ -149,12 +152,12 @@ def _parts(
 
 def _work(phase: PhaseTraffic, cpu_ns: float, memory: MemoryCosts, sets: int) -> _Work:
     read, written = float(misses(phase.total)), float(write_backs(phase.total))
-    # A stage that moves nothing is held back by nothing: a line, so that its rate has a unit.
+    # A stage without traffic has no bandwidth limit: it counts as one line, so that it has a rate.
     moved = max((read + written) * LINE_BYTES, LINE_BYTES)
     memory_ns = max(read * memory.read_ns[1] + written * memory.write_ns[1], 1e-6 * cpu_ns)
     # No thread alone is faster than the memory.
-    one = moved / max(cpu_ns, memory_ns)
-    return _Work(moved / sets, Scaling(one, moved / memory_ns, SHARPNESS))
+    one_thread = moved / max(cpu_ns, memory_ns)
+    return _Work(moved / sets, Scaling(one_thread, moved / memory_ns, SHARPNESS))
 
 
 def _alone_ns(phase: PhaseTraffic, memory: MemoryCosts, stages: Stages) -> float:
@@ -164,17 +167,27 @@ def _alone_ns(phase: PhaseTraffic, memory: MemoryCosts, stages: Stages) -> float
 
 
 def _split(
-    stages: Stages, parts: dict[PipelinePart, _Work], consumers: int, joint: bool | None
+    stages: Stages, parts: dict[PipelinePart, _Work], consumers: int, shared: bool | None
 ) -> PipelineSplit:
-    apart = run_pipeline(stages.sets, _rates(stages, parts, consumers, joint=False))
-    together = run_pipeline(stages.sets, _rates(stages, parts, consumers, joint=True))
-    taken = together if joint else apart
-    low, high = (taken.total, taken.total) if joint is not None else (apart.total, together.total)
-    return _as_split(stages, consumers, taken, min(low, high), max(low, high))
+    """Return the times of one split of the threads; `shared`: whether memories share channels."""
+    apart = run_pipeline(stages.sets, _rates(stages, parts, consumers, shared=False))
+    joint = run_pipeline(stages.sets, _rates(stages, parts, consumers, shared=True))
+    times: PipelineTimes = joint if shared else apart
+    ends = (times.total,) if shared is not None else (apart.total, joint.total)
+    return PipelineSplit(
+        generate_threads=stages.threads - consumers,
+        analyse_threads=consumers,
+        total_ns=Estimate(times.total, min(ends), max(ends)),
+        generate_ns=times.generate,
+        generate_idle_ns=times.generate_idle,
+        transfer_ns=times.transfer,
+        analyse_ns=times.analyse,
+        analyse_idle_ns=times.transfer_idle,
+    )
 
 
 def _rates(
-    stages: Stages, parts: dict[PipelinePart, _Work], consumers: int, *, joint: bool
+    stages: Stages, parts: dict[PipelinePart, _Work], consumers: int, *, shared: bool
 ) -> Rates:
     threads = {
         "generate": stages.threads - consumers,
@@ -184,7 +197,7 @@ def _rates(
 
     def rates(running: frozenset[PipelinePart]) -> dict[PipelinePart, float]:
         order = sorted(running)
-        if joint:
+        if shared:
             drawn = shared_bandwidth(
                 [ThreadGroup(threads[part], parts[part].scaling) for part in order]
             )
@@ -197,18 +210,3 @@ def _rates(
         }
 
     return rates
-
-
-def _as_split(
-    stages: Stages, consumers: int, times: PipelineTimes, low: float, high: float
-) -> PipelineSplit:
-    return PipelineSplit(
-        generate_threads=stages.threads - consumers,
-        analyse_threads=consumers,
-        total_ns=Estimate(times.total, low, high),
-        generate_ns=times.generate,
-        generate_idle_ns=times.generate_idle,
-        transfer_ns=times.transfer,
-        analyse_ns=times.analyse,
-        analyse_idle_ns=times.transfer_idle,
-    )

@@ -1,7 +1,4 @@
-"""What a model is. Each is one file in `models/` and is found by the registry.
-
-A model that lacks what it needs raises `ModelLacksError` as it is made.
-"""
+"""The interface of a model. Each model is one file in `models/`, found by the registry."""
 
 from __future__ import annotations
 
@@ -19,38 +16,38 @@ from nearfar.predict.walks import as_walked
 
 @dataclass(frozen=True)
 class Perturbation:
-    """What is taken to be otherwise than the central estimate; factors multiply."""
+    """Factors and choices applied to the central estimate to find its interval."""
 
     near_time: float = 1.0
     lines: float = 1.0
-    """On all counts of lines."""
+    """Factor on all counts of lines."""
     near_latency: float = 1.0
     far_latency: float = 1.0
     far_bandwidth: float = 1.0
     hits: float = 1.0
-    """On the time that cache hits are taken to add between misses."""
+    """Factor on the time that cache hits add between misses."""
     parallelism: Literal["near time", "classes"] = "near time"
-    """Where parallelism comes from: inverted from near time, or from the access classes alone."""
+    """Source of parallelism: inverted from near time, or the access classes alone."""
     streams_share: float = 0.5
-    """How much streams at once have more lines in flight than one: 0 none, 1 as many times more.
-    The geometric middle between sharing the core's buffers and each having a prefetcher's depth;
-    nothing where both memories' copies say it."""
+    """Exponent of lines in flight by the number of streams: 0, as many as one has; 1, as many times
+    more. By default the geometric mean of sharing the core's buffers and a full prefetcher's depth
+    for each. Not used where copies in both memories were measured."""
     near_curves_hold: bool = False
-    """Where near time beats the near curves, whether the far curves are right all the same."""
+    """Whether the far curves are right where near time is shorter than the near curves allow."""
     smaller_window: bool = False
-    """Of models that simulate a core: whether it is a small one."""
+    """Whether models that simulate a core use a small one."""
 
 
 NO_PERTURBATION = Perturbation()
 
 
 class ModelLacksError(NearfarError):
-    """The profile or a device has not what a model needs: one sentence. Other models go on."""
+    """The profile or a device lacks what a model needs; other models continue."""
 
 
 @dataclass(frozen=True)
 class RatioTime:
-    """Time with pages dealt out between both memories."""
+    """Time with pages interleaved between both memories."""
 
     near_pages: int
     far_pages: int
@@ -58,69 +55,76 @@ class RatioTime:
 
 
 class Model:
-    """Predicts one phase's time from the traffic moved to far memory; defaults say "unknown"."""
+    """A prediction of one phase's time from the traffic moved to far memory.
+
+    A model that lacks what it needs raises `ModelLacksError` when it is made. Defaults mean
+    "unknown".
+    """
 
     name: ClassVar[str]
     everything_far: ClassVar[bool] = True
-    """False: with all traffic moved it answers another question than "all in far memory"."""
+    """False: moving all traffic answers another question than "all data in far memory"."""
 
     brackets: ClassVar[tuple[str, ...]] = ()
-    """Models whose distance from this one widens its interval."""
+    """Names of the models whose distance from this one widens its interval."""
 
     def __init__(
         self,
         phase: PhaseTraffic,
         near: MemoryCosts,
         far: MemoryCosts,
-        doubt: Perturbation = NO_PERTURBATION,
+        perturbation: Perturbation = NO_PERTURBATION,
     ) -> None:
         self.phase = phase
         near, far = comparable(near, far)
         far = as_walked(far, phase, near)
         self.given_near, self.given_far = near, far
-        self.near = scaled_memory(near, doubt.near_latency)
-        # What of far latency was taken from near's is in doubt with it, not apart from it.
-        with_near = 1.0 + (doubt.near_latency - 1.0) * far.near_share
-        self.far = scaled_memory(far, doubt.far_latency * with_near, doubt.far_bandwidth)
-        self.doubt = doubt
-        self.near_time_ns = phase.near_time_ns.value * doubt.near_time
-        self.total = phase.total * doubt.lines
+        self.near = scaled_memory(near, perturbation.near_latency)
+        # The part of far latency that comes from near latency changes with it.
+        with_near = 1.0 + (perturbation.near_latency - 1.0) * far.near_share
+        self.far = scaled_memory(
+            far, perturbation.far_latency * with_near, perturbation.far_bandwidth
+        )
+        self.perturbation = perturbation
+        self.near_time_ns = phase.near_time_ns.value * perturbation.near_time
+        self.total = phase.total * perturbation.lines
 
     def times_ns(self, moved: Array) -> Array:
         """Return CPU time of the phase with `moved` traffic far and the rest near, ns.
 
-        `moved` has shape (..., COLUMNS) and any number of placements; the result has shape (...).
+        `moved` has shape (..., COLUMNS) for any number of placements; the result has shape (...).
         """
         raise NotImplementedError
 
     def bound(self) -> Bound:
-        """Say what bounds the phase with everything far."""
+        """Return what bounds the phase with everything far."""
         return "latency"
 
     def ratios(self) -> list[RatioTime]:
-        """Return times with pages dealt out in ratios; of models that deal them out."""
+        """Return times with pages interleaved in ratios; only models that interleave have any."""
         return []
 
     def remarks(self) -> list[str]:
-        """Return what this model cannot know beside what no model knows, in sentences."""
+        """Return sentences on the limits of this model that no other model has."""
         return []
 
-    def beyond(self) -> dict[str, float]:
-        """Return what the phase asks of memories' curves beyond their ends, in words, and how far
-        beyond, relative to the end.
+    def beyond_curves(self) -> dict[str, float]:
+        """Return where the phase lies beyond the end of a memory's curve, and how far.
+
+        Keys are predicates with a place for the distance; values are relative to the curve's end.
         """
         return {}
 
-    def must_hold_ns(self) -> list[float]:
-        """Return times of everything far that the interval must hold, beside this model's own."""
+    def times_to_cover_ns(self) -> list[float]:
+        """Return further times of everything far that the interval must cover."""
         return []
 
-    def extrapolated(self) -> float:
+    def extrapolation(self) -> float:
         """Return how far beyond a curve's end the load lies at worst, relative to the end."""
-        return max(self.beyond().values(), default=0.0)
+        return max(self.beyond_curves().values(), default=0.0)
 
     def effective_parallelism(self) -> float | None:
-        """Return the misses in flight that near time implies; None where the model has none."""
+        """Return the misses in flight that near time implies; None if the model has none."""
         return None
 
 
@@ -128,17 +132,17 @@ MODELS: Registry[type[Model]] = Registry("nearfar.predict.models", "model")
 
 DEFAULT_MODEL = "best"
 NAIVE_MODELS = ("null", "latency-ratio", "misses")
-"""Shown beside every prediction: at small slowdowns a tiny error is no skill."""
+"""Models shown with every prediction: at small slowdowns a small error is no skill."""
 
 
 def usable_models(
     names: Iterable[str], phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts
 ) -> tuple[list[Model], list[str]]:
-    """Return the models that have what they need, and what the others lack, in sentences."""
-    found, lacking = [], []
+    """Return the models that have what they need, and sentences on what the others lack."""
+    models, missing = [], []
     for name in names:
         try:
-            found.append(MODELS.get(name)(phase, near, far))
-        except ModelLacksError as lack:
-            lacking.append(str(lack))
-    return found, lacking
+            models.append(MODELS.get(name)(phase, near, far))
+        except ModelLacksError as error:
+            missing.append(str(error))
+    return models, missing

@@ -1,9 +1,9 @@
-"""Two stages over two memories with two locks: times and idle times of both.
+"""A pipeline of two stages over two memories with two locks: times and idle times of both.
 
 The producer generates a set, waits for lock A, swaps the buffers, opens lock B and generates the
 next. The consumer waits for lock B, transfers the set to its own memory, opens lock A, analyses
-and comes back. So one set may wait while another is generated and a third is analysed. What runs
-at once shares bandwidth: the rates of the parts that run come from the caller.
+and returns. So one set may wait while another is generated and a third is analysed. Parts that run
+at once share bandwidth: the caller gives their rates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PipelinePart = Literal["generate", "transfer", "analyse"]
 PARTS: tuple[PipelinePart, ...] = ("generate", "transfer", "analyse")
 
 Rates = Callable[[frozenset[PipelinePart]], dict[PipelinePart, float]]
-"""The parts that run at once to sets per second of each, were it to run on."""
+"""Function from the parts that run at once to the sets per second of each."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,17 @@ class PipelineTimes:
     total: float
     generate: float
     generate_idle: float
-    """The producer waits for lock A: the consumer has not taken the last set yet."""
+    """Wait of the producer for lock A, while the consumer has not fetched the last set."""
     transfer: float
     analyse: float
     transfer_idle: float
-    """The consumer waits for lock B: nothing is generated yet."""
+    """Wait of the consumer for lock B, while no set is ready."""
 
 
 def run_pipeline(sets: int, rates: Rates) -> PipelineTimes:
     """Run `sets` sets through both stages.
 
-    Raises ValueError for no sets, or a part that runs at a rate of zero.
+    Raises ValueError for no sets, or a part with a rate of zero.
     """
     if sets < 1:
         raise ValueError("a pipeline needs at least one set")
@@ -45,16 +45,16 @@ def run_pipeline(sets: int, rates: Rates) -> PipelineTimes:
     while state.consumed < sets:
         running = frozenset(state.left)
         if running not in known:
-            found = rates(running)
-            if any(found[part] <= 0 for part in running):
+            of_parts = rates(running)
+            if any(of_parts[part] <= 0 for part in running):
                 raise ValueError("a part of the pipeline does not run: its rate is zero")
-            known[running] = found
+            known[running] = of_parts
         state.advance(known[running])
     return state.times()
 
 
 class _Run:
-    """Where both stages are; `left` holds each running part's share of its set still to do."""
+    """State of both stages; `left` is the remaining share of each running part's set."""
 
     def __init__(self, sets: int) -> None:
         self.sets = sets
@@ -69,7 +69,7 @@ class _Run:
         self.clock = 0.0
 
     def advance(self, rate: dict[PipelinePart, float]) -> None:
-        """Go on until the next part ends, then take every step that is open."""
+        """Continue until the next part ends, then take every step that the locks allow."""
         step = min(left / rate[part] for part, left in self.left.items())
         self.clock += step
         for part in self.left:

@@ -1,30 +1,51 @@
-"""What a contending core leaves of the shared cache: lines that miss far, and did not near.
+"""Lines that a contending core takes from the shared cache: they miss far and did not miss near.
 
-Beside a core that stores without end, a chase over 3 MiB took 15 ns near and 130 ns far: what one
-core gets of the last-level cache is not what it gets alone, and a program that lives in that cache
-(a skip list, trees) slows down more than its misses near explain. A chase over R bytes reuses each
-line after R bytes, so its latency says what an access waits that finds its line at that distance
-and after that time; the profile's curve says how many accesses do (see `taken_cache`). Both curves
-over both memories give the waits.
+Next to a core that stores without end, a chase over 3 MiB took 15 ns near and 130 ns far. A core
+gets less of the last-level cache than it gets alone, and a program that lives in that cache (a skip
+list, trees) slows down more than its misses near explain.
+
+A line stays in the cache until as many others have come in as the cache holds: the program's lines
+and those of the contending core. A chase over 3 MiB next to such a core returns to a line after
+7 ms and finds it gone; a sort of as much data returns after 0.4 ms and finds it. So the time to the
+next use counts, as well as the distance in bytes.
+
+The content of a cache of c bytes grows by the lines that miss in it, so a profile's miss curve
+tells how long a program takes to touch so many bytes: the fill time of the higher-order theory of
+locality (Xiang et al., ASPLOS 2013). Chases over regions of rising size, near alone and far next to
+the contending core, tell how much that core brings in, and which share of a miss is waited for
+after so many bytes. The slower the program, the more lines are gone when it returns, and the more
+are gone, the slower it is: a fixed point.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from nearfar.devices import curves
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents.device import DeviceProfile
+from nearfar.predict.core_window import PRIVATE_BYTES
+from nearfar.predict.device_figures import latencies_by_region
 from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.taken_cache import CACHED, Chases, TakenCache, last_hit_ns
-from nearfar.predict.traffic import STORE_STREAM, STREAM, PhaseMissCurve, PhaseTraffic, misses
+from nearfar.predict.traffic import Array, PhaseMissCurve, PhaseTraffic, misses, streamed
 
-MOST_STEPS, ENOUGH = 50, 1e-4
-"""Of the search for a slowdown and the lines that it leaves; the latter as a share of misses."""
+MAX_STEPS, TOLERANCE = 50, 1e-4
+"""Steps of the fixed point, and the change of lines at which it ends, as a share of misses."""
 
-FEWEST_REGIONS = 3
-"""A latency within caches, one of the last level, one of memory: fewer tell nothing apart."""
+MIN_REGIONS = 3
+"""Regions needed: a latency in the private caches, in the last level, and in memory."""
+
+CACHED_RATIO = 0.25
+"""Share of memory's latency below which a near chase hits: last levels take 10 to 25 ns."""
+
+MIN_TAKEN_SHARE = 0.1
+"""Minimum share of additional misses for which a region shows how much was brought in: less is
+noise."""
+
+MIN_MISSES = 1e-9
+"""Smallest divisor; keeps times finite where a cache holds everything."""
 
 
 def lines_far(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> float:
@@ -33,32 +54,33 @@ def lines_far(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> float
 
 
 def waits_far(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> float:
-    """Return lines far over those near, counted in waits of such as miss near, at least 1.
+    """Return waits for lines far over those near, in units of waits of a near miss, at least 1.
 
-    Hits that would take longer than near time, one after the other and beside the misses, did not
-    come one after the other: where they miss, they overlap as much more than the misses do.
+    Hits that would take longer than near time, if they were serial and added to the misses, were
+    not serial: where they miss, they overlap correspondingly more than the misses do.
     """
     return _lines_and_waits(phase, near, far)[1]
 
 
 @lru_cache(maxsize=1024)
-def chases(near: MemoryCosts, far: MemoryCosts) -> Chases | None:
-    """Return the chases in both memories; None where no other core loads the far one, or where they
-    do not tell hits from misses.
+def chases(near: MemoryCosts, far: MemoryCosts) -> RegionChases | None:
+    """Return the chases in both memories.
+
+    None where no other core loads the far memory, or where hits cannot be told from misses.
     """
     if far.is_near or not contended(far.device):
         return None
-    here, there = _latencies(near), _latencies(far)
-    regions = sorted(here.keys() & there.keys())
-    if len(regions) < FEWEST_REGIONS:
+    near_ns, far_ns = (latencies_by_region(m.device, m.page_bytes) for m in (near, far))
+    regions = sorted(near_ns.keys() & far_ns.keys())
+    if len(regions) < MIN_REGIONS:
         return None
-    found = Chases(
+    both = RegionChases(
         np.array(regions, dtype=float),
-        np.array([here[size] for size in regions]),
-        np.array([there[size] for size in regions]),
+        np.array([near_ns[size] for size in regions]),
+        np.array([far_ns[size] for size in regions]),
         far.unwalked_ns,
     )
-    return found if found.tell() else None
+    return both if both.separate_hits() else None
 
 
 @lru_cache(maxsize=1024)
@@ -74,29 +96,29 @@ def _lines_and_waits(
     of_misses = max(missing_ns / time_ns, 1.0)
     of_all = max((missing_ns + farther_hits_ns(phase, near)) / time_ns, 1.0)
     longer_ns = lines * max(far.cost_ns(of_all) - near.cost_ns(of_all), 0.0)
-    # From above: a program begins with nothing in the cache, as slow as if all of it were taken.
-    more = taken.most()
-    for _ in range(MOST_STEPS):
+    # From above: a program starts with an empty cache, as slow as if all of it were taken.
+    more = taken.max_lines()
+    for _ in range(MAX_STEPS):
         before = more
         more = taken.lines(1.0 + (longer_ns + more * far.cost_ns(of_all)) / time_ns)
-        if abs(more - before) <= ENOUGH * lines:
+        if abs(more - before) <= TOLERANCE * lines:
             break
     more /= lines
     return 1.0 + more, 1.0 + more * min(far.cost_ns(of_all) / far.cost_ns(of_misses), 1.0)
 
 
 def farther_hits_ns(phase: PhaseTraffic, near: MemoryCosts) -> float:
-    """Return what hits beyond the first-level cache take longer than hits in it, ns in all.
+    """Return the additional time of hits beyond the first-level cache, over hits in it, ns.
 
-    Of hits beside streams nothing: a prefetcher brings these.
+    Hits next to streams add nothing: a prefetcher brings their lines.
     """
     total = phase.total
-    lines, latencies = float(misses(total)), _latencies(near)
-    if phase.curve is None or lines <= 0.0 or len(latencies) < FEWEST_REGIONS:
+    lines, latencies = float(misses(total)), latencies_by_region(near.device, near.page_bytes)
+    if phase.curve is None or lines <= 0.0 or len(latencies) < MIN_REGIONS:
         return 0.0
     regions = np.array(sorted(latencies), dtype=float)
     near_ns = np.array([latencies[int(size)] for size in regions])
-    if near_ns[near_ns < CACHED * near_ns[-1]].size == 0:
+    if near_ns[near_ns < CACHED_RATIO * near_ns[-1]].size == 0:
         return 0.0
     longer_ns = np.maximum(np.minimum(near_ns, last_hit_ns(near_ns)) - near.hit_ns, 0.0)
     inside = PhaseMissCurve(
@@ -104,24 +126,110 @@ def farther_hits_ns(phase: PhaseTraffic, near: MemoryCosts) -> float:
         np.maximum(phase.curve.misses - phase.curve.at(phase.curve.here_bytes), 0.0),
         phase.curve.here_bytes,
     )
-    streamed = float(total[STREAM] + total[STORE_STREAM]) / lines
+    in_streams = streamed(total) / lines
     each_ns = np.interp(inside.log_distances, np.log2(regions), longer_ns)
-    return float(inside.accesses @ each_ns) * (1.0 - streamed)
+    return float(inside.accesses @ each_ns) * (1.0 - in_streams)
 
 
 def contended(device: DeviceProfile) -> bool:
-    """Say whether another core loaded the memory while it was measured: it took cache as well."""
+    """Return whether another core loaded the memory, and took cache, while it was measured."""
     return device.measured is not None and "load=" in device.measured.memory_spec
 
 
-def _latencies(memory: MemoryCosts) -> dict[int, float]:
-    """Return latencies by region, with the memory's own pages where those were measured."""
-    found = [
-        figure for figure in curves.random_reads(memory.device) if figure.region_bytes is not None
-    ]
-    own = [figure for figure in found if figure.page_bytes == memory.page_bytes]
-    return {
-        figure.region_bytes: figure.value_ns
-        for figure in own or found
-        if figure.region_bytes is not None
-    }
+@dataclass(frozen=True)
+class RegionChases:
+    """Dependent random reads over regions of rising size, near alone and far with contention."""
+
+    regions_bytes: Array
+    near_ns: Array
+    far_ns: Array
+    far_miss_ns: float
+    """Latency of a far miss without page walks, which only a chase over much data has."""
+
+    @property
+    def hit_ns(self) -> float:
+        """Latency of the last-level cache, ns."""
+        return last_hit_ns(self.near_ns)
+
+    def separate_hits(self) -> bool:
+        """Return whether hits and misses can be distinguished, near and far."""
+        misses_ns = (float(self.near_ns[-1]), float(self.far_ns[-1]), self.far_miss_ns)
+        hits_first = bool(self.near_ns[0] < CACHED_RATIO * self.near_ns[-1])
+        return hits_first and min(misses_ns) > self.hit_ns
+
+    def near_shares(self) -> Array:
+        """Return by region the share of a near miss that is waited for, 0..1."""
+        return self._shares(self.near_ns, float(self.near_ns[-1]))
+
+    def far_shares(self) -> Array:
+        """Return by region the share of a far miss, page walk included, that is waited for."""
+        return self._shares(self.far_ns, float(self.far_ns[-1]))
+
+    def flow_gb_per_s(self) -> float:
+        """Return the rate at which the contending core fills the cache; 0 if it has another."""
+        near = self.near_shares()
+        far = self._shares(self.far_ns, min(self.far_miss_ns, float(self.far_ns[-1])))
+        taken = far - near > MIN_TAKEN_SHARE
+        if not np.any(taken):
+            return 0.0
+        holds_bytes = 2.0 ** np.interp(
+            0.5, np.maximum.accumulate(near), np.log2(self.regions_bytes)
+        )
+        brought = (holds_bytes - self.regions_bytes[taken]) / self.reuse_ns()[taken]
+        return max(float(brought.max()), 0.0)
+
+    def reuse_ns(self) -> Array:
+        """Return by region the time after which a far chase returns to a line."""
+        return np.asarray(self.regions_bytes / LINE_BYTES * self.far_ns)
+
+    def _shares(self, latencies_ns: Array, miss_ns: float) -> Array:
+        return np.clip((latencies_ns - self.hit_ns) / (miss_ns - self.hit_ns), 0.0, 1.0)
+
+
+def last_hit_ns(latencies_ns: Array) -> float:
+    """Return the latency over the largest region of hits, ns; the first latency without hits."""
+    hits_ns = latencies_ns[latencies_ns < CACHED_RATIO * latencies_ns[-1]]
+    return float(hits_ns[-1] if len(hits_ns) else latencies_ns[0])
+
+
+class TakenCache:
+    """Lines of one phase that miss next to a contending core and not alone."""
+
+    def __init__(self, curve: PhaseMissCurve, chases: RegionChases, wall_ns: float) -> None:
+        """Prepare the fixed point; `wall_ns` is the near time of the curve's misses."""
+        self._curve = curve
+        self._distances = 2.0**curve.log_distances
+        self._fill_ns = fill_ns(curve, wall_ns)
+        self._regions = np.log2(chases.regions_bytes)
+        self._near = np.interp(curve.log_distances, self._regions, chases.near_shares())
+        self._far = chases.far_shares()
+        self._flow = chases.flow_gb_per_s()
+        passed = chases.regions_bytes + self._flow * chases.reuse_ns()
+        self._passed = np.log2(np.maximum.accumulate(passed))
+        # The time of a hit is part of near time, and stays there.
+        self._counted = 1.0 - chases.hit_ns / float(chases.far_ns[-1])
+
+    def max_lines(self) -> float:
+        """Return the lines that a program as slow as the chases loses."""
+        return self._lines(np.interp(self._curve.log_distances, self._regions, self._far))
+
+    def lines(self, slowdown: float) -> float:
+        """Return the lines lost at a slowdown over near time."""
+        passed = self._distances + self._flow * self._fill_ns * slowdown
+        shares = np.interp(np.log2(passed), self._passed, self._far)
+        # No other core takes what the core's private caches hold.
+        return self._lines(np.where(self._distances > PRIVATE_BYTES, shares, 0.0))
+
+    def _lines(self, shares: Array) -> float:
+        more = np.maximum(shares - self._near, 0.0)
+        return float(self._curve.accesses @ more) * self._counted
+
+
+def fill_ns(curve: PhaseMissCurve, wall_ns: float) -> Array:
+    """Return by step of a miss curve the time a program takes to touch so many bytes, ns."""
+    # By a step's mean misses: at its end a loop's whole data may fit, and nothing comes in.
+    between = np.maximum((curve.misses[:-1] + curve.misses[1:]) / 2.0, MIN_MISSES)
+    steps_ns = np.diff(curve.sizes_bytes) / LINE_BYTES * wall_ns / between
+    first_ns = curve.sizes_bytes[0] / LINE_BYTES * wall_ns / max(float(curve.misses[0]), MIN_MISSES)
+    ends_ns = first_ns + np.concatenate([[0.0], np.cumsum(steps_ns)])
+    return np.asarray((ends_ns[:-1] + ends_ns[1:]) / 2.0)

@@ -1,4 +1,4 @@
-"""A prediction as text for the terminal. Numbers come from the document alone."""
+"""A prediction as text for the terminal, from its document alone."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from nearfar.base.tables import add_row, say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Prediction
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction, Pipeline
-from nearfar.predict.derive import FASTER
+from nearfar.predict.derive import FASTER_RATIO
 from nearfar.predict.model import NAIVE_MODELS
 
 MAX_OBJECTS = 8
-"""Objects shown per device; the document lists more."""
+"""Objects shown per device; the document has more."""
 
 MAX_FULL_DEVICES = 3
 """Devices shown in full; more get one line each, or the first would scroll away."""
@@ -22,7 +22,7 @@ LATENCY_NOTES = {
     "added": "near+: what the memory adds to local DRAM on the machine it was published on",
     "ratio": "near*: times local DRAM on the machine it was published on",
     "published": "a number: as published",
-    "measured": "measured here: as it is",
+    "measured": "measured here: as measured",
 }
 """Meaning of an entry in the latency column, by the origin of the latency."""
 
@@ -36,7 +36,7 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
         console.print(_overview(prediction))
         say(
             console,
-            "Phases, objects and what each prediction cannot know: name up to "
+            "Phases, objects and caveats of each prediction: name up to "
             f"{MAX_FULL_DEVICES} devices, or write the document with -o.",
         )
         return
@@ -52,7 +52,7 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
             console.print(_objects(device.total))
         if device.pipeline is not None:
             console.print(_pipeline(device.pipeline))
-        say(console, "It cannot know:", style="bold")
+        say(console, "Caveats:", style="bold")
         say(console, *(f"- {caveat}" for caveat in device.caveats))
 
 
@@ -74,7 +74,9 @@ def _overview(prediction: Prediction) -> Table:
         edge=False,
     )
     devices = sorted(prediction.devices, key=lambda device: device.total.slowdown.value)
-    faster = [d for d in devices if near_ns and d.latency_ns and d.latency_ns < FASTER * near_ns]
+    faster = [
+        d for d in devices if near_ns and d.latency_ns and d.latency_ns < FASTER_RATIO * near_ns
+    ]
     for group in ([device for device in devices if device not in faster], faster):
         if group is faster and faster:
             overview.add_section()
@@ -92,7 +94,7 @@ def _origins(prediction: Prediction) -> set[str]:
 
 
 def _latency(device: DevicePrediction, near_ns: float | None) -> str:
-    """Say the latency as it was taken: from near's, or as it is."""
+    """Return the latency as text, relative to near latency where it was derived from it."""
     latency_ns = device.latency_ns
     if latency_ns is None:
         return "-"
@@ -104,8 +106,8 @@ def _latency(device: DevicePrediction, near_ns: float | None) -> str:
 
 
 def _slowdown(phase: PhasePrediction) -> str:
-    found = phase.slowdown
-    return f"{found.value:.2f} ({found.low:.2f}-{found.high:.2f})"
+    slowdown = phase.slowdown
+    return f"{slowdown.value:.2f} ({slowdown.low:.2f}-{slowdown.high:.2f})"
 
 
 def _shown(device: DevicePrediction) -> list[PhasePrediction]:
@@ -190,7 +192,7 @@ def _objects(total: PhasePrediction) -> Table:
         ]
         for effect in total.objects[:MAX_OBJECTS]
     ]
-    notes = ["below zero: this far memory is the faster one for it"] if faster else []
+    notes = ["below zero: this far memory is faster for the object"] if faster else []
     if len(total.objects) > MAX_OBJECTS:
         notes.append(f"{len(total.objects) - MAX_OBJECTS} more objects in the document")
     columns = ["object", "size", "adds if far", "share", "misses"]

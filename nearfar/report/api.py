@@ -49,7 +49,7 @@ def report(
         # An honest page all the same: nothing was measured, so nothing is predicted.
         empty = Prediction(producer=producer(), profile="", near=near.name, model="", devices=[])
         return prepare(profile, near, list(fars), empty, [], beside=list(beside))
-    prediction = predict(profile, near, fars, host=host, most_objects=len(profile.objects))
+    prediction = predict(profile, near, fars, host=host, max_objects=len(profile.objects))
     footprint = sum(thing.size_bytes for thing in profile.objects)
     budgets = {int(share * footprint): f"{share * 100:.0f} %" for share in SHARES}
     first = None

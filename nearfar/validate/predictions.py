@@ -37,7 +37,7 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
                 far_page_bytes=inputs.far_page_bytes,
                 far_own_ns=inputs.far_own_ns,
                 near_own_ns=inputs.near_own_ns,
-                most_objects=1,
+                max_objects=1,
             )
         except NearfarError as error:
             lacking[name] = str(error)

@@ -8,8 +8,7 @@ import samples
 from nearfar.base.estimate import Estimate
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.recorded import RecordedBursts
-from nearfar.predict.traffic import CHASE, COLUMNS, INDEPENDENT, PhaseTraffic
+from nearfar.predict.traffic import CHASE, COLUMNS, INDEPENDENT, PhaseTraffic, RecordedBursts
 
 LINES = 10_000.0
 NEAR_NS, FAR_NS = 90.0, 270.0

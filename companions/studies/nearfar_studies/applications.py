@@ -19,7 +19,7 @@ import msgspec
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
 from nearfar.native_files import include_folder
-from nearfar.predict.elsewhere import on_other_machine
+from nearfar.predict.other_machine import on_other_machine
 from nearfar.profile.compiler import twin
 from nearfar_studies.percentiles import Histogram, read_histograms
 

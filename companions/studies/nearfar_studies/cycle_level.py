@@ -28,7 +28,8 @@ from nearfar.documents.device import (
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import far_estimate
 from nearfar.predict.model import DEFAULT_MODEL, MODELS, usable_models
-from nearfar.predict.traffic import PhaseTraffic, misses, phases_of
+from nearfar.predict.phases import phases_of
+from nearfar.predict.traffic import PhaseTraffic, misses
 from nearfar_studies.cycle_profiles import REGION
 from nearfar_studies.study import SHARED
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nearfar.predict.joint import Scaling, ThreadGroup, mixed_scaling, shared_bandwidth
 from nearfar.predict.pipeline import PipelinePart, PipelineTimes, Rates, run_pipeline
+from nearfar.predict.shared_channels import Scaling, ThreadGroup, mixed_scaling, shared_bandwidth
 from nearfar_studies.nvdimm_device import LINES_PER_COUNTED, scaling
 
 NODES = 16_000_000

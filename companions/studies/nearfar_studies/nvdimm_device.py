@@ -7,8 +7,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.predict.joint import Scaling, fit_scaling
+from nearfar.predict.shared_channels import Scaling
 from nearfar_studies.figures import published
+from nearfar_studies.scaling_fit import fit_scaling
 
 THESIS = published("nvdimm-thesis")
 TABLES = {"DRAM": "4", "NVDIMM": "5"}

@@ -11,8 +11,8 @@ from nearfar.points.kind import POINT_KINDS
 from nearfar.points.profiled import ProfiledPoint
 from nearfar.points.row import PointValues
 from nearfar.predict.api import predict
+from nearfar.predict.device_figures import parse_page_bytes
 from nearfar.predict.model import DEFAULT_MODEL
-from nearfar.predict.pages import parse_page_bytes
 
 
 @POINT_KINDS.register("predict")

@@ -1,9 +1,9 @@
-"""The plain inversion: all misses alike, read off the chains curves. What classes add is beside it.
+"""The plain inversion: all misses are alike and cost what the chains curves say.
 
-cost(k) is what a miss costs with k chains going. Near time per miss, read backwards through the
-near curve, gives k; a moved miss adds the difference of both curves at that k. Write-backs add the
-difference of bandwidth times; no less than bandwidth allows. Loads, stores, streams and
-computation are not told apart: `inversion` minus this is what telling them apart is worth.
+cost(k) is the cost of a miss with k chains running. Near time per miss, inverted through the near
+curve, gives k; a moved miss adds the difference of both curves at that k. Write-backs add the
+difference of bandwidth times; bandwidth is a lower bound. Loads, stores, streams and computation
+are not distinguished: the difference to `inversion` shows what that is worth.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nearfar.predict.traffic import (
 
 @MODELS.register("chains")
 class ChainsModel(Model):
-    """Near time and each moved miss's difference of chains costs."""
+    """Near time plus the difference of chains costs for each moved miss."""
 
     name = "chains"
 
@@ -33,45 +33,45 @@ class ChainsModel(Model):
         phase: PhaseTraffic,
         near: MemoryCosts,
         far: MemoryCosts,
-        doubt: Perturbation = NO_PERTURBATION,
+        perturbation: Perturbation = NO_PERTURBATION,
     ) -> None:
-        super().__init__(phase, near, far, doubt)
+        super().__init__(phase, near, far, perturbation)
         lines = float(misses(self.total))
         per_miss_ns = self.near_time_ns / lines if lines else self.near.latency_ns
         self.chains = parallelism(self.near, per_miss_ns)
 
     def times_ns(self, moved: Array) -> Array:
-        """Return near time and what moved lines add, no less than bandwidth allows, ns."""
+        """Return near time plus what moved lines add, at least what bandwidth allows, ns."""
         if self.far.is_near:
             return np.full(moved.shape[:-1], self.near_time_ns)
-        moved = moved * self.doubt.lines
+        moved = moved * self.perturbation.lines
         added = misses(moved) * (self.far.cost_ns(self.chains) - self.near.cost_ns(self.chains))
         threads = self.phase.concurrency
-        for column, kind in ((WRITE_BACK, 0), (WRITE_BACK_STREAM, 1)):
-            slower_ns = self.far.write_ns[kind] - self.near.write_ns[kind]
+        for column, pattern in ((WRITE_BACK, 0), (WRITE_BACK_STREAM, 1)):
+            slower_ns = self.far.write_ns[pattern] - self.near.write_ns[pattern]
             added = added + moved[..., column] * slower_ns * threads
-        return np.asarray(np.maximum(self.near_time_ns + added, self._least_ns(moved)))
+        return np.asarray(np.maximum(self.near_time_ns + added, self._bandwidth_ns(moved)))
 
     def bound(self) -> Bound:
-        """Bandwidth, where nothing but the floor is left."""
-        floor = float(self._least_ns(self.total))
+        """Return bandwidth where only the lower bound counts, else latency."""
+        floor = float(self._bandwidth_ns(self.total))
         return "bandwidth" if floor >= float(self.times_ns(self.total)) else "latency"
 
     def effective_parallelism(self) -> float | None:
         """Return the chains that near time implies."""
         return self.chains
 
-    def _least_ns(self, moved: Array) -> Array:
+    def _bandwidth_ns(self, moved: Array) -> Array:
         lines_ns = misses(moved) * self.far.read_ns[1]
         return np.asarray(lines_ns * self.phase.concurrency)
 
 
 def parallelism(memory: MemoryCosts, per_miss_ns: float) -> float:
-    """Return the chains at which a miss costs so much: 1 if it costs more, 32 if less."""
+    """Return the number of chains at which a miss costs so much: 1 if it costs more, 32 if less."""
     if per_miss_ns >= memory.cost_ns(1.0):
         return 1.0
     if per_miss_ns <= memory.cost_ns(MAX_CHAINS):
         return float(MAX_CHAINS)
-    # Costs never rise with the count; where they stand still, the least count is meant.
+    # Costs never rise with the count; where they are equal, the smallest count is returned.
     costs, counts = memory.chain_costs_ns[::-1], memory.chain_counts[::-1]
     return float(2.0 ** np.interp(np.log2(per_miss_ns), np.log2(costs), np.log2(counts)))

@@ -1,13 +1,13 @@
 """Whole programs from counters: a point on the near memory's curve, moved to the far one's.
 
 As PROFET does (Radulovic et al., SIGMETRICS 2019): bytes over time is the bandwidth that the
-program draws, the near loaded-latency curve says what a miss waits there, and misses times that
-latency over time is how many it has in flight. On the far memory, latency follows from the far
-curve at the bandwidth drawn in the predicted time: a fixed point. Only totals enter (near time,
-last-level misses, bytes), so counters of any machine will do; no classes, no objects' ways.
+program draws, the near loaded-latency curve gives the wait of a miss at that bandwidth, and misses
+times that latency over time is the number in flight. On the far memory, latency follows from the
+far curve at the bandwidth drawn in the predicted time: a fixed point. Only totals are used (near
+time, last-level misses, bytes), so counters of any machine are enough; no classes, no objects.
 
-Where misses could not fill near time even one by one, the rest is computation and stays. Where a
-memory has no loaded-latency curve, its idle latency holds until its bandwidth ends.
+Where even serial misses could not fill near time, the remainder is computation and stays. Where a
+memory has no loaded-latency curve, it has its idle latency up to its bandwidth.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.prediction import Bound
-from nearfar.predict.fixed_point import all_settled
+from nearfar.predict.loaded_latency import settled_factors
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, Perturbation
 from nearfar.predict.traffic import (
@@ -34,7 +34,7 @@ from nearfar.predict.traffic import (
 
 @MODELS.register("counters")
 class CountersModel(Model):
-    """Near time, its waiting part grown as the loaded latency."""
+    """Near time whose waiting part grows as the loaded latency."""
 
     name = "counters"
 
@@ -43,9 +43,9 @@ class CountersModel(Model):
         phase: PhaseTraffic,
         near: MemoryCosts,
         far: MemoryCosts,
-        doubt: Perturbation = NO_PERTURBATION,
+        perturbation: Perturbation = NO_PERTURBATION,
     ) -> None:
-        super().__init__(phase, near, far, doubt)
+        super().__init__(phase, near, far, perturbation)
         share = read_share(phase.total)
         self._near_curve = self.near.loaded_latency(share)
         self._far_curve = self.far.loaded_latency(share)
@@ -57,10 +57,10 @@ class CountersModel(Model):
         self._near_wait_ns = self.near.latency_ns * factor / self.in_flight
 
     def times_ns(self, moved: Array) -> Array:
-        """Return near time and what moved misses wait longer, as a fixed point, ns."""
+        """Return near time plus the longer waits of moved misses, as a fixed point, ns."""
         if self.far.is_near:
             return np.full(moved.shape[:-1], self.near_time_ns)
-        moved = moved * self.doubt.lines
+        moved = moved * self.perturbation.lines
         lines = misses(moved)
         floor = lines * self.far.read_ns[1] + write_backs(moved) * self.far.write_ns[1]
         floor = floor * self.phase.concurrency
@@ -73,32 +73,33 @@ class CountersModel(Model):
         curve = self._far_curve
         if curve is None:
             return np.asarray(time(np.ones(moved.shape[:-1])))
-        found = all_settled(
-            lambda factors: curve.at(self._drawn(moved, time(factors))),
+        factors = settled_factors(
+            lambda tried: curve.at(self._drawn(moved, time(tried))),
             curve.greatest,
             moved.shape[:-1],
         )
-        return np.asarray(time(found))
+        return np.asarray(time(factors))
 
-    def beyond(self) -> dict[str, float]:
-        """Compare drawn bandwidths with where the memories' curves end."""
+    def beyond_curves(self) -> dict[str, float]:
+        """Return where drawn bandwidths exceed the ends of the memories' curves."""
         if self.far.is_near:
             return {}
-        found = {}
+        beyond = {}
         for memory, curve, time_ns in (
             (self.near, self._near_curve, self.near_time_ns),
             (self.far, self._far_curve, float(self.times_ns(self.phase.total))),
         ):
             if curve is not None:
                 drawn = float(self._drawn(self.total, time_ns))
-                what = (
-                    f"draws {{:.0%}} more from {memory.device.name} than its loaded-latency curve"
+                predicate = (
+                    f"draws {{:.0%}} more bandwidth from {memory.device.name} than its "
+                    "loaded-latency curve covers"
                 )
-                found[what] = drawn / curve.end_gb_per_s - 1.0
-        return {what: share for what, share in found.items() if share > 0.0}
+                beyond[predicate] = drawn / curve.end_gb_per_s - 1.0
+        return {text: distance for text, distance in beyond.items() if distance > 0.0}
 
     def bound(self) -> Bound:
-        """Compute, where less than half of near time could be waiting."""
+        """Return compute where less than half of near time could be waiting, else latency."""
         waiting_ns = float(misses(self.total)) * self._near_wait_ns
         return "latency" if waiting_ns > 0.5 * self.near_time_ns else "compute"
 
@@ -118,10 +119,10 @@ def counters_phase(
     written_bytes: float = 0.0,
     concurrency: float = 1.0,
 ) -> PhaseTraffic:
-    """Return the phase that totals describe: for programs of which only counters are known.
+    """Return the phase that totals describe, for programs of which only counters are known.
 
-    `near_time_ns` is CPU time of all threads, `llc_misses` lines read. Raises ValueError for times
-    or counts that cannot be.
+    `near_time_ns` is CPU time of all threads, `llc_misses` lines read. Raises ValueError for
+    impossible times or counts.
     """
     if not (near_time_ns > 0 and llc_misses >= 0 and written_bytes >= 0 and concurrency >= 1):
         raise ValueError("near time must be above 0, counts at least 0, threads at least 1")

@@ -1,9 +1,9 @@
-"""Pages dealt out between near and far memory, as weighted interleaving does.
+"""Pages interleaved between near and far memory, as weighted interleaving does.
 
-What is moved is dealt out, not moved whole: by default in the ratio of both memories' bandwidths,
-which is what kernels' weighted interleave takes where nobody sets it, and is best for programs
-that bandwidth holds back. Which page is hot plays no part. Times are the inversion's with that
-share of every object far; both memories' bandwidths serve at once. `ratios` has other ratios.
+Moved data is interleaved, not moved entirely: by default in the ratio of both memories' bandwidths,
+which is the default of kernels' weighted interleave, and best for programs bound by bandwidth.
+Which page is hot does not matter. Times are the inversion's with that share of every object far;
+both memories' bandwidths are used at once. `ratios` has other ratios.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.traffic import Array, PhaseTraffic
 
 RATIOS = ((1, 0), (8, 1), (4, 1), (3, 1), (2, 1), (1, 1), (1, 2), (0, 1))
-"""Near to far pages that are shown."""
+"""Ratios of near to far pages that are shown."""
 
-MOST_WEIGHT = 8
-"""Weights are small whole numbers: kernels deal out pages one by one."""
-GREATEST_WEIGHT = 255
-"""Linux keeps a weight in a byte."""
+MAX_SMALLER_WEIGHT = 8
+"""Maximum of the smaller weight: kernels interleave page by page, so weights are small integers."""
+MAX_WEIGHT = 255
+"""Maximum weight: Linux stores it in a byte."""
 
 
 @MODELS.register("interleave")
@@ -36,19 +36,19 @@ class InterleaveModel(InversionModel):
         phase: PhaseTraffic,
         near: MemoryCosts,
         far: MemoryCosts,
-        doubt: Perturbation = NO_PERTURBATION,
+        perturbation: Perturbation = NO_PERTURBATION,
     ) -> None:
-        super().__init__(phase, near, far, doubt)
-        # Of what devices say, not of what is in doubt: the kernel was given one ratio.
+        super().__init__(phase, near, far, perturbation)
+        # From unperturbed figures: the kernel uses one ratio.
         self.weights = weights(near, far)
 
     def times_ns(self, moved: Array) -> Array:
-        """Return time with the moved pages dealt out, ns."""
+        """Return time with the moved pages interleaved, ns."""
         near_pages, far_pages = self.weights
         return super().times_ns(moved * (far_pages / (near_pages + far_pages)))
 
     def ratios(self) -> list[RatioTime]:
-        """Return times with all pages dealt out in fixed ratios and in that of bandwidths."""
+        """Return times with all pages interleaved in fixed ratios and in that of bandwidths."""
         total = self.phase.total
         chosen = sorted({*RATIOS, self.weights}, key=lambda pair: pair[1] / sum(pair))
         return [
@@ -57,19 +57,19 @@ class InterleaveModel(InversionModel):
         ]
 
     def remarks(self) -> list[str]:
-        """Say what was dealt out."""
+        """Return the ratio used, in a sentence."""
         near_pages, far_pages = self.weights
         return [
-            f"pages are dealt out {near_pages} near to {far_pages} far, in the ratio of read "
-            "bandwidths: all objects alike, whatever is hot"
+            f"pages are interleaved {near_pages} near to {far_pages} far, the ratio of read "
+            "bandwidths: all objects alike, whichever are hot"
         ]
 
 
 def weights(near: MemoryCosts, far: MemoryCosts) -> tuple[int, int]:
-    """Return near and far pages in the ratio of sequential read bandwidths, whole numbers."""
+    """Return near and far pages in the ratio of sequential read bandwidths, as integers."""
     ratio = Fraction(far.read_ns[1] / near.read_ns[1])
     if ratio >= 1:
-        found = ratio.limit_denominator(MOST_WEIGHT)
-        return (min(found.numerator, GREATEST_WEIGHT), found.denominator)
-    found = (1 / ratio).limit_denominator(MOST_WEIGHT)
-    return (found.denominator, min(found.numerator, GREATEST_WEIGHT))
+        pages = ratio.limit_denominator(MAX_SMALLER_WEIGHT)
+        return (min(pages.numerator, MAX_WEIGHT), pages.denominator)
+    pages = (1 / ratio).limit_denominator(MAX_SMALLER_WEIGHT)
+    return (pages.denominator, min(pages.numerator, MAX_WEIGHT))

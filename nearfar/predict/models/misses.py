@@ -1,4 +1,4 @@
-"""Each miss waits alone: no overlap, no bandwidth."""
+"""A naive model: each miss waits alone, without overlap and bandwidth."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class MissesModel(Model):
     name = "misses"
 
     def times_ns(self, moved: Array) -> Array:
-        """Return near time and the moved misses' added latencies, ns."""
+        """Return near time plus the moved misses' added latencies, ns."""
         difference_ns = self.far.latency_ns - self.near.latency_ns
-        added = misses(moved) * self.doubt.lines * difference_ns
+        added = misses(moved) * self.perturbation.lines * difference_ns
         return np.asarray(np.maximum(0.0, self.near_time_ns + added))
 
     def bound(self) -> Bound:
-        """Compute, where misses one by one are less than half of the time with everything far."""
+        """Return compute where serial misses are less than half of all-far time, else latency."""
         waiting_ns = float(misses(self.total)) * self.far.latency_ns
         return "latency" if waiting_ns > 0.5 * float(self.times_ns(self.phase.total)) else "compute"
 
     def remarks(self) -> list[str]:
-        """Say what its interval lacks."""
+        """Return what its interval omits, in a sentence."""
         return [
-            "misses takes every miss to wait alone: its interval holds what is uncertain of the "
-            "figures, not how many overlap"
+            "misses assumes that every miss waits alone: its interval covers the uncertainty of "
+            "the figures, not how many overlap"
         ]

@@ -1,4 +1,4 @@
-"""No slowdown at all: what every other model must beat."""
+"""A naive model: no slowdown. Every other model must beat it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nearfar.predict.traffic import Array
 
 @MODELS.register("null")
 class NullModel(Model):
-    """Time stays what it is in near memory."""
+    """Near time, wherever the data is."""
 
     name = "null"
 
@@ -20,9 +20,11 @@ class NullModel(Model):
         return np.full(moved.shape[:-1], self.near_time_ns)
 
     def bound(self) -> Bound:
-        """Say what it takes for granted: nothing waits for memory."""
+        """Return compute: the model assumes that nothing waits for memory."""
         return "compute"
 
     def remarks(self) -> list[str]:
-        """Say that its interval is none."""
-        return ["null says that nothing waits for memory: its interval is that of near time alone"]
+        """Return what its interval is, in a sentence."""
+        return [
+            "null assumes that nothing waits for memory: its interval is that of near time alone"
+        ]

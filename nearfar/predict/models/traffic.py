@@ -1,8 +1,8 @@
-"""Bytes over bandwidth: for programs that memory's bandwidth alone holds back.
+"""Bytes over bandwidth: for programs that only memory bandwidth limits.
 
-The NVDIMM thesis' model (time = traffic / STREAM bandwidth), with reads and writes apart, both
-memories drawn upon at once, and near time that traffic does not explain left as it is. It knows no
-latency: for a chase it is a lower bound.
+The NVDIMM thesis' model (time = traffic / STREAM bandwidth), with separate reads and writes, and
+both memories used at once; near time that traffic does not explain stays. It ignores latency: for a
+chase it is a lower bound.
 """
 
 from __future__ import annotations
@@ -26,46 +26,46 @@ from nearfar.predict.traffic import (
     write_backs,
 )
 
-MANY_WAIT = 0.2
-"""Share of misses that wait from which that is worth a word, as of streams in `caveats`."""
+MANY_WAITING_MISSES = 0.2
+"""Share of misses outside streams above which the model warns, as `caveats` does for streams."""
 
 
 @MODELS.register("traffic")
 class TrafficModel(Model):
-    """The longer of both memories' bandwidth times, and what near time leaves over."""
+    """The longer of both memories' bandwidth times, plus the remainder of near time."""
 
     name = "traffic"
 
     def times_ns(self, moved: Array) -> Array:
-        """Return other time and the longer bandwidth time, ns."""
-        moved = moved * self.doubt.lines
+        """Return other time plus the longer bandwidth time, ns."""
+        moved = moved * self.perturbation.lines
         rest = np.maximum(self.total - moved, 0.0)
         threads = self.phase.concurrency
         near, far = line_costs_ns(self.near, threads), line_costs_ns(self.far, threads)
         before = float(self.total @ near)
-        # Where it ran faster than near bandwidth allows, the figures are too low alike.
+        # Where it ran faster than near bandwidth allows, both figures are too low by this factor.
         scale = min(1.0, self.near_time_ns / before) if before > 0 else 1.0
         other_ns = self.near_time_ns - scale * before
         both_ns = np.maximum(rest @ near, moved @ far)
-        if self.far.together is not None:
+        if self.far.channel_sharing is not None:
             far_share = lines_moved(moved) / max(float(lines_moved(self.total)), 1e-9)
-            both_ns = both_ns / self.far.together.at(far_share)
+            both_ns = both_ns / self.far.channel_sharing.at(far_share)
         return np.asarray(other_ns + scale * both_ns)
 
     def bound(self) -> Bound:
-        """Bandwidth, where it takes more than half of the time with everything far."""
+        """Return bandwidth where it takes more than half of all-far time, else compute."""
         far_ns = float(self.total @ line_costs_ns(self.far, self.phase.concurrency))
         return "bandwidth" if far_ns > 0.5 * float(self.times_ns(self.total)) else "compute"
 
     def remarks(self) -> list[str]:
-        """Say where it is a lower bound."""
+        """Return a warning where it is a lower bound."""
         lines = float(misses(self.total))
         waiting = float(self.total[[CHASE, INDEPENDENT]].sum()) / lines if lines else 0.0
-        if waiting < MANY_WAIT:
+        if waiting < MANY_WAITING_MISSES:
             return []
         return [
-            f"traffic knows no latency: {waiting:.0%} of the misses of phase {self.phase.name!r} "
-            "are no stream, so its time is a lower bound"
+            f"traffic ignores latency: {waiting:.0%} of the misses of phase {self.phase.name!r} "
+            "are outside streams, so its time is a lower bound"
         ]
 
 

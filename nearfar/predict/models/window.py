@@ -1,14 +1,14 @@
-"""A fast out-of-order window over the profile's bursts, in near and in far memory.
+"""A simulated out-of-order window over the profile's bursts, in near and in far memory.
 
-Bursts say what was executed, what depends on what and which branches hang on what was loaded; the
-run that recorded them says how often each instruction misses. A window of instructions goes over
-them twice: with the near memory's latencies and with the far one's, each as its chains curve gives
-them for so many misses in flight, with the bandwidth of lines and write-backs, a store buffer, and
-a prefetcher where the near curves show one. What the far memory adds in the window is added to near
-time, for as many misses as the profile counts. Where the window takes longer than near time was
-measured to be, it waits more than the program does: then the added time is in proportion.
+Bursts contain the instructions executed, their dependences and the branches that depend on loads;
+the run that recorded them counts how often each instruction misses. A window of instructions moves
+over them twice, with the near and with the far memory: latencies by the misses in flight from the
+chains curve, the bandwidth of lines and write-backs, a store buffer, and a prefetcher where the
+near curves show one. The time that far memory adds in the window is added to near time, for as many
+misses as the profile counts. Where the window takes longer than the measured near time, it waits
+more than the program does, and the added time is scaled down in proportion.
 
-Where part of the data is far, the added time is in proportion to what the moved lines cost.
+Where part of the data is far, the added time is in proportion to the cost of the moved lines.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from nearfar._window import run
 from nearfar.documents.prediction import Bound
+from nearfar.predict.core_time import INDEPENDENT_PRIOR
 from nearfar.predict.core_window import (
     PRIVATE_BYTES,
-    SMALLEST_WINDOW,
+    SMALL_WINDOW,
     WINDOW,
     core,
     cycle_ns,
@@ -29,8 +31,6 @@ from nearfar.predict.core_window import (
 )
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
 from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, ModelLacksError, Perturbation
-from nearfar.predict.overlap import INDEPENDENT_PRIOR
-from nearfar.predict.recorded import RecordedBursts
 from nearfar.predict.shared_cache import lines_far
 from nearfar.predict.traffic import (
     CHASE,
@@ -43,56 +43,57 @@ from nearfar.predict.traffic import (
     WRITE_BACK_STREAM,
     Array,
     PhaseTraffic,
+    RecordedBursts,
     misses,
+    streamed,
     write_backs,
 )
 
-FEWEST_MISSES = 100
-"""In all bursts together: fewer say little of how misses overlap."""
+MIN_MISSES = 100
+"""Minimum of misses in all bursts together: fewer show little of how misses overlap."""
 
 TRUSTED = (0.4, 2.5)
-"""Simulated over measured near time between which the simulated overlap is the program's. Within
-0.7 to 1.4 as beyond, in ten sessions of validation, its mean with the inversion erred by less than
-the inversion; chosen in sight of these."""
+"""Range of simulated over measured near time in which the simulated overlap is the program's.
+Inside and outside of 0.7 to 1.4, in ten sessions of validation, its mean with the inversion had a
+smaller error than the inversion; chosen with these in view."""
 
-
-STEPS = 6
+BISECTION_STEPS = 6
 """Halvings for the bandwidth that near time shows: to 2 % of it."""
 
 
 @dataclass(frozen=True)
 class _Times:
-    """ns per miss."""
+    """Time per miss, ns."""
 
     near: float
     far: float
 
 
 @dataclass(frozen=True)
-class _How:
-    """What is simulated beside the memory."""
+class _Settings:
+    """Settings of a simulation besides the memory."""
 
     sequential: float
     """Share of lines read in sequence."""
     written: float
-    """Lines written back for each that is read."""
+    """Lines written back per line read."""
     at_once: float
-    """Lines in flight of streams that advance together, over those of one alone."""
+    """Lines in flight of streams that advance together, over those of one stream."""
     streams: float
-    """That advance together."""
+    """Number of streams that advance together."""
     last_level: float
     """Accesses that the shared last level answers, over those that miss."""
     window: int
     hits: float
-    """On the latencies of caches."""
+    """Factor on the latencies of caches."""
     shared_ns: float = 0.0
-    """What an access that the last level answers waits longer, because a contending core took a
-    part of that cache."""
+    """Additional wait of an access that the last level answers, because a contending core took part
+    of that cache."""
 
 
 @MODELS.register("window")
 class WindowModel(Model):
-    """Near time, and what far memory adds in a simulated window."""
+    """Near time plus what far memory adds in a simulated window."""
 
     name = "window"
     brackets = ("inversion", "chains", "traffic")
@@ -102,47 +103,44 @@ class WindowModel(Model):
         phase: PhaseTraffic,
         near: MemoryCosts,
         far: MemoryCosts,
-        doubt: Perturbation = NO_PERTURBATION,
+        perturbation: Perturbation = NO_PERTURBATION,
     ) -> None:
-        super().__init__(phase, near, far, doubt)
+        super().__init__(phase, near, far, perturbation)
         if phase.bursts is None:
             raise ModelLacksError(
-                f"window: there are no bursts of phase {phase.name!r} (`nearfar profile --bursts`)"
+                f"window needs bursts, and phase {phase.name!r} has none: profile with --bursts"
             )
         lines = float(misses(phase.total))
         counted = int(phase.bursts.trace.missing.sum())
-        if lines > 0.0 and counted < FEWEST_MISSES:
+        if lines > 0.0 and counted < MIN_MISSES:
             raise ModelLacksError(
-                f"window: the bursts of phase {phase.name!r} have {counted} misses, which is too "
-                f"few (of {FEWEST_MISSES})"
+                f"window needs {MIN_MISSES} misses in the bursts of phase {phase.name!r}: there "
+                f"are {counted}: profile a longer run"
             )
         self._lines = float(misses(self.total))
-        window = SMALLEST_WINDOW if doubt.smaller_window else WINDOW
+        window = SMALL_WINDOW if perturbation.smaller_window else WINDOW
         self._times = _Times(0.0, 0.0)
         if lines > 0.0:
-            sequential = float(phase.total[STREAM] + phase.total[STORE_STREAM]) / lines
-            written = float(write_backs(phase.total)) / lines
-            how = _How(
-                sequential,
-                written,
-                # Several streams share what has lines in flight for one, or have more; see `Doubt`.
-                phase.streams**doubt.streams_share,
-                phase.streams,
-                _last_level(phase),
-                window,
-                doubt.hits,
+            settings = _Settings(
+                sequential=streamed(phase.total) / lines,
+                written=float(write_backs(phase.total)) / lines,
+                at_once=phase.streams**perturbation.streams_share,
+                streams=phase.streams,
+                last_level=_last_level(phase),
+                window=window,
+                hits=perturbation.hits,
             )
-            self._times = self._simulate(phase.bursts, how)
+            self._times = self._simulate(phase.bursts, settings)
 
     def times_ns(self, moved: Array) -> Array:
-        """Return near time and the moved lines' part of what far memory adds, ns."""
+        """Return near time plus the moved lines' part of what far memory adds, ns."""
         weights = self._weights()
-        whole = float(self.phase.total @ weights)
-        share = moved @ weights / whole if whole > 0.0 else np.zeros(moved.shape[:-1])
+        total = float(self.phase.total @ weights)
+        share = moved @ weights / total if total > 0.0 else np.zeros(moved.shape[:-1])
         return np.asarray(self.near_time_ns + share * self._added_ns())
 
     def bound(self) -> Bound:
-        """Bandwidth, where lines alone take nearly all of the time."""
+        """Return bandwidth where lines alone take nearly all of the time, else latency."""
         line_ns = float(
             misses(self.total) * self.far.read_ns[1]
             + write_backs(self.total) * self.far.write_ns[1]
@@ -151,56 +149,56 @@ class WindowModel(Model):
         return "bandwidth" if line_ns * self.phase.concurrency > 0.9 * time_ns else "latency"
 
     def effective_parallelism(self) -> float | None:
-        """Return idle latency over what a miss takes in the window: a lower bound."""
+        """Return idle latency over the time of a miss in the window: a lower bound."""
         return max(1.0, self.near.latency_ns / self._times.near) if self._times.near else None
 
     def remarks(self) -> list[str]:
-        """Say where the window is not this program's."""
+        """Return a warning where the simulated time is not this program's."""
         ratio = self.simulated_over_near
         if ratio is None or TRUSTED[0] <= ratio <= TRUSTED[1]:
             return []
         return [
             f"phase {self.phase.name!r}: the simulated window takes {ratio:.2g} times the measured "
-            "near time, so its overlap is not quite the program's, and its interval is wider"
+            "near time, so its overlap differs from the program's, and its interval is wider"
         ]
 
     @property
     def simulated_over_near(self) -> float | None:
-        """Return simulated over measured near time; None where there is nothing to simulate."""
+        """Simulated over measured near time; None where there is nothing to simulate."""
         if self.near_time_ns <= 0.0 or self._lines == 0.0:
             return None
         return self._times.near * self._lines / self.near_time_ns
 
-    def _simulate(self, recorded: RecordedBursts, how: _How) -> _Times:
-        """Simulate both memories; where near time beats near bandwidth, with as much as it shows.
+    def _simulate(self, bursts: RecordedBursts, settings: _Settings) -> _Times:
+        """Simulate both memories, with the bandwidth that near time shows if that is higher.
 
-        A bandwidth may have been measured of fewer lines in flight than the program has. The far
-        figure is off alike only as far as both memories are: the slower the far memory, the less
-        its limit has to do with what held near memory back when it was measured.
+        A bandwidth may have been measured with fewer lines in flight than the program has. The far
+        figure is off by as much only as far as the memories are alike: the slower the far memory,
+        the less its limit depends on what limited near memory when it was measured.
         """
         threads = self.phase.concurrency
         measured_ns = self.near_time_ns / self._lines
         factor = 1.0
-        near_ns = _per_miss_ns(recorded, self.near, self.near, how, threads)
-        unbound_ns = _per_miss_ns(recorded, self.near, self.near, how, 0.0)
+        near_ns = _per_miss_ns(bursts, self.near, self.near, settings, threads)
+        unbound_ns = _per_miss_ns(bursts, self.near, self.near, settings, 0.0)
         if near_ns > measured_ns > unbound_ns:
             low, high = 0.0, 1.0
-            for _ in range(STEPS):
+            for _ in range(BISECTION_STEPS):
                 factor = (low + high) / 2
-                near_ns = _per_miss_ns(recorded, self.near, self.near, how, threads * factor)
+                near_ns = _per_miss_ns(bursts, self.near, self.near, settings, threads * factor)
                 low, high = (factor, high) if near_ns < measured_ns else (low, factor)
         slower = max(1.0, self.far.read_ns[1] / self.near.read_ns[1])
         lines = threads * factor ** (1.0 / slower)
-        far = replace(how, shared_ns=self._shared_ns(how))
-        far_ns = _per_miss_ns(recorded, self.far, self.near, far, lines)
-        # Bursts are short: the more lines are on their way, the more are there before one ends.
+        far = replace(settings, shared_ns=self._shared_ns(settings))
+        far_ns = _per_miss_ns(bursts, self.far, self.near, far, lines)
+        # Bursts are short: the more lines are in flight, the more arrive before a burst ends.
         return _Times(near_ns, max(far_ns, near_ns * min(_ratios(self.near, self.far))))
 
-    def _shared_ns(self, how: _How) -> float:
+    def _shared_ns(self, settings: _Settings) -> float:
         more = lines_far(self.phase, self.near, self.far) - 1.0
-        if more <= 0.0 or not 0.0 < how.last_level < float("inf"):
+        if more <= 0.0 or not 0.0 < settings.last_level < float("inf"):
             return 0.0
-        return min(more / how.last_level, 1.0) * self.far.latency_ns
+        return min(more / settings.last_level, 1.0) * self.far.latency_ns
 
     def _added_ns(self) -> float:
         if self.far.is_near:
@@ -209,12 +207,12 @@ class WindowModel(Model):
         ratio = self.simulated_over_near
         if ratio is None:
             return 0.0
-        # The other way to take it, as a doubt: added as it is, or in proportion.
-        proportional = (ratio > 1.0) != (self.doubt.parallelism == "classes")
+        # The perturbation takes the alternative: added unscaled, or in proportion.
+        proportional = (ratio > 1.0) != (self.perturbation.parallelism == "classes")
         return added / ratio if proportional else added
 
     def _weights(self) -> Array:
-        """Return what a moved line of each kind adds, ns, of which only proportions matter."""
+        """Return the time that a moved line of each kind adds, ns; only proportions matter."""
         weights = np.zeros(COLUMNS)
         for column, chains in (
             (CHASE, 1.0),
@@ -224,15 +222,15 @@ class WindowModel(Model):
             weights[column] = self.far.cost_ns(chains) - self.near.cost_ns(chains)
         stream = self.far.core_stream_ns - self.near.core_stream_ns
         weights[STREAM] = weights[STORE_STREAM] = stream
-        for column, kind in ((WRITE_BACK, 0), (WRITE_BACK_STREAM, 1)):
-            weights[column] = self.far.write_ns[kind] - self.near.write_ns[kind]
+        for column, pattern in ((WRITE_BACK, 0), (WRITE_BACK_STREAM, 1)):
+            weights[column] = self.far.write_ns[pattern] - self.near.write_ns[pattern]
         weights = np.maximum(weights, 0.0)
         return weights if float(self.phase.total @ weights) > 0.0 else np.ones(COLUMNS)
 
 
 def _ratios(near: MemoryCosts, far: MemoryCosts) -> list[float]:
-    """Return far over near times of all kinds of lines; nothing is quicker there than the least."""
-    there, here = (
+    """Return far over near times of all kinds of lines; the minimum bounds any speed-up."""
+    far_ns, near_ns = (
         [
             *(memory.cost_ns(k) for k in (1.0, INDEPENDENT_PRIOR, float(MAX_CHAINS))),
             memory.core_stream_ns,
@@ -242,11 +240,11 @@ def _ratios(near: MemoryCosts, far: MemoryCosts) -> list[float]:
         ]
         for memory in (far, near)
     )
-    return [one / other for one, other in zip(there, here, strict=True)]
+    return [slow / fast for slow, fast in zip(far_ns, near_ns, strict=True)]
 
 
 def _last_level(phase: PhaseTraffic) -> float:
-    """Return hits of the shared last level over misses: what the core's own caches do not hold."""
+    """Return hits of the shared last level over misses: lines outside the private caches."""
     if phase.curve is None:
         return float("inf")
     beyond = phase.curve.at(phase.curve.here_bytes)
@@ -256,27 +254,29 @@ def _last_level(phase: PhaseTraffic) -> float:
 
 @lru_cache(maxsize=4096)
 def _per_miss_ns(
-    recorded: RecordedBursts, memory: MemoryCosts, near: MemoryCosts, how: _How, lines: float
+    bursts: RecordedBursts,
+    memory: MemoryCosts,
+    near: MemoryCosts,
+    settings: _Settings,
+    lines: float,
 ) -> float:
-    """Return what the window takes over its misses with everything in `memory`, ns."""
-    from nearfar._window import run
-
-    trace = recorded.trace
-    there = medium(
+    """Return the window's time per miss with everything in `memory`, ns."""
+    trace = bursts.trace
+    everywhere = medium(
         memory,
         near,
-        sequential=how.sequential,
-        write_backs=how.written,
+        sequential=settings.sequential,
+        write_backs=settings.written,
         lines=lines,
-        at_once=how.at_once,
-        streams=how.streams,
+        at_once=settings.at_once,
+        streams=settings.streams,
     )
-    hits = min(how.last_level * float(trace.missing.sum()), float(len(trace.hits)))
-    found = run(
+    hits = min(settings.last_level * float(trace.missing.sum()), float(len(trace.hits)))
+    times = run(
         trace.native,
         trace.served(hits),
-        core(how.window, how.hits, how.shared_ns / cycle_ns(near)),
-        there,
-        there,
+        core(settings.window, settings.hits, settings.shared_ns / cycle_ns(near)),
+        everywhere,
+        everywhere,
     )
-    return float(found.cycles) * cycle_ns(near) / max(1, found.misses)
+    return float(times.cycles) * cycle_ns(near) / max(1, times.misses)

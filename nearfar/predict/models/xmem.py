@@ -1,8 +1,8 @@
-"""X-Mem: each access pattern has an effective latency of its own in each memory.
+"""X-Mem: each access pattern has one effective latency in each memory.
 
 Dulloor et al., Data Tiering in Heterogeneous Memory Systems, EuroSys 2016: pointer chases wait in
-full, random accesses overlap, streams hide behind the prefetcher. A moved miss adds the
-difference of its pattern's effective latencies; near time stays what it is.
+full, random accesses overlap, streams hide behind the prefetcher. A moved miss adds the difference
+of its pattern's effective latencies; near time stays the same.
 """
 
 from __future__ import annotations
@@ -25,23 +25,25 @@ from nearfar.predict.traffic import (
 )
 
 RANDOM_CHAINS = 8.0
-"""Misses in flight when random accesses' effective latency is measured. X-Mem's review gives no
-number; its random pattern is independent loads, of which cores of its time kept 8 to 10."""
+"""Misses in flight for the effective latency of random accesses. X-Mem's paper gives no number; its
+random pattern is independent loads, of which cores of its time had 8 to 10 in flight."""
 
 
 @MODELS.register("xmem")
 class XMemModel(Model):
-    """Near time plus each pattern's misses times its difference of effective latencies."""
+    """Near time plus the misses of each pattern times its difference of latencies."""
 
     name = "xmem"
 
     def times_ns(self, moved: Array) -> Array:
-        """Return near time and the moved lines' added effective latencies, ns."""
+        """Return near time plus the moved lines' added effective latencies, ns."""
         added = effective_latencies_ns(self.far) - effective_latencies_ns(self.near)
-        return np.asarray(np.maximum(0.0, self.near_time_ns + (moved * self.doubt.lines) @ added))
+        return np.asarray(
+            np.maximum(0.0, self.near_time_ns + (moved * self.perturbation.lines) @ added)
+        )
 
     def bound(self) -> Bound:
-        """Compare far waits of chases and random accesses, of streams and writes, and the rest."""
+        """Compare far waits of chases and random accesses, of streams and writes, and all time."""
         costs = self.total * effective_latencies_ns(self.far)
         latency_ns = float(costs[[CHASE, INDEPENDENT, STORE]].sum())
         bandwidth_ns = float(costs.sum()) - latency_ns
@@ -50,9 +52,9 @@ class XMemModel(Model):
         return "bandwidth" if bandwidth_ns > latency_ns else "latency"
 
     def remarks(self) -> list[str]:
-        """Say what it leaves out."""
+        """Return what it omits, in a sentence."""
         return [
-            "xmem adds each line's own latency: no bandwidth that all share, no overlap but its "
+            "xmem adds an effective latency per line: no shared bandwidth, no overlap except its "
             f"pattern's ({RANDOM_CHAINS:g} random misses in flight)"
         ]
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from samples import device
 
 from nearfar.emulate.near_now import CHAINS, UNKNOWN, near_now
-from nearfar.predict.core_time import core_time_ns
+from nearfar.predict.core_time import StreamFetch, core_time_ns, overlap_at, traffic_time
 from nearfar.predict.derive import near_memory
-from nearfar.predict.overlap import StreamFetch, overlap_at, traffic_time
 from nearfar.predict.traffic import COLUMNS, STREAM
 
 

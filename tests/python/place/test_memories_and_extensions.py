@@ -23,7 +23,7 @@ from nearfar.place.capacity import CapacityLimits
 from nearfar.place.machine_file import FarMemory
 from nearfar.place.problem import problem_of
 from nearfar.predict.derive import near_memory
-from nearfar.predict.traffic import phases_of
+from nearfar.predict.phases import phases_of
 
 SEEDS = st.integers(0, 10**6)
 NEAR = samples.device()

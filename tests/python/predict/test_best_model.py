@@ -60,4 +60,4 @@ def test_moving_nothing_changes_nothing_and_doubts_keep_the_rule():
     edge = phase(LINES * NEAR_NS / (TRUSTED[1] * 0.98), dependent=True)
     # At this near time alone the window would be left out.
     doubted = BestModel(edge, NEAR, FAR, Perturbation(near_time=0.9))
-    assert doubted.must_hold_ns() != []
+    assert doubted.times_to_cover_ns() != []

@@ -12,7 +12,7 @@ from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Bursts
 from nearfar.documents.workload import AccessClasses, MissCurve, ObjectTraffic, Traffic
-from nearfar.predict.elsewhere import on_other_machine, parse_near_times, parse_time_ns
+from nearfar.predict.other_machine import on_other_machine, parse_near_times, parse_time_ns
 
 NEAR = samples.device("near", 100.0, 20.0)
 SLOWER = samples.device("slower", 200.0, 10.0)
@@ -134,5 +134,5 @@ def test_a_time_of_no_known_phase_is_refused_and_the_nearest_named() -> None:
         on_other_machine(workload, NEAR, near_times_ns={name + "x": 1.0})
     with pytest.raises(NearfarError, match="must name a phase"):
         parse_near_times(["3s"], ["a", "b"])
-    with pytest.raises(NearfarError, match="out of reason"):
+    with pytest.raises(NearfarError, match="expected the other machine's clock"):
         on_other_machine(workload, NEAR, here=NEAR, frequency_ratio=100.0)

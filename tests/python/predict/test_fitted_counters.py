@@ -59,7 +59,7 @@ def test_between_the_sizes_counted_it_is_the_profile_of_the_curves():
     assert phase.near_cpu_time_ns.value == pytest.approx(time_ns(5e5))
     assert phase.objects[0].traffic.misses() == pytest.approx(misses(5e5))
     assert phase.objects[0].traffic.write_backs == pytest.approx(5e4)
-    assert "nobody counted n=500000" in made.warnings[0]
+    assert "n=500000 was not counted" in made.warnings[0]
 
 
 def test_what_sizes_left_out_are_missed_by_is_the_interval():
@@ -72,13 +72,17 @@ def test_what_sizes_left_out_are_missed_by_is_the_interval():
 @pytest.mark.parametrize(
     ("files", "sizes", "said"),
     [
-        ([counted(n) for n in SIZES], {"n": 5e6}, "outside what was counted"),
-        ([counted(n) for n in SIZES], {"m": 5e5}, "asked for is m=500000"),
-        ([counted(n) for n in SIZES[:3]], {"n": 5e5}, "3 sizes say little"),
+        ([counted(n) for n in SIZES], {"n": 5e6}, "outside the sizes counted"),
+        ([counted(n) for n in SIZES], {"m": 5e5}, "m=500000 is required"),
+        ([counted(n) for n in SIZES[:3]], {"n": 5e5}, "3 sizes are too few"),
         ([counted(1e5)] * 4, {"n": 1e5}, "no size differs"),
-        ([*(counted(n) for n in SIZES[1:]), counted(1e5, write_bytes=None)], {"n": 5e5}, "same at"),
+        (
+            [*(counted(n) for n in SIZES[1:]), counted(1e5, write_bytes=None)],
+            {"n": 5e5},
+            "same events",
+        ),
         ([counted(n, llc_load_misses=n**2 / 1e3) for n in SIZES], {"n": 5e5}, "follows no curve"),
-        ([counted(n, llc_load_misses=n - 1e5) for n in SIZES], {"n": 5e5}, "is none at 100000"),
+        ([counted(n, llc_load_misses=n - 1e5) for n in SIZES], {"n": 5e5}, "is 0 at 100000"),
     ],
 )
 def test_what_does_not_say_it_is_refused(

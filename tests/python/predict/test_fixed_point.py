@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearfar.predict.core_time import TrafficTime, core_time_ns
-from nearfar.predict.fixed_point import all_settled, settled
-from nearfar.predict.memory import LoadedFactor, interpolate
+from nearfar.predict.loaded_latency import (
+    LoadedFactor,
+    interpolate,
+    settled_factor,
+    settled_factors,
+)
 
 FACTORS = st.floats(1.0, 8.0)
 
@@ -26,12 +30,12 @@ def test_one_and_many_settle_where_the_curve_answers_what_it_was_asked(
     def many(factor: np.ndarray) -> np.ndarray:
         return curve.at(64.0 * lines / (rest + lines * factor))
 
-    found = settled(asked, curve.greatest)
+    found = settled_factor(asked, curve.greatest)
     # A steep curve's answer jumps about; what it is asked with does not.
     step = 1e-4 * curve.greatest
     assert asked(found - step) >= found - step
     assert asked(found + step) <= found + step
-    assert all_settled(many, curve.greatest, (3,)) == pytest.approx([found] * 3, abs=step)
+    assert settled_factors(many, curve.greatest, (3,)) == pytest.approx([found] * 3, abs=step)
 
 
 @given(st.lists(st.floats(0, 1e12), min_size=12, max_size=12), st.floats(0, 1e12), FACTORS)

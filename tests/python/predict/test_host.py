@@ -100,7 +100,7 @@ def test_on_the_host_itself_every_way_is_the_published_one(far: str):
     here = far_memory(device, near_memory(near), "added")
     assert here.latency_ns == published
     assert here.latency_range == (1.0, 1.0)
-    assert not any("taken as" in caveat for caveat in here.caveats)
+    assert not any("assumed to be" in caveat for caveat in here.caveats)
 
 
 def test_between_library_machines_the_rule_is_the_same():
@@ -120,7 +120,7 @@ def test_far_memory_as_near_is_no_local_dram():
     assert far.latency_ns == pytest.approx(REMOTE_NS + 101.5 - LOCAL_NS)
     unknown = msgspec.structs.replace(measured(300.0), technology="cxl")
     far = far_memory(remote, near_memory(unknown))
-    assert (far.latency_ns, far.taken) == (REMOTE_NS, "published")
+    assert (far.latency_ns, far.latency_from) == (REMOTE_NS, "published")
     assert any("not this machine's local DRAM" in caveat for caveat in far.caveats)
 
 
@@ -195,15 +195,15 @@ def test_what_was_measured_here_stays_as_it_is():
     far = msgspec.structs.replace(measured(300.0), name="far")
     for rule in RULES:
         found = far_memory(far, near_memory(measured()), rule)
-        assert (found.latency_ns, found.taken) == (300.0, "measured")
+        assert (found.latency_ns, found.latency_from) == (300.0, "measured")
         assert found.latency_range == (1.0, 1.0)
 
 
 def test_a_memory_faster_than_near_is_said():
     local = far_memory(load_device("ddr4-2666-local"), near_memory(measured()))
-    assert (local.latency_ns, local.taken) == (LOCAL_NS, "published")
-    assert any("another machine's own DRAM" in caveat for caveat in local.caveats)
-    assert any("faster than near memory here (92 against 164 ns)" in c for c in local.caveats)
+    assert (local.latency_ns, local.latency_from) == (LOCAL_NS, "published")
+    assert any("the DRAM of another machine" in caveat for caveat in local.caveats)
+    assert any("faster than near memory here (92 ns against 164 ns)" in c for c in local.caveats)
     remote = far_memory(load_device("ddr4-2666-remote"), near_memory(measured()), "published")
     assert not any("faster" in caveat for caveat in remote.caveats)
 
@@ -217,9 +217,9 @@ def test_nvdimm_on_the_own_channels_is_as_slow_as_near():
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        ("added", "taken as 233 ns: local DRAM here and what it adds to ddr4-2666-local"),
-        ("published", "taken as 161 ns: as published"),
-        ("ratio", "taken as 287 ns: in proportion to ddr4-2666-local"),
+        ("added", "assumed to be 233 ns: local DRAM here plus what it adds to ddr4-2666-local"),
+        ("published", "assumed to be 161 ns: as published"),
+        ("ratio", "assumed to be 287 ns: in proportion to ddr4-2666-local"),
     ],
 )
 def test_prediction_and_plan_say_the_way(rule: HostRule, said: str):

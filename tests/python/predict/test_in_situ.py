@@ -18,8 +18,8 @@ from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.in_situ import parse_stages, with_pipeline
 from nearfar.predict.models.traffic import TrafficModel
-from nearfar.predict.together import channel_sharing
-from nearfar.predict.traffic import phases_of
+from nearfar.predict.phases import phases_of
+from nearfar.predict.shared_channels import channel_sharing
 
 NEAR, FAR = samples.device(), samples.device("far", 300.0, 5.0, 3.0)
 
@@ -98,7 +98,7 @@ def test_traffic_over_shared_channels_takes_longer_where_both_memories_are_drawn
         TrafficModel(
             phase,
             local,
-            replace(far_memory(far, local), together=channel_sharing(one, NEAR, far)),
+            replace(far_memory(far, local), channel_sharing=channel_sharing(one, NEAR, far)),
         )
         for one in (machine(shared=False), machine(shared=True))
     )

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.predict.joint import (
+from nearfar.predict.shared_channels import (
     Scaling,
     ThreadGroup,
-    fit_scaling,
     limited,
     mixed_scaling,
     shared_bandwidth,
 )
+from nearfar_studies.scaling_fit import fit_scaling
 
 rate = st.floats(0.1, 50.0)
 scalings = st.builds(

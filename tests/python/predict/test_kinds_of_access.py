@@ -11,7 +11,8 @@ import pytest
 from nearfar.documents import WorkloadProfile, load
 from nearfar.native_files import include_folder
 from nearfar.predict import traffic as t
-from nearfar.predict.traffic import PhaseTraffic, misses, phases_of, write_backs
+from nearfar.predict.phases import phases_of
+from nearfar.predict.traffic import PhaseTraffic, misses, write_backs
 
 SOURCE = Path(__file__).parent / "kinds/kinds.c"
 

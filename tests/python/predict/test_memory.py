@@ -13,14 +13,9 @@ from nearfar.documents.device import (
     ChainsFigure,
     LoadedLatencyCurve,
 )
-from nearfar.predict.derive import (
-    ASSUMED_PARALLELISM,
-    far_memory,
-    line_bandwidth,
-    near_memory,
-    write_back_ns,
-)
-from nearfar.predict.memory import LoadedFactor
+from nearfar.predict.derive import ASSUMED_PARALLELISM, far_memory, near_memory
+from nearfar.predict.device_figures import line_bandwidth, write_back_ns
+from nearfar.predict.loaded_latency import LoadedFactor
 
 MEASURED = samples.measured_here()
 HAD = {"how": "published", "source": "here"}

@@ -20,24 +20,16 @@ from nearfar.documents.device import BandwidthFigure, LatencyFigure, LoadedLaten
 from nearfar.documents.machine import JointLimit
 from nearfar.documents.workload import MissCurve
 from nearfar.predict.api import predict
+from nearfar.predict.core_time import StreamFetch, overlap_at, traffic_time
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.memory import LoadedFactor, interpolated_load
+from nearfar.predict.loaded_latency import LoadedFactor, interpolated_load
 from nearfar.predict.model import MODELS, Model, ModelLacksError
 from nearfar.predict.models.counters import counters_phase
 from nearfar.predict.models.interleave import weights
 from nearfar.predict.models.memory_mode import direct_mapped_share
-from nearfar.predict.overlap import StreamFetch, overlap_at, traffic_time
-from nearfar.predict.together import channel_sharing
-from nearfar.predict.traffic import (
-    COLUMNS,
-    FENCE,
-    FLUSH,
-    STREAM,
-    PhaseMissCurve,
-    PhaseTraffic,
-    phases_of,
-    streams_at_once,
-)
+from nearfar.predict.phases import concurrent_streams, phases_of
+from nearfar.predict.shared_channels import channel_sharing
+from nearfar.predict.traffic import COLUMNS, FENCE, FLUSH, STREAM, PhaseMissCurve, PhaseTraffic
 
 SEEDS = st.integers(0, 10**6)
 HAD = {"how": "measured", "source": "here"}
@@ -79,9 +71,9 @@ def test_more_bandwidth_is_never_slower(seed: int, model: str, more: float):
 
 
 def test_a_model_that_lacks_something_says_so_and_the_others_go_on():
-    beside = MODELS.names()
+    also = MODELS.names()
     (found,) = predict(
-        samples.workload(), samples.device(), [samples.device("far", 300, 5, 3)], beside=beside
+        samples.workload(), samples.device(), [samples.device("far", 300, 5, 3)], also=also
     ).devices
     said = " ".join(found.caveats)
     assert "memory-mode needs the size" in said
@@ -181,11 +173,11 @@ def test_streams_at_once_are_counted_by_their_misses():
         instruction.access_class = "stream"
     for row in phase.instructions:
         row.misses = 100.0
-    assert streams_at_once(workload, phase) == pytest.approx(3.0)
+    assert concurrent_streams(workload, phase) == pytest.approx(3.0)
     phase.instructions[0].misses = 1e9
-    assert streams_at_once(workload, phase) == pytest.approx(1.0, abs=1e-3)
+    assert concurrent_streams(workload, phase) == pytest.approx(1.0, abs=1e-3)
     phase.instructions.clear()
-    assert streams_at_once(workload, phase) == 1.0
+    assert concurrent_streams(workload, phase) == 1.0
 
 
 def test_without_a_prefetcher_a_stream_waits_latency_over_parallelism():

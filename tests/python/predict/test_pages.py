@@ -9,7 +9,7 @@ import samples
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import ChainsFigure, LatencyFigure
 from nearfar.predict.derive import ASSUMED_HIT_NS, far_memory, near_memory
-from nearfar.predict.pages import program_page_bytes
+from nearfar.predict.device_figures import program_page_bytes
 
 HAD = {"how": "measured", "source": "here"}
 HUGE, SMALL = 2 << 20, 4096
@@ -42,7 +42,9 @@ def test_pages_given_go_before_the_setting():
 
 def test_pages_without_a_curve_are_said():
     device = samples.device()
-    assert any("no chains curve of 4.00 KiB pages" in c for c in near_memory(device, SMALL).caveats)
+    assert any(
+        "no chains curve for 4.00 KiB pages" in c for c in near_memory(device, SMALL).caveats
+    )
     assert not near_memory(measured("always"), SMALL).caveats
 
 

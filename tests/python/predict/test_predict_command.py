@@ -32,7 +32,7 @@ def run(tmp_path: Path) -> list[str]:
 def test_the_table_shows_the_naive_models_beside(run: list[str], capsys):
     assert main(run) == ExitCode.DONE
     shown = capsys.readouterr().out
-    for word in ("slowdown", "null", "misses", "load", "get", "total", "It cannot know"):
+    for word in ("slowdown", "null", "misses", "load", "get", "total", "Caveats"):
         assert word in shown
 
 
@@ -87,7 +87,7 @@ def test_a_profile_of_another_processor_is_said(tmp_path: Path, run: list[str], 
     [
         (["--phase", "gte"], "did you mean 'get'"),
         (["--model", "inverson"], "did you mean 'inversion'"),
-        (["--pages", "5KiB"], "no page size"),
+        (["--pages", "5KiB"], "not a page size"),
         (["--pages", "4k"], "4k"),
         (["--far", "optane-100-6dim"], "did you mean 'optane-100-6dimm'"),
         (["--nosuch"], "nosuch"),

@@ -16,7 +16,8 @@ from nearfar.documents import WorkloadProfile
 from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
-from nearfar.predict.traffic import COLUMNS, phases_of
+from nearfar.predict.phases import phases_of
+from nearfar.predict.traffic import COLUMNS
 
 SEEDS = st.integers(0, 10**6)
 MODEL_NAMES = ABLE_MODELS

@@ -11,7 +11,8 @@ from nearfar.devices.library import load_device
 from nearfar.documents.workload import Traffic
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS, Model
-from nearfar.predict.traffic import COLUMNS, FENCE, FLUSH, NT_LINE, Array, PhaseTraffic, _rows
+from nearfar.predict.phases import traffic_rows
+from nearfar.predict.traffic import COLUMNS, FENCE, FLUSH, NT_LINE, Array, PhaseTraffic
 
 SSD = "ssd-dc-s4600"
 WRITE_NS = 52_000.0 - 57.3
@@ -39,10 +40,10 @@ def added_ns(model: Model) -> float:
 
 @pytest.mark.parametrize("name", ["persist", "best"])
 def test_each_counted_sync_waits_once(name: str):
-    lines = _rows([Traffic(syncs=1e4, sync_bytes=1e4 * 4096)], np.zeros(1))
+    lines = traffic_rows([Traffic(syncs=1e4, sync_bytes=1e4 * 4096)], np.zeros(1))
     model = model_of(name, lines)
     assert added_ns(model) == pytest.approx(1e4 * WRITE_NS, rel=1e-3)
-    ends = [end - NEAR_NS for end in model.must_hold_ns()]
+    ends = [end - NEAR_NS for end in model.times_to_cover_ns()]
     # How many there are is known; what one waits for hangs on the drive's cache and on a journal.
     assert min(ends) == pytest.approx(1e4 * TURN_NS, rel=5e-3)
     assert max(ends) == pytest.approx(1e4 * (WRITE_NS + JOURNAL_NS), rel=5e-3)
@@ -54,7 +55,7 @@ def test_flushes_are_synced_between_once_a_fence_and_once_a_line(name: str):
     lines[0, [FENCE, FLUSH, NT_LINE]] = 6e3, 5e3, 6e3
     model = model_of(name, lines)
     assert 6e3 * WRITE_NS < added_ns(model) < 11e3 * WRITE_NS
-    ends = [end - NEAR_NS for end in model.must_hold_ns()]
+    ends = [end - NEAR_NS for end in model.times_to_cover_ns()]
     # The lines beyond one a fence still take their bandwidth.
     assert min(ends) == pytest.approx(6e3 * TURN_NS, rel=0.03)
     assert max(ends) == pytest.approx(11e3 * (WRITE_NS + JOURNAL_NS), rel=1e-3)

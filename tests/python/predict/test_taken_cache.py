@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nearfar.predict.taken_cache import Chases, TakenCache, fill_ns
+from nearfar.predict.shared_cache import RegionChases, TakenCache, fill_ns
 from nearfar.predict.traffic import PhaseMissCurve
 
 MIB = float(1 << 20)
@@ -15,8 +15,8 @@ BESIDE_NS = np.array([5.0, 14.0, 150.0, 180.0, 200.0, 205.0, 210.0])
 ACCESSES = 1e6
 
 
-def chases(far_ns: np.ndarray = BESIDE_NS) -> Chases:
-    return Chases(REGIONS, NEAR_NS, far_ns, 205.0)
+def chases(far_ns: np.ndarray = BESIDE_NS) -> RegionChases:
+    return RegionChases(REGIONS, NEAR_NS, far_ns, 205.0)
 
 
 def reused_after(distance_bytes: float) -> PhaseMissCurve:
@@ -47,7 +47,7 @@ def test_beside_a_core_with_a_cache_of_its_own_nothing_flows() -> None:
 def test_who_comes_back_soon_finds_its_lines(each_ns: float, least: float, most: float) -> None:
     taken = TakenCache(reused_after(3 * MIB), chases(), ACCESSES * each_ns)
     assert least <= taken.lines(1.0) / ACCESSES <= most
-    assert taken.most() / ACCESSES > 0.5
+    assert taken.max_lines() / ACCESSES > 0.5
 
 
 def test_the_slower_a_program_is_made_the_more_it_loses() -> None:
@@ -73,5 +73,5 @@ def test_what_a_cores_own_caches_hold_is_not_lost() -> None:
 def test_what_tells_no_hit_from_a_miss_is_not_asked(
     near_ns: np.ndarray, far_ns: np.ndarray, far_miss_ns: float
 ) -> None:
-    assert chases().tell()
-    assert not Chases(REGIONS, near_ns, far_ns, far_miss_ns).tell()
+    assert chases().separate_hits()
+    assert not RegionChases(REGIONS, near_ns, far_ns, far_miss_ns).separate_hits()

@@ -8,6 +8,7 @@ import samples
 
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import AccessClasses, Traffic
+from nearfar.predict.phases import phases_of
 from nearfar.predict.traffic import (
     COLUMNS,
     HITS,
@@ -18,7 +19,6 @@ from nearfar.predict.traffic import (
     WRITE_BACK,
     WRITE_BACK_STREAM,
     misses,
-    phases_of,
     read_share,
     write_backs,
 )

@@ -18,7 +18,7 @@ from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
 from nearfar.predict.shared_cache import lines_far, waits_far
 from nearfar.predict.traffic import CHASE, COLUMNS, PhaseMissCurve, PhaseTraffic
-from nearfar.predict.walks import MOST_SHARE, as_walked
+from nearfar.predict.walks import MAX_WALKS_PER_MISS, as_walked
 
 HAD = {"how": "measured", "source": "here"}
 HUGE, SMALL, MIB = 2 << 20, 4096, 1 << 20
@@ -73,7 +73,13 @@ def slowdown(phase: PhaseTraffic, there: DeviceProfile, name: str = "inversion")
 @pytest.mark.parametrize("name", ["inversion", "chains"])
 @pytest.mark.parametrize(
     ("walks_per_miss", "far_ns"),
-    [(1.0, 350.0), (0.0, 200.0), (0.5, 275.0), (None, 350.0), (9.0, 200.0 + 150.0 * MOST_SHARE)],
+    [
+        (1.0, 350.0),
+        (0.0, 200.0),
+        (0.5, 275.0),
+        (None, 350.0),
+        (9.0, 200.0 + 150.0 * MAX_WALKS_PER_MISS),
+    ],
 )
 def test_a_miss_waits_for_as_many_walks_as_the_profile_counts(
     name: str, walks_per_miss: float | None, far_ns: float
@@ -127,7 +133,7 @@ def test_accesses_whose_translations_are_kept_are_no_shorter_walks() -> None:
 def test_walks_measured_over_the_programs_own_data_are_as_long_as_they_are() -> None:
     near = near_memory(NEAR, HUGE)
     phase = replace(chase(), walked_bytes=32.0 * MIB)
-    there = far_memory(by_regions(WALKS_NS), near, page_bytes=SMALL, own_ns=350.0)
+    there = far_memory(by_regions(WALKS_NS), near, page_bytes=SMALL, program_chase_ns=350.0)
     model = MODELS.get("inversion")(phase, near, there)
     assert float(model.times_ns(phase.total)) == pytest.approx(350.0 * MISSES)
 
@@ -135,10 +141,12 @@ def test_walks_measured_over_the_programs_own_data_are_as_long_as_they_are() -> 
 def test_own_data_that_a_cache_holds_in_part_have_the_walks_that_are_beyond_it() -> None:
     near = near_memory(NEAR, HUGE)
     # Half of the reads hit near as far: 75 of 150 ns, and 100 of 200; the rest of 175 is walks.
-    there = far_memory(far(), near, page_bytes=SMALL, own_ns=175.0, near_own_ns=75.0)
+    there = far_memory(
+        far(), near, page_bytes=SMALL, program_chase_ns=175.0, near_program_chase_ns=75.0
+    )
     model = MODELS.get("inversion")(chase(walks_per_miss=0.5), near, there)
     assert float(model.times_ns(chase().total)) == pytest.approx((200.0 + 0.5 * 75.0) * MISSES)
-    no_near = far_memory(far(), near, page_bytes=SMALL, own_ns=175.0)
+    no_near = far_memory(far(), near, page_bytes=SMALL, program_chase_ns=175.0)
     assert no_near.walks_measured > there.walks_measured
 
 
@@ -165,7 +173,7 @@ def overlapped(at_once: float) -> PhaseTraffic:
 def walk_share(phase: PhaseTraffic, there: DeviceProfile, own_ns: float | None = None) -> float:
     """What of the measured walks a miss of the phase waits for."""
     near = near_memory(NEAR, HUGE)
-    memory = far_memory(there, near, page_bytes=SMALL, own_ns=own_ns)
+    memory = far_memory(there, near, page_bytes=SMALL, program_chase_ns=own_ns)
     seen = as_walked(memory, phase, near)
     assert memory.unwalked_costs_ns is not None
     unwalked, walked = memory.unwalked_costs_ns[0], memory.chain_costs_ns[0]

@@ -67,7 +67,7 @@ def test_without_bursts_or_with_few_misses_it_says_what_it_lacks():
         WindowModel(replace(chase, bursts=None), NEAR, FAR)
     assert chase.bursts is not None
     chase.bursts.bursts.accesses[0].misses = [0.01]
-    with pytest.raises(ModelLacksError, match="10 misses"):
+    with pytest.raises(ModelLacksError, match="there are 10"):
         WindowModel(chase, NEAR, FAR)
 
 

@@ -20,7 +20,7 @@ from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
 from nearfar.documents.workload import AccessClasses, Frame, MemoryObject
 from nearfar.native_files import include_folder
-from nearfar.predict.traffic import phases_of
+from nearfar.predict.phases import phases_of
 from nearfar.profile.bursts import record
 from nearfar.profile.bursts.dependences import object_bursts
 from nearfar.profile.bursts.instructions import FLAGS, DecodedInstruction, decode

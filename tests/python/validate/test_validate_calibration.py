@@ -31,7 +31,7 @@ def far_device() -> DeviceProfile:
 
 
 def prediction(far: DeviceProfile) -> Prediction:
-    return predict(samples.workload(), samples.device(), [far], "inversion", beside=["xmem"])
+    return predict(samples.workload(), samples.device(), [far], "inversion", also=["xmem"])
 
 
 def test_a_score_and_a_spread_are_each_others_inverse() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from nearfar.documents.machine import JointLimit
 from nearfar.documents.study import ComparisonTable, StudyResult
 from nearfar.memories.joint_bandwidth import joint_bandwidth
-from nearfar.predict.joint import Scaling, ThreadGroup, mixed_scaling, shared_bandwidth
+from nearfar.predict.shared_channels import Scaling, ThreadGroup, mixed_scaling, shared_bandwidth
 from nearfar_studies.compare import column, mean_max, percent, row, table
 from nearfar_studies.figures import Column
 from nearfar_studies.nvdimm_device import THESIS, curve, scaling

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nearfar.documents.study import ComparisonTable, StudyResult
-from nearfar.predict.joint import fit_scaling
 from nearfar_studies.compare import mean_max, percent, row, table
 from nearfar_studies.nvdimm_device import KERNELS, TABLES, THESIS, curve
+from nearfar_studies.scaling_fit import fit_scaling
 from nearfar_studies.study import STUDIES, Given, Study
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 """A profile as it would have been on another machine: its cache, its near memory, its clock.
 
-A prediction for a machine that is not this one starts from what that machine does near. Misses
-follow from the profile's miss curves; near time is given (measured there), or predicted: what
-memory explains of near time here is replaced by what the other near memory takes, the rest runs
-at the other clock.
+A prediction for another machine starts from that machine's near time. Misses follow from the
+profile's miss curves. Near time is given (measured there) or predicted: the part of near time here
+that memory explains is replaced by the time of the other near memory, and the remainder runs at the
+other clock.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import far_estimate
 from nearfar.predict.models.inversion import InversionModel
-from nearfar.predict.traffic import phases_of
+from nearfar.predict.phases import phases_of
 
-LEAST_SHARE = 0.5
-"""Share of a phase's misses that must have curves for another cache to be worked out."""
+MIN_CURVES_SHARE = 0.5
+"""Minimum share of a phase's misses that need curves before another cache can be computed."""
 
 
 def on_other_machine(
@@ -37,31 +37,31 @@ def on_other_machine(
     frequency_ratio: float = 1.0,
     near_times_ns: Mapping[str, float] | None = None,
 ) -> WorkloadProfile:
-    """Return the profile as another machine would have it; what is not given stays.
+    """Return the profile as another machine would produce it; what is not given stays.
 
-    `near` is that machine's near memory; with `here`, times are predicted for it. Times given in
-    `near_times_ns` come before predicted ones.
+    `near` is that machine's near memory. With `here`, the near memory of this machine, times are
+    predicted for it. Times given in `near_times_ns` replace predicted ones.
     """
-    there = workload if llc_bytes is None else with_cache(workload, llc_bytes)
+    other = workload if llc_bytes is None else with_cache(workload, llc_bytes)
     if here is not None:
-        there = with_near_memory(
-            there, here, near, frequency_ratio=frequency_ratio, measured=workload
+        other = with_near_memory(
+            other, here, near, frequency_ratio=frequency_ratio, measured=workload
         )
-    return with_near_times(there, near_times_ns or {})
+    return with_near_times(other, near_times_ns or {})
 
 
 def with_cache(workload: WorkloadProfile, llc_bytes: int) -> WorkloadProfile:
     """Return the profile with the misses that a last-level cache of `llc_bytes` would have.
 
-    Near time stays what it was, and so do flushes, fences, page walks and what private caches do.
-    Bursts go: how often each of their instructions misses belongs to the cache simulated. Raises
-    NearfarError where the profile has no curves, or not of such a size.
+    Near time, flushes, fences, page walks and private caches stay the same. Bursts are left out:
+    how often each of their instructions misses is known for the simulated cache only. Raises
+    NearfarError where the profile has no curves, or none for such a size.
     """
     sizes = workload.curve_bytes
     if not sizes:
         raise NearfarError(
-            "the profile has no miss curves, so another cache cannot be worked out: profile the "
-            "program again, or with --llc"
+            "the profile has no miss curves, which another cache needs: profile the program again, "
+            "or with --llc"
         )
     here = workload.cache.size_bytes
     for size in (here, llc_bytes):
@@ -73,12 +73,14 @@ def with_cache(workload: WorkloadProfile, llc_bytes: int) -> WorkloadProfile:
     phases = [_phase(phase, sizes, here, llc_bytes) for phase in workload.phases]
     warnings = [
         *workload.warnings,
-        f"misses are those of a cache of {format_bytes(llc_bytes)}, worked out from the miss "
+        f"misses are those of a cache of {format_bytes(llc_bytes)}, computed from the miss "
         f"curves: {format_bytes(here)} was simulated",
     ]
     bursts = workload.bursts if llc_bytes == here else None
     if bursts is not workload.bursts:
-        warnings.append("bursts are left out: which accesses miss is known of that cache only")
+        warnings.append(
+            "bursts are left out: which accesses miss is known for the simulated cache only"
+        )
     return msgspec.structs.replace(
         workload,
         phases=phases,
@@ -93,9 +95,10 @@ def with_cache(workload: WorkloadProfile, llc_bytes: int) -> WorkloadProfile:
 
 
 def with_near_times(workload: WorkloadProfile, times_ns: Mapping[str, float]) -> WorkloadProfile:
-    """Return the profile with CPU times measured elsewhere, ns by phase name.
+    """Return the profile with CPU times measured on another machine, ns by phase name.
 
-    Wall times change alike. Raises NearfarError for an unknown phase or a time not above 0.
+    Wall times change by the same factor. Raises NearfarError for an unknown phase or a time not
+    above 0.
     """
     known = [phase.name for phase in workload.phases]
     for name, time_ns in times_ns.items():
@@ -123,26 +126,28 @@ def with_near_memory(
 ) -> WorkloadProfile:
     """Return the profile with near times predicted for the near memory of another machine.
 
-    `here` is the memory that the times were measured in, `there` the other machine's, taken as it
-    was measured or published there. `frequency_ratio` is the other clock over this one; it speeds
-    up what is not waiting for memory. `measured` is the profile before `with_cache`, whose misses
-    explain the times measured here.
+    `here` is the memory in which the times were measured, `there` the other machine's, with the
+    figures measured or published there. `frequency_ratio` is the other clock over this one; it
+    speeds up what does not wait for memory. `measured` is the profile before `with_cache`, whose
+    misses explain the times measured here.
     """
     if not 0.1 <= frequency_ratio <= 10.0:
         raise NearfarError(
-            f"a clock of {frequency_ratio:g} times this one's is out of reason: give the ratio of "
-            "the other frequency to this one, such as 1.2"
+            f"--frequency {frequency_ratio:g}: expected the other machine's clock over this "
+            "one's, 0.1 to 10, such as 1.2"
         )
     near = near_memory(here)
     far = far_memory(there, near, "published")
     phases = []
-    for phase, then, before in zip(
+    for phase, traffic, measured_traffic in zip(
         workload.phases, phases_of(workload), phases_of(measured or workload), strict=True
     ):
-        model = InversionModel(before, near, far)
-        time_ns = model.elsewhere_ns(then.total, frequency_ratio)
-        spread = far_estimate(InversionModel, before, near, far, model).far_time_ns
-        low, high = (time_ns * end / max(spread.value, 1.0) for end in (spread.low, spread.high))
+        model = InversionModel(measured_traffic, near, far)
+        time_ns = model.other_machine_ns(traffic.total, frequency_ratio)
+        far_time = far_estimate(InversionModel, measured_traffic, near, far, model).far_time_ns
+        low, high = (
+            time_ns * end / max(far_time.value, 1.0) for end in (far_time.low, far_time.high)
+        )
         phases.append(_timed(phase, Estimate(time_ns, low, high)))
     return msgspec.structs.replace(
         workload,
@@ -163,10 +168,10 @@ def _timed(phase: Phase, time_ns: Estimate) -> Phase:
 
 def _phase(phase: Phase, sizes: list[float], here: int, there: int) -> Phase:
     covered = sum(row.traffic.misses() for row in phase.objects if row.curve is not None)
-    everything = sum(row.traffic.misses() for row in phase.objects)
-    if covered < LEAST_SHARE * everything:
+    total = sum(row.traffic.misses() for row in phase.objects)
+    if covered < MIN_CURVES_SHARE * total:
         raise NearfarError(
-            f"only {covered / everything:.0%} of the misses of phase {phase.name!r} have miss "
+            f"only {covered / total:.0%} of the misses of phase {phase.name!r} have miss "
             "curves (too few accesses were sampled): profile a longer run, or with --llc"
         )
     return msgspec.structs.replace(
@@ -178,10 +183,10 @@ def _row(row: ObjectTraffic, sizes: list[float], here: int, there: int) -> Objec
     if row.curve is None:
         return row
     traffic, curve = row.traffic, row.curve
-    read = _added(traffic.read_misses, curve.read, sizes, here, there)
-    write = _added(traffic.write_misses, curve.write, sizes, here, there)
+    read = _misses(traffic.read_misses, curve.read, sizes, here, there)
+    write = _misses(traffic.write_misses, curve.write, sizes, here, there)
     before = traffic.misses()
-    whole = (read.total() + write.total()) / before if before else 1.0
+    ratio = (read.total() + write.total()) / before if before else 1.0
     sent = min(traffic.write_backs, traffic.flushes + traffic.nt_store_bytes / LINE_BYTES)
     return msgspec.structs.replace(
         row,
@@ -189,23 +194,23 @@ def _row(row: ObjectTraffic, sizes: list[float], here: int, there: int) -> Objec
             traffic,
             read_misses=read,
             write_misses=write,
-            read_sequential=_likewise(traffic.read_sequential, traffic.read_misses, read),
-            write_sequential=_likewise(traffic.write_sequential, traffic.write_misses, write),
-            # A line is written back as often as it is brought in and written; but those that the
-            # program itself sends to memory go there whatever the cache.
-            write_backs=sent + (traffic.write_backs - sent) * whole,
+            read_sequential=_in_proportion(traffic.read_sequential, traffic.read_misses, read),
+            write_sequential=_in_proportion(traffic.write_sequential, traffic.write_misses, write),
+            # A line is written back as often as it is brought in and written. Lines that the
+            # program sends to memory on purpose go there whatever the cache.
+            write_backs=sent + (traffic.write_backs - sent) * ratio,
         ),
     )
 
 
-def _added(
+def _misses(
     misses: AccessClasses, curve: list[float], sizes: list[float], here: int, there: int
 ) -> AccessClasses:
-    """Return misses times what the curve says of both sizes; all of the curve where none were."""
+    """Return misses scaled by the curve's ratio between both sizes."""
     at_here, at_there = (_at(curve, sizes, size) for size in (here, there))
     if misses.total() > 0 and at_here > 0:
         return misses.times(at_there / at_here)
-    # Nothing missed here: a smaller cache misses what the curve says, of no known class.
+    # Nothing missed here: a smaller cache has the curve's misses, of no known class.
     return AccessClasses(opaque=at_there if there < here else 0.0)
 
 
@@ -213,13 +218,15 @@ def _at(curve: list[float], sizes: list[float], size: int) -> float:
     return float(np.interp(np.log2(size), np.log2(sizes), curve))
 
 
-def _likewise(part: AccessClasses, before: AccessClasses, after: AccessClasses) -> AccessClasses:
+def _in_proportion(
+    part: AccessClasses, before: AccessClasses, after: AccessClasses
+) -> AccessClasses:
     return part.times(after.total() / before.total() if before.total() else 0.0)
 
 
 def parse_near_times(texts: list[str], names: list[str]) -> dict[str, float]:
     """Read ``PHASE=TIME`` or, for a profile of one phase, ``TIME``; times such as 251us, 3.5s."""
-    found: dict[str, float] = {}
+    times: dict[str, float] = {}
     for text in texts:
         name, equals, time = text.rpartition("=")
         if not equals:
@@ -229,17 +236,19 @@ def parse_near_times(texts: list[str], names: list[str]) -> dict[str, float]:
                     f"{', '.join(names)}"
                 )
             name = names[0]
-        found[name] = parse_time_ns(time)
-    return found
+        times[name] = parse_time_ns(time)
+    return times
 
 
 def parse_time_ns(text: str) -> float:
     """Read a time with its unit (ns, us, ms, s) as ns."""
     match = re.fullmatch(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(ns|us|ms|s)\s*", text)
     if match is None:
-        raise NearfarError(f"cannot read the time {text!r}: a number with ns, us, ms or s")
+        raise NearfarError(
+            f"cannot read the time {text!r}: expected a number with ns, us, ms or s, such as 3.5s"
+        )
     try:
         value = float(match[1])
     except ValueError:
-        raise NearfarError(f"cannot read the time {text!r}: {match[1]!r} is no number") from None
+        raise NearfarError(f"cannot read the time {text!r}: {match[1]!r} is not a number") from None
     return value * {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}[match[2]]

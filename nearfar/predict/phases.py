@@ -1,0 +1,281 @@
+"""A profile's phases as traffic for models (`PhaseTraffic`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES
+from nearfar.documents.workload import AccessClasses, MemoryObject, Phase, Traffic, WorkloadProfile
+from nearfar.predict.traffic import (
+    CHASE,
+    COLUMNS,
+    FENCE,
+    FLUSH,
+    HITS,
+    INDEPENDENT,
+    NT_LINE,
+    STORE,
+    STORE_STREAM,
+    STREAM,
+    WRITE_BACK,
+    WRITE_BACK_STREAM,
+    Array,
+    PhaseMissCurve,
+    PhaseTraffic,
+    RecordedBursts,
+    misses,
+    streamed,
+)
+
+TRAINING_LINES = 2.0
+"""Lines of a stream before a prefetcher follows it: it must see two misses to know a direction. A
+stream over an allocation of a few lines is mostly fetched on demand."""
+
+MIN_OTHERS_SHARE = 0.05
+"""Minimum of other misses, over those of streams, that shows how often they cause page walks."""
+
+MIN_SEQUENTIAL_SHARE = 0.5
+"""Share of an object's misses in sequence above which its instructions count as streams."""
+
+
+def phases_of(workload: WorkloadProfile, names: list[str] | None = None) -> list[PhaseTraffic]:
+    """Return the traffic of every phase, or of those in `names`.
+
+    Raises NearfarError for an unknown name and for a damaged profile.
+    """
+    known = [phase.name for phase in workload.phases]
+    for name in names or []:
+        if name not in known:
+            hint = nearest(name, known) or f"; there are: {', '.join(known)}"
+            raise NearfarError(f"the profile has no phase {name!r}{hint}")
+    if not known:
+        raise NearfarError("the profile has no phases: profile the program again")
+    return [
+        _phase(workload, phase) for phase in workload.phases if not names or phase.name in names
+    ]
+
+
+def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
+    lines = _lines(workload, phase)
+    time = phase.near_cpu_time_ns
+    if not all(np.isfinite(end) and end >= 0.0 for end in (time.value, time.low, time.high)):
+        raise NearfarError(
+            f"near time of phase {phase.name!r} is {time.value:g} ns in the profile, expected a "
+            "number of at least 0: the profile is damaged; profile the program again"
+        )
+    wall = phase.near_wall_time_ns
+    concurrency = phase.near_cpu_time_ns.value / wall if wall > 0 else 1.0
+    core = workload.core
+    return PhaseTraffic(
+        name=phase.name,
+        near_time_ns=phase.near_cpu_time_ns,
+        concurrency=min(max(1.0, concurrency), max(1.0, float(workload.program.threads_seen))),
+        operations=phase.operations,
+        objects=lines,
+        sampling_error=workload.sampling.relative_error,
+        streams=concurrent_streams(workload, phase),
+        curve=_curve(workload, phase),
+        extrapolated=extrapolated_lines(workload, phase.name),
+        bursts=_bursts(workload, phase.name),
+        flushes_counted=workload.flushes_counted,
+        walks_per_miss=None if core is None else _walks_per_miss(phase, lines),
+        walks_apart=_walks_apart(workload, phase.name),
+        walked_bytes=_walked_bytes(workload, phase),
+        translated_bytes=0.0 if core is None else float(core.tlb_entries * PAGE_BYTES),
+    )
+
+
+def _lines(workload: WorkloadProfile, phase: Phase) -> Array:
+    """Return the phase's traffic, shape (objects, COLUMNS)."""
+    lines = np.zeros((len(workload.objects), COLUMNS))
+    if phase.objects:
+        numbers = np.array([row.object for row in phase.objects])
+        unknown = numbers[(numbers < 0) | (numbers >= len(lines))]
+        if unknown.size:
+            raise NearfarError(
+                f"phase {phase.name!r} of the profile counts object {unknown[0]}, and the profile "
+                f"has {len(lines)} objects: it is damaged; profile the program again"
+            )
+        demand = np.array([_demand_share(entry) for entry in workload.objects])[numbers]
+        with np.errstate(invalid="ignore"):
+            rows = traffic_rows([row.traffic for row in phase.objects], demand)
+        np.add.at(lines, numbers, rows)
+    if not np.all(np.isfinite(lines)) or lines.min(initial=0.0) < 0:
+        raise NearfarError(
+            f"phase {phase.name!r} of the profile has counts that are negative or not numbers: "
+            "it is damaged; profile the program again"
+        )
+    return lines
+
+
+def _demand_share(entry: MemoryObject) -> float:
+    """Return the share of an object's stream misses that come before the prefetcher follows.
+
+    Streams end where allocations do: the mean allocation bounds their length.
+    """
+    if entry.kind != "heap" or entry.allocations <= 0 or entry.allocated_bytes <= 0:
+        return 0.0
+    return min(1.0, TRAINING_LINES * LINE_BYTES * entry.allocations / entry.allocated_bytes)
+
+
+CHASED, INDIRECT, STREAMED, OPAQUE = range(4)
+"""Rows of the arrays by access class."""
+
+
+def traffic_rows(traffics: list[Traffic], demand_shares: Array) -> Array:
+    """Return the columns of each traffic, shape (rows, COLUMNS); all rows at once for speed."""
+    read, read_in_sequence, write, write_in_sequence = (
+        _classes([getattr(traffic, name) for traffic in traffics])
+        for name in ("read_misses", "read_sequential", "write_misses", "write_sequential")
+    )
+    # A sync is a flush that is waited for; how many lines of its page were dirty is not known.
+    accesses, backs, flushes, fences, nt_bytes = np.array(
+        [
+            (t.accesses, t.write_backs, t.flushes + t.syncs, t.fences + t.syncs, t.nt_store_bytes)
+            for t in traffics
+        ],
+        dtype=float,
+    ).T
+    read = _as_prefetched(read, read_in_sequence)
+    write = _as_prefetched(write, write_in_sequence)
+    read_stream, write_stream = read[STREAMED], write[STREAMED]
+    on_demand, store_on_demand = read_stream * demand_shares, write_stream * demand_shares
+    stores = write.sum(axis=0)
+    lines = read.sum(axis=0) + stores
+    # A line is written back as it was written: in a stream or not. Where no store missed (each
+    # line was loaded first), all misses tell.
+    back_streamed = np.where(stores > 0, _share(write_stream, stores), _share(read_stream, lines))
+    # Hits next to a stream cost what the stream's arithmetic costs; only the others delay a chain
+    # of loads, and only those matter (see models/inversion).
+    hits = np.maximum(0.0, accesses - lines) * (1.0 - _share(read_stream + write_stream, lines))
+    rows = np.empty((len(traffics), COLUMNS))
+    rows[:, CHASE] = read[CHASED]
+    rows[:, INDEPENDENT] = read[INDIRECT] + read[OPAQUE] + on_demand
+    rows[:, STREAM] = read_stream - on_demand
+    rows[:, STORE] = stores - write_stream + store_on_demand
+    rows[:, STORE_STREAM] = write_stream - store_on_demand
+    rows[:, WRITE_BACK] = backs * (1.0 - back_streamed)
+    rows[:, WRITE_BACK_STREAM] = backs * back_streamed
+    rows[:, HITS] = hits
+    rows[:, FLUSH], rows[:, FENCE], rows[:, NT_LINE] = flushes, fences, nt_bytes / LINE_BYTES
+    return rows
+
+
+def _classes(counts: list[AccessClasses]) -> Array:
+    """Return counts by access class, shape (4, rows)."""
+    return np.array([(c.chase, c.indirect, c.stream, c.opaque) for c in counts], dtype=float).T
+
+
+def _as_prefetched(lines: Array, in_sequence: Array) -> Array:
+    """Return misses as the prefetcher treats them: misses seen in sequence become streams."""
+    moved = np.minimum(in_sequence, lines)
+    moved[STREAMED] = 0.0
+    prefetched = lines - moved
+    prefetched[STREAMED] += moved.sum(axis=0)
+    return prefetched
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """Return part over whole, 0 where the whole is 0."""
+    return np.asarray(part / np.where(whole > 0, whole, 1.0))
+
+
+def concurrent_streams(workload: WorkloadProfile, phase: Phase) -> float:
+    """Return how many streams advance together: stream instructions, weighted by their misses.
+
+    The inverse of the sum of squared shares: three that miss equally count as three; one that
+    misses next to two that hardly miss counts as one. An instruction of another class counts where
+    most misses of its object are in sequence. 1 where the profile has no instructions.
+    """
+    sequential = {
+        row.object
+        for row in phase.objects
+        if row.traffic.read_sequential.total() + row.traffic.write_sequential.total()
+        > MIN_SEQUENTIAL_SHARE * row.traffic.misses()
+    }
+    lines: dict[tuple[int, int], float] = {}
+    for row in phase.instructions:
+        is_stream = workload.instructions[row.instruction].access_class == "stream"
+        if is_stream or row.object in sequential:
+            key = (row.instruction, row.object)
+            lines[key] = lines.get(key, 0.0) + max(row.misses, 0.0)
+    total = sum(lines.values())
+    return total**2 / sum(n**2 for n in lines.values()) if total > 0.0 else 1.0
+
+
+def _curve(workload: WorkloadProfile, phase: Phase) -> PhaseMissCurve | None:
+    rows = [row.curve for row in phase.objects if row.curve is not None]
+    if not rows or not workload.curve_bytes:
+        return None
+    return PhaseMissCurve(
+        np.asarray(workload.curve_bytes),
+        np.asarray([[*row.read] for row in rows]).sum(axis=0)
+        + np.asarray([[*row.write] for row in rows]).sum(axis=0),
+        workload.cache.size_bytes,
+    )
+
+
+def extrapolated_lines(workload: WorkloadProfile, phase: str) -> tuple[float, float]:
+    """Return the ends of a phase's lines over their value; (1, 1) for a profile of a real run.
+
+    The ends of objects are added, not joined as if independent: a law that is too steep is so for
+    all objects.
+    """
+    if workload.extrapolation is None:
+        return (1.0, 1.0)
+    estimates = [
+        quantity.estimate
+        for quantity in workload.extrapolation.quantities
+        if quantity.phase == phase and quantity.quantity in ("misses", "write-backs")
+    ]
+    value = sum(estimate.value for estimate in estimates)
+    if value <= 0.0:
+        return (1.0, 1.0)
+    low = sum(estimate.low for estimate in estimates) / value
+    high = sum(estimate.high for estimate in estimates) / value
+    return min(1.0, low), max(1.0, high)
+
+
+def _bursts(workload: WorkloadProfile, phase: str) -> RecordedBursts | None:
+    if workload.bursts is None:
+        return None
+    for number, bursts in enumerate(workload.bursts.phases):
+        if bursts.phase == phase and bursts.bursts:
+            return RecordedBursts(workload.bursts, number)
+    return None
+
+
+def _walks_per_miss(phase: Phase, lines: Array) -> float | None:
+    """Return page walks over misses, both without streams, which walk once a page.
+
+    None where nearly all misses are streams': the others are too few.
+    """
+    total = lines.sum(axis=0)
+    in_streams = streamed(total)
+    others = float(misses(total)) - in_streams
+    if others <= MIN_OTHERS_SHARE * in_streams or others <= 0.0:
+        return None
+    walks = sum(row.traffic.tlb_misses_4k for row in phase.objects)
+    return max(walks - in_streams * LINE_BYTES / PAGE_BYTES, 0.0) / others
+
+
+def _walks_apart(workload: WorkloadProfile, phase: str) -> float:
+    """Return what bursts report of the order of a phase's walks; 1 without bursts."""
+    bursts = [] if workload.bursts is None else workload.bursts.phases
+    shares = [entry.walks_apart for entry in bursts if entry.phase == phase]
+    return 1.0 if not shares or shares[0] is None else shares[0]
+
+
+def _walked_bytes(workload: WorkloadProfile, phase: Phase) -> float:
+    """Return the size of the data that a phase's walks go to.
+
+    That is all of each object that was alive, but at most a page for each walk.
+    """
+    return sum(
+        min(
+            float(workload.objects[row.object].peak_live_bytes),
+            row.traffic.tlb_misses_4k * PAGE_BYTES,
+        )
+        for row in phase.objects
+    )
