@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import pkgutil
+from dataclasses import MISSING
 
 from cyclopts import App
 
-from nearfar import commands, documents
+from nearfar import api, commands, documents
+from nearfar.api._call import ApiFunction
 from nearfar.base.errors import ExitCode
 from nearfar.commands.schema import KINDS
 from nearfar.crash.lints._registry import lints, meaning, reported_when
 from nearfar.devices.library import device_names, load_device
+from nearfar.options.option import Field, option_fields
 
 
 def verbs() -> str:
@@ -85,10 +89,34 @@ def kernels() -> str:
     return "\n".join(lines) + "\n"
 
 
+def python_api() -> str:
+    """Return every function of `nearfar.api` with its options, read from their dataclasses."""
+    lines = ["# Python API\n", f"{api.__doc__}\n", "`examples/api/` holds a script.\n"]
+    for name in api.__all__:
+        function = getattr(api, name)
+        if isinstance(function, ApiFunction):
+            kind = function.options
+            returns = function.__annotations__["return"]
+            lines += [f"## {name}\n", f"`{name}({kind.__name__}) -> {returns}`\n"]
+            lines += [f"{inspect.getdoc(function)}\n"]
+            lines += ["| option | type | default | meaning |", "|---|---|---|---|"]
+            lines += [_option_row(entry) for entry in option_fields(kind)]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _option_row(entry: Field) -> str:
+    default = "required" if entry.default is MISSING else f"`{entry.default!r}`"
+    # A pipe would end the cell.
+    text = " ".join(entry.help.split()).replace("|", "\\|")
+    return f"| `{entry.name}` | {entry.type_text()} | {default} | {text} |"
+
+
 def pages() -> dict[str, str]:
     """Return each reference page's name and text."""
     return {
         "verbs.md": verbs(),
+        "api.md": python_api(),
         "documents.md": document_kinds(),
         "devices.md": devices(),
         "kernels.md": kernels(),

@@ -48,12 +48,22 @@ class Field:
     option: Option
     type: Any
     """Type of one value, without `Option`, `Sequence`, None and documents."""
+    documents: tuple[type, ...]
+    """Documents that the API takes in place of a value."""
     many: bool
     """Whether it holds several values."""
     optional: bool
     """Whether it may be None."""
     default: Any
     """Default value; `MISSING` if the option is required."""
+
+    def type_text(self) -> str:
+        """Return the type of a value in words, such as ``Path or Plan or None``."""
+        text = self.type.__name__ if isinstance(self.type, type) else str(self.type)
+        choices = get_args(self.type) if get_origin(self.type) is Literal else (text,)
+        words = [str(choice) for choice in choices] + [kind.__name__ for kind in self.documents]
+        text = " or ".join([*words, *(["None"] if self.optional else [])])
+        return f"sequence of {text}" if self.many else text
 
     @property
     def shown(self) -> str:
@@ -137,8 +147,18 @@ def _field(name: str, hint: Any, part: Any, text: str) -> Field:
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     optional = NoneType in members
     kept = tuple(m for m in members if m is not NoneType and not _is_document(m))
-    default = part.default if part.default_factory is MISSING else part.default_factory()
-    return Field(name, flag_of(name), text, option, Union[kept], many, optional, default)  # noqa: UP007
+    documents = tuple(m for m in members if _is_document(m))
+    return Field(
+        name=name,
+        flag=flag_of(name),
+        help=text,
+        option=option,
+        type=Union[kept],  # noqa: UP007 - of a tuple
+        documents=documents,
+        many=many,
+        optional=optional,
+        default=part.default,
+    )
 
 
 def _is_document(kind: Any) -> bool:
