@@ -33,7 +33,7 @@ def make_memory(model: DeviceModel, *, huge_pages: bool = True, seed: int = 1) -
     )
 
 
-def _level(level: MemoryLevel) -> object:
+def _level(level: MemoryLevel) -> _sim.Level:
     return _sim.Level(
         level.sets,
         level.ways or level.blocks,
