@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from nearfar.documents import DeviceProfile, WorkloadProfile
-from nearfar.predict.explain import explain
+from nearfar.predict.explain import beaten_curves
 from nearfar.predict.fences import flushes_known
 from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.phases import extrapolated_lines
 from nearfar.predict.traffic import PhaseTraffic, misses, streamed
 
 MANY_STREAM_MISSES = 0.2
@@ -15,10 +14,6 @@ MANY_STREAM_MISSES = 0.2
 MANY_OPAQUE_MISSES = 0.2
 """Share of unclassified misses above which they matter: a merge's two inputs were such, and with
 prefetchers the prediction was twice the measured time."""
-
-MIN_SCALE = 0.7
-"""Near time over what the near curves allow, below which they do not fit this program: simulated
-parallelism was wrong beyond 0.7 to 1.4."""
 
 PERSISTENT = ("pmem", "nvdimm")
 """Technologies of far memories that programs flush for."""
@@ -48,13 +43,13 @@ def common_caveats(
 ) -> list[str]:
     """Return the sentences that are the same for every far memory."""
     return [
-        *_extrapolated(workload),
+        *_extrapolated(workload, phases),
         *_other_machine(workload, near.device),
-        *_beaten_curves(phases, near),
         *_without_time(phases),
         *_of_program(workload, phases),
         "contention from other programs, for either memory or the last-level cache, is not "
         "predicted",
+        *beaten_curves(phases, near),
     ]
 
 
@@ -73,39 +68,23 @@ def _other_machine(workload: WorkloadProfile, near: DeviceProfile) -> list[str]:
     return []
 
 
-def _extrapolated(workload: WorkloadProfile) -> list[str]:
+def _extrapolated(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[str]:
     """Return the uncertainty of the counts of a size that was not run; the interval includes it."""
     about = workload.extrapolation
     if about is None:
         return []
-    phases = []
-    for phase in workload.phases:
-        low, high = extrapolated_lines(workload, phase.name)
-        time = phase.near_cpu_time_ns
+    ranges = []
+    for phase in phases:
+        (low, high), time = phase.extrapolated, phase.near_time_ns
         if time.value > 0.0:
-            phases.append(
+            ranges.append(
                 f"{phase.name}: near time {time.low / time.value - 1.0:+.0%} to "
                 f"{time.high / time.value - 1.0:+.0%}, misses {low - 1.0:+.0%} to {high - 1.0:+.0%}"
             )
     sizes = ", ".join(f"{size:g}" for size in about.sizes)
     return [
         f"{about.parameter}={about.target:g} was not run: the profile is extrapolated from "
-        f"{about.parameter}={sizes} ({'; '.join(phases)}), and the interval includes that",
-    ]
-
-
-def _beaten_curves(phases: list[PhaseTraffic], near: MemoryCosts) -> list[str]:
-    """Return a warning where a phase ran faster than the near memory's figures allow."""
-    beaten = [
-        f"{phase.name} by {1.0 - scale:.0%}"
-        for phase in phases
-        if (scale := explain(phase, near).scale) < MIN_SCALE
-    ]
-    if not beaten:
-        return []
-    return [
-        f"near time is shorter than the figures of {near.device.name} allow ({', '.join(beaten)}): "
-        "caches or prefetchers do more than the misses show, or the figures are another machine's"
+        f"{about.parameter}={sizes} ({'; '.join(ranges)}), and the interval includes that",
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,6 +28,10 @@ from nearfar.predict.traffic import HITS, Array, PhaseTraffic, misses, read_shar
 
 MAX_HIT_SHARE = 1.0 / 3.0
 """Maximum share of near time that hits take: an out-of-order core overlaps most of them."""
+
+MIN_SCALE = 0.7
+"""Near time over what the near curves allow, below which they do not fit this program: simulated
+parallelism was wrong beyond 0.7 to 1.4."""
 
 BISECTION_STEPS = 30
 """Halvings of the factor's range of 2^9: to 1e-8, more precise than any count."""
@@ -66,11 +70,11 @@ def explain(
     Cached by identity of phase and memory, because 50 far memories need the same.
     """
     total = phase.total * lines
-    streams = stream_fetch(phase, near, streams_share)
     time_ns = phase.near_time_ns.value * near_time
     if float(misses(total) + write_backs(total)) == 0.0 or time_ns <= 0.0:
         return Explanation(BY_CLASSES, 1.0, 1.0, time_ns)
     factor = near_load_factor(phase, near, total, time_ns)
+    streams = stream_fetch(phase, near, streams_share)
 
     def core_ns(overlap: Overlap, other_ns: float) -> float:
         near_part = traffic_time(total, near, overlap, streams, phase.concurrency)
@@ -114,6 +118,21 @@ def _by_classes(
         return Explanation(BY_CLASSES, factor, time_ns / memory_ns, 0.0)
     other_ns = _solve_other_ns(lambda other_ns: core_ns(BY_CLASSES, other_ns), time_ns)
     return Explanation(BY_CLASSES, factor, 1.0, other_ns)
+
+
+def beaten_curves(phases: Sequence[PhaseTraffic], near: MemoryCosts) -> list[str]:
+    """Return a warning where a phase ran faster than the near memory's figures allow."""
+    beaten = [
+        f"{phase.name} by {1.0 - scale:.0%}"
+        for phase in phases
+        if (scale := explain(phase, near).scale) < MIN_SCALE
+    ]
+    if not beaten:
+        return []
+    return [
+        f"near time is shorter than the figures of {near.device.name} allow ({', '.join(beaten)}): "
+        "caches or prefetchers do more than the misses show, or the figures are another machine's"
+    ]
 
 
 def load_curve(phase: PhaseTraffic, memory: MemoryCosts) -> LoadedFactor | None:

@@ -82,9 +82,9 @@ class NvdimmCopies(Study):
             source=self.source,
             inputs="the copy columns of tables 4 and 5 (one law each, fitted to 16 points), and "
             "the rule that both memories' demands add on the same channels and wait equally there "
-            "(nearfar/predict/joint.py). Nothing of figures 2 to 10; the rule's form was chosen "
-            "with them in sight. Published: mean of iterations 1 to 100, the first by itself left "
-            "out",
+            "(nearfar/predict/shared_channels.py). Nothing of figures 2 to 10; the rule's form was "
+            "chosen with them in sight. Published: mean of iterations 1 to 100, the first one "
+            "separately left out",
             tables=tables,
             verdict=verdict,
         )

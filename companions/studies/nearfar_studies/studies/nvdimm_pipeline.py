@@ -51,9 +51,9 @@ class NvdimmPipeline(Study):
             source=self.source,
             inputs="tables 4 and 5 (STREAM with a sum); bytes and dependent additions counted in "
             "the printed code, lines read for ownership included; both memories on shared channels "
-            "(nearfar/predict/joint.py); two stages and two locks (nearfar/predict/pipeline.py). "
-            "No time of the simulation; the rule for one thread's generation was written with "
-            "table 2 in sight",
+            "(nearfar/predict/shared_channels.py); two stages and two locks "
+            "(nearfar/predict/pipeline.py). No time of the simulation; the rule for one thread's "
+            "generation was written with table 2 in sight",
             tables=tables,
             verdict=_verdict(tables, ours, apart),
         )

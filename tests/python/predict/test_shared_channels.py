@@ -14,7 +14,6 @@ from nearfar.predict.shared_channels import (
     mixed_scaling,
     shared_bandwidth,
 )
-from nearfar_studies.scaling_fit import fit_scaling
 
 rate = st.floats(0.1, 50.0)
 scalings = st.builds(
@@ -88,30 +87,3 @@ def test_mixed_work_takes_the_sum_of_both_times() -> None:
     assert found.one_thread == pytest.approx(2 / (1 / 10 + 1 / 5))
     assert found.capacity == pytest.approx(2 / (1 / 60 + 1 / 30))
     assert found.sharpness == pytest.approx(3.0)
-
-
-@pytest.mark.parametrize("law", [Scaling(13.0, 68.0, 2.5), Scaling(2.9, 6.5, 7.0)])
-def test_a_law_is_found_again_in_its_own_curve(law: Scaling) -> None:
-    threads = np.arange(1.0, 33.0)
-    # One thread's point lies on the law, a little below its rate.
-    curve = np.asarray(law.at(threads))
-    found = fit_scaling(threads, curve)
-    assert np.allclose(found.at(threads), curve, rtol=0.01)
-    assert found.capacity == pytest.approx(law.capacity, rel=0.02)
-
-
-def test_one_outlier_does_not_rule_the_fit() -> None:
-    law, threads = Scaling(10.0, 80.0, 3.0), np.arange(1.0, 17.0)
-    curve = np.asarray(law.at(threads))
-    curve[10] *= 0.7
-    found = np.asarray(fit_scaling(threads, curve).at(threads))
-    kept = np.arange(16) != 10
-    assert np.allclose(found[kept], curve[kept], rtol=0.02)
-
-
-@pytest.mark.parametrize(
-    "threads", [np.array([2.0, 4.0, 8.0]), np.array([1.0, 2.0])], ids=["no one", "too few"]
-)
-def test_a_curve_that_cannot_be_fitted_is_refused(threads: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="one thread"):
-        fit_scaling(threads, threads)
