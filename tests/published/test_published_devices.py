@@ -1,7 +1,7 @@
 """Published figures of memories, as the library must give them.
 
-Expectations are typed from the cited source, never from the TOML. Where the extracted data of the
-sources lies beside the repository (`../shared/reference/devices`), every curve is compared too.
+Expectations are typed from the cited source, never from the TOML. The curves of sources that may
+be copied are in `curves/`; the others are compared where `../shared/reference/devices` holds them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from nearfar.devices.import_curve import Units, read_curves
 from nearfar.devices.library import host_dram, load_device
 from nearfar.documents.device import BandwidthFigure, Operation, Pattern
 
-DATA = Path(__file__).parents[3] / "shared" / "reference" / "devices"
-needs_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason=f"the sources' extracted data is not here ({DATA})"
-)
+DATA = Path(__file__).parent / "curves"
+SHARED = Path(__file__).parents[3] / "shared" / "reference" / "devices"
+UNLICENSED = [
+    ("ddr5-4800-local", "mess_ddr5_4800_xeon8480_avx2.csv"),
+    ("hbm2e-xeon-max", "mess_hbm2e_xeonmax9480.csv"),
+    ("lpddr5-grace", "mess_lpddr5_grace.csv"),
+]
+"""Curves of Mess-Results, which has no licence."""
+AVAILABLE = [(device, SHARED / file) for device, file in UNLICENSED if (SHARED / file).is_file()]
 
 
 def _latency(device: str, operation: Operation, pattern: Pattern) -> float:
@@ -187,7 +192,6 @@ def test_optane_200_beats_100_in_bandwidth_only() -> None:
     assert curves.idle_read_latency_ns(device).value_ns == pytest.approx(305 * 425 / 424, abs=0.1)
 
 
-@needs_data
 @pytest.mark.parametrize(
     ("device", "file", "added_ns"),
     [
@@ -195,14 +199,12 @@ def test_optane_200_beats_100_in_bandwidth_only() -> None:
         ("ddr4-2666-remote", "mess_ddr4_2666_skylake_remote.csv", 0),
         ("ddr4-2666-remote-xeon5218", "mess_ddr4_2666_xeon5218_upi_profet.csv", 0),
         ("ddr4-2666-local-xeon5218", "mess_ddr4_2666_xeon5218_local_profet.csv", 0),
-        ("ddr5-4800-local", "mess_ddr5_4800_xeon8480_avx2.csv", 0),
-        ("hbm2e-xeon-max", "mess_hbm2e_xeonmax9480.csv", 0),
-        ("lpddr5-grace", "mess_lpddr5_grace.csv", 0),
         # The source's latency is of link and device alone: see the figure's note.
         ("cxl-expander-model", "mess_cxl_expander_model.csv", 94),
+        *((device, file, 0) for device, file in AVAILABLE),
     ],
 )
-def test_curves_are_those_of_the_source(device: str, file: str, added_ns: float) -> None:
+def test_curves_are_those_of_the_source(device: str, file: str | Path, added_ns: float) -> None:
     """Every point is one of the source's, in its order; the ends and the best are kept."""
     source = _families(DATA / file)
     for curve in load_device(device).loaded_latency:
@@ -218,15 +220,11 @@ def test_curves_are_those_of_the_source(device: str, file: str, added_ns: float)
             ), f"{extreme} was lost"
 
 
-@needs_data
 @pytest.mark.parametrize(
     ("device", "file"),
-    [
-        ("ddr4-2666-local", "mess_ddr4_2666_skylake.csv"),
-        ("ddr5-4800-local", "mess_ddr5_4800_xeon8480_avx2.csv"),
-    ],
+    [("ddr4-2666-local", "mess_ddr4_2666_skylake.csv"), *AVAILABLE[:1]],
 )
-def test_import_makes_the_library_curve(device: str, file: str) -> None:
+def test_import_makes_the_library_curve(device: str, file: str | Path) -> None:
     """`device import` of the source gives the curves that the library has."""
     ours = load_device(device).loaded_latency
     shares = tuple(curve.read_share for curve in ours)
@@ -235,7 +233,6 @@ def test_import_makes_the_library_curve(device: str, file: str) -> None:
     assert [curve.oddities for curve in found.loaded_latency] == [c.oddities for c in ours]
 
 
-@needs_data
 def test_thinning_costs_little() -> None:
     """Straight lines between the points kept are within 2 % of the points left out, except in
     saturation, where the source's latency scatters at one bandwidth."""
@@ -248,7 +245,6 @@ def test_thinning_costs_little() -> None:
                 assert _between(kept, bandwidth) == pytest.approx(latency, rel=0.02)
 
 
-@needs_data
 def test_thread_sweeps_are_those_of_the_source() -> None:
     """FAST 2020, figure 4; the six-DIMM file's headers of nt-store and clwb are swapped."""
     for device, file, swapped in (
