@@ -1,7 +1,7 @@
-"""How many crash states a second are judged, beside what bounds it, and what recording costs.
+"""Crash states judged per second, next to what bounds it, and the cost of recording.
 
-All by processor time of everything that takes part (explorer, the checker's processes): states a
-second of one core, whatever else runs here.
+Rates are per second of processor time of explorer and checkers together: states per second of one
+core, whatever else runs.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from nearfar.native_files import include_folder
 FOLDER = Path(__file__).parent
 COMMAND = "make benchmarks ONLY=crash"
 ROUNDS = 5
-LEAST_RAW = 20_000.0
-"""States a second and core on a raw log."""
-LEAST_OF_FLOOR = 0.8
-"""Of what pmemobj_open and pmemobj_close alone allow."""
-LEAST_OF_TWO = 1.7
-MOST_STORE_US = 100.0
-"""Of recording one store: a fault, a step and two changes of a page's protection. No bar of the
-issue; more would mean that something is wrong."""
+MIN_RAW_RATE = 20_000.0
+"""States per second and core on a raw log."""
+MIN_FLOOR_SHARE = 0.8
+"""Rate over that of pmemobj_open and pmemobj_close alone."""
+MIN_TWO_WORKERS_RATIO = 1.7
+MAX_STORE_US = 100.0
+"""Time to record one store: a fault, a step and two changes of a page's protection. Not a bar of
+the issue; more would be a defect."""
 _LOG_ENTRIES = 1500
 _LIST_NODES = 20
 _FLOOR_TIMES = 200
@@ -46,7 +46,7 @@ class _Judged:
 
 
 def rows() -> Iterator[Row]:
-    """Yield the rows of the issue, each beside its floor or peer."""
+    """Yield the rows of the issue, each with its floor or peer."""
     if shutil.which("cc") is None:
         print("crash: no row, since there is no C compiler")
         return
@@ -82,7 +82,7 @@ def _raw(log: Path) -> Iterator[Row]:
         "crash states on a raw log",
         alone,
         "states/s a core",
-        bar=LEAST_RAW,
+        bar=MIN_RAW_RATE,
         at_most=False,
         peer="the issue",
         command=COMMAND,
@@ -93,7 +93,7 @@ def _raw(log: Path) -> Iterator[Row]:
         "two workers on a raw log, by processor time",
         both,
         "states/s",
-        bar=LEAST_OF_TWO,
+        bar=MIN_TWO_WORKERS_RATIO,
         at_most=False,
         judge="ratio",
         peer="one worker",
@@ -117,7 +117,7 @@ def _pmemobj(program: Path) -> Row:
         "crash states on libpmemobj",
         statistics.median(rates),
         "states/s a core",
-        bar=LEAST_OF_FLOOR,
+        bar=MIN_FLOOR_SHARE,
         at_most=False,
         judge="ratio",
         peer="pmemobj_open + pmemobj_close in a loop",
@@ -148,7 +148,7 @@ def _recording(log: Path) -> Iterator[Row]:
         "recording one store of a raw log",
         cost_us,
         "us",
-        bar=MOST_STORE_US,
+        bar=MAX_STORE_US,
         peer="the program alone",
         peer_value=statistics.median(plain) / stores * 1e6,
         command=COMMAND,

@@ -1,5 +1,4 @@
-"""How many of the seeded bugs `nearfar crash` finds, how long the slowest takes, and what it says
-of programs that are right."""
+"""Seeded bugs that `nearfar crash` finds, the slowest, and reports on correct programs."""
 
 from __future__ import annotations
 
@@ -12,63 +11,62 @@ from benchmarks import Row, make_row
 
 PITFALLS = Path(__file__).parents[2] / "examples" / "pitfalls"
 COMMAND = "make benchmarks ONLY=seeded_bugs"
-LEAST_FOUND = 20
-"""Seeded bugs found,"""
-MOST_S = 60.0
-"""each within so many seconds."""
-
-MEND_S = 15.0
-"""Of a right program, so that all of it takes less than four minutes; the long tests take one."""
+MIN_FOUND = 20
+"""Fewest seeded bugs found."""
+MAX_S = 60.0
+"""Time limit for each bug."""
+FIX_S = 15.0
+"""Time limit for each correct program, so that all rows take less than four minutes."""
 
 
 def rows() -> Iterator[Row]:
-    """Yield found bugs, the slowest of them, and reports on the mends."""
+    """Yield found bugs, the slowest of them, and reports on the fixes."""
     sys.path.insert(0, str(PITFALLS))
     import pitfalls
 
-    found: list[float] = []
+    seconds: list[float] = []
     missed: list[str] = []
     reports: set[str] = set()
-    mends: set[str] = set()
+    fixes: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="nearfar-rows-") as name:
         folder = Path(name)
-        for one in pitfalls.pitfalls():
+        for pitfall in pitfalls.pitfalls():
             try:
-                answer = pitfalls.explore(one, folder)
+                answer = pitfalls.explore(pitfall, folder)
             except pitfalls.AbsentError as error:
-                print(f"seeded_bugs: without {one.name}: {error}")
+                print(f"seeded_bugs: without {pitfall.name}: {error}")
                 continue
-            if set(one.expect) <= set(answer.found()):
-                found.append(answer.seconds)
+            if set(pitfall.expect) <= set(answer.kinds()):
+                seconds.append(answer.seconds)
             else:
-                missed.append(one.name)
-            if one.mend not in mends:
-                mends.add(one.mend)
-                if pitfalls.explore(one, folder, mended=True, seconds=MEND_S).found():
-                    reports.add(one.mend)
+                missed.append(pitfall.name)
+            if pitfall.fix not in fixes:
+                fixes.add(pitfall.fix)
+                if pitfalls.explore(pitfall, folder, fixed=True, seconds=FIX_S).kinds():
+                    reports.add(pitfall.fix)
     if missed:
         print(f"seeded_bugs: not found: {', '.join(missed)}")
-    if not found:
+    if not seconds:
         return
     yield make_row(
-        f"crash: seeded bugs found, of {len(found) + len(missed)}",
-        float(len(found)),
+        f"crash: seeded bugs found, of {len(seconds) + len(missed)}",
+        float(len(seconds)),
         "bugs",
-        bar=LEAST_FOUND,
+        bar=MIN_FOUND,
         at_most=False,
         peer="the issue",
         command=COMMAND,
     )
     yield make_row(
         "crash: slowest seeded bug, recording and all",
-        max(found),
+        max(seconds),
         "s",
-        bar=MOST_S,
+        bar=MAX_S,
         peer="the issue",
         command=COMMAND,
     )
     yield make_row(
-        f"crash: reported of {len(mends)} right programs, {MEND_S:g} s each",
+        f"crash: reported of {len(fixes)} right programs, {FIX_S:g} s each",
         float(len(reports)),
         "programs",
         bar=0.0,

@@ -1,4 +1,4 @@
-/* A log in a mapped file, without libpmem: what bare_*.c and msync_*.c share. */
+/* A log in a mapped file, without libpmem: shared by bare_*.c and msync_*.c. */
 #ifndef BARE_H
 #define BARE_H
 
@@ -20,7 +20,7 @@ struct bare_log {
   } entries[BARE_ENTRIES];
 };
 
-void append(struct bare_log* log); /* what the programs differ in */
+void append(struct bare_log* log); /* differs by program */
 
 static int check(const struct bare_log* log) {
   for (uint64_t i = 0; i < log->length; ++i) {

@@ -1,4 +1,4 @@
-/* Wrong: the entry is flushed, but nothing waits for it before the count is flushed too. */
+/* Wrong: the entry is flushed, but no fence precedes the flush of the count. */
 #include "bare.h"
 
 void append(struct bare_log* log) {

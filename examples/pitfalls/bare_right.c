@@ -1,5 +1,5 @@
-/* Right, without any library: each entry is flushed and fenced before the count says that it is
- * there. Compiled with `nearfar cc`, so that flushes and fences show. */
+/* Right, without any library: each entry is flushed and fenced before it is counted.
+ * Compiled with `nearfar cc`, so that flushes and fences are visible. */
 #include "bare.h"
 
 void append(struct bare_log* log) {

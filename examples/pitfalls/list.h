@@ -1,5 +1,5 @@
-/* A list in libpmemobj: what list_*.c share. `PROGRAM POOL N` makes the pool if need be and pushes
- * N nodes; `PROGRAM POOL check` opens it, which recovers it, and judges. */
+/* A list in libpmemobj: shared by list_*.c. `PROGRAM POOL N` makes the pool if there is none and
+ * pushes N nodes; `PROGRAM POOL check` opens it, which recovers it, and checks it. */
 #ifndef LIST_H
 #define LIST_H
 
@@ -28,7 +28,7 @@ struct list {
 #define LIST_LAYOUT "list"
 #endif
 
-void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value); /* what they differ in */
+void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value); /* differs by program */
 
 static inline int check(TOID(struct list) list) {
   uint64_t nodes = 0;

@@ -1,4 +1,4 @@
-/* Slow: the transaction has flushed the list already when it is persisted again. */
+/* Slow: the list is persisted again after the transaction has flushed it. */
 #include "list.h"
 
 void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value) {

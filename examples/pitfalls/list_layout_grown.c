@@ -1,5 +1,5 @@
-/* Wrong: the root has a field more under the old layout's name; older programs, and pools, do not
- * know of it. A new layout needs a new name, and a conversion. */
+/* Wrong: the root has one more field under the old layout's name, which older programs and pools do
+ * not have. A new layout needs a new name and a conversion. */
 #define LIST_MORE longest
 #include "list.h"
 

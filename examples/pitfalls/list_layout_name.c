@@ -1,4 +1,4 @@
-/* Wrong: the layout was renamed, so that pools of before cannot be opened any more. */
+/* Wrong: the layout was renamed, so earlier pools cannot be opened any more. */
 #define LIST_LAYOUT "list-2"
 #include "list.h"
 

@@ -1,4 +1,4 @@
-/* Wrong: the node is allocated for good before anything leads to it. */
+/* Wrong: the node is allocated permanently before any handle leads to it. */
 #include "list.h"
 
 void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value) {

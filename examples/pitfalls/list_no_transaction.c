@@ -1,4 +1,4 @@
-/* Wrong: the node is allocated and linked by itself; the count follows outside any transaction. */
+/* Wrong: a transaction allocates and links the node; the count changes outside of it. */
 #include "list.h"
 
 void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value) {

@@ -1,5 +1,5 @@
-/* Wrong: the handle of the root is overwritten by that of a new object. All goes well until the
- * pool is opened again: nothing leads from the root to what was stored. */
+/* Wrong: the handle of the root is overwritten by that of a new object. It works until the
+ * pool is opened again: nothing leads from the root to the stored nodes. */
 #include "list.h"
 
 void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value) {

@@ -1,5 +1,5 @@
-/* Wrong: a persistent pointer has 16 bytes, pool and offset; the snapshot is of a plain
- * pointer's 8. */
+/* Wrong: a persistent pointer has 16 bytes, pool and offset; the snapshot covers a plain
+ * pointer's 8 bytes. */
 #include "list.h"
 
 void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value) {

@@ -1,4 +1,4 @@
-/* Slow: the old head is in the log too, and nothing changes it. */
+/* Slow: the old head is in the log too, but does not change. */
 #include "list.h"
 
 void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value) {

@@ -1,4 +1,4 @@
-/* Wrong: what the value points to is on the heap, and gone when the program is. */
+/* Wrong: the value points to the heap, which ends with the program. */
 #include "list.h"
 
 void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value) {

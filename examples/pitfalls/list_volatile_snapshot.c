@@ -1,5 +1,5 @@
-/* Wrong: the snapshot is of the variable on the stack, not of what it points to; libpmemobj undoes
- * the transaction, and nobody looks. */
+/* Wrong: the snapshot is of the variable on the stack, not of the node it points to; libpmemobj
+ * aborts the transaction, and the program does not check that. */
 #include "list.h"
 
 void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value) {

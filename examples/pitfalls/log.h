@@ -1,4 +1,4 @@
-/* An append-only log in persistent memory, as simple as can be: what log_*.c share.
+/* An append-only log in persistent memory, as simple as possible: shared by log_*.c.
  *
  * The head counts entries and bytes; both are in one word, so that they can change together.
  * A pool of zeros is an empty log. */
@@ -40,7 +40,7 @@ static inline void fill(struct entry* entry, uint64_t value) {
   for (int i = 0; i < ENTRY_WORDS; ++i) entry->words[i] = value;
 }
 
-void append(struct log* log); /* what the programs differ in */
+void append(struct log* log); /* differs by program */
 
 int main(int count, char** words) {
   if (count != 3) {

@@ -1,4 +1,4 @@
-/* The checker of the logs: log_check POOL; exit code 0 if what is there can be relied upon. */
+/* The checker of the logs: log_check POOL; exit code 0 if all counted entries are valid. */
 #include <stdint.h>
 #include <stdio.h>
 

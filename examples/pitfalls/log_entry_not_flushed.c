@@ -1,4 +1,4 @@
-/* Wrong: nothing writes the entry back; the head may reach memory and the entry not. */
+/* Wrong: the entry is not flushed, so the head may reach memory without it. */
 #include "log.h"
 
 void append(struct log* log) {

@@ -1,4 +1,4 @@
-/* Wrong: the last head is flushed, and nothing waits until it is there. */
+/* Wrong: the last head is flushed, but no fence waits for it. */
 #include "log.h"
 
 void append(struct log* log) {

@@ -1,4 +1,4 @@
-/* Wrong: both are flushed, but one fence is not enough: before it they go in any order. */
+/* Wrong: one fence for both flushes: they reach memory in any order before it. */
 #include "log.h"
 
 void append(struct log* log) {

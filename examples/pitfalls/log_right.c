@@ -1,4 +1,4 @@
-/* Right: the entry is durable before the head says that it is there. */
+/* Right: the entry is durable before the head counts it. */
 #include "log.h"
 
 void append(struct log* log) {

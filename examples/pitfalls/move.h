@@ -1,6 +1,6 @@
-/* Two boxes of items in libpmemobj, each an object of its own: what move_*.c share.
- * `PROGRAM POOL N` makes the pool if need be and moves N items; `PROGRAM POOL check` judges: each
- * item is in one of the two, once. */
+/* Two boxes of items in libpmemobj, each a separate object: shared by move_*.c.
+ * `PROGRAM POOL N` makes the pool if there is none and moves N items; `PROGRAM POOL check` checks:
+ * each item is in one of the two, once. */
 #ifndef MOVE_H
 #define MOVE_H
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MOVE_ITEMS 8
-#define MOVE_FIRST 1000001 /* items are numbers from here */
+#define MOVE_FIRST 1000001 /* the first item's number */
 
 POBJ_LAYOUT_BEGIN(move);
 POBJ_LAYOUT_ROOT(move, struct boxes);
@@ -18,14 +18,14 @@ POBJ_LAYOUT_TOID(move, struct box);
 POBJ_LAYOUT_END(move);
 
 struct box {
-  uint64_t items[MOVE_ITEMS]; /* 0: a free place */
+  uint64_t items[MOVE_ITEMS]; /* 0: free */
 };
 struct boxes {
   TOID(struct box) from;
   TOID(struct box) to;
 };
 
-/* What they differ in. */
+/* Differs by program. */
 void move(PMEMobjpool* pool, TOID(struct box) from, TOID(struct box) to, int item);
 
 static inline int check(TOID(struct boxes) boxes) {

@@ -1,11 +1,11 @@
-/* Wrong: a transaction is of one pool. What it changes in another one stays as it is when it is
- * undone: the item is in neither, or in both. Keep in one pool what changes together. */
+/* Wrong: a transaction belongs to one pool. An abort does not undo its changes in another pool: the
+ * item is in neither, or in both. Keep in one pool what changes together. */
 #include <libpmemobj.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-POBJ_LAYOUT_BEGIN(move); /* as in move.h, whose pools it takes */
+POBJ_LAYOUT_BEGIN(move); /* as in move.h, whose pools it opens */
 POBJ_LAYOUT_ROOT(move, struct boxes);
 POBJ_LAYOUT_TOID(move, struct box);
 POBJ_LAYOUT_END(move);
@@ -33,7 +33,7 @@ int main(int count, char** words) {
   TOID(struct boxes) boxes = POBJ_ROOT(pool, struct boxes);
   struct box* from = D_RW(D_RW(boxes)->from);
   if (strcmp(words[2], "check") == 0) {
-    pmemobj_close(pool); /* the items alone cannot say that one is missing */
+    pmemobj_close(pool); /* the items alone do not show that one is missing */
     return 0;
   }
   char path[512];

@@ -1,4 +1,4 @@
-/* Wrong: of the two boxes only the one that the item leaves is in the log. */
+/* Wrong: only the box that the item leaves is in the log, not the other. */
 #include "move.h"
 
 void move(PMEMobjpool* pool, TOID(struct box) from, TOID(struct box) to, int item) {

@@ -1,4 +1,4 @@
-/* Right: both boxes are in the log, so that the item is in one of them whatever happens. */
+/* Right: both boxes are in the log, so the item is always in one of them. */
 #include "move.h"
 
 void move(PMEMobjpool* pool, TOID(struct box) from, TOID(struct box) to, int item) {

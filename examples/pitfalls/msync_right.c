@@ -1,4 +1,4 @@
-/* Right, by the system's own call: a page is durable once msync returns. */
+/* Right, by a system call: a page is durable once msync returns. */
 #include "bare.h"
 
 void append(struct bare_log* log) {

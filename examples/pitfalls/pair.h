@@ -1,5 +1,5 @@
-/* Two numbers of 8 bytes that must change together: what pair_*.c share. `PROGRAM POOL N` changes
- * them N times; `PROGRAM POOL check` judges. */
+/* Two numbers of 8 bytes that must change together: shared by pair_*.c. `PROGRAM POOL N` changes
+ * them N times; `PROGRAM POOL check` checks it. */
 #ifndef PAIR_H
 #define PAIR_H
 
@@ -19,7 +19,7 @@ struct pairs {
   _Alignas(64) uint64_t current;
 };
 
-void change(struct pairs* all, uint64_t from); /* what they differ in */
+void change(struct pairs* all, uint64_t from); /* differs by program */
 
 static inline void set(struct pair* pair, uint64_t from) {
   _mm_store_si128((__m128i*)pair, _mm_set_epi64x((long long)from + 1, (long long)from));

@@ -1,4 +1,4 @@
-/* Right: the other pair is written, and one word says which one counts. */
+/* Right: the other pair is written, then one word selects it. */
 #include "pair.h"
 
 void change(struct pairs* all, uint64_t from) {

@@ -1,4 +1,4 @@
-"""Runs `nearfar crash` on the pitfalls and their mends, as pitfalls.toml says.
+"""Runs `nearfar crash` on the pitfalls and their fixes, as pitfalls.toml says.
 
 python examples/pitfalls/pitfalls.py [NAME...]      prints what nearfar finds
 python examples/pitfalls/pitfalls.py --docs         writes docs/pitfalls.md
@@ -21,13 +21,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 _DOCS = HERE.parents[1] / "docs" / "pitfalls.md"
 _FLAGS = ("-O1", "-g", "-fno-optimize-sibling-calls")
-"""One place per store, and the caller of a persist is on the stack."""
-_LEAST_SECONDS = 60
-"""Each is to be found within them."""
+"""One place per store, and the caller of a persist on the stack."""
+_MAX_SECONDS = 60
+"""Time limit for each pitfall."""
 
 
 class AbsentError(Exception):
-    """What a pitfall needs is not on this machine."""
+    """A requirement of a pitfall is missing on this machine."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Pitfall:
     """One row of pitfalls.toml."""
 
     name: str
-    mend: str
+    fix: str
     arguments: list[str]
     expect: list[str]
     check: list[str] = field(default_factory=list)
@@ -46,8 +46,8 @@ class Pitfall:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What `nearfar crash` said of one program."""
+class PitfallReport:
+    """Bugs and lints that `nearfar crash` reported for one program."""
 
     bugs: list[str]
     """Symptoms."""
@@ -57,8 +57,8 @@ class Answer:
     text: str
     seconds: float
 
-    def found(self) -> list[str]:
-        """Return what `expect` is compared with."""
+    def kinds(self) -> list[str]:
+        """Return "bug" if there is one, and the kinds of lints, as in `expect`."""
         return [*(["bug"] if self.bugs else []), *self.lints]
 
 
@@ -79,63 +79,63 @@ def compiled(name: str, folder: Path, compiler: str = "") -> Path:
         for header in HERE.glob("*.h")
         if f'"{header.name}"' in source.read_text()
     )
-    libraries = [one for one in ("pmemobj", "pmem") if f"<lib{one}.h>" in text]
+    libraries = [name for name in ("pmemobj", "pmem") if f"<lib{name}.h>" in text]
     for library in libraries:
         if not Path(f"/usr/include/lib{library}.h").exists():
             raise AbsentError(f"lib{library}-dev is not installed: run `scripts/setup.sh test`")
     if shutil.which("cc") is None:
-        raise AbsentError("there is no C compiler here")
+        raise AbsentError("there is no C compiler on this machine")
     nearfar = Path(sys.executable).parent / "nearfar"
     if compiler and not nearfar.exists():
         raise AbsentError("nearfar is not installed as a program beside this Python")
     words = [str(nearfar), "cc"] if compiler else ["cc"]
     include = f"-I{HERE.parents[1] / 'include'}"
-    links = [f"-l{one}" for one in libraries] + ["-lpthread"]
+    links = [f"-l{library}" for library in libraries] + ["-lpthread"]
     subprocess.run([*words, *_FLAGS, include, "-o", program, source, *links], check=True)
     return program
 
 
 def explore(
-    one: Pitfall, folder: Path, *, mended: bool = False, seconds: float = _LEAST_SECONDS
-) -> Answer:
-    """Explore the wrong program, or its mend in its place."""
+    pitfall: Pitfall, folder: Path, *, fixed: bool = False, seconds: float = _MAX_SECONDS
+) -> PitfallReport:
+    """Explore the wrong program, or its fix instead."""
     from nearfar.__main__ import main
     from nearfar.documents.crash_report import CrashReport
     from nearfar.documents.header import load
 
-    name = one.mend if mended else one.name
-    program = compiled(name, folder, one.compiler)
-    judges = one.check or one.dump
-    judge = {"right": one.mend, "self": name}.get(judges[0], judges[0])
+    name = pitfall.fix if fixed else pitfall.name
+    program = compiled(name, folder, pitfall.compiler)
+    judges = pitfall.check or pitfall.dump
+    judge = {"right": pitfall.fix, "self": name}.get(judges[0], judges[0])
     command = " ".join([str(compiled(judge, folder)), "{pool}", *judges[1:]])
-    output = folder / f"{name}-of-{one.name}.json"
-    options = ["--check" if one.check else "--dump", command, "--seconds", str(seconds)]
-    if one.pool:
-        pool = folder / f"{one.name}.pool"
-        maker, *words = one.pool
+    output = folder / f"{name}-of-{pitfall.name}.json"
+    options = ["--check" if pitfall.check else "--dump", command, "--seconds", str(seconds)]
+    if pitfall.pool:
+        pool = folder / f"{pitfall.name}.pool"
+        maker, *words = pitfall.pool
         if not pool.exists():
             subprocess.run([compiled(maker, folder), pool, *words], check=True)
         options += ["--pool", str(pool)]
-    said = io.StringIO()
-    begun = time.monotonic()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+    output_text = io.StringIO()
+    start_s = time.monotonic()
+    with contextlib.redirect_stdout(output_text), contextlib.redirect_stderr(io.StringIO()):
         # Generous, so that a busy machine changes nothing.
         words = ["crash", "--timeout", "30s", "-o", str(output), *options]
-        code = main([*words, "--", str(program), "{pool}", *one.arguments])
+        code = main([*words, "--", str(program), "{pool}", *pitfall.arguments])
     if code not in (0, 1):
         raise RuntimeError(f"nearfar crash ended with {code} on {name}")
     report = load(output, CrashReport)
-    return Answer(
+    return PitfallReport(
         bugs=[bug.symptom for bug in report.bugs],
         lints=[lint.kind for lint in report.lints],
         replays=[bug.replay for bug in report.bugs],
-        text=said.getvalue(),
-        seconds=time.monotonic() - begun,
+        text=output_text.getvalue(),
+        seconds=time.monotonic() - start_s,
     )
 
 
-def _shown(answer: Answer, folder: Path) -> str:
-    """Return what was printed, without what differs from run to run."""
+def _shown(answer: PitfallReport, folder: Path) -> str:
+    """Return the printed bugs and lints, without addresses that differ from run to run."""
     lines = [
         line
         for line in answer.text.splitlines()
@@ -148,37 +148,37 @@ def _shown(answer: Answer, folder: Path) -> str:
 
 def _docs(folder: Path) -> str:
     parts = [(HERE / "pitfalls.head.md").read_text()]
-    for one in pitfalls():
-        source = (HERE / f"{one.name}.c").read_text()
+    for pitfall in pitfalls():
+        source = (HERE / f"{pitfall.name}.c").read_text()
         comment, _, code = source.partition("*/\n")
         title = " ".join(comment.strip("/* \n").replace("\n *", " ").split())
-        answer = explore(one, folder)
-        parts.append(f"## {one.name}\n")
-        parts.append(f"{title}" + (f" *({one.published})*" if one.published else "") + "\n")
+        answer = explore(pitfall, folder)
+        parts.append(f"## {pitfall.name}\n")
+        parts.append(f"{title}" + (f" *({pitfall.published})*" if pitfall.published else "") + "\n")
         parts.append(f"```c\n{code.strip()}\n```\n")
         parts.append(f"```\n{_shown(answer, folder)}\n```\n")
-        parts.append(f"Mend: [`{one.mend}.c`](../examples/pitfalls/{one.mend}.c)\n")
+        parts.append(f"Fix: [`{pitfall.fix}.c`](../examples/pitfalls/{pitfall.fix}.c)\n")
     return "\n".join(parts)
 
 
 def main(names: list[str]) -> int:
-    """Run it."""
+    """Run the named pitfalls, or all."""
     with tempfile.TemporaryDirectory(prefix="nearfar-pitfalls-") as name:
         folder = Path(name)
         if names == ["--docs"]:
             _DOCS.write_text(_docs(folder))
             return 0
         missed = 0
-        for one in pitfalls():
-            if names and one.name not in names:
+        for pitfall in pitfalls():
+            if names and pitfall.name not in names:
                 continue
-            answer = explore(one, folder)
-            mend = explore(one, folder, mended=True)
-            lacks = [kind for kind in one.expect if kind not in answer.found()]
-            missed += bool(lacks or mend.found())
-            verdict = f"MISSED {', '.join(lacks)}" if lacks else "found"
-            silent = "silent" if not mend.found() else f"NOT SILENT: {', '.join(mend.found())}"
-            print(f"{one.name}: {verdict} in {answer.seconds:.1f} s; mend {silent}")
+            answer = explore(pitfall, folder)
+            fix = explore(pitfall, folder, fixed=True)
+            absent = [kind for kind in pitfall.expect if kind not in answer.kinds()]
+            missed += bool(absent or fix.kinds())
+            verdict = f"MISSED {', '.join(absent)}" if absent else "found"
+            silent = "silent" if not fix.kinds() else f"NOT SILENT: {', '.join(fix.kinds())}"
+            print(f"{pitfall.name}: {verdict} in {answer.seconds:.1f} s; fix {silent}")
             if names:
                 print(answer.text)
     return 1 if missed else 0

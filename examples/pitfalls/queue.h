@@ -1,5 +1,6 @@
-/* A queue in libpmemobj, its handles in a ring: what queue_*.c share. `PROGRAM POOL N` makes the
- * pool if need be, puts two elements and takes one, N times; `PROGRAM POOL check` judges. */
+/* A queue in libpmemobj, its handles in a ring: shared by queue_*.c. `PROGRAM POOL N` makes the
+ * pool if there is none, puts two elements and takes one, N times; `PROGRAM POOL check` checks
+ * it. */
 #ifndef QUEUE_H
 #define QUEUE_H
 
@@ -24,7 +25,7 @@ struct queue {
   TOID(struct element) slots[QUEUE_SLOTS];
 };
 
-void take(PMEMobjpool* pool, TOID(struct queue) queue); /* what they differ in */
+void take(PMEMobjpool* pool, TOID(struct queue) queue); /* differs by program */
 
 static inline void put(PMEMobjpool* pool, TOID(struct queue) queue) {
   const uint64_t number = D_RO(queue)->put;

@@ -1,6 +1,5 @@
-/* Wrong: the element is freed once the transaction that takes it is over. A power cut between
- * leaves it allocated, and the ring's slot, which still holds its handle, is not looked at again.
- */
+/* Wrong: the element is freed after the transaction that takes it. A power cut in between leaves it
+ * allocated, and the program never reads the ring's slot with its handle again. */
 #include "queue.h"
 
 void take(PMEMobjpool* pool, TOID(struct queue) queue) {

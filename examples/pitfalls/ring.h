@@ -1,5 +1,5 @@
-/* A ring of numbered messages with libpmem: what ring_*.c share. `PROGRAM POOL N` sends N messages
- * and takes each third; `PROGRAM POOL check` judges: messages between tail and head are whole. */
+/* A ring of numbered messages with libpmem: shared by ring_*.c. `PROGRAM POOL N` sends N messages
+ * and takes each third; `PROGRAM POOL check` checks: messages between tail and head are whole. */
 #ifndef RING_H
 #define RING_H
 
@@ -25,7 +25,7 @@ struct ring {
   struct message places[RING_PLACES];
 };
 
-void send(struct ring* ring); /* what they differ in */
+void send(struct ring* ring); /* differs by program */
 
 static inline struct message* place_of(struct ring* ring, uint64_t number) {
   return &ring->places[number % RING_PLACES];

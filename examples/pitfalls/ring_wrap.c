@@ -1,4 +1,4 @@
-/* Wrong, and rare: where the ring begins anew the message is not flushed. */
+/* Wrong, and rare: the first message after the ring wraps is not flushed. */
 #include "ring.h"
 
 void send(struct ring* ring) {

@@ -1,5 +1,5 @@
-/* A hash set in libpmemobj that grows: what set_*.c share. `PROGRAM POOL N` makes the pool if need
- * be, inserts N keys and removes every third; set_dump.c prints what a pool holds. */
+/* A hash set in libpmemobj that grows: shared by set_*.c. `PROGRAM POOL N` makes the pool if there
+ * is none, inserts N keys and removes every third; set_dump.c prints the content of a pool. */
 #ifndef SET_H
 #define SET_H
 
@@ -26,7 +26,7 @@ struct set {
   uint64_t keys;
 };
 
-/* What they differ in, always in a transaction: bucket `i` begins with `entry` from now on, and all
+/* Differs by program, always in a transaction: bucket `i` begins with `entry` from now on, and all
  * entries go to twice as many buckets. */
 void begin_with(TOID(struct buckets) buckets, uint64_t i, TOID(struct entry) entry);
 void take_buckets(TOID(struct set) set, TOID(struct buckets) buckets);

@@ -1,5 +1,5 @@
-/* Wrong: the bucket changes in the transaction, and is not in its log: undone, it leads to a freed
- * entry. */
+/* Wrong: the bucket changes in the transaction but is not in its log: after an abort it leads to a
+ * freed entry. */
 #include "set.h"
 
 void begin_with(TOID(struct buckets) buckets, uint64_t i, TOID(struct entry) entry) {

@@ -1,4 +1,4 @@
-/* The adapter of the sets: prints what a pool holds, and tries whether it still works. */
+/* The adapter of the sets: prints the content of a pool and tests that it still works. */
 #define NEARFAR_CRASH_ADAPTER
 #include "set.h"
 

@@ -1,4 +1,4 @@
-/* Wrong, and rare: only when the set grows a handle changes without a snapshot. */
+/* Wrong, and rare: a handle changes without a snapshot, but only when the set grows. */
 #include "set.h"
 
 void begin_with(TOID(struct buckets) buckets, uint64_t i, TOID(struct entry) entry) {

@@ -1,4 +1,4 @@
-/* Right: whatever changes is in the log before. */
+/* Right: everything is in the log before it changes. */
 #include "set.h"
 
 void begin_with(TOID(struct buckets) buckets, uint64_t i, TOID(struct entry) entry) {

@@ -1,5 +1,5 @@
-/* A skip list in libpmemobj, a set of numbers: what skip_*.c share. `PROGRAM POOL N` makes the pool
- * if need be and inserts N keys; skip_dump.c prints what a pool holds. */
+/* A skip list in libpmemobj, a set of numbers: shared by skip_*.c. `PROGRAM POOL N` makes the pool
+ * if there is none and inserts N keys; skip_dump.c prints the content of a pool. */
 #ifndef SKIP_H
 #define SKIP_H
 
@@ -18,7 +18,7 @@ struct tower {
   TOID(struct tower) next[SKIP_LEVELS];
 };
 
-/* What they differ in: a key that is not there comes behind `before`, on so many levels. */
+/* Differs by program: insert a new key after `before`, on so many levels. */
 void link_in(PMEMobjpool* pool, TOID(struct tower) before[SKIP_LEVELS], int levels, uint64_t key);
 
 /* Where the key belongs on each level; 1 if it is there. */

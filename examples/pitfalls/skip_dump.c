@@ -1,4 +1,4 @@
-/* The adapter of the skip lists: prints what a pool holds, and tries whether it still works. */
+/* The adapter of the skip lists: prints the content of a pool and tests that it still works. */
 #define NEARFAR_CRASH_ADAPTER
 #include "skip.h"
 
@@ -22,7 +22,7 @@ static void* open_it(const char* path) {
   pool = open_list(path, 0, &head);
   return pool;
 }
-/* Each level must hold what the one below holds, in order. */
+/* Each level must be an ordered part of the level below. */
 static void each(void* it, void (*say)(long long key, long long value)) {
   (void)it;
   for (int level = SKIP_LEVELS - 1; level >= 0; --level) {

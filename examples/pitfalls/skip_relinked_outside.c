@@ -1,4 +1,4 @@
-/* Wrong: the tower is made in a transaction, and its neighbours are relinked outside of it. */
+/* Wrong: the tower is made in a transaction, but its neighbours are relinked outside of it. */
 #include "skip.h"
 
 void link_in(PMEMobjpool* pool, TOID(struct tower) before[SKIP_LEVELS], int levels, uint64_t key) {

@@ -1,6 +1,6 @@
-/* A hash table of numbers in a mapped file, with libpmem alone: what table_*.c share.
- * `PROGRAM POOL N` makes the table if need be and does N operations; `PROGRAM POOL dump` opens it,
- * which recovers it, and prints what it holds. */
+/* A hash table of numbers in a mapped file, with libpmem alone: shared by table_*.c.
+ * `PROGRAM POOL N` makes the table if there is none and does N operations; `PROGRAM POOL dump`
+ * opens it, which recovers it, and prints its content. */
 #ifndef TABLE_H
 #define TABLE_H
 
@@ -28,7 +28,7 @@ struct table {
   struct slot slots[TABLE_SLOTS];
 };
 
-/* What they differ in. */
+/* Differs by program. */
 void make(struct table* table);
 int recover(struct table* table); /* 1: it can be used */
 void put(struct slot* slot, uint64_t key, uint64_t value);

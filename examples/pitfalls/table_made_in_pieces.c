@@ -1,4 +1,4 @@
-/* Wrong: the magic number says that the table is there before it is. */
+/* Wrong: the magic number is durable before the table is. */
 #include "table.h"
 
 void make(struct table* table) {

@@ -1,4 +1,4 @@
-/* Wrong: the removal is flushed only by chance, by whatever is stored next to it. */
+/* Wrong: only a later flush of a neighbour makes the removal durable. */
 #include "table.h"
 
 void make(struct table* table) { right_make(table); }

@@ -1,4 +1,4 @@
-/* Wrong: a table that was not closed is taken for a new one, and made again. */
+/* Wrong: a table that was not closed is assumed to be new and initialised again. */
 #include "table.h"
 
 static const uint64_t open_mark = 1;

@@ -1,4 +1,4 @@
-/* Right: what makes something valid comes last, by one store of 8 bytes, behind a fence. */
+/* Right: the store that makes data valid comes last: 8 bytes, after a fence. */
 #include "table.h"
 
 void make(struct table* table) { right_make(table); }

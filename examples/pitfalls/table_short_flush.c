@@ -1,4 +1,4 @@
-/* Wrong: sizeof is that of the pointer; the value, in another line, is not flushed. */
+/* Wrong: sizeof gives the pointer's size, so the value in another line is not flushed. */
 #include "table.h"
 
 void make(struct table* table) { right_make(table); }

@@ -1,4 +1,4 @@
-/* Wrong: the slot is taken before it is filled. */
+/* Wrong: the slot is marked as taken before it is filled. */
 #include "table.h"
 
 void make(struct table* table) { right_make(table); }

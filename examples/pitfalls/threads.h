@@ -1,5 +1,5 @@
-/* Entries that two threads fill and the main thread publishes: what threads_*.c share.
- * `PROGRAM POOL` writes; `PROGRAM POOL check` judges: a published entry is whole. */
+/* Entries that two threads fill and the main thread publishes: shared by threads_*.c.
+ * `PROGRAM POOL` writes; `PROGRAM POOL check` checks: a published entry is whole. */
 #ifndef THREADS_H
 #define THREADS_H
 
@@ -20,7 +20,7 @@ struct board {
   struct entry entries[THREADS];
 };
 
-/* What they differ in. */
+/* Differs by program. */
 void fill(struct board* board, int worker);
 void finish(struct board* board);
 

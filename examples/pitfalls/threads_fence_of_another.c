@@ -1,5 +1,5 @@
-/* Wrong: each thread flushes its entry, and one fence of the main thread is to order them all. A
- * fence orders the flushes of its own processor only. */
+/* Wrong: each thread flushes its entry, and one fence of the main thread should order them all. A
+ * fence orders only the flushes of its own processor. */
 #include "threads.h"
 
 void fill(struct board* board, int worker) {

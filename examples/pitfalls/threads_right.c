@@ -1,4 +1,4 @@
-/* Right: each thread waits for its own flush before it says that it is done. */
+/* Right: each thread waits for its own flush before it reports that it is done. */
 #include "threads.h"
 
 void fill(struct board* board, int worker) {

@@ -123,7 +123,7 @@ def _likeness_row(likeness: Likeness) -> dict[str, Any]:
         "distance": likeness.distance,
         "why": likeness.why(),
         "shared": likeness.shared,
-        "lacking": likeness.lacking,
+        "lacking": likeness.missing,
     }
 
 
@@ -140,12 +140,12 @@ def plot(options: PlotDevicesOptions, delivery: JsonOptions) -> None:
 
     check_output(options.output)
     if len(options.devices) == 1:
-        from nearfar.devices.plot_one import plot_one
+        from nearfar.devices.plot import plot_one
 
         caption = plot_one(options.devices[0], options.output, options.kinds(), options.machine)
     else:
         from nearfar.devices.library import load_device
-        from nearfar.devices.plot import plot as draw
+        from nearfar.devices.plot import plot_devices as draw
 
         devices = [load_device(name) for name in options.devices]
         caption = draw(devices, options.output, options.read_share)
@@ -172,16 +172,16 @@ def import_(options: ImportDeviceOptions, delivery: JsonOptions) -> None:
     """
     from nearfar.commands._deliver import print_json
     from nearfar.devices.import_curve import Units
-    from nearfar.devices.import_device import Description, import_with_notes, save_device
-    from nearfar.devices.importers import Options as ImportSettings
+    from nearfar.devices.import_device import DeviceDescription, import_with_notes, save_device
+    from nearfar.devices.importers import ImportOptions
 
     units = Units(options.bandwidth_unit, options.latency_unit, options.read_share)
     device, form, notes = import_with_notes(
         options.file,
-        ImportSettings(
+        ImportOptions(
             units, options.read_shares(), options.max_points, options.how, options.node_pair()
         ),
-        Description(
+        DeviceDescription(
             name=options.name,
             title=options.title,
             technology=options.technology,

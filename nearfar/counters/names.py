@@ -1,4 +1,4 @@
-"""What tools call the quantities that models want.
+"""Tools' names of the quantities that models use.
 
 Sources: perf-list(1); the event files of Linux's tools/perf/pmu-events; PCM's column names (Intel,
 "PCM column names decoder ring"); LIKWID's groups/*/MEM.txt and L3CACHE.txt.
@@ -10,7 +10,7 @@ import re
 
 from nearfar.base.units import LINE_BYTES
 
-_QUANTITY = {
+_QUANTITIES = {
     "instructions": ("instructions", 1.0),
     "inst_retired.any": ("instructions", 1.0),
     "instr_retired_any": ("instructions", 1.0),
@@ -49,7 +49,7 @@ _UNIT_FACTOR = {
     "mib": float(1 << 20),
     "bytes": 1.0,
 }
-"""What perf has already scaled a count to; it then is not in cache lines any more."""
+"""Factors of units to which perf has scaled a count, instead of cache lines."""
 
 
 def base(event: str) -> tuple[str, str]:
@@ -63,12 +63,11 @@ def base(event: str) -> tuple[str, str]:
 
 
 def quantity(event: str, unit: str = "") -> tuple[str, float] | None:
-    """Return which quantity an event counts and by what to multiply it; None if none of ours.
+    """Return the quantity that an event counts and its factor, None if nearfar does not use it.
 
-    Modifiers (``:u``, ``:ppp``) and the box of an uncore event (``uncore_imc_0/data_reads/``) do
-    not matter.
+    Modifiers (``:u``, ``:ppp``) and the box of an uncore event do not matter.
     """
-    known = _QUANTITY.get(base(event)[0])
+    known = _QUANTITIES.get(base(event)[0])
     if known is None:
         return None
     scaled = _UNIT_FACTOR.get(unit.strip().lower())

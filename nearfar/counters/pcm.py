@@ -1,6 +1,6 @@
 """`pcm -csv` and `pcm-memory -csv`: two header lines, the first of which names groups.
 
-Taken are the columns of the group System. `pcm` counts instructions (INST), cycles (ACYC) and L3
+Only columns of the group System are used. `pcm` counts instructions (INST), cycles (ACYC) and L3
 misses in millions and bytes (READ, WRITE) in GB per interval; `pcm-memory` MB/s (Read, Write).
 """
 
@@ -13,7 +13,7 @@ import statistics
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
-from nearfar.counters.gather import Gathering
+from nearfar.counters.sums import CounterSums
 from nearfar.documents.counters import CounterProfile
 
 _PER_INTERVAL = {
@@ -32,7 +32,7 @@ def read(path: Path, text: str) -> CounterProfile:
     separator = ";" if head and head[0].count(";") > head[0].count(",") else ","
     rows = [row for row in csv.reader(text.splitlines(), delimiter=separator) if any(row)]
     if len(rows) < 3:
-        raise CommandError(f"{path} has no interval: two header lines and lines of counts are due")
+        raise CommandError(f"{path} has no interval: expected two header lines and lines of counts")
     groups, columns = _groups(rows[0], len(rows[1])), [word.strip() for word in rows[1]]
     places = {
         at: column
@@ -41,18 +41,18 @@ def read(path: Path, text: str) -> CounterProfile:
     }
     if columns[:2] != ["Date", "Time"] or not places:
         raise CommandError(
-            f"{path} is not PCM's: a line with Date, Time and columns of the group System is due"
+            f"{path} is not PCM's: expected a header (Date, Time, ...) and columns of System"
         )
-    ends = [_moment(path, row) for row in rows[2:]]
+    ends = [_timestamp(path, row) for row in rows[2:]]
     steps = [after - before for before, after in itertools.pairwise(ends)]
     if any(step <= 0 for step in steps):
         raise CommandError(f"{path}: time does not advance from each line to the next")
     usual_s = statistics.median(steps) if steps else 1.0
-    gathering = Gathering(path, "pcm")
-    gathering.warnings.append(
-        f"PCM does not say when its first interval began: taken as {usual_s:g} s long"
+    sums = CounterSums(path, "pcm")
+    sums.warnings.append(
+        f"PCM does not state when its first interval began: assumed to be {usual_s:g} s long"
         if steps
-        else "PCM wrote one line: its interval is taken as 1 s long"
+        else "PCM wrote one line: its interval is assumed to be 1 s long"
     )
     for row, end, step in zip(rows[2:], ends, [usual_s, *steps], strict=True):
         end_s = end - ends[0] + usual_s
@@ -63,21 +63,21 @@ def read(path: Path, text: str) -> CounterProfile:
             try:
                 count = float(text_of) * factor * (step if rate else 1.0)
             except ValueError:
-                gathering.lacks(end_s, name, column)
+                sums.add_missing(end_s, name, column)
                 continue
-            gathering.add(end_s, name, column, count)
-    return gathering.finish()
+            sums.add(end_s, name, column, count)
+    return sums.finish()
 
 
 def _groups(row: list[str], count: int) -> list[str]:
-    """Return each column's group; a group's name stands over its first column, or over each."""
+    """Return each column's group, whose name is over its first column or over each."""
     groups: list[str] = []
     for word in [*row, *[""] * (count - len(row))][:count]:
         groups.append(word.strip() or (groups[-1] if groups else ""))
     return groups
 
 
-def _moment(path: Path, row: list[str]) -> float:
+def _timestamp(path: Path, row: list[str]) -> float:
     date, time = row[0].strip(), row[1].strip()
     for form in ("%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S"):
         try:
@@ -85,4 +85,4 @@ def _moment(path: Path, row: list[str]) -> float:
         except ValueError:
             continue
         return moment.replace(tzinfo=datetime.UTC).timestamp()
-    raise CommandError(f"{path}: {date} {time} is no date and time as PCM writes them")
+    raise CommandError(f"{path}: {date} {time} is not a date and time as PCM writes them")

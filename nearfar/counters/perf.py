@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
-from nearfar.counters.gather import Gathering
 from nearfar.counters.names import quantity
+from nearfar.counters.sums import CounterSums
 from nearfar.documents.counters import CounterProfile
 
-_PLACE = re.compile(r"(?:CPU\d+|S\d+(?:-D\d+)?(?:-C\d+)?(?:-T\d+)?|N\d+|D\d+)$")
-"""Field that -A, --per-socket, --per-core, --per-node put after the time."""
-_NONE = ("<not counted>", "<not supported>")
+_CPU_OR_SOCKET = re.compile(r"(?:CPU\d+|S\d+(?:-D\d+)?(?:-C\d+)?(?:-T\d+)?|N\d+|D\d+)$")
+"""Field that -A, --per-socket, --per-core and --per-node add after the time."""
+_UNCOUNTED = ("<not counted>", "<not supported>")
 
 
 def read(path: Path, text: str) -> CounterProfile:
@@ -21,9 +21,9 @@ def read(path: Path, text: str) -> CounterProfile:
     if lines and lines[0].lstrip().startswith("{"):
         raise CommandError(f"{path} is JSON of perf stat -j: write it with -x, instead")
     if any("Performance counter stats for" in line for line in lines[:3]):
-        raise CommandError(f"{path} is perf stat's page for people: write it with -x,")
+        raise CommandError(f"{path} is perf stat's text for people: write it with -x,")
     separator = _separator(lines)
-    gathering = Gathering(path, "perf")
+    sums = CounterSums(path, "perf")
     clock_ns = before_s = 0.0
     for number, line in enumerate(lines, 1):
         fields = [word.strip() for word in line.split(separator)]
@@ -36,7 +36,7 @@ def read(path: Path, text: str) -> CounterProfile:
                 "runs in one file? Import each by itself"
             )
         before_s = end_s or before_s
-        if fields and _PLACE.match(fields[0]):
+        if fields and _CPU_OR_SOCKET.match(fields[0]):
             # -A gives the place alone, the others how many CPUs were added up too.
             fields = fields[1:] if fields[0].startswith("CPU") else fields[2:]
         if len(fields) < 3 or not fields[0]:
@@ -47,13 +47,13 @@ def read(path: Path, text: str) -> CounterProfile:
         share = _number(fields[4]) if len(fields) > 4 else None
         known = quantity(event, unit)
         if value == "<not supported>":
-            gathering.unsupported.add(event)
+            sums.unsupported.add(event)
             continue
         if known is None:
             continue
         name, factor = known
-        if value in _NONE:
-            gathering.lacks(end_s or 0.0, name, event)
+        if value in _UNCOUNTED:
+            sums.add_missing(end_s or 0.0, name, event)
             continue
         count = _number(value)
         if count is None:
@@ -61,16 +61,16 @@ def read(path: Path, text: str) -> CounterProfile:
                 f"{path}, line {number}: {value!r} is no count; was it written by perf stat -x,?"
             )
         clock_ns = max(clock_ns, _number(fields[3]) or 0.0)
-        gathering.add(end_s or 0.0, name, event, count * factor)
-        if share is not None and share < 100 and gathering.takes(name, event):
-            gathering.took_turns(name, share / 100)
-    if list(gathering.counts) == [0.0]:
+        sums.add(end_s or 0.0, name, event, count * factor)
+        if share is not None and share < 100 and sums.belongs(name, event):
+            sums.add_scaled(name, share / 100)
+    if list(sums.counts) == [0.0]:
         # Without -I there is one interval, as long as the counters were on.
-        gathering.counts = {clock_ns / 1e9: gathering.counts[0.0]}
-        gathering.warnings.append(
+        sums.counts = {clock_ns / 1e9: sums.counts[0.0]}
+        sums.warnings.append(
             "counted without -I: the interval's length is the time that the counters ran"
         )
-    return gathering.finish()
+    return sums.finish()
 
 
 def _separator(lines: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Plain CSV: a column of times in seconds, and columns of counts by any name nearfar knows."""
+"""Plain CSV: a column of times in seconds, and columns of counts with names that nearfar knows."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import math
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
-from nearfar.counters.gather import Gathering
 from nearfar.counters.names import quantity
+from nearfar.counters.sums import CounterSums
 from nearfar.documents.counters import QUANTITIES, CounterProfile
 
 TIMES = ("time", "time_s", "time (s)", "time [s]", "end_s", "seconds", "timestamp")
 
 
 def read(path: Path, text: str, cumulative: bool = False) -> CounterProfile:
-    """Read lines of counts per interval, or since the beginning if `cumulative`.
+    """Read lines of counts per interval, or since the start if `cumulative`.
 
-    A time is the end of its interval. The first line of cumulative counts is where they begin.
+    A time is the end of its interval. The first line of cumulative counts is their start.
     """
     head = text.lstrip().split("\n", 1)[0]
     separator = max(",;\t", key=head.count)
     lines = csv.reader(text.splitlines(), delimiter=separator)
     rows = [row for row in lines if any(word.strip() for word in row)]
-    if separator != "," and rows:  # decimals may have commas then
+    if separator != "," and rows:  # decimals may have commas
         rows = [rows[0], *([word.replace(",", ".") for word in row] for row in rows[1:])]
     columns = [word.strip() for word in rows[0]] if rows else []
     lower = [column.lower() for column in columns]
@@ -34,12 +34,12 @@ def read(path: Path, text: str, cumulative: bool = False) -> CounterProfile:
             f"{path} needs a header line with one column of times ({', '.join(TIMES)}, in s) and "
             f"columns of counts such as {', '.join(QUANTITIES[:4])}"
         )
-    gathering = Gathering(path, "csv")
+    sums = CounterSums(path, "csv")
     unused = [word for at, word in enumerate(columns) if at not in places and at != times[0]]
     if unused:
-        gathering.warnings.append(
-            f"columns not used, as their names are none of {', '.join(QUANTITIES)} nor of perf's "
-            f"events: {', '.join(unused)}"
+        sums.warnings.append(
+            f"columns not used, since their names are neither of {', '.join(QUANTITIES)} nor of "
+            f"perf's events: {', '.join(unused)}"
         )
     before_s: float | None = None
     last: dict[int, float] = {}
@@ -53,15 +53,15 @@ def read(path: Path, text: str, cumulative: bool = False) -> CounterProfile:
         for at, (name, factor) in places.items():
             count = _number(row[at]) if at < len(row) else None
             if cumulative and count is not None:
-                since, last[at] = last.get(at), count
-                count = None if since is None else count - since
+                previous, last[at] = last.get(at), count
+                count = None if previous is None else count - previous
             if cumulative and first:
                 begin_s = end_s
             elif count is None:
-                gathering.lacks(end_s, name, columns[at])
+                sums.add_missing(end_s, name, columns[at])
             else:
-                gathering.add(end_s, name, columns[at], count * factor)
-    return gathering.finish(begin_s)
+                sums.add(end_s, name, columns[at], count * factor)
+    return sums.finish(begin_s)
 
 
 def _known(column: str) -> tuple[str, float] | None:
@@ -73,4 +73,4 @@ def _number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return None if math.isnan(number) else number  # how tables write that there is nothing
+    return None if math.isnan(number) else number  # an empty cell of a table

@@ -1,4 +1,4 @@
-"""Tells the formats apart and reads them."""
+"""Detects the format of a file of counters and reads it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ Format = Literal["perf", "pcm", "likwid", "csv"]
 
 
 def read_counters(
-    path: Path, wanted: Format | None = None, cumulative: bool = False
+    path: Path, form: Format | None = None, cumulative: bool = False
 ) -> CounterProfile:
-    """Return what `path` says, in the format named or the one that it looks like."""
+    """Return the counters in `path`, of the format `form` or a detected one."""
     text = read_bytes(path, "counter file").decode("utf-8-sig", errors="replace")
     if not text.strip():
         raise CommandError(f"{path} is empty")
-    kind = wanted or _looks_like(text)
+    kind = form or _detected(text)
     if cumulative and kind != "csv":
-        raise CommandError("--cumulative is for plain CSV: the tools write counts per interval")
+        raise CommandError(
+            "--cumulative is for plain CSV only: perf, PCM and LIKWID write counts per interval"
+        )
     if kind == "perf":
         return perf.read(path, text)
     if kind == "pcm":
@@ -33,7 +35,7 @@ def read_counters(
     return plain.read(path, text, cumulative)
 
 
-def _looks_like(text: str) -> Format:
+def _detected(text: str) -> Format:
     lines = [line for line in text.splitlines() if line.strip()]
     head = lines[:4]
     if any(line.startswith(("TABLE,", "STRUCT,", "# GID")) for line in head):

@@ -1,4 +1,4 @@
-"""Counts a whole program by `perf stat`, where the machine lets programs use its counters."""
+"""Counts a whole program by `perf stat`, if programs may use the machine's counters."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ from nearfar.counters.read import read_counters
 from nearfar.documents.counters import CounterProfile
 
 EVENTS = ("task-clock", "instructions:u", "cycles:u", "LLC-load-misses:u", "LLC-store-misses:u")
-"""Generic names, which the kernel translates for its processor; few enough to be on together on
-processors with four counters."""
-FEWEST_MS = 10
-"""perf refuses shorter intervals."""
+"""Generic names that the kernel translates for the processor; few enough for four counters."""
+MIN_INTERVAL_MS = 10
+"""Shortest interval that perf accepts."""
 
 
 def record(command: Sequence[str], interval_ms: int, to_stderr: bool) -> tuple[CounterProfile, int]:
-    """Run `command` and return what was counted and its exit code; refuse a machine without."""
+    """Run `command`; return its counters and exit code, or refuse a machine without counters."""
     perf = shutil.which("perf")
     if perf is None:
         raise CommandError(
-            "perf is not installed, and it is what counts: apt-get install linux-perf",
+            "counting needs perf, which is not installed: apt-get install linux-perf",
             ExitCode.MACHINE_LACKS,
         )
-    if interval_ms < FEWEST_MS:
-        raise CommandError(f"--interval must be at least {FEWEST_MS} ms")
-    if why := _lacks(perf):
+    if interval_ms < MIN_INTERVAL_MS:
+        raise CommandError(f"--interval must be at least {MIN_INTERVAL_MS} ms")
+    if why := _refusal(perf):
         raise CommandError(
             f"programs cannot use this machine's hardware counters: {why}; count on another "
             "machine and import the file, or use `nearfar profile`, which needs none",
@@ -48,21 +47,21 @@ def record(command: Sequence[str], interval_ms: int, to_stderr: bool) -> tuple[C
                 f"perf stat could not run {command[0]} (it ended with {done.returncode})",
                 ExitCode.PROGRAM_FAILED,
             )
-        found = read_counters(output, "perf")
-    found.file = "perf stat"
-    return found, done.returncode
+        profile = read_counters(output, "perf")
+    profile.file = "perf stat"
+    return profile, done.returncode
 
 
-def _lacks(perf: str) -> str:
-    """Return why cycles and instructions cannot be counted; "" if they can."""
+def _refusal(perf: str) -> str:
+    """Return why cycles and instructions cannot be counted, or ""."""
     words = [perf, "stat", "-x,", "-e", "instructions:u,cycles:u", "true"]
     answer = subprocess.run(words, capture_output=True, text=True, check=False)
     if "<not supported>" in answer.stderr:
-        return "perf says that instructions and cycles are not supported (a virtual machine?)"
+        return "perf reports that instructions and cycles are not supported (a virtual machine?)"
     if answer.returncode:
         level = ""
         with contextlib.suppress(OSError):
             level = Path("/proc/sys/kernel/perf_event_paranoid").read_text().strip()
-        mine = "" if os.geteuid() == 0 else f", perf_event_paranoid is {level or 'unknown'}"
-        return f"perf stat fails{mine}"
+        setting = "" if os.geteuid() == 0 else f", perf_event_paranoid is {level or 'unknown'}"
+        return f"perf stat fails{setting}"
     return ""

@@ -1,4 +1,4 @@
-"""What the types of a DeviceProfile cannot say: sources that exist, quantities that make sense."""
+"""Checks of a DeviceProfile beyond its types: existing sources, plausible quantities."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from nearfar.base.errors import nearest
+from nearfar.devices.names import device_names
 from nearfar.documents.device import (
     BandwidthFigure,
     DeviceProfile,
@@ -27,18 +28,17 @@ ARRAYS = (
 )
 """Keys of a DeviceProfile that hold figures."""
 
-LEAST_NS, MOST_GB_PER_S = 5.0, 10_000.0
-"""No memory answers sooner, caches do; none of one machine moves more. Beyond them, a figure was
-typed in another unit: us, MB/s."""
+MIN_LATENCY_NS, MAX_GB_PER_S = 5.0, 10_000.0
+"""Bounds of the memory of one machine. A typed figure beyond them is in another unit: us, MB/s."""
 
 Problem = tuple[tuple[str | int, ...], str]
-"""Where (keys and indices) and what is wrong, as one clause."""
+"""Path (keys and indices) and a clause that says what is wrong."""
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def check_device(device: DeviceProfile) -> Problem | None:
-    """Return the first thing wrong with `device`, or None."""
+    """Return the first problem of `device`, or None."""
     return next(_problems(device), None)
 
 
@@ -59,10 +59,10 @@ def _problems(device: DeviceProfile) -> Iterator[Problem]:
         for index, figure in enumerate(getattr(device, array)):
             where = (array, index)
             if figure.source not in device.sources:
-                there = ", ".join(device.sources) or "none"
+                names = ", ".join(device.sources) or "none"
                 yield (
                     (*where, "source"),
-                    f"there is no source {figure.source!r}; there are: {there}",
+                    f"there is no source {figure.source!r}; there are: {names}",
                 )
             if figure.how == "assumed" and not figure.note:
                 yield where, "an assumed figure needs a note that says why"
@@ -72,16 +72,17 @@ def _problems(device: DeviceProfile) -> Iterator[Problem]:
             if isinstance(figure, LoadedLatencyCurve):
                 yield from _points(where, figure)
                 yield from _tails(where, figure)
-            if figure.how != "measured":  # typed by somebody
+            if figure.how != "measured":  # typed by a person
                 yield from _units(where, figure)
 
 
 def _host_dram(device: DeviceProfile, name: str) -> Iterator[Problem]:
-    from nearfar.devices.library import device_names
-
     where = ("host_dram",)
     if device.measured is not None:
-        yield where, "key 'host_dram' is for figures had elsewhere, and this device was measured"
+        yield (
+            where,
+            "key 'host_dram' is for published figures, and this device was measured",
+        )
     elif name not in device_names():
         hint = nearest(name, device_names()) or "; `nearfar device list` shows all"
         yield where, f"key 'host_dram': there is no device {name!r} in the library{hint}"
@@ -99,7 +100,7 @@ def _quantity(where: tuple[str | int, ...], value: object) -> Iterator[Problem]:
 
 
 def _units(where: tuple[str | int, ...], figure: Figure) -> Iterator[Problem]:
-    """Yield figures that can only have been meant in another unit."""
+    """Yield figures that must be in another unit."""
     latencies: list[float] = []
     bandwidths: list[float] = []
     if isinstance(figure, LatencyFigure) and figure.pattern == "random":
@@ -108,14 +109,14 @@ def _units(where: tuple[str | int, ...], figure: Figure) -> Iterator[Problem]:
         bandwidths = [figure.value_gb_per_s]
     elif isinstance(figure, LoadedLatencyCurve):
         bandwidths, latencies = [x for x, _ in figure.points], [y for _, y in figure.points]
-    if latencies and min(latencies) < LEAST_NS:
+    if latencies and min(latencies) < MIN_LATENCY_NS:
         yield where, f"no memory answers in {min(latencies):g} ns: latencies are in ns, not us"
-    if bandwidths and max(bandwidths) > MOST_GB_PER_S:
+    if bandwidths and max(bandwidths) > MAX_GB_PER_S:
         yield where, f"no memory moves {max(bandwidths):g} GB/s: bandwidths are in GB/s, not MB/s"
 
 
 def _intervals(where: tuple[str | int, ...], figure: Figure) -> Iterator[Problem]:
-    """Yield the intervals of `figure` that are upside down."""
+    """Yield the intervals of `figure` whose low end is above the high end."""
     for key in figure.__struct_fields__:
         if "low" not in key.split("_"):
             continue
@@ -126,23 +127,23 @@ def _intervals(where: tuple[str | int, ...], figure: Figure) -> Iterator[Problem
 
 
 def _tails(where: tuple[str | int, ...], curve: LoadedLatencyCurve) -> Iterator[Problem]:
-    here = (*where, "tails")
+    path = (*where, "tails")
     if curve.tails and len(curve.tails) != len(curve.points):
         yield (
-            here,
-            f"{len(curve.tails)} tails for {len(curve.points)} points: one for each, or none",
+            path,
+            f"{len(curve.tails)} tails for {len(curve.points)} points: give one for each, or none",
         )
     for number, tail in enumerate(curve.tails, start=1):
         steps = (tail.p50_ns, tail.p90_ns, tail.p99_ns, tail.p99_9_ns, tail.p99_99_ns)
         if not all(math.isfinite(step) for step in steps) or list(steps) != sorted(steps):
-            yield here, f"tail {number}: percentiles must be finite and rise from p50 to p99.99"
+            yield path, f"tail {number}: percentiles must be finite and rise from p50 to p99.99"
 
 
 def _points(where: tuple[str | int, ...], curve: LoadedLatencyCurve) -> Iterator[Problem]:
     if len(curve.points) < 2:
         yield (*where, "points"), "a loaded-latency curve needs at least two points"
     for number, (bandwidth, latency) in enumerate(curve.points, start=1):
-        # A bandwidth just below zero is what counters read at idle: kept, and an oddity.
+        # Counters may read a bandwidth just below zero at idle: an oddity, not an error.
         if not (math.isfinite(bandwidth) and math.isfinite(latency) and latency > 0):
             yield (
                 (*where, "points"),

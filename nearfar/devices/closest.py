@@ -1,15 +1,14 @@
-"""Which memories of the library are most like one that was measured, and why.
+"""The memories of the library most similar to a measured one, and why.
 
 The distance of two memories is the root mean square of the natural logarithms of the ratios of
 the figures that both have, weighted by `WEIGHTS`: 0.1 is about 10 % apart in everything. A figure
-that the measured one has and the other lacks counts as apart by `UNKNOWN`, so that a memory of
-which little is published does not win by what it does not say. Stand-ins and assumed figures do
-not count, nor do names and technologies.
+of the measured memory that the other lacks counts as `MISSING_DISTANCE`, so a memory with few
+published figures does not win. Stand-ins, assumed figures, names and technologies do not count.
 
-- idle latencies weigh 1 each: they are the memory's and its interconnect's own;
-- bandwidths weigh 0.5: they also grow with channels and with the cores that draw;
-- the shape of the curve under load weighs 1 in all: latency over the idle one at 25, 50, 75 and
-  90 % of the best bandwidth, with reads only;
+- idle latencies weigh 1 each: they belong to the memory and its interconnect;
+- bandwidths weigh 0.5: they also grow with channels and cores;
+- the shape of the curve under load weighs 1 in all: latency over idle at 25, 50, 75 and 90 % of
+  the best bandwidth, reads only;
 - granularity weighs 0.5.
 """
 
@@ -53,93 +52,91 @@ WEIGHTS = {
     "granularity": 0.5,
 }
 
-UNKNOWN = math.log(1.5)
-"""What a lacking figure counts as: half as much again, about what local memories differ by."""
+MISSING_DISTANCE = math.log(1.5)
+"""Distance of a missing figure: a factor of 1.5, about what local memories differ by."""
 
-FEWEST_SHARED = 2
-"""Two memories that share a single figure are not compared."""
+MIN_SHARED_FIGURES = 2
+"""Fewest figures, granularity aside, that two memories must share to be compared."""
 
-READS = 0.95
-"""From this share of reads on a curve is one of reads."""
+MIN_READ_SHARE = 0.95
+"""Share of reads from which a curve counts as one of reads."""
 
 Figures = dict[str, tuple[float, str]]
-"""Name to value and unit."""
+"""Values and units by name."""
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """One device of the library beside the measured one."""
+    """Similarity of one device of the library to the measured one."""
 
     name: str
     title: str
     distance: float
     shared: dict[str, tuple[float, float, str]]
-    """Figure to the measured one's value, this one's, and the unit."""
-    lacking: list[str]
-    """Figures of the measured one that this one does not have."""
+    """The measured value, this device's value and the unit, by figure."""
+    missing: list[str]
+    """Figures of the measured device that this one does not have."""
 
     def why(self) -> str:
-        """Return the figures that agree most and least, in a sentence's part."""
-        # That both move 64 B says little: granularity is named only where it differs.
-        same = {name for name in self.shared if name == "granularity" and not self._apart(name)}
-        order = sorted(set(self.shared) - same, key=lambda name: (self._apart(name), name))
+        """Return a clause with the figures that agree most and least."""
+        # Most memories have 64 B: granularity is named only where it differs.
+        same = {name for name in self.shared if name == "granularity" and not self._distance(name)}
+        order = sorted(set(self.shared) - same, key=lambda name: (self._distance(name), name))
         nearest = order[:2]
-        farthest = [name for name in order[2:][-1:] if self._apart(name) > math.log(1.2)]
-        parts = [self._beside(name) for name in nearest]
+        farthest = [name for name in order[2:][-1:] if self._distance(name) > math.log(1.2)]
+        parts = [self._pair(name) for name in nearest]
         text = "near in " + " and ".join(parts)
         if farthest:
-            text += f"; farthest in {self._beside(farthest[0])}"
-        if self.lacking:
-            count = len(self.lacking)
-            text += f"; {count} figure{'s' if count > 1 else ''} of it not known"
+            text += f"; farthest in {self._pair(farthest[0])}"
+        if self.missing:
+            count = len(self.missing)
+            text += f"; {count} figure{'s' if count > 1 else ''} of it unknown"
         return text
 
-    def _apart(self, name: str) -> float:
-        one, other, _ = self.shared[name]
-        return abs(math.log(one / other))
+    def _distance(self, name: str) -> float:
+        measured, other, _ = self.shared[name]
+        return abs(math.log(measured / other))
 
-    def _beside(self, name: str) -> str:
-        one, other, unit = self.shared[name]
+    def _pair(self, name: str) -> str:
+        measured, other, unit = self.shared[name]
         digits = ".0f" if unit == " B" else ".3g"
-        return f"{name} ({one:{digits}} against {other:{digits}}{unit})"
+        return f"{name} ({measured:{digits}} against {other:{digits}}{unit})"
 
 
-def closest(device: DeviceProfile, most: int = 3) -> list[Likeness]:
-    """Return the `most` devices of the library nearest to `device`, nearest first."""
-    mine = figures_of(device)
-    found = []
+def closest(device: DeviceProfile, count: int = 3) -> list[Likeness]:
+    """Return the `count` devices of the library closest to `device`, closest first."""
+    figures = figures_of(device)
+    likenesses = []
     for name in device_names():
         other = load_device(name)
         if other.name == device.name and other.sources == device.sources:
-            continue  # itself
-        likeness = compare_figures(mine, figures_of(other), other)
+            continue  # the same device
+        likeness = compare_figures(figures, figures_of(other), other)
         if likeness is not None:
-            found.append(likeness)
-    return sorted(found, key=lambda one: (one.distance, one.name))[:most]
+            likenesses.append(likeness)
+    return sorted(likenesses, key=lambda likeness: (likeness.distance, likeness.name))[:count]
 
 
 def compare_figures(mine: Figures, theirs: Figures, other: DeviceProfile) -> Likeness | None:
-    """Return how near two sets of figures are; None if they share too few."""
+    """Return how similar two sets of figures are, None if they share too few."""
     shared = {
         name: (value, theirs[name][0], unit)
         for name, (value, unit) in mine.items()
         if name in theirs
     }
     measured = [name for name in shared if name != "granularity"]
-    if len(measured) < FEWEST_SHARED:
+    if len(measured) < MIN_SHARED_FIGURES:
         return None
-    lacking = [name for name in mine if name not in theirs]
-    squares = sum(
-        WEIGHTS[name] * math.log(one / two) ** 2 for name, (one, two, _) in shared.items()
-    )
-    squares += sum(WEIGHTS[name] * UNKNOWN**2 for name in lacking)
+    missing = [name for name in mine if name not in theirs]
+    squares = sum(WEIGHTS[name] * math.log(a / b) ** 2 for name, (a, b, _) in shared.items())
+    squares += sum(WEIGHTS[name] * MISSING_DISTANCE**2 for name in missing)
     distance = math.sqrt(squares / sum(WEIGHTS[name] for name in mine))
-    return Likeness(other.name, other.title, distance, shared, lacking)
+    return Likeness(other.name, other.title, distance, shared, missing)
 
 
 def figures_of(device: DeviceProfile) -> Figures:
-    """Return what of `device` is compared: measured, published or fitted, never assumed."""
-    found: Figures = {"granularity": (float(device.granularity_bytes), " B")}
+    """Return the figures of `device` that are compared: all that are not assumed."""
+    figures: Figures = {"granularity": (float(device.granularity_bytes), " B")}
     getters: dict[str, Callable[[], Figure | None]] = {
         "idle random read": lambda: idle_read_latency_ns(device),
         "idle sequential read": lambda: idle_latency_ns(device, "read", "sequential"),
@@ -158,17 +155,17 @@ def figures_of(device: DeviceProfile) -> Figures:
         if figure is None or figure.how == "assumed":
             continue
         if isinstance(figure, LatencyFigure):
-            found[name] = figure.value_ns, " ns"
+            figures[name] = figure.value_ns, " ns"
         elif isinstance(figure, BandwidthFigure):
-            found[name] = figure.value_gb_per_s, " GB/s"
+            figures[name] = figure.value_gb_per_s, " GB/s"
     curve = loaded_curve(device, 1.0)
-    if curve is not None and curve.read_share >= READS:
-        found |= _shape(curve)
-    return found
+    if curve is not None and curve.read_share >= MIN_READ_SHARE:
+        figures |= _shape(curve)
+    return figures
 
 
 def _shape(curve: LoadedLatencyCurve) -> Figures:
-    """Return latency over idle at parts of the best bandwidth; the rising part of the curve."""
+    """Return latency over idle at parts of the best bandwidth, on the rising part of the curve."""
     best = max(range(len(curve.points)), key=lambda index: curve.points[index][0])
     rising = sorted(curve.points[: best + 1])
     rates = np.array([rate for rate, _ in rising])

@@ -1,7 +1,7 @@
-"""What other stages ask of a DeviceProfile: its best figure for a purpose, or one clear refusal.
+"""The best figure of a DeviceProfile for a purpose, or a refusal that says what to add.
 
-A figure that stands in for a missing one keeps its value, becomes `how="assumed"` and says in
-its note what it stands in for, so that whoever uses it can pass that on.
+A figure that stands in for a missing one keeps its value and becomes `how="assumed"`; its note
+names what it stands in for.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ STAND_INS: dict[str, tuple[Operation, ...]] = {
     "copy": ("mixed", "write", "read"),
     "mixed": ("copy", "read"),
 }
-"""What may stand in for an operation's bandwidth, nearest in kind first. clwb comes last for
-writes, before reads: it is bound by the flush and far below what plain write-backs reach. Reads
-are the last resort, for devices of which only a read curve is known."""
+"""Operations whose bandwidth may stand in for another's, most similar first. For writes, clwb comes
+late: the flush limits it far below plain write-backs. Reads are last, for devices with a read curve
+only."""
 
 
 def idle_read_latency_ns(device: DeviceProfile) -> LatencyFigure:
-    """Return the idle latency of a dependent random read of a region no buffer holds, ns."""
-    found = random_reads(device)
-    if not found and (curve := loaded_curve(device, 1.0)) is not None and curve.points:
+    """Return the idle latency of dependent random reads of the largest region, ns."""
+    figures = random_reads(device)
+    if not figures and (curve := loaded_curve(device, 1.0)) is not None and curve.points:
         return _lowest_load(curve)
-    if not found:
+    if not figures:
         raise lacks(device, "an idle random read latency", "[[latency]] with value_ns")
-    # Of several as large, the first: a device's file lists what it trusts most first.
-    return max(found, key=lambda figure: _or_infinite(figure.region_bytes))
+    # Of several equally large regions, the first: files list the most trusted figure first.
+    return max(figures, key=lambda figure: _or_infinite(figure.region_bytes))
 
 
 def random_reads(device: DeviceProfile) -> list[LatencyFigure]:
-    """Return the idle latencies of dependent random reads, of all regions and pages, as listed."""
+    """Return the idle latencies of dependent random reads in the order of the file."""
     return idle_latencies(device, "read")
 
 
 def idle_latencies(
     device: DeviceProfile, operation: Operation, pattern: Pattern = "random"
 ) -> list[LatencyFigure]:
-    """Return the idle latencies of `operation`, of all regions and pages, as listed."""
+    """Return the idle latencies of `operation` in the order of the file."""
     return [
         figure
         for figure in device.latency
@@ -64,9 +64,9 @@ def idle_latencies(
 def idle_latency_ns(
     device: DeviceProfile, operation: Operation, pattern: Pattern = "random"
 ) -> LatencyFigure | None:
-    """Return the idle latency of `operation` at its largest region, ns; None where not given."""
-    found = idle_latencies(device, operation, pattern)
-    return max(found, key=lambda figure: _or_infinite(figure.region_bytes), default=None)
+    """Return the idle latency of `operation` at its largest region, None if there is none."""
+    figures = idle_latencies(device, operation, pattern)
+    return max(figures, key=lambda figure: _or_infinite(figure.region_bytes), default=None)
 
 
 def bandwidth(
@@ -76,18 +76,18 @@ def bandwidth(
     threads: int | None = None,
     page_bytes: int | None = None,
 ) -> BandwidthFigure:
-    """Return the bandwidth of `operation`, GB/s: the best of all thread counts, pages and sizes of
-    access.
+    """Return the best bandwidth of `operation`, GB/s, over thread counts, pages and access sizes.
 
-    With `threads`, only figures of at most so many threads count, and with `page_bytes` those of
-    such pages, if there are any. Where the device has no figure for the operation or pattern, the
-    nearest in kind stands in and says so; where it has no bandwidth at all, the best point of a
-    loaded-latency curve does.
+    With `threads` only figures of at most that many threads count, with `page_bytes` only those of
+    such pages, if there are any. Without a figure for operation and pattern the most similar one
+    stands in, without any bandwidth the best point of a loaded-latency curve.
     """
     other: Pattern = "random" if pattern == "sequential" else "sequential"
     for kind in (operation, *STAND_INS[operation]):
         for order in (pattern, other):
-            figure = _best(device, kind, order, threads, page_bytes, most_reads=operation == "read")
+            figure = _best(
+                device, kind, order, threads, page_bytes, prefer_reads=operation == "read"
+            )
             if figure is not None:
                 if (kind, order) == (operation, pattern):
                     return figure
@@ -99,9 +99,9 @@ def bandwidth(
 
 
 def chains(device: DeviceProfile) -> list[ChainsFigure]:
-    """Return ns per access by number of independent chains, fewest first; empty if not given.
+    """Return ns per access by number of independent chains, fewest first.
 
-    Where several page sizes were measured, the largest pages' figure is taken for each count.
+    Of several page sizes, the largest counts.
     """
     by_count: dict[int, ChainsFigure] = {}
     for figure in sorted(device.chains, key=lambda figure: figure.page_bytes or 0):
@@ -110,7 +110,7 @@ def chains(device: DeviceProfile) -> list[ChainsFigure]:
 
 
 def loaded_curve(device: DeviceProfile, read_share: float) -> LoadedLatencyCurve | None:
-    """Return the loaded read latency nearest to `read_share` (0..1); None if there is none."""
+    """Return the loaded latency of reads nearest to `read_share` (0..1), None if there is none."""
     return min(
         (curve for curve in device.loaded_latency if curve.instruction == "load"),
         key=lambda curve: abs(curve.read_share - read_share),
@@ -118,10 +118,10 @@ def loaded_curve(device: DeviceProfile, read_share: float) -> LoadedLatencyCurve
     )
 
 
-def lacks(device: DeviceProfile, what: str, remedy: str) -> NearfarError:
-    """Return the refusal for a figure that `device` does not have."""
+def lacks(device: DeviceProfile, figure: str, remedy: str) -> NearfarError:
+    """Return the error for a figure that `device` does not have."""
     return NearfarError(
-        f"device {device.name!r} lacks {what}: add {remedy} to a copy of it "
+        f"device {device.name!r} lacks {figure}: add {remedy} to a copy of it "
         f"(`nearfar device show {device.name} --toml`), or choose another device"
     )
 
@@ -133,35 +133,35 @@ def _best(
     threads: int | None,
     page_bytes: int | None,
     *,
-    most_reads: bool,
+    prefer_reads: bool,
 ) -> BandwidthFigure | None:
-    found = [
+    figures = [
         figure
         for figure in device.bandwidth
         if figure.operation == operation and figure.pattern == pattern
     ]
-    if operation == "mixed" and found:
-        # The mixture with most reads says most about reading, that with fewest about writing.
-        shares = [0.5 if figure.read_share is None else figure.read_share for figure in found]
-        nearest = max(shares) if most_reads else min(shares)
-        found = [figure for figure, share in zip(found, shares, strict=True) if share == nearest]
+    if operation == "mixed" and figures:
+        # The mixture with most reads is most like reading, that with fewest like writing.
+        shares = [0.5 if figure.read_share is None else figure.read_share for figure in figures]
+        nearest = max(shares) if prefer_reads else min(shares)
+        figures = [f for f, share in zip(figures, shares, strict=True) if share == nearest]
     if threads is not None:
-        few = [f for f in found if f.threads is not None and f.threads <= threads]
-        found = few or found
+        few = [f for f in figures if f.threads is not None and f.threads <= threads]
+        figures = few or figures
     if page_bytes is not None:
-        found = [f for f in found if f.page_bytes == page_bytes] or found
-    return max(found, key=lambda figure: figure.value_gb_per_s, default=None)
+        figures = [f for f in figures if f.page_bytes == page_bytes] or figures
+    return max(figures, key=lambda figure: figure.value_gb_per_s, default=None)
 
 
-def _standing_in(figure: BandwidthFigure, wanted: str) -> BandwidthFigure:
+def _standing_in(figure: BandwidthFigure, missing: str) -> BandwidthFigure:
     share = "" if figure.read_share is None else f" with {figure.read_share:.0%} reads"
-    note = f"stands in for {wanted}: this is {figure.pattern} {figure.operation}{share}"
+    note = f"stands in for {missing}: this is {figure.pattern} {figure.operation}{share}"
     return msgspec.structs.replace(
         figure, how="assumed", note=f"{note}; {figure.note}" if figure.note else note
     )
 
 
-def _saturation(curve: LoadedLatencyCurve, gb_per_s: float, wanted: str) -> BandwidthFigure:
+def _saturation(curve: LoadedLatencyCurve, gb_per_s: float, missing: str) -> BandwidthFigure:
     operation: Operation = (
         "read" if curve.read_share == 1 else "write" if curve.read_share == 0 else "mixed"
     )
@@ -171,7 +171,7 @@ def _saturation(curve: LoadedLatencyCurve, gb_per_s: float, wanted: str) -> Band
         value_gb_per_s=gb_per_s,
         how="assumed",
         source=curve.source,
-        note=f"stands in for {wanted}: the best of the curve at {curve.read_share:.0%} reads",
+        note=f"stands in for {missing}: the best of the curve at {curve.read_share:.0%} reads",
     )
 
 

@@ -1,4 +1,4 @@
-"""Import a bandwidth-latency curve from CSV: units must be said, oddities are kept and flagged."""
+"""Bandwidth-latency curves from CSV: units must be stated, oddities are kept and reported."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
@@ -28,7 +28,7 @@ BANDWIDTH_UNITS = {
     "GiB/s": 2**30 / 1e9,
     "MiB/s": 2**20 / 1e9,
 }
-"""Unit to GB/s (1e9 B/s). Not gb/s nor Gbps: some write it for bits, some for bytes."""
+"""GB/s (1e9 B/s) per unit. Not gb/s or Gbps, which mean bits to some and bytes to others."""
 
 _SPELLINGS = {
     "gb_s": "GB/s",
@@ -43,43 +43,49 @@ _SPELLINGS = {
 _LATENCY_UNITS = {"ns": 1.0, "us": 1e3, "ps": 1e-3}
 _CYCLES = re.compile(r"cycles\s*@\s*([0-9.]+)\s*GHz", re.IGNORECASE)
 
-READ_CURVE = 0.95
-"""From this read share on a curve's best bandwidth is called the read bandwidth: counters see a
-few writes even where programs only read."""
+MIN_READ_CURVE_SHARE = 0.95
+"""Read share from which a curve's best bandwidth is the read bandwidth: counters see a few writes
+even of programs that only read."""
 
-MOST_LATENCY_NS = 1e9
-"""A second: beyond it a value is no memory's latency but another unit or a slip."""
+MAX_LATENCY_NS = 1e9
+"""1 s: a larger value is in another unit or a typing error."""
 
-MOST_GB_PER_S = 1e5
-"""100 TB/s, above any one memory's bandwidth by more than ten: another unit or a slip."""
+MAX_GB_PER_S = 1e5
+"""100 TB/s, ten times the bandwidth of any memory: a larger value is in another unit."""
 
-MOST_BELOW_ZERO = 0.02
-"""Of a curve's greatest bandwidth, what counters may read below zero at idle: published curves
-have up to 0.7 %."""
+MAX_NEGATIVE_SHARE = 0.02
+"""Negative bandwidth that counters may read at idle, over the curve's best: published curves have
+up to 0.7 %."""
 
-NO_SHARE = "the read share is not stated: all taken as reads"
+NO_SHARE = "the read share is not stated: assumed to be all reads"
 
-WANTED_SHARES = (1.0, 0.75, 0.5)
-"""The read shares kept of a family with many, where the user names none."""
+DEFAULT_SHARES = (1.0, 0.75, 0.5)
+"""Read shares kept of a family with many curves if the user names none."""
 
 
-@dataclass(frozen=True)
-class Curves:
-    """What a CSV file gives for a device."""
+@dataclass
+class ImportedFigures:
+    """Figures of a device in a file."""
 
-    latency: list[LatencyFigure]
-    bandwidth: list[BandwidthFigure]
-    loaded_latency: list[LoadedLatencyCurve]
+    latency: list[LatencyFigure] = field(default_factory=list)
+    bandwidth: list[BandwidthFigure] = field(default_factory=list)
+    loaded_latency: list[LoadedLatencyCurve] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Assumptions and omissions, for the user."""
+
+    def empty(self) -> bool:
+        """Return whether there is no figure."""
+        return not (self.latency or self.bandwidth or self.loaded_latency)
 
 
 @dataclass(frozen=True)
 class Units:
-    """Units given on the command line, for headers that carry none."""
+    """Units given on the command line, for headers without units."""
 
     bandwidth: str | None = None
     latency: str | None = None
     read_share: float | None = None
-    """Read share (0..1) of every row, for a file without such a column; None: 1, and said."""
+    """Read share (0..1) of every row of a file without such a column; None: 1, with a note."""
 
 
 def read_curves(
@@ -90,11 +96,11 @@ def read_curves(
     how: How = "published",
     shares: tuple[float, ...] = (),
     max_points: int = MAX_POINTS,
-) -> Curves:
+) -> ImportedFigures:
     """Read the family of curves in `path`; figures refer to `source`.
 
-    `shares` are the read shares wanted (nearest are taken); empty: all of up to five, else the
-    nearest to 1, 0.75 and 0.5. Each curve keeps the file's order of rows.
+    For each of `shares` the curve of the nearest read share is kept; without any, all of up to five
+    curves, else those nearest to 1, 0.75 and 0.5. Each curve keeps the file's order of rows.
     """
     families, shares_stated = _families(path, units)
     return curves_of(
@@ -115,10 +121,10 @@ def curves_of(
     shares: tuple[float, ...] = (),
     max_points: int = MAX_POINTS,
     note: str = "",
-) -> Curves:
-    """Return the curves of `families`, points (GB/s, ns) by read share in order of rising load.
+) -> ImportedFigures:
+    """Return the curves of `families`, which map read shares to points (GB/s, ns) by load.
 
-    `shares` and `max_points` as for `read_curves`; `note` is put to every curve.
+    `shares` and `max_points` are as for `read_curves`; every curve gets `note`.
     """
     chosen = _choose(sorted(families), shares)
     curves = [
@@ -134,7 +140,7 @@ def curves_of(
         )
         for share in chosen
     ]
-    return Curves(_idle(curves, source), _best(families, chosen, source), curves)
+    return ImportedFigures(_idle(curves, source), _best(families, chosen, source), curves)
 
 
 def bandwidth_factor(unit: str) -> float:
@@ -143,7 +149,7 @@ def bandwidth_factor(unit: str) -> float:
     if spelled not in BANDWIDTH_UNITS:
         raise NearfarError(
             f"the bandwidth unit {unit!r} is not one of {', '.join(BANDWIDTH_UNITS)}; "
-            "say which with --bandwidth-unit"
+            "give it by --bandwidth-unit"
         )
     return BANDWIDTH_UNITS[spelled]
 
@@ -156,20 +162,20 @@ def latency_factor(unit: str) -> float:
     if cycles is None or float(cycles[1]) <= 0:
         raise NearfarError(
             f"the latency unit {unit!r} is not ns, us, ps or cycles at a frequency such as "
-            "cycles@2.1GHz; say which with --latency-unit"
+            "cycles@2.1GHz; give it by --latency-unit"
         )
     return 1.0 / float(cycles[1])
 
 
 def _families(path: Path, units: Units) -> tuple[dict[float, list[Point]], bool]:
-    """Return the points (GB/s, ns) of each read share in file order, and if shares are said."""
+    """Return the points (GB/s, ns) by read share, and whether the read shares are stated."""
     rows = _rows(path)
     number, header = next(rows, (1, []))
-    lacking: list[str] = []
-    bandwidth, gb_per_s = _column(header, "bandwidth", units.bandwidth, lacking)
-    latency, ns = _column(header, "latency", units.latency, lacking)
-    if lacking:
-        raise NearfarError(f"{path}:{number}: {', and '.join(lacking)}")
+    missing: list[str] = []
+    bandwidth, gb_per_s = _column(header, "bandwidth", units.bandwidth, missing)
+    latency, ns = _column(header, "latency", units.latency, missing)
+    if missing:
+        raise NearfarError(f"{path}:{number}: {', and '.join(missing)}")
     share_column = _share_column(header)
     families: dict[float, list[Point]] = {}
     for number, row in rows:
@@ -180,49 +186,49 @@ def _families(path: Path, units: Units) -> tuple[dict[float, list[Point]], bool]
         share = 1.0 if units.read_share is None else units.read_share
         if share_column is not None:
             index, scale = share_column
-            share = round(_number(path, number, header[index], row[index]) * scale, 4)
+            share = round(finite(path, number, header[index], row[index]) * scale, 4)
         if not 0 <= share <= 1:
             raise NearfarError(f"{path}:{number}: a read share of {share:g} is not in 0..1")
         point = (
-            _number(path, number, header[bandwidth], row[bandwidth]) * gb_per_s,
-            _number(path, number, header[latency], row[latency]) * ns,
+            finite(path, number, header[bandwidth], row[bandwidth]) * gb_per_s,
+            finite(path, number, header[latency], row[latency]) * ns,
         )
         check_point(f"{path}:{number}", point)
-        families.setdefault(share, []).append(_rounded(point))
+        families.setdefault(share, []).append(rounded(point))
     check_families(path, families)
     return families, share_column is not None or units.read_share is not None
 
 
 def check_families(path: Path, families: dict[float, list[Point]]) -> None:
-    """Refuse families that are no curves: none, of a single point, or far below zero."""
+    """Refuse families without curves, with a single point, or far below zero."""
     if not families:
-        raise NearfarError(f"{path} holds no rows of data")
+        raise NearfarError(f"{path} has no rows of data")
     for share, points in families.items():
         if len(points) < 2:
             raise NearfarError(f"{path}: read share {share:g} has a single point, not a curve")
-        least, most = min(points)[0], max(points)[0]
-        if most <= 0 or least < -MOST_BELOW_ZERO * most:
+        lowest, best = min(points)[0], max(points)[0]
+        if best <= 0 or lowest < -MAX_NEGATIVE_SHARE * best:
             raise NearfarError(
-                f"{path}: a bandwidth of {least:g} GB/s is further below zero than counters' "
-                f"residue at idle ({MOST_BELOW_ZERO:.0%} of the greatest, {most:g} GB/s)"
+                f"{path}: a bandwidth of {lowest:g} GB/s is further below zero than counters' "
+                f"residue at idle ({MAX_NEGATIVE_SHARE:.0%} of the best, {best:g} GB/s)"
             )
 
 
 def check_point(where: str, point: Point) -> None:
-    """Refuse a point that no memory has; its bandwidth below zero is judged by the whole curve."""
+    """Refuse an impossible point; `check_families` judges bandwidths below zero."""
     bandwidth, latency = point
     if latency <= 0:
         raise NearfarError(f"{where}: a latency of {latency:g} ns is not positive")
-    if latency > MOST_LATENCY_NS:
-        raise NearfarError(f"{where}: a latency of {latency:g} ns is above a second: which unit?")
-    if bandwidth > MOST_GB_PER_S:
+    if latency > MAX_LATENCY_NS:
+        raise NearfarError(f"{where}: a latency of {latency:g} ns is above 1 s: check the unit")
+    if bandwidth > MAX_GB_PER_S:
         raise NearfarError(
-            f"{where}: a bandwidth of {bandwidth:g} GB/s is above {MOST_GB_PER_S:g}: which unit?"
+            f"{where}: a bandwidth of {bandwidth:g} GB/s is above {MAX_GB_PER_S:g}: check the unit"
         )
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) of every row that is no comment."""
+    """Yield (line number, cells) of every row that is not a comment."""
     try:
         text = read_bytes(path, "curve").decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -240,27 +246,28 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _column(
-    header: list[str], quantity: str, given: str | None, lacking: list[str]
+    header: list[str], quantity: str, given: str | None, missing: list[str]
 ) -> tuple[int, float]:
     """Return the index of the `quantity`'s column and its factor to GB/s or ns.
 
-    What is missing goes to `lacking`, so that one sentence can name all of it.
+    Adds a clause to `missing` if the column or its unit is missing, so that one sentence can name
+    all of them.
     """
     factor = bandwidth_factor if quantity == "bandwidth" else latency_factor
     units = [_unit(name, quantity) for name in header]
     named = [index for index, unit in enumerate(units) if unit is not None]
     if not named:
-        lacking.append(f"there is no column {quantity!r} (there are: {', '.join(header)})")
+        missing.append(f"there is no column {quantity!r} (there are: {', '.join(header)})")
         return 0, 1.0
     if given is not None:
-        # A bare column is the one the option speaks of; else the first.
-        bare = [index for index in named if not _says_unit(units[index] or "", factor)]
+        # The option is about a column without a unit, else about the first.
+        bare = [index for index in named if not _is_unit(units[index] or "", factor)]
         return (bare or named)[0], factor(given)
     for index in named:
-        if _says_unit(units[index] or "", factor):
+        if _is_unit(units[index] or "", factor):
             return index, factor(units[index] or "")
-    lacking.append(
-        f"the column {header[named[0]]!r} does not say its unit: name it "
+    missing.append(
+        f"the column {header[named[0]]!r} does not state its unit: name it "
         f"{'bandwidth_gb_per_s' if quantity == 'bandwidth' else 'latency_ns'} or give "
         f"--{quantity}-unit"
     )
@@ -279,7 +286,7 @@ def _unit(name: str, quantity: str) -> str | None:
     return tail if tail else ""
 
 
-def _says_unit(unit: str, factor: object) -> bool:
+def _is_unit(unit: str, factor: object) -> bool:
     try:
         factor(unit)  # type: ignore[operator]
     except NearfarError:
@@ -298,25 +305,26 @@ def _share_column(header: list[str]) -> tuple[int, float] | None:
     return None
 
 
-def _number(path: Path, line: int, column: str, text: str) -> float:
+def finite(path: Path, line: int, column: str, text: str) -> float:
+    """Return `text` as a finite number, or refuse the line."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise NearfarError(f"{path}:{line}: column {column!r} holds {text!r}, not a number")
+        raise NearfarError(f"{path}:{line}: column {column!r} has {text!r}, not a number")
     return value
 
 
-def _rounded(point: Point) -> Point:
-    """Round to what a measurement can mean: 0.1 MB/s and 1 ps."""
+def rounded(point: Point) -> Point:
+    """Round to the resolution of a measurement: 0.1 MB/s and 1 ps."""
     return round(point[0], 4), round(point[1], 3)
 
 
-def _choose(there: list[float], wanted: tuple[float, ...]) -> list[float]:
-    if not wanted and len(there) <= 5:
-        return there[::-1]
-    nearest = {min(there, key=lambda s: abs(s - want)) for want in wanted or WANTED_SHARES}
+def _choose(available: list[float], shares: tuple[float, ...]) -> list[float]:
+    if not shares and len(available) <= 5:
+        return available[::-1]
+    nearest = {min(available, key=lambda s: abs(s - share)) for share in shares or DEFAULT_SHARES}
     return sorted(nearest, reverse=True)
 
 
@@ -342,8 +350,12 @@ def _best(
 ) -> list[BandwidthFigure]:
     return [
         BandwidthFigure(
-            operation="read" if share >= READ_CURVE else "write" if share == 0 else "mixed",
-            read_share=share if 0 < share < READ_CURVE else None,
+            operation="read"
+            if share >= MIN_READ_CURVE_SHARE
+            else "write"
+            if share == 0
+            else "mixed",
+            read_share=share if 0 < share < MIN_READ_CURVE_SHARE else None,
             value_gb_per_s=max(families[share])[0],
             how="fitted",
             source=source,

@@ -1,4 +1,4 @@
-"""A device from a file of another tool, checked and written."""
+"""Import of a device from a file of another tool."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from nearfar.base.errors import CommandError
 from nearfar.base.files import check_writable
 from nearfar.devices.check import check_device
 from nearfar.devices.import_curve import Units
-from nearfar.devices.importers import Options, read_any
+from nearfar.devices.importers import ImportOptions, read_any
 from nearfar.devices.toml_write import save_toml
 from nearfar.documents import DeviceProfile, producer, save
 from nearfar.documents.device import How, Source
 
-LEAST_POINTS = 8
-"""Two ends, two extremes and one oddity's two points are always kept: fewer is no curve."""
+MIN_POINTS = 8
+"""Fewest points of a thinned curve: ends, extremes and an oddity's two points are always kept."""
 
 
 Technology = Literal[
@@ -26,8 +26,8 @@ Technology = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Description:
-    """What a file cannot say of its device; what is left out is taken from the file's name."""
+class DeviceDescription:
+    """Facts about a device that its file does not state; names default to the file's name."""
 
     name: str | None = None
     title: str | None = None
@@ -37,41 +37,41 @@ class Description:
     licence: str = ""
     how: How = "published"
     host_dram: str | None = None
-    """Library device that is the local DRAM of the machine the curve was had on."""
+    """Library device that is the local DRAM of the machine that was measured."""
 
 
 def name_of(file: Path) -> str:
-    """Return the device name that `file` suggests: its name in lower case, digits and dashes."""
+    """Return the device name of `file`: its name in lower-case letters, digits and dashes."""
     name = re.sub(r"[^a-z0-9]+", "-", file.stem.lower()).strip("-")
     if not name:
-        raise CommandError(f"the name of {file} makes no device name: give one with --name")
+        raise CommandError(
+            f"the name of {file} has no letters or digits for a device name: give --name"
+        )
     return name
 
 
 def import_device(
     file: Path,
     units: Units,
-    about: Description,
+    about: DeviceDescription,
     *,
     shares: tuple[float, ...],
     max_points: int,
 ) -> DeviceProfile:
-    """Return the device whose figures are in `file`, of whatever format it is."""
-    options = Options(units, shares, max_points, about.how)
+    """Return the device whose figures are in `file`, of any format."""
+    options = ImportOptions(units, shares, max_points, about.how)
     return import_with_notes(file, options, about)[0]
 
 
 def import_with_notes(
-    file: Path, options: Options, about: Description, form: str | None = None
+    file: Path, options: ImportOptions, about: DeviceDescription, form: str | None = None
 ) -> tuple[DeviceProfile, str, list[str]]:
-    """Return the device in `file`, its format's name, and what was taken for granted or left out.
+    """Return the device in `file`, its format's name, and notes on what was assumed or left out.
 
-    `form` names the format; None: as the file looks.
+    `form` names the format; None: it is detected.
     """
-    if options.max_points < LEAST_POINTS:
-        raise CommandError(
-            f"--max-points must be at least {LEAST_POINTS}, not {options.max_points}"
-        )
+    if options.max_points < MIN_POINTS:
+        raise CommandError(f"--max-points must be at least {MIN_POINTS}, not {options.max_points}")
     share = options.units.read_share
     if share is not None and not 0 <= share <= 1:
         raise CommandError(f"--read-share must be between 0 and 1, not {share:g}")
@@ -101,7 +101,7 @@ def import_with_notes(
 
 
 def save_device(device: DeviceProfile, path: Path) -> None:
-    """Write `device` to `path` as TOML or JSON, by its ending."""
+    """Write `device` to `path` as TOML or JSON, by its extension."""
     ending = path.suffix.lower()
     if ending not in (".toml", ".json"):
         raise CommandError(f"cannot write {path}: its ending must be .toml or .json")

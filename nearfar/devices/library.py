@@ -1,4 +1,4 @@
-"""The devices that come with nearfar, and devices in files, by one spec."""
+"""Devices by spec: those that come with nearfar, and files."""
 
 from __future__ import annotations
 
@@ -7,47 +7,43 @@ from pathlib import Path
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.devices.check import check_device
+from nearfar.devices.names import FOLDER, device_names
 from nearfar.devices.toml_read import read_toml
 from nearfar.documents import DeviceProfile, load
 
-FOLDER = Path(__file__).parent
-
-
-def device_names() -> list[str]:
-    """Return the names of the library's devices, sorted."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+__all__ = ["FOLDER", "device_names", "host_dram", "load_device", "load_near"]
 
 
 def load_device(spec: str) -> DeviceProfile:
-    """Return the device `spec` names: one of the library, or a path to a .toml or .json file."""
+    """Return the device that `spec` names: one of the library, or a .toml or .json file."""
     path = Path(spec)
     if path.suffix.lower() in (".toml", ".json") or "/" in spec:
         return _from_file(path)
     name = spec.lower()
     if name not in device_names():
-        beside = f" (for a file write ./{spec})" if path.is_file() else ""
+        file_hint = f" (for a file write ./{spec})" if path.is_file() else ""
         hint = nearest(name, device_names()) or "; `nearfar device list` shows all"
-        raise NearfarError(f"there is no device {spec!r}{beside}{hint}")
+        raise NearfarError(f"there is no device {spec!r}{file_hint}{hint}")
     return read_toml(FOLDER / f"{name}.toml")
 
 
 def load_near(spec: str) -> DeviceProfile:
-    """Return the near memory that `spec` names: the same specs as for the far one."""
+    """Return the near memory that `spec` names, as for a far one."""
     return load_device(spec)
 
 
 def host_dram(device: DeviceProfile) -> DeviceProfile | None:
-    """Return the local DRAM of the machine that the figures of `device` were had on, if known.
+    """Return the local DRAM of the machine on which `device` was measured, None if unknown.
 
-    Raises NearfarError where the device named is no local DRAM: it has a host's beside it itself.
+    Raises NearfarError if the named device is a far memory itself.
     """
     if device.host_dram is None:
         return None
     host = _library_device(device.host_dram)
     if host.host_dram is not None:
         raise NearfarError(
-            f"device {device.name!r} names {host.name!r} as local DRAM (host_dram), and that is a "
-            f"far memory beside {host.host_dram!r} itself: name local DRAM, or leave the key out"
+            f"device {device.name!r} names {host.name!r} as local DRAM (host_dram), but that is a "
+            f"far memory next to {host.host_dram!r}: name local DRAM, or leave the key out"
         )
     return host
 
@@ -63,7 +59,7 @@ def _from_file(path: Path) -> DeviceProfile:
     device = load(path, DeviceProfile)
     problem = check_device(device)
     if problem is not None:
-        where, what = problem
+        where, clause = problem
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)
-        raise NearfarError(f"{path} is not a valid device: at ${place}: {what}")
+        raise NearfarError(f"{path} is not a valid device: at ${place}: {clause}")
     return device

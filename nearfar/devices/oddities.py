@@ -1,4 +1,4 @@
-"""What is unusual in a real bandwidth-latency curve: found, named, and never smoothed away."""
+"""Oddities of real bandwidth-latency curves, which are reported and never smoothed away."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 Point = tuple[float, float]
 
 DIP_SHARE = 0.02
-"""A fall of latency under rising load by more than this share is a dip; published curves scatter
-by about 1 % where they are flat (Mess' Skylake files repeat idle points within 0.8 %)."""
+"""Fall of latency under rising load above which it is a dip. Flat parts of published curves scatter
+by about 1 % (Mess' Skylake files repeat idle points within 0.8 %)."""
 
 FOLD_SHARE = 0.005
-"""A fall of bandwidth under rising load by more than this share of the best is a fold-back; the
-published repeats of a saturated point lie within 0.3 %."""
+"""Fall of bandwidth under rising load, over the best, above which it is a fold-back. Published
+repeats of a saturated point lie within 0.3 %."""
 
 
 def detect_oddities(points: Sequence[Point]) -> list[str]:
@@ -21,7 +21,7 @@ def detect_oddities(points: Sequence[Point]) -> list[str]:
 
 
 def odd_indices(points: Sequence[Point]) -> set[int]:
-    """Return the indices that the oddities rest on: thinning a curve must keep them."""
+    """Return the indices of the points that make the oddities, which thinning must keep."""
     keep: set[int] = set()
     lowest = min(range(len(points)), key=lambda index: points[index][0], default=0)
     if points and points[lowest][0] < 0:
@@ -57,7 +57,7 @@ def _dips(points: Sequence[Point]) -> list[str]:
 
 
 def _dip_spans(points: Sequence[Point]) -> list[tuple[int, int]]:
-    """Return (index of the high before, index of the lowest) of each dip, in order of load."""
+    """Return (index of the high before it, index of its lowest point) of each dip, by load."""
     spans: list[tuple[int, int]] = []
     high, low = 0, None
     for index in range(1, len(points)):
@@ -84,7 +84,7 @@ def _folds(points: Sequence[Point]) -> list[str]:
 
 
 def _fold(points: Sequence[Point]) -> tuple[int, int] | None:
-    """Return the indices of the best bandwidth and of the least one after it, if it folds."""
+    """Return the indices of the best bandwidth and the lowest after it, if the curve folds back."""
     if not points:
         return None
     best = max(range(len(points)), key=lambda index: points[index][0])

@@ -1,7 +1,8 @@
-"""Devices as tables for a terminal."""
+"""Tables of devices for a terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -11,19 +12,28 @@ from rich.table import Table
 from nearfar.base.units import format_bytes
 from nearfar.devices.closest import Likeness
 from nearfar.devices.tables import half_load, short
-from nearfar.documents.device import BufferFigure, DeviceProfile, InferredFigure, StallFigure
+from nearfar.documents.device import (
+    BufferFigure,
+    DeviceProfile,
+    Figure,
+    InferredFigure,
+    StallFigure,
+)
 
-MOST_FIGURES = 40
-"""Rows of a device's bandwidth table before the terminal scrolls away what matters."""
+MAX_FIGURES = 40
+"""Rows of one kind of figure in a terminal."""
+
+FigureRow = tuple[str, str, Figure, str]
+"""Title, value, figure and note."""
 
 
-def print_list(found: list[dict[str, Any]]) -> None:
+def print_list(devices: list[dict[str, Any]]) -> None:
     """Print the library."""
     table = _table("device", "technology", "idle ns", "read GB/s", "write GB/s", "source")
-    # Names are for typing again: whole, whatever the terminal's width.
+    # Names are for copying: never cut.
     table.columns[0].no_wrap = True
-    table.columns[0].min_width = max(len(row["name"]) for row in found)
-    for row in found:
+    table.columns[0].min_width = max(len(row["name"]) for row in devices)
+    for row in devices:
         table.add_row(
             row["name"],
             row["technology"],
@@ -36,8 +46,8 @@ def print_list(found: list[dict[str, Any]]) -> None:
     console = Console()
     console.print(table)
     console.print(
-        "idle: dependent random read; bandwidths: best, 1 GB = 1e9 B; ~ assumed, or the "
-        "figure nearest in kind stands in",
+        "idle: dependent random read; bandwidths: best, 1 GB = 1e9 B; ~ assumed, or the most "
+        "similar figure stands in",
         style="dim",
     )
 
@@ -53,89 +63,18 @@ def print_device(device: DeviceProfile) -> None:
     console.print("; ".join(facts), highlight=False)
     if device.host_dram is not None:
         console.print(
-            f"had on a machine whose local DRAM is {device.host_dram}: predictions elsewhere add "
-            "what it takes beyond that DRAM",
+            f"measured on a machine whose local DRAM is {device.host_dram}: predictions for other "
+            "machines add its latency beyond that DRAM",
             highlight=False,
         )
     table = _table("figure", "value", "how", "source", "note")
-    for latency in device.latency[:MOST_FIGURES]:
-        region = f", {format_bytes(latency.region_bytes)}" if latency.region_bytes else ""
-        table.add_row(
-            f"{latency.pattern} {latency.operation} latency ({latency.instruction}{region})",
-            f"{latency.value_ns:g} ns",
-            latency.how,
-            latency.source,
-            escape(latency.note),
-        )
-    for rate in device.bandwidth[:MOST_FIGURES]:
-        details = [
-            f"{rate.read_share:.0%} reads" if rate.read_share is not None else "",
-            f"{rate.access_bytes} B" if rate.access_bytes else "",
-            f"{rate.threads} threads" if rate.threads else "",
-        ]
-        shown = ", ".join(detail for detail in details if detail)
-        table.add_row(
-            f"{rate.pattern} {rate.operation} bandwidth" + (f" ({shown})" if shown else ""),
-            f"{rate.value_gb_per_s:g} GB/s",
-            rate.how,
-            rate.source,
-            escape(rate.note),
-        )
-    for chain in device.chains:
-        table.add_row(
-            f"{chain.chains} chains",
-            f"{chain.value_ns:g} ns",
-            chain.how,
-            chain.source,
-            escape(chain.note),
-        )
-    for curve in device.loaded_latency:
-        point = half_load(curve)
-        table.add_row(
-            f"loaded latency, {curve.read_share:.0%} reads, {len(curve.points)} points",
-            f"{point[1]:g} ns at {point[0]:.1f} GB/s" if point else "no point near half load",
-            curve.how,
-            curve.source,
-            escape("; ".join([*([curve.note] if curve.note else []), *curve.oddities])),
-        )
-    for buffer in device.buffers:
-        table.add_row(
-            buffer_title(buffer),
-            _between(buffer.capacity_bytes, buffer.capacity_low_bytes, buffer.capacity_high_bytes),
-            buffer.how,
-            buffer.source,
-            escape(_with_confidence(buffer)),
-        )
-    for queue in device.write_queues:
-        drained = queue.drained_ns_per_line
-        table.add_row(
-            "write queue" + (f", then {drained:g} ns per line" if drained else ""),
-            _between(queue.capacity_bytes, queue.capacity_low_bytes, queue.capacity_high_bytes),
-            queue.how,
-            queue.source,
-            escape(_with_confidence(queue)),
-        )
-    for interleave in device.interleaves:
-        table.add_row(
-            f"interleaved over {interleave.devices} devices",
-            format_bytes(interleave.granularity_bytes),
-            interleave.how,
-            interleave.source,
-            escape(_with_confidence(interleave)),
-        )
-    for stall in device.stalls:
-        table.add_row(
-            stall_title(stall),
-            f"{stall.length_ns:g} ns",
-            stall.how,
-            stall.source,
-            escape(_with_confidence(stall)),
-        )
+    for title, value, figure, note in (*_speeds(device), *_structures(device)):
+        table.add_row(title, value, figure.how, figure.source, escape(note))
     console.print(table)
-    for what, why in device.not_seen.items():
-        console.print(escape(f"not seen: {what} ({why})"), highlight=False)
-    if len(device.bandwidth) > MOST_FIGURES:
-        more = len(device.bandwidth) - MOST_FIGURES
+    for name, why in device.not_seen.items():
+        console.print(escape(f"not seen: {name} ({why})"), highlight=False)
+    if len(device.bandwidth) > MAX_FIGURES:
+        more = len(device.bandwidth) - MAX_FIGURES
         console.print(f"{more} more bandwidths: --toml or --json shows all", style="dim")
     for key, source in device.sources.items():
         where = f"; {source.where}" if source.where else ""
@@ -143,8 +82,57 @@ def print_device(device: DeviceProfile) -> None:
         console.print(escape(f"{key}: {source.citation}{where}{licence}"), highlight=False)
 
 
+def _speeds(device: DeviceProfile) -> Iterator[FigureRow]:
+    """Yield latencies, bandwidths, chains and loaded latencies."""
+    for latency in device.latency[:MAX_FIGURES]:
+        region = f", {format_bytes(latency.region_bytes)}" if latency.region_bytes else ""
+        title = f"{latency.pattern} {latency.operation} latency ({latency.instruction}{region})"
+        yield title, f"{latency.value_ns:g} ns", latency, latency.note
+    for rate in device.bandwidth[:MAX_FIGURES]:
+        details = [
+            f"{rate.read_share:.0%} reads" if rate.read_share is not None else "",
+            f"{rate.access_bytes} B" if rate.access_bytes else "",
+            f"{rate.threads} threads" if rate.threads else "",
+        ]
+        shown = ", ".join(detail for detail in details if detail)
+        title = f"{rate.pattern} {rate.operation} bandwidth" + (f" ({shown})" if shown else "")
+        yield title, f"{rate.value_gb_per_s:g} GB/s", rate, rate.note
+    for chain in device.chains:
+        yield f"{chain.chains} chains", f"{chain.value_ns:g} ns", chain, chain.note
+    for curve in device.loaded_latency:
+        title = f"loaded latency, {curve.read_share:.0%} reads, {len(curve.points)} points"
+        point = half_load(curve)
+        value = f"{point[1]:g} ns at {point[0]:.1f} GB/s" if point else "no point near half load"
+        yield (
+            title,
+            value,
+            curve,
+            "; ".join([*([curve.note] if curve.note else []), *curve.oddities]),
+        )
+
+
+def _structures(device: DeviceProfile) -> Iterator[FigureRow]:
+    """Yield buffers, write queues, interleavings and stalls."""
+    for buffer in device.buffers:
+        size = _between(
+            buffer.capacity_bytes, buffer.capacity_low_bytes, buffer.capacity_high_bytes
+        )
+        yield buffer_title(buffer), size, buffer, _with_confidence(buffer)
+    for queue in device.write_queues:
+        drained = queue.drained_ns_per_line
+        title = "write queue" + (f", then {drained:g} ns per line" if drained else "")
+        size = _between(queue.capacity_bytes, queue.capacity_low_bytes, queue.capacity_high_bytes)
+        yield title, size, queue, _with_confidence(queue)
+    for interleave in device.interleaves:
+        title = f"interleaved over {interleave.devices} devices"
+        size = format_bytes(interleave.granularity_bytes)
+        yield title, size, interleave, _with_confidence(interleave)
+    for stall in device.stalls:
+        yield stall_title(stall), f"{stall.length_ns:g} ns", stall, _with_confidence(stall)
+
+
 def buffer_title(buffer: BufferFigure) -> str:
-    """Return what a buffer is, in a few words."""
+    """Return a buffer in a few words."""
     details = [
         f"blocks of {buffer.block_bytes} B" if buffer.block_bytes else "",
         f"{buffer.ways} ways" if buffer.ways else "",
@@ -163,12 +151,12 @@ def _between(size: int, low: int | None, high: int | None) -> str:
 def _with_confidence(figure: InferredFigure) -> str:
     if figure.confidence is None:
         return figure.note
-    sure = f"confidence {figure.confidence:.0%}"
-    return f"{sure}; {figure.note}" if figure.note else sure
+    confidence = f"confidence {figure.confidence:.0%}"
+    return f"{confidence}; {figure.note}" if figure.note else confidence
 
 
 def stall_title(stall: StallFigure) -> str:
-    """Return what a stall is, in a few words."""
+    """Return a stall in a few words."""
     if stall.period_writes is not None:
         block = f"of {stall.granularity_bytes} B" if stall.granularity_bytes else ""
         return f"stall every {stall.period_writes} writes to a block {block}".rstrip()
@@ -176,14 +164,14 @@ def stall_title(stall: StallFigure) -> str:
 
 
 def print_comparison(
-    first: DeviceProfile, others: list[DeviceProfile], found: list[dict[str, Any]]
+    first: DeviceProfile, others: list[DeviceProfile], quantities: list[dict[str, Any]]
 ) -> None:
-    """Print devices beside each other, each with its ratio to the first."""
+    """Print devices side by side, each with its ratio to the first."""
     columns = ["quantity", first.name]
     for other in others:
         columns += [other.name, "ratio"]
     table = _table(*columns)
-    for row in found:
+    for row in quantities:
         cells = [_number(row["values"][0], mark=row["hows"][0] == "assumed")]
         for value, how, ratio in zip(
             row["values"][1:], row["hows"][1:], row["ratios"], strict=True
@@ -196,16 +184,17 @@ def print_comparison(
     console = Console()
     console.print(table)
     over = f"{others[0].name} over {first.name}" if len(others) == 1 else f"over {first.name}"
-    console.print(f"ratio: {over}; ~ assumed, or the figure nearest in kind stands in", style="dim")
+    console.print(f"ratio: {over}; ~ assumed, or the most similar figure stands in", style="dim")
 
 
 def print_closest(likenesses: list[Likeness]) -> None:
-    """Print which devices of the library are closest, and why."""
+    """Print the closest devices of the library, and why."""
     console = Console()
-    for place, one in enumerate(likenesses):
-        lead = "closest in the library" if place == 0 else "then"
+    for index, likeness in enumerate(likenesses):
+        lead = "closest in the library" if index == 0 else "then"
         console.print(
-            f"{lead}: [bold]{one.name}[/bold] ({escape(one.why())}; distance {one.distance:.2f})",
+            f"{lead}: [bold]{likeness.name}[/bold] ({escape(likeness.why())}; "
+            f"distance {likeness.distance:.2f})",
             highlight=False,
         )
 
@@ -214,7 +203,7 @@ def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         if column == "source" and "device" in columns:
-            # The one column of a list that may be cut: it is long and comes last.
+            # The only column that may be cut: it is long and last.
             table.add_column(column, no_wrap=True, overflow="ellipsis", min_width=8)
         elif column.split()[-1] in ("ns", "GB/s") or column == "ratio":
             table.add_column(column, justify="right", no_wrap=True, min_width=len(column))

@@ -1,4 +1,4 @@
-"""Plain rows about devices, ready to print or to write as JSON."""
+"""Rows about devices, to print or to write as JSON."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nearfar.devices.curves import (
 )
 from nearfar.documents.device import DeviceProfile, Figure, LoadedLatencyCurve, Operation, Pattern
 
-SHORT_SOURCE = 44
-"""Characters of a citation in a list: author and the beginning of the title."""
+MAX_SOURCE_CHARACTERS = 44
+"""Characters of a citation in a list: author and the begin of the title."""
 
 
 @dataclass(frozen=True)
-class Row:
+class QuantityRow:
     """One quantity of a device."""
 
     quantity: str
@@ -32,7 +32,7 @@ class Row:
 
 
 def summary(device: DeviceProfile) -> dict[str, Any]:
-    """Return what `device list` shows of a device."""
+    """Return the row of a device in `device list`."""
     idle = _or_none(lambda: idle_read_latency_ns(device))
     read = _or_none(lambda: bandwidth(device, "read"))
     write = _or_none(lambda: bandwidth(device, "write"))
@@ -61,12 +61,12 @@ def summary(device: DeviceProfile) -> dict[str, Any]:
 
 
 def short(citation: str) -> str:
-    """Return the beginning of a citation."""
-    return textwrap.shorten(citation, SHORT_SOURCE, placeholder="...")
+    """Return the begin of a citation."""
+    return textwrap.shorten(citation, MAX_SOURCE_CHARACTERS, placeholder="...")
 
 
-def rows(device: DeviceProfile) -> list[Row]:
-    """Return the quantities that two devices can be compared by, always the same ones."""
+def rows(device: DeviceProfile) -> list[QuantityRow]:
+    """Return the quantities by which devices are compared, the same for every device."""
     return [
         _row("idle random read", "ns", lambda: idle_read_latency_ns(device)),
         _latency("idle sequential read", device, "read", "sequential"),
@@ -82,12 +82,12 @@ def rows(device: DeviceProfile) -> list[Row]:
         ),
         _row("random read bandwidth", "GB/s", lambda: bandwidth(device, "read", "random")),
         *(_loaded(device, share) for share in (1.0, 0.5)),
-        Row("granularity", "B", float(device.granularity_bytes), "", ""),
+        QuantityRow("granularity", "B", float(device.granularity_bytes), "", ""),
     ]
 
 
 def compare(first: DeviceProfile, second: DeviceProfile) -> list[dict[str, Any]]:
-    """Return each quantity of both devices and second over first; None where one lacks it."""
+    """Return each quantity of both devices and the ratio second over first."""
     return [
         {
             "quantity": a.quantity,
@@ -106,72 +106,74 @@ def compare(first: DeviceProfile, second: DeviceProfile) -> list[dict[str, Any]]
 
 
 def compare_all(first: DeviceProfile, others: list[DeviceProfile]) -> list[dict[str, Any]]:
-    """Return each quantity that any of the devices has, of all of them, and over the first's.
+    """Return each quantity that any device has, for all devices, with ratios over the first.
 
-    Of exactly two devices a row also has the keys of `compare`.
+    For exactly two devices a row also has the keys of `compare`.
     """
     tables = [rows(device) for device in (first, *others)]
-    found = []
-    for of_all in zip(*tables, strict=True):
-        values = [row.value for row in of_all]
+    compared = []
+    for quantity_rows in zip(*tables, strict=True):
+        values = [row.value for row in quantity_rows]
         if all(value is None for value in values):
             continue
         base = values[0]
-        found.append(
+        compared.append(
             {
-                "quantity": of_all[0].quantity,
-                "unit": of_all[0].unit,
+                "quantity": quantity_rows[0].quantity,
+                "unit": quantity_rows[0].unit,
                 "values": values,
-                "hows": [row.how for row in of_all],
-                "notes": [row.note for row in of_all],
+                "hows": [row.how for row in quantity_rows],
+                "notes": [row.note for row in quantity_rows],
                 "ratios": [
                     value / base if base and value is not None else None for value in values[1:]
                 ],
             }
         )
     if len(others) == 1:
-        return [old | new for old, new in zip(compare(first, others[0]), found, strict=True)]
-    return found
+        return [old | new for old, new in zip(compare(first, others[0]), compared, strict=True)]
+    return compared
 
 
-HALF = (0.25, 0.75)
-"""Of a curve's best bandwidth: what is called half load. Beyond, it is the idle or the full end."""
+HALF_LOAD = (0.25, 0.75)
+"""Shares of a curve's best bandwidth that count as half load."""
 
 
 def half_load(curve: LoadedLatencyCurve) -> tuple[float, float] | None:
-    """Return (GB/s, ns) of the point nearest to half the curve's best bandwidth; see `HALF`.
+    """Return (GB/s, ns) of the point nearest to half the curve's best bandwidth; see `HALF_LOAD`.
 
-    None: no point is near half load, and which end lies nearer would be chance.
+    None: no point is near half load.
     """
     best = max(curve.points)[0]
     load, latency = min(curve.points, key=lambda point: abs(point[0] - best / 2))
-    return (load, latency) if HALF[0] * best <= load <= HALF[1] * best else None
+    return (load, latency) if HALF_LOAD[0] * best <= load <= HALF_LOAD[1] * best else None
 
 
-def _loaded(device: DeviceProfile, share: float) -> Row:
+def _loaded(device: DeviceProfile, share: float) -> QuantityRow:
     name = f"read latency at half load, {share:.0%} reads"
     curve = loaded_curve(device, share)
     if curve is None or abs(curve.read_share - share) > 0.1:
-        return Row(name, "ns", None, "", "")
+        return QuantityRow(name, "ns", None, "", "")
     if (point := half_load(curve)) is None:
-        return Row(name, "ns", None, "", "no point of the curve is near half load")
+        return QuantityRow(name, "ns", None, "", "no point of the curve is near half load")
     load, latency = point
-    return Row(name, "ns", latency, curve.how, f"at {load:.1f} GB/s")
+    return QuantityRow(name, "ns", latency, curve.how, f"at {load:.1f} GB/s")
 
 
-def _latency(name: str, device: DeviceProfile, operation: Operation, pattern: Pattern) -> Row:
+def _latency(
+    name: str, device: DeviceProfile, operation: Operation, pattern: Pattern
+) -> QuantityRow:
     figure = idle_latency_ns(device, operation, pattern)
     if figure is None:
-        return Row(name, "ns", None, "", "")
-    return Row(name, "ns", figure.value_ns, figure.how, figure.note)
+        return QuantityRow(name, "ns", None, "", "")
+    return QuantityRow(name, "ns", figure.value_ns, figure.how, figure.note)
 
 
-def _row(name: str, unit: str, get: Callable[[], Figure]) -> Row:
+def _row(name: str, unit: str, get: Callable[[], Figure]) -> QuantityRow:
     figure = _or_none(get)
     if figure is None:
-        return Row(name, unit, None, "", "")
+        return QuantityRow(name, unit, None, "", "")
     value = getattr(figure, "value_ns", None) or getattr(figure, "value_gb_per_s", None)
-    return Row(name, unit, value, figure.how, figure.note)
+    return QuantityRow(name, unit, value, figure.how, figure.note)
 
 
 def _or_none(get: Callable[[], Any]) -> Any:

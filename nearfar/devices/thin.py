@@ -1,4 +1,4 @@
-"""Fewer points of a curve, chosen so that straight lines between them stay near the rest."""
+"""Selection of a curve's points such that straight lines between them stay near the others."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from nearfar.devices.oddities import Point, odd_indices
 
 MAX_POINTS = 30
-"""As many as a person can read in a TOML file; the published curves of 41 to 85 points change
-by less than 1 % of latency between them."""
+"""Points that a person can read in a TOML file. Latency of the published curves of 41 to 85 points
+differs by less than 1 % in between."""
 
 
 def thin(points: Sequence[Point], max_points: int = MAX_POINTS) -> list[Point]:
     """Return at most about `max_points` of `points`, in their order.
 
-    Ends, extremes and whatever makes an oddity are kept, beyond `max_points` if need be; then
-    the point that straight lines miss most is added, again and again.
+    Ends, extremes and the points of oddities are kept, even beyond `max_points`. Then the point
+    farthest from the straight lines is added repeatedly.
     """
     if len(points) <= max_points:
         return list(points)
@@ -36,19 +36,19 @@ def thin(points: Sequence[Point], max_points: int = MAX_POINTS) -> list[Point]:
 
 
 def _worst(points: Sequence[Point], kept: list[int]) -> int:
-    """Return the index, not in `kept`, that lies farthest from the line between kept points."""
+    """Return the index of the point farthest from the lines between those in `kept`."""
     width = max(abs(bandwidth) for bandwidth, _ in points) or 1.0
     worst, distance = -1, -1.0
     for left, right in itertools.pairwise(kept):
         for index in range(left + 1, right):
-            # Bandwidth relative to its range and latency by ratio: both ends of a curve count.
-            here = _distance(
+            # Bandwidth over its range and latency by ratio, so both ends of a curve count.
+            candidate = _distance(
                 _scaled(points[left], width),
                 _scaled(points[right], width),
                 _scaled(points[index], width),
             )
-            if here > distance:
-                worst, distance = index, here
+            if candidate > distance:
+                worst, distance = index, candidate
     return worst
 
 

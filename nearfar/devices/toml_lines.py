@@ -1,4 +1,4 @@
-"""Where a key stands in a TOML file: `tomllib` parses, but does not tell lines."""
+"""Line numbers of the keys of a TOML file, which `tomllib` does not report."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class LineMap:
         self._read(text)
 
     def line(self, path: Path) -> int:
-        """Return the line of `path`, or of the nearest thing around it that has one."""
+        """Return the line of `path`, or of the nearest table around it."""
         while path not in self._lines:
             path = path[:-1]
         return self._lines[path]
 
     def _read(self, text: str) -> None:
-        here: Path = ()
+        current: Path = ()
         counts: dict[Path, int] = {}
         depth = 0
         for number, line in enumerate(text.splitlines(), start=1):
@@ -35,24 +35,24 @@ class LineMap:
                     path = self._path(array[1], counts)
                     index = counts.get(path, -1) + 1
                     counts[path] = index
-                    here = (*path, index)
+                    current = (*path, index)
                     self._lines.setdefault(path, number)
-                    self._lines.setdefault(here, number)
+                    self._lines.setdefault(current, number)
                     continue
                 if table := _TABLE.match(line):
-                    here = self._path(table[1], counts)
-                    self._lines.setdefault(here, number)
+                    current = self._path(table[1], counts)
+                    self._lines.setdefault(current, number)
                     continue
                 if key := _KEY.match(line):
-                    self._lines.setdefault((*here, *_split(key[1])), number)
-            # Inside a value of several lines nothing is a header or a key.
+                    self._lines.setdefault((*current, *_split(key[1])), number)
+            # A value of several lines has no headers or keys.
             bare = _STRING.sub("", line).split("#", 1)[0]
             depth = max(0, depth + bare.count("[") + bare.count("{"))
             depth = max(0, depth - bare.count("]") - bare.count("}"))
 
     @staticmethod
     def _path(header: str, counts: dict[Path, int]) -> Path:
-        """Return the data path of a header, through the newest element of arrays on its way."""
+        """Return the data path of a header, through the last element of each array in it."""
         path: Path = ()
         parts = _split(header)
         for place, part in enumerate(parts):

@@ -1,8 +1,8 @@
-"""Read a device from TOML: strict, and every refusal names file, line, key and what is valid.
+"""Reads a device from TOML strictly; each error names file, line, key and the valid keys.
 
-The keys are those of DeviceProfile. For brevity a table ``[defaults]`` gives `how`, `source` and
-`note` to every figure that does not say its own, and ``[defaults.latency]`` (or any other array)
-to the figures of that array alone.
+The keys are those of DeviceProfile. A table ``[defaults]`` gives `how`, `source` and `note` to
+every figure without its own, ``[defaults.latency]`` (or any other array) to the figures of that
+array.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ WITHOUT_UNIT = {
     "low": ("low_ns", "low_gb_per_s"),
     "high": ("high_ns", "high_gb_per_s"),
 }
-"""Names people give a quantity when they leave out its unit, and the keys that carry it."""
+"""Keys with a unit, by names that lack it."""
 
 
 def read_toml(path: Path) -> DeviceProfile:
@@ -79,7 +79,7 @@ def read_toml(path: Path) -> DeviceProfile:
 
 
 class _Reader:
-    """One file's reading: what it refuses, it refuses with the line."""
+    """Reader of one file, whose errors have line numbers."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
@@ -116,25 +116,25 @@ class _Reader:
         return device
 
     def _kind(self, data: dict[str, Any]) -> None:
-        for key, wanted in (("kind", DeviceProfile.KIND), ("version", DeviceProfile.VERSION)):
-            if data.get(key) != wanted:
-                found = f"is {data[key]!r}" if key in data else "is missing"
-                self._refuse((key,), f"key {key!r} {found}: a device file says {key} = {wanted!r}")
+        for key, value in (("kind", DeviceProfile.KIND), ("version", DeviceProfile.VERSION)):
+            if data.get(key) != value:
+                state = f"is {data[key]!r}" if key in data else "is missing"
+                self._refuse((key,), f"key {key!r} {state}: a device file says {key} = {value!r}")
 
     def _defaults(self, table: Any) -> dict[str, dict[str, Any]]:
-        """Return the defaults of all figures under ``""`` and those of arrays by their name."""
-        found: dict[str, dict[str, Any]] = {"": {}}
+        """Return the defaults of all figures under ``""`` and those of arrays by name."""
+        defaults: dict[str, dict[str, Any]] = {"": {}}
         for key, value in self._tables({"defaults": table}, "defaults").items():
             if key in ARRAYS and isinstance(value, dict):
-                found[key] = value
+                defaults[key] = value
                 for inner in value:
                     if inner not in DEFAULT_KEYS:
                         self._unknown(("defaults", key, inner), DEFAULT_KEYS)
             elif key in DEFAULT_KEYS:
-                found[""][key] = value
+                defaults[""][key] = value
             else:
                 self._unknown(("defaults", key), [*DEFAULT_KEYS, *ARRAYS])
-        return found
+        return defaults
 
     def _tables(self, data: dict[str, Any], key: str) -> dict[str, Any]:
         table = data.get(key, {})
@@ -145,7 +145,7 @@ class _Reader:
     def _keys(
         self, table: Any, kind: type[msgspec.Struct], path: KeyPath, extra: list[str] | None = None
     ) -> None:
-        """Refuse keys of `table` that `kind` does not have, and missing ones that it needs."""
+        """Refuse keys of `table` that `kind` does not have, and missing required ones."""
         if not isinstance(table, dict):
             self._refuse(path, f"{_header(path)} must be a table")
         fields = msgspec.structs.fields(kind)
@@ -162,11 +162,11 @@ class _Reader:
         key = str(path[-1])
         place = f"unknown key {key!r} in {_header(path[:-1])}"
         for stem in (key, key.rpartition("_")[0]):
-            meant = [name for name in WITHOUT_UNIT.get(stem, ()) if name in valid]
-            if meant and stem == key:
-                self._refuse(path, f"{place}: it has no unit; did you mean {meant[0]!r}?")
-            elif meant:
-                self._refuse(path, f"{place}: not this unit; did you mean {meant[0]!r}?")
+            candidates = [name for name in WITHOUT_UNIT.get(stem, ()) if name in valid]
+            if candidates and stem == key:
+                self._refuse(path, f"{place}: it has no unit; did you mean {candidates[0]!r}?")
+            elif candidates:
+                self._refuse(path, f"{place}: not this unit; did you mean {candidates[0]!r}?")
         hint = nearest(key, valid) or f"; there are: {', '.join(valid)}"
         self._refuse(path, place + hint)
 
@@ -175,7 +175,7 @@ class _Reader:
 
 
 def _header(path: KeyPath) -> str:
-    """Return `path` as the TOML file writes it: ``[[latency]]``, ``[sources.x]``."""
+    """Return `path` as a TOML header: ``[[latency]]``, ``[sources.x]``."""
     if not path:
         return "the file"
     names = ".".join(str(part) for part in path if isinstance(part, str))
@@ -183,7 +183,7 @@ def _header(path: KeyPath) -> str:
 
 
 def _key_path(where: str) -> KeyPath:
-    """Turn msgspec's ``$.latency[0].value_ns`` into a path."""
+    """Return the path of msgspec's ``$.latency[0].value_ns``."""
     path: list[str | int] = []
     for part in where.removeprefix("$").split("."):
         name, *indices = part.replace("]", "").split("[")

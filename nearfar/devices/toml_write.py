@@ -1,4 +1,4 @@
-"""Write a device as TOML that `toml_read` reads back equal: short, in the order people read."""
+"""Writes a device as short TOML that `toml_read` reads back equal."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from nearfar.base.files import write_atomically
 from nearfar.devices.toml_read import ARRAYS, DEFAULT_KEYS
 from nearfar.documents.device import DeviceProfile
 
-POINTS_A_LINE = 5
-"""Points of a curve to a line: the line stays within 100 columns."""
+POINTS_PER_LINE = 5
+"""Points of a curve in a line of at most 100 columns."""
 
 
 def save_toml(device: DeviceProfile, path: Path) -> None:
-    """Write `device` to `path`, whole or not at all."""
+    """Write `device` to `path` atomically."""
     write_atomically(path, to_toml(device))
 
 
 def to_toml(device: DeviceProfile, with_producer: bool = True) -> str:
-    """Return `device` as TOML; figures' commonest how, source and note become defaults."""
+    """Return `device` as TOML; the most common how, source and note become defaults."""
     data: dict[str, Any] = msgspec.to_builtins(device)
     made_by = data.pop("producer")
     sources = data.pop("sources")
@@ -40,10 +40,10 @@ def to_toml(device: DeviceProfile, with_producer: bool = True) -> str:
         if shared:
             lines += ["", f"[defaults.{array}]", *_table(shared)]
         for row in rows:
-            own = {key: value for key, value in row.items() if shared.get(key) != value}
+            fields = {key: value for key, value in row.items() if shared.get(key) != value}
             if "note" in shared and "note" not in row:
-                own["note"] = ""
-            lines += ["", f"[[{array}]]", *_table(own)]
+                fields["note"] = ""
+            lines += ["", f"[[{array}]]", *_table(fields)]
     if not_seen:
         lines += ["", "[not_seen]", *_table(not_seen)]
     if measured is not None:
@@ -56,7 +56,7 @@ def to_toml(device: DeviceProfile, with_producer: bool = True) -> str:
 
 
 def _shared(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the how, source and note that most of several rows have."""
+    """Return the how, source and note of the majority of rows."""
     shared = {}
     for key in DEFAULT_KEYS:
         ((value, times),) = Counter(row.get(key) for row in rows).most_common(1)
@@ -93,5 +93,5 @@ def _value(value: Any) -> str:
 
 def _points(points: Any) -> str:
     shown = [f"[{', '.join(repr(number) for number in point)}]" for point in points]
-    rows = [shown[i : i + POINTS_A_LINE] for i in range(0, len(shown), POINTS_A_LINE)]
+    rows = [shown[i : i + POINTS_PER_LINE] for i in range(0, len(shown), POINTS_PER_LINE)]
     return "[\n" + "".join(f"  {', '.join(row)},\n" for row in rows) + "]"

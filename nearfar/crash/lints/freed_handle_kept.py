@@ -14,6 +14,7 @@ class FreedHandleKept(Lint):
     """
 
     kind = "freed handle kept"
+    pitfall = "list_freed_handle"
 
     def examine(self, fact: object) -> LintFinding | None:
         """Judge a handle of a freed object."""

@@ -18,6 +18,7 @@ class Leaked(Lint):
     """
 
     kind = "leaked"
+    pitfall = "list_leaked"
     with_eadr = False
     cost = "crash images"
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from nearfar.base.registry import Registry
-from nearfar.devices.importers._found import Importer
+from nearfar.devices.importers._figures import Importer
 
 IMPORTERS: Registry[Importer] = Registry("nearfar.devices.importers", "format")

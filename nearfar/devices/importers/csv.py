@@ -1,16 +1,16 @@
-"""Plain CSV: a column bandwidth, a column latency, their units, and perhaps a read share."""
+"""Plain CSV with columns for bandwidth, latency and possibly the read share, with units."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from nearfar.devices.import_curve import NO_SHARE, read_curves
-from nearfar.devices.importers._found import SOURCE, Found, Importer, Options
+from nearfar.devices.importers._figures import SOURCE, ImportedFigures, Importer, ImportOptions
 from nearfar.devices.importers._registry import IMPORTERS
 
 
-def _read(path: Path, options: Options) -> Found:
-    curves = read_curves(
+def _read(path: Path, options: ImportOptions) -> ImportedFigures:
+    imported = read_curves(
         path,
         options.units,
         SOURCE,
@@ -18,13 +18,12 @@ def _read(path: Path, options: Options) -> Found:
         shares=options.shares,
         max_points=options.max_points,
     )
-    found = Found(curves.latency, curves.bandwidth, curves.loaded_latency)
-    if any(NO_SHARE in curve.note for curve in curves.loaded_latency):
-        found.notes.append(
-            "no read share is given: all rows are taken as 100% reads (--read-share)"
+    if any(NO_SHARE in curve.note for curve in imported.loaded_latency):
+        imported.notes.append(
+            "no read share is given: all rows are assumed to be 100% reads (--read-share)"
         )
-    return found
+    return imported
 
 
-# It is what a file is taken for that no other format knows: it claims none itself.
+# The fallback of files that no other importer detects: it detects none itself.
 IMPORTERS.register("csv")(Importer("CSV with units", lambda _path, _text: False, _read))

@@ -1,7 +1,7 @@
 """likwid-bench's text, one or more runs in one file.
 
-Its MByte/s (1e6 B/s) count what the kernel loads and stores, not the lines that ordinary stores
-make the hardware read first: that is payload, as everywhere here.
+Its MByte/s (1e6 B/s) count the payload that the kernel loads and stores, as everywhere in nearfar,
+not the lines that the hardware reads before ordinary stores.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.devices.importers._found import (
+from nearfar.devices.importers._figures import (
     SOURCE,
-    Found,
+    ImportedFigures,
     Importer,
-    Options,
+    ImportOptions,
     number,
     refuse,
     text_of,
@@ -28,14 +28,14 @@ THREADS = re.compile(r"Using (\d+) threads")
 Run = dict[str, tuple[int, str]]
 
 
-def _read(path: Path, options: Options) -> Found:
-    found = Found()
+def _read(path: Path, options: ImportOptions) -> ImportedFigures:
+    imported = ImportedFigures()
     for run in _runs(path):
         line, name = run["Test"]
         if "MByte/s" not in run:
             raise refuse(path, line, f"the test {name} has no MByte/s: is the file cut short?")
-        found.bandwidth.append(_figure(path, run, options))
-    return found
+        imported.bandwidth.append(_figure(path, run, options))
+    return imported
 
 
 def _runs(path: Path) -> list[Run]:
@@ -49,22 +49,27 @@ def _runs(path: Path) -> list[Run]:
         elif threads and runs:
             runs[-1]["threads"] = (line, threads[1])
     if not runs:
-        raise NearfarError(f"{path} holds no run of likwid-bench: no line begins with 'Test:'")
+        raise NearfarError(
+            f"{path} has no run of likwid-bench: expected a line that begins with 'Test:'"
+        )
     return runs
 
 
-def _figure(path: Path, run: Run, options: Options) -> BandwidthFigure:
+def _figure(path: Path, run: Run, options: ImportOptions) -> BandwidthFigure:
     _, name = run["Test"]
     line, rate = run["MByte/s"]
     operation, share = _operation(path, run)
     note = f"likwid-bench {name}"
+    threads = None
+    if "threads" in run:
+        threads = int(number(path, run["threads"][0], "threads", run["threads"][1]))
     if "Size (Byte)" in run:
         size_line, size = run["Size (Byte)"]
         note += f", {number(path, size_line, 'the size', size) / 1e6:.0f} MB in all"
     return BandwidthFigure(
         operation=operation,
         read_share=share,
-        threads=int(number(path, *_named(run, "threads"))) if "threads" in run else None,
+        threads=threads,
         value_gb_per_s=round(number(path, line, "MByte/s", rate) / 1e3, 4),
         how=options.how,
         source=SOURCE,
@@ -72,13 +77,8 @@ def _figure(path: Path, run: Run, options: Options) -> BandwidthFigure:
     )
 
 
-def _named(run: Run, name: str) -> tuple[int, str, str]:
-    line, text = run[name]
-    return line, name, text
-
-
 def _operation(path: Path, run: Run) -> tuple[Operation, float | None]:
-    """Return what a kernel does: by its loads and stores where they are said, else its name."""
+    """Return a kernel's operation and read share, by its loads and stores or else its name."""
     name = run["Test"][1].lower()
     parts = name.split("_")
     if "mem" in parts and parts[0] in ("store", "clstore"):
@@ -99,7 +99,7 @@ def _operation(path: Path, run: Run) -> tuple[Operation, float | None]:
     if parts[0] in ("store", "clstore"):
         return "write", None
     line = run["Test"][0]
-    raise refuse(path, line, f"{name} says neither its loads nor its stores per update")
+    raise refuse(path, line, f"{name} states neither loads nor stores per update")
 
 
 def _count(path: Path, line: int, text: str) -> float:

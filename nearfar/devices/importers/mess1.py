@@ -1,7 +1,7 @@
-"""Mess 1.0 and PROFET text: ``bwlat_<read %>.txt``, a line of MB/s and CPU cycles a point.
+"""Mess 1.0 and PROFET text: ``bwlat_<read %>.txt``, MB/s and CPU cycles of a point per line.
 
-A folder of such files is one family. Lines come from the highest bandwidth down; comments begin
-with #, also behind the numbers. The clock is not in the files: ``--latency-unit cycles@2.1GHz``.
+A folder of such files is one family. Lines begin with the highest bandwidth; comments begin with #,
+also after the numbers. The frequency is not in the files: ``--latency-unit cycles@2.1GHz``.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from pathlib import Path
 
 from nearfar.base.errors import NearfarError
 from nearfar.devices.import_curve import bandwidth_factor, latency_factor
-from nearfar.devices.importers._found import (
-    Found,
+from nearfar.devices.importers._figures import (
+    ImportedFigures,
     Importer,
-    Options,
+    ImportOptions,
     add_curves,
     checked,
     refuse,
@@ -28,29 +28,29 @@ NAME = re.compile(r"bwlat_(\d+(?:\.\d+)?)\.txt")
 
 def _detects(path: Path, _text: str) -> bool:
     if path.is_dir():
-        return any(NAME.fullmatch(one.name) for one in path.iterdir())
+        return any(NAME.fullmatch(file.name) for file in path.iterdir())
     return NAME.fullmatch(path.name) is not None
 
 
-def _read(path: Path, options: Options) -> Found:
+def _read(path: Path, options: ImportOptions) -> ImportedFigures:
     files = [path]
     if path.is_dir():
-        files = sorted(one for one in path.iterdir() if NAME.fullmatch(one.name))
+        files = sorted(file for file in path.iterdir() if NAME.fullmatch(file.name))
     if options.units.latency is None:
         raise NearfarError(
-            f"{path} gives latencies in CPU cycles: say at which frequency, such as "
+            f"{path} has latencies in CPU cycles: give the frequency, such as "
             "--latency-unit cycles@2.1GHz"
         )
     families: dict[float, list[Point]] = {}
     for file in files:
         share = _share(file, options)
         families.setdefault(share, []).extend(_points(file, options))
-    found = Found()
-    add_curves(found, path, families, options)
-    return found
+    imported = ImportedFigures()
+    add_curves(imported, path, families, options)
+    return imported
 
 
-def _share(file: Path, options: Options) -> float:
+def _share(file: Path, options: ImportOptions) -> float:
     if options.units.read_share is not None:
         return options.units.read_share
     match = NAME.fullmatch(file.name)
@@ -61,11 +61,11 @@ def _share(file: Path, options: Options) -> float:
         )
     share = float(match[1]) / 100
     if share > 1:
-        raise NearfarError(f"the name of {file} says {match[1]}% reads, which is above 100")
+        raise NearfarError(f"the name of {file} states {match[1]}% reads, which is above 100")
     return share
 
 
-def _points(file: Path, options: Options) -> list[Point]:
+def _points(file: Path, options: ImportOptions) -> list[Point]:
     gb_per_s = bandwidth_factor(options.units.bandwidth or "MB/s")
     ns = latency_factor(options.units.latency or "")
     points = []
@@ -78,7 +78,7 @@ def _points(file: Path, options: Options) -> list[Point]:
         except ValueError:
             raise refuse(file, line, f"not two numbers (MB/s and cycles): {text!r}") from None
         points.append(checked(file, line, (bandwidth * gb_per_s, latency * ns)))
-    # Mess writes the fullest load first; curves here are in order of rising load.
+    # Mess writes the highest load first; curves are in order of rising load.
     return points[::-1] if points and points[0][0] > points[-1][0] else points
 
 

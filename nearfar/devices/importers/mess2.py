@@ -1,15 +1,15 @@
-"""Mess 2.0: ``memory_curves.csv``, a row for each read share and pause; GB/s and ns."""
+"""Mess 2.0: ``memory_curves.csv``, a row for each read share and pause, in GB/s and ns."""
 
 from __future__ import annotations
 
 import csv
-import math
 from pathlib import Path
 
-from nearfar.devices.importers._found import (
-    Found,
+from nearfar.devices.import_curve import finite
+from nearfar.devices.importers._figures import (
+    ImportedFigures,
     Importer,
-    Options,
+    ImportOptions,
     add_curves,
     checked,
     refuse,
@@ -18,22 +18,22 @@ from nearfar.devices.importers._found import (
 from nearfar.devices.importers._registry import IMPORTERS
 from nearfar.devices.oddities import Point
 
-NEEDED = ("read_pct_rounded", "bandwidth_mean", "latency_mean")
+REQUIRED_COLUMNS = ("read_pct_rounded", "bandwidth_mean", "latency_mean")
 
 
 def _detects(_path: Path, text: str) -> bool:
     header = text.split("\n", 1)[0].split(",")
-    return all(name in header for name in NEEDED)
+    return all(name in header for name in REQUIRED_COLUMNS)
 
 
-def _read(path: Path, options: Options) -> Found:
+def _read(path: Path, options: ImportOptions) -> ImportedFigures:
     lines = text_of(path).splitlines()
     reader = csv.reader(lines)
     header = next(reader, [])
-    missing = [name for name in NEEDED if name not in header]
+    missing = [name for name in REQUIRED_COLUMNS if name not in header]
     if missing:
-        raise refuse(path, 1, f"the header lacks {', '.join(missing)}: is it Mess 2.0's?")
-    columns = [header.index(name) for name in NEEDED]
+        raise refuse(path, 1, f"the header has no {', '.join(missing)}: is it Mess 2.0's?")
+    columns = [header.index(name) for name in REQUIRED_COLUMNS]
     pause = header.index("pause") if "pause" in header else None
     rows: dict[float, list[tuple[float, Point]]] = {}
     for row in reader:
@@ -45,32 +45,22 @@ def _read(path: Path, options: Options) -> Found:
                 path, line, f"{len(row)} values, but the header names {len(header)} columns"
             )
         percent, bandwidth, latency = (
-            _finite(path, line, name, row[column])
-            for name, column in zip(NEEDED, columns, strict=True)
+            finite(path, line, name, row[column])
+            for name, column in zip(REQUIRED_COLUMNS, columns, strict=True)
         )
         if not 0 <= percent <= 100:
             raise refuse(path, line, f"a read share of {percent:g}% is not in 0..100")
-        rest = _finite(path, line, "pause", row[pause]) if pause is not None else -float(line)
+        delay = finite(path, line, "pause", row[pause]) if pause is not None else -float(line)
         point = checked(path, line, (bandwidth, latency))
-        rows.setdefault(round(percent / 100, 4), []).append((rest, point))
-    # Rows are sorted by bandwidth, load is set by the pause: from the longest to none.
+        rows.setdefault(round(percent / 100, 4), []).append((delay, point))
+    # Rows are sorted by bandwidth. The pause sets the load: the longest is the lowest load.
     families = {
-        share: [point for _, point in sorted(found, key=lambda one: -one[0])]
-        for share, found in rows.items()
+        share: [point for _, point in sorted(points, key=lambda row: -row[0])]
+        for share, points in rows.items()
     }
-    found = Found()
-    add_curves(found, path, families, options)
-    return found
-
-
-def _finite(path: Path, line: int, name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise refuse(path, line, f"column {name!r} holds {text!r}, not a number")
-    return value
+    imported = ImportedFigures()
+    add_curves(imported, path, families, options)
+    return imported
 
 
 IMPORTERS.register("mess-2")(Importer("Mess 2.0 memory_curves.csv", _detects, _read))

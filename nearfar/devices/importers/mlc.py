@@ -1,12 +1,12 @@
 """Intel Memory Latency Checker's text, any of its tables in one file, in any order.
 
-Read: latency and bandwidth matrix (one pair of nodes, --nodes), peak injection and maximum
-bandwidths, loaded latency, idle latency. 1 MB/s is 1e6 B/s, as MLC says itself. Cache-to-cache
-tables hold no memory and are passed over.
+It reads the latency and bandwidth matrix (one pair of nodes, --nodes), peak injection and maximum
+bandwidths, loaded latency and idle latency. 1 MB/s is 1e6 B/s, as MLC states. Cache-to-cache tables
+are skipped.
 
-Peak injection and loaded latency load every node from its own cores at once: where a matrix in the
-same file says how many nodes there are, their bandwidths are divided by it, and they are left out
-where another node's memory is asked for.
+For peak injection and loaded latency, all nodes use their local memory at once: if a matrix in the
+file shows the number of nodes, their bandwidths are divided by it. For a remote node they are left
+out.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.devices.importers._found import (
+from nearfar.devices.importers._figures import (
     SOURCE,
-    Found,
+    ImportedFigures,
     Importer,
-    Options,
+    ImportOptions,
     add_curves,
     checked,
     number,
@@ -50,16 +50,16 @@ LOADED = re.compile(r"\s*(\d{5})\s+(\S+)\s+(\S+)\s*$")
 Lines = list[tuple[int, str]]
 
 
-def _read(path: Path, options: Options) -> Found:
-    found = Found()
+def _read(path: Path, options: ImportOptions) -> ImportedFigures:
+    imported = ImportedFigures()
     text = text_of(path)
     sections = _sections(text)
     nodes = _loaded_nodes(text, sections)
     if nodes > 1:
-        found.notes.append(
+        imported.notes.append(
             f"peak and loaded bandwidths are of {nodes} nodes at once and were divided by {nodes}"
         )
-    readers: dict[str, Callable[[Path, Lines, Options, Found], None]] = {
+    readers: dict[str, Callable[[Path, Lines, ImportOptions, ImportedFigures], None]] = {
         "latency": _latency,
         "peak": functools.partial(_peak, nodes=nodes),
         "matrix": _matrix,
@@ -68,39 +68,39 @@ def _read(path: Path, options: Options) -> Found:
     local = options.nodes[0] == options.nodes[1]
     for name, lines in sections:
         if name in ("peak", "loaded") and not local:
-            found.notes.append(f"MLC's {name} table is of each node's own memory: left out")
+            imported.notes.append(f"MLC's {name} table is of each node's local memory: left out")
         elif name in readers:
-            readers[name](path, lines, options, found)
+            readers[name](path, lines, options, imported)
     for line, row in enumerate(text.splitlines(), start=1):
         if match := IDLE.search(row):
             value = number(path, line, "the idle latency", match[1])
-            found.latency.append(_latency_figure(value, _idle_pattern(text), options, ""))
-    if found.empty():
+            imported.latency.append(_latency_figure(value, _idle_pattern(text), options, ""))
+    if imported.empty():
         raise NearfarError(
-            f"{path} holds none of MLC's tables (latency matrix, peak injection, bandwidth "
-            "matrix, loaded latency, idle latency): is it whole?"
+            f"{path} has none of MLC's tables (latency matrix, peak injection, bandwidth "
+            "matrix, loaded latency, idle latency): is it cut short?"
         )
-    _stand_in(found)
-    return found
+    _stand_in(imported)
+    return imported
 
 
 def _sections(text: str) -> list[tuple[str, Lines]]:
-    """Return each "Measuring ..." with the numbered lines from it to the next."""
-    found: list[tuple[str, Lines]] = []
+    """Return the numbered lines of each section "Measuring ..."."""
+    sections: list[tuple[str, Lines]] = []
     for line, row in enumerate(text.splitlines(), start=1):
         name = next((name for name, start in SECTIONS.items() if start.search(row)), None)
         if name is not None or row.startswith(TITLE):
-            found.append((name or "other", []))
-        if found:
-            found[-1][1].append((line, row))
-    return found
+            sections.append((name or "other", []))
+        if sections:
+            sections[-1][1].append((line, row))
+    return sections
 
 
 def _loaded_nodes(text: str, sections: list[tuple[str, Lines]]) -> int:
-    """Return on how many nodes cores load their own memory; 1 where that is not known."""
+    """Return the number of nodes that load their local memory at once, 1 if unknown."""
     command = re.search(r"Command line parameters:(.*)", text)
     if command is not None and re.search(r"\s-[kmo]", command[1]):
-        return 1  # chosen CPUs or a file of them: not every node alike
+        return 1  # chosen CPUs: not all nodes alike
     rows = [
         sum(1 for _, row in lines[1:] if row.split()[:1] and row.split()[0].isdigit())
         for name, lines in sections
@@ -110,15 +110,15 @@ def _loaded_nodes(text: str, sections: list[tuple[str, Lines]]) -> int:
     return max(rows, default=1) if loads else 1
 
 
-def _latency(path: Path, lines: Lines, options: Options, found: Found) -> None:
-    value = _cell(path, lines, options, found, "latency")
+def _latency(path: Path, lines: Lines, options: ImportOptions, imported: ImportedFigures) -> None:
+    value = _cell(path, lines, options, imported, "latency")
     pattern: Pattern = "random" if "random" in lines[0][1] or _fell_back(path) else "sequential"
     where = f"CPU node {options.nodes[0]}, memory node {options.nodes[1]}"
-    found.latency.append(_latency_figure(value, pattern, options, where))
+    imported.latency.append(_latency_figure(value, pattern, options, where))
 
 
 def _fell_back(path: Path) -> bool:
-    """Return whether MLC could not switch prefetchers off and chased randomly instead."""
+    """Return whether MLC could not disable prefetchers and chased randomly instead."""
     return "enabling random access" in text_of(path)
 
 
@@ -128,7 +128,9 @@ def _idle_pattern(text: str) -> Pattern:
     return "random" if random or "enabling random access" in text else "sequential"
 
 
-def _latency_figure(value: float, pattern: Pattern, options: Options, where: str) -> LatencyFigure:
+def _latency_figure(
+    value: float, pattern: Pattern, options: ImportOptions, where: str
+) -> LatencyFigure:
     how = "random within a window of lines" if pattern == "random" else "prefetchers off"
     return LatencyFigure(
         pattern=pattern,
@@ -139,11 +141,11 @@ def _latency_figure(value: float, pattern: Pattern, options: Options, where: str
     )
 
 
-def _stand_in(found: Found) -> None:
-    """Let MLC's sequential chase stand in for a random one where there is no other."""
-    if found.latency and not any(one.pattern == "random" for one in found.latency):
-        first = found.latency[0]
-        found.latency.append(
+def _stand_in(imported: ImportedFigures) -> None:
+    """Let MLC's sequential chase stand in for a missing random one."""
+    if imported.latency and not any(figure.pattern == "random" for figure in imported.latency):
+        first = imported.latency[0]
+        imported.latency.append(
             LatencyFigure(
                 value_ns=first.value_ns,
                 how="assumed",
@@ -152,16 +154,18 @@ def _stand_in(found: Found) -> None:
                 "which hides TLB and row misses",
             )
         )
-        found.notes.append("MLC chased sequentially: random reads are assumed to take as long")
+        imported.notes.append("MLC chased sequentially: random reads are assumed to take as long")
 
 
-def _cell(path: Path, lines: Lines, options: Options, found: Found, what: str) -> float:
-    """Return the matrix' entry of the chosen nodes."""
+def _cell(
+    path: Path, lines: Lines, options: ImportOptions, imported: ImportedFigures, name: str
+) -> float:
+    """Return the matrix entry of the chosen nodes."""
     columns: list[int] = []
     rows: dict[int, tuple[int, list[str]]] = {}
     for line, row in lines[1:]:
         if match := NODES.match(row):
-            columns = [int(one) for one in match[1].split()]
+            columns = [int(node) for node in match[1].split()]
             continue
         cells = row.split()
         if not columns or HEADER.match(row) or not cells or not cells[0].isdigit():
@@ -173,31 +177,33 @@ def _cell(path: Path, lines: Lines, options: Options, found: Found, what: str) -
         rows[int(cells[0])] = line, cells[1:]
     cpu, memory = options.nodes
     if not rows:
-        raise refuse(path, lines[0][0], f"the {what} matrix has no rows: is the file cut short?")
+        raise refuse(path, lines[0][0], f"the {name} matrix has no rows: is the file cut short?")
     if cpu not in rows or memory not in columns:
         raise refuse(
             path,
             lines[0][0],
-            f"the {what} matrix has no nodes {cpu}:{memory}; choose with --nodes CPU:MEMORY, CPU "
+            f"the {name} matrix has no nodes {cpu}:{memory}; choose with --nodes CPU:MEMORY, CPU "
             f"nodes {', '.join(map(str, rows))} and memory nodes {', '.join(map(str, columns))}",
         )
     if len(columns) > 1:
-        found.notes.append(
-            f"of the {what} matrix, CPU node {cpu} and memory node {memory} (--nodes)"
+        imported.notes.append(
+            f"of the {name} matrix, CPU node {cpu} and memory node {memory} (--nodes)"
         )
     line, values = rows[cpu]
-    return number(path, line, f"the {what}", values[columns.index(memory)])
+    return number(path, line, f"the {name}", values[columns.index(memory)])
 
 
-def _peak(path: Path, lines: Lines, options: Options, found: Found, *, nodes: int) -> None:
-    before = len(found.bandwidth)
+def _peak(
+    path: Path, lines: Lines, options: ImportOptions, imported: ImportedFigures, *, nodes: int
+) -> None:
+    before = len(imported.bandwidth)
     for line, row in lines[1:]:
         match = RATE.match(row)
-        known = _mixture(match[1]) if match else None
-        if match is None or known is None:
+        mixture = _mixture(match[1]) if match else None
+        if match is None or mixture is None:
             continue
-        operation, share, note = known
-        found.bandwidth.append(
+        operation, share, note = mixture
+        imported.bandwidth.append(
             BandwidthFigure(
                 operation=operation,
                 read_share=share,
@@ -207,8 +213,10 @@ def _peak(path: Path, lines: Lines, options: Options, found: Found, *, nodes: in
                 note="; ".join(part for part in (note, _divided(nodes)) if part),
             )
         )
-    if len(found.bandwidth) == before:
-        raise refuse(path, lines[0][0], "no bandwidths follow: is the file cut short?")
+    if len(imported.bandwidth) == before:
+        raise refuse(
+            path, lines[0][0], "expected bandwidths after this line: is the file cut short?"
+        )
 
 
 def _divided(nodes: int) -> str:
@@ -231,10 +239,10 @@ def _mixture(name: str) -> tuple[Operation, float | None, str] | None:
     return None
 
 
-def _matrix(path: Path, lines: Lines, options: Options, found: Found) -> None:
-    value = _cell(path, lines, options, found, "bandwidth")
+def _matrix(path: Path, lines: Lines, options: ImportOptions, imported: ImportedFigures) -> None:
+    value = _cell(path, lines, options, imported, "bandwidth")
     operation, share, _ = _traffic(lines)
-    found.bandwidth.append(
+    imported.bandwidth.append(
         BandwidthFigure(
             operation=operation,
             read_share=share,
@@ -258,34 +266,40 @@ def _traffic(lines: Lines) -> tuple[Operation, float | None, bool]:
     return "read", None, False
 
 
-def _loaded(path: Path, lines: Lines, options: Options, found: Found, *, nodes: int) -> None:
+def _loaded(
+    path: Path, lines: Lines, options: ImportOptions, imported: ImportedFigures, *, nodes: int
+) -> None:
     points: list[Point] = []
-    begun = False
+    in_table = False
     for line, row in lines[1:]:
-        begun = begun or row.lstrip().startswith("=====")
+        in_table = in_table or row.lstrip().startswith("=====")
         match = LOADED.match(row)
         if match:
-            begun = True
+            in_table = True
             ns = number(path, line, "the latency", match[2])
             rate = number(path, line, "the bandwidth", match[3]) / 1e3 / nodes
             points.append(checked(path, line, (rate, ns)))
-        elif begun and row.strip()[:5].isdigit():
+        elif in_table and row.strip()[:5].isdigit():
             raise refuse(path, line, f"not a delay, ns and MB/s: {row.strip()!r}")
     if not points:
-        raise refuse(path, lines[0][0], "no loaded latencies follow: is the file cut short?")
-    _, share, said = _traffic(lines)
+        raise refuse(
+            path, lines[0][0], "expected loaded latencies after this line: is the file cut short?"
+        )
+    _, share, is_stated = _traffic(lines)
     read_share = options.units.read_share if options.units.read_share is not None else share
-    if not said and options.units.read_share is None:
-        found.notes.append("the traffic type is not said: taken as reads only (--read-share)")
+    if not is_stated and options.units.read_share is None:
+        imported.notes.append(
+            "the traffic type is not stated: assumed to be reads only (--read-share)"
+        )
     if len(points) == 1:
         gb_per_s, ns = points[0]
-        found.notes.append(
-            f"one loaded latency is no curve and was left out: {ns:g} ns at {gb_per_s:g} GB/s"
+        imported.notes.append(
+            f"left out a single loaded latency ({ns:g} ns at {gb_per_s:g} GB/s): a curve needs two"
         )
         return
-    # MLC begins with no delay, which is the highest load.
+    # MLC begins without delay, which is the highest load.
     family = {1.0 if read_share is None else read_share: points[::-1]}
-    add_curves(found, path, family, options, _divided(nodes))
+    add_curves(imported, path, family, options, _divided(nodes))
 
 
 IMPORTERS.register("mlc")(

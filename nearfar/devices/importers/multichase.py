@@ -1,8 +1,8 @@
-"""multichase and multiload: the table that multiload prints, also of many runs in one file.
+"""multichase and multiload: the table of multiload, of one or more runs in a file.
 
-A row is latency alone (ChaseNS), bandwidth alone (LdMaxMibs) or latency under load (ChaseNS at
-LdAvgMibs). 1 MiB/s is 2^20 B/s. Rows of one load kernel make a curve, in the file's order of load
-threads. multichase itself prints one number, ns: give such a file with --format multichase.
+A row has a latency (ChaseNS), a bandwidth (LdMaxMibs) or a latency under load (ChaseNS at
+LdAvgMibs). 1 MiB/s is 2^20 B/s. Rows of one load kernel make a curve, by load threads. multichase
+prints a single number of ns: import such a file with --format multichase.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.devices.importers._found import (
+from nearfar.devices.importers._figures import (
     SOURCE,
-    Found,
+    ImportedFigures,
     Importer,
-    Options,
+    ImportOptions,
     add_curves,
     checked,
     number,
@@ -40,7 +40,7 @@ READ_SHARE: dict[str, tuple[Operation, float]] = {
     "stream-triad": ("mixed", 0.6667),
     "stream-triad-nontemporal-injection-delay": ("mixed", 0.6667),
 }
-"""Load kernel to what it does, as multiload's own help states the ratios of reads to writes."""
+"""Operation and read share by load kernel, as multiload's help states them."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class _Run:
         return number(path, self.line, name, self.cells[name])
 
 
-def _read(path: Path, options: Options) -> Found:
+def _read(path: Path, options: ImportOptions) -> ImportedFigures:
     runs = _runs(path)
-    found = Found()
+    imported = ImportedFigures()
     if not runs:
-        _single(path, options, found)
-        return found
+        _single(path, options, imported)
+        return imported
     families: dict[float, list[tuple[float, Point]]] = {}
     for run in runs:
         chases, loads = run.cells["ChaseThds"] != "0", run.cells["LoadThds"] != "0"
@@ -69,20 +69,20 @@ def _read(path: Path, options: Options) -> Found:
             point = checked(path, run.line, (rate, ns))
             families.setdefault(share, []).append((threads, point))
         elif chases:
-            found.latency.append(_latency(path, run, options))
+            imported.latency.append(_latency(path, run, options))
         elif loads:
-            found.bandwidth.append(_bandwidth(path, run, options))
+            imported.bandwidth.append(_bandwidth(path, run, options))
     curves = {
-        share: [point for _, point in sorted(points, key=lambda one: one[0])]
+        share: [point for _, point in sorted(points, key=lambda row: row[0])]
         for share, points in families.items()
         if len(points) > 1
     }
     singles = sum(len(points) == 1 for points in families.values())
     if singles:
-        found.notes.append(f"{singles} loads of a single run are no curve and were left out")
+        imported.notes.append(f"{singles} loads with a single run were left out: a curve needs two")
     if curves:
-        add_curves(found, path, curves, options, "multiload")
-    return found
+        add_curves(imported, path, curves, options, "multiload")
+    return imported
 
 
 def _runs(path: Path) -> list[_Run]:
@@ -99,10 +99,10 @@ def _runs(path: Path) -> list[_Run]:
                 )
             runs.append(_Run(line, dict(zip(header, cells, strict=True))))
     if header:
-        needed = {"ChaseThds", "ChaseNS", "LoadThds", "LdMaxMibs", "LdAvgMibs", "MemLdArg"}
-        missing = sorted(needed - set(header))
+        required = {"ChaseThds", "ChaseNS", "LoadThds", "LdMaxMibs", "LdAvgMibs", "MemLdArg"}
+        missing = sorted(required - set(header))
         if missing:
-            raise NearfarError(f"{path}: multiload's header lacks {', '.join(missing)}")
+            raise NearfarError(f"{path}: multiload's header has no {', '.join(missing)}")
         if not runs:
             raise NearfarError(f"{path}: no results follow multiload's header: is it cut short?")
     return runs
@@ -114,12 +114,12 @@ def _kernel(path: Path, run: _Run) -> tuple[Operation, float]:
         raise refuse(
             path,
             run.line,
-            f"the load {name!r} is not one whose reads are known: {', '.join(READ_SHARE)}",
+            f"the read share of the load {name!r} is unknown; known: {', '.join(READ_SHARE)}",
         )
     return READ_SHARE[name]
 
 
-def _latency(path: Path, run: _Run, options: Options) -> LatencyFigure:
+def _latency(path: Path, run: _Run, options: ImportOptions) -> LatencyFigure:
     size = run.cells.get("Byte/thd", "")
     return LatencyFigure(
         value_ns=run.float(path, "ChaseNS"),
@@ -130,7 +130,7 @@ def _latency(path: Path, run: _Run, options: Options) -> LatencyFigure:
     )
 
 
-def _bandwidth(path: Path, run: _Run, options: Options) -> BandwidthFigure:
+def _bandwidth(path: Path, run: _Run, options: ImportOptions) -> BandwidthFigure:
     operation, share = _kernel(path, run)
     return BandwidthFigure(
         operation=operation,
@@ -143,14 +143,14 @@ def _bandwidth(path: Path, run: _Run, options: Options) -> BandwidthFigure:
     )
 
 
-def _single(path: Path, options: Options, found: Found) -> None:
-    """Read the number that multichase prints."""
+def _single(path: Path, options: ImportOptions, imported: ImportedFigures) -> None:
+    """Read the single number of multichase."""
     rows = [(line, row) for line, row in enumerate(text_of(path).splitlines(), 1) if row.strip()]
     if not rows:
         raise NearfarError(f"{path} is empty")
     line, row = rows[-1]
     value = number(path, line, "multichase's last line, ns per access,", row.strip())
-    found.latency.append(
+    imported.latency.append(
         LatencyFigure(value_ns=value, how=options.how, source=SOURCE, note="multichase's chase")
     )
 

@@ -1,20 +1,25 @@
-"""PerMA-Bench's JSON: bandwidth by operation, pattern, threads, access size and persist
-instruction (GiB/s there, GB/s here), and latency of single operations.
+"""PerMA-Bench's JSON: bandwidths in GiB/s, and latencies of single operations.
 
-Read are plain benchmarks on one memory: those in parallel, on far nodes where near ones are there
-too, or of chains of several operations are left out and counted.
+Bandwidths are by operation, pattern, threads, access size and persist instruction. Left out and
+counted are parallel benchmarks, those on far nodes if there are near ones, and chains of several
+operations.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
 from typing import Any
 
 from nearfar.base.errors import NearfarError
-from nearfar.devices.importers._found import SOURCE, Found, Importer, Options, text_of
+from nearfar.devices.importers._figures import (
+    SOURCE,
+    ImportedFigures,
+    Importer,
+    ImportOptions,
+    json_of,
+)
 from nearfar.devices.importers._registry import IMPORTERS
 from nearfar.documents.device import BandwidthFigure, LatencyFigure, Operation, Pattern
 
@@ -27,7 +32,7 @@ PERSIST: dict[str, tuple[Operation, str]] = {
     "cacheinv": ("clwb", "store + clflushopt + sfence"),
     "nocache": ("nt-store", "nt-store + sfence"),
 }
-"""PerMA's persist_instruction to what the figure is called and its note."""
+"""Operation and note by PerMA's persist_instruction."""
 
 READ_CHAIN = re.compile(r"rp?_(\d+)")
 
@@ -37,39 +42,34 @@ def _detects(_path: Path, text: str) -> bool:
     return head.startswith(("[", "{")) and '"benchmarks"' in head
 
 
-def _read(path: Path, options: Options) -> Found:
-    try:
-        value = json.loads(text_of(path))
-    except json.JSONDecodeError as error:
-        raise NearfarError(
-            f"{path}:{error.lineno}: not whole JSON: {error.msg}; is it cut short?"
-        ) from error
-    found = Found()
+def _read(path: Path, options: ImportOptions) -> ImportedFigures:
+    value = json_of(path)
+    imported = ImportedFigures()
     left_out = 0
     runs = [
         (f"benchmark {outer + 1}.{inner + 1}", run)
-        for outer, one in enumerate(value if isinstance(value, list) else [value])
-        for inner, run in enumerate(one.get("benchmarks", []) if isinstance(one, dict) else [])
+        for outer, group in enumerate(value if isinstance(value, list) else [value])
+        for inner, run in enumerate(group.get("benchmarks", []) if isinstance(group, dict) else [])
     ]
     if not runs:
-        raise NearfarError(f"{path} holds no 'benchmarks' as PerMA-Bench writes them")
+        raise NearfarError(f"{path} has no 'benchmarks' as PerMA-Bench writes them")
     kinds = {run["config"].get("memory_type") for _, run in runs if _plain(run)}
     if len(kinds - {None}) > 1:
         raise NearfarError(
-            f"{path} holds benchmarks of {' and '.join(sorted(kinds - {None}))}: a device is one "
+            f"{path} has benchmarks of {' and '.join(sorted(kinds - {None}))}: a device is one "
             "memory; split the file by memory_type"
         )
     near = any(_plain(run) and run["config"].get("numa_pattern") == "near" for _, run in runs)
     for name, run in runs:
         usable = _plain(run) and not (near and run["config"].get("numa_pattern") == "far")
-        if not usable or not _add(found, path, name, run, options):
+        if not usable or not _add(imported, path, name, run, options):
             left_out += 1
     if left_out:
-        found.notes.append(
+        imported.notes.append(
             f"{left_out} of {len(runs)} benchmarks left out: parallel ones, far nodes, chains of "
             "several operations"
         )
-    return found
+    return imported
 
 
 def _plain(run: Any) -> bool:
@@ -80,8 +80,10 @@ def _plain(run: Any) -> bool:
     )
 
 
-def _add(found: Found, path: Path, name: str, run: dict[str, Any], options: Options) -> bool:
-    """Add the figure of one run; return False if it is none of ours."""
+def _add(
+    imported: ImportedFigures, path: Path, name: str, run: dict[str, Any], options: ImportOptions
+) -> bool:
+    """Add the figure of one run; return False if it is left out."""
     config, results = run["config"], run["results"]
     mode = config.get("exec_mode")
     if mode == "custom":
@@ -90,7 +92,7 @@ def _add(found: Found, path: Path, name: str, run: dict[str, Any], options: Opti
         if chain is None or not isinstance(latency, dict) or config.get("number_threads") != 1:
             return False
         value = _number(path, name, "latency.avg", latency.get("avg"))
-        found.latency.append(
+        imported.latency.append(
             LatencyFigure(
                 value_ns=value,
                 how=options.how,
@@ -105,13 +107,13 @@ def _add(found: Found, path: Path, name: str, run: dict[str, Any], options: Opti
     if config.get("operation") == "write":
         instruction = str(config.get("persist_instruction", "none"))
         if instruction not in PERSIST:
-            raise NearfarError(f"{path}: {name} has the unknown persist_instruction {instruction}")
-        operation, said = PERSIST[instruction]
-        note = f"PerMA-Bench, {said}"
+            raise NearfarError(f"{path}: {name} has an unknown persist_instruction {instruction}")
+        operation, stores = PERSIST[instruction]
+        note = f"PerMA-Bench, {stores}"
     rate = results.get("bandwidth")
     if isinstance(rate, dict):
         rate = rate.get(str(config.get("operation")))
-    found.bandwidth.append(
+    imported.bandwidth.append(
         BandwidthFigure(
             operation=operation,
             pattern=pattern,

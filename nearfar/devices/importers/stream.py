@@ -1,5 +1,6 @@
-"""STREAM's text: Copy, Scale, Add, Triad in MB/s (1e6 B/s) as STREAM counts, without the lines
-that ordinary stores make the hardware read first; several runs may follow each other.
+"""STREAM's text: Copy, Scale, Add, Triad in MB/s (1e6 B/s), of one or more runs.
+
+STREAM does not count the lines that the hardware reads before ordinary stores.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ import re
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.devices.importers._found import (
+from nearfar.devices.importers._figures import (
     SOURCE,
-    Found,
+    ImportedFigures,
     Importer,
-    Options,
+    ImportOptions,
     number,
     refuse,
     text_of,
@@ -29,11 +30,11 @@ KERNELS: dict[str, tuple[Operation, float | None]] = {
     "Add": ("mixed", 0.6667),
     "Triad": ("mixed", 0.6667),
 }
-"""Kernel to what its figure is called and its reads over all traffic."""
+"""Operation and read share by kernel."""
 
 
-def _read(path: Path, options: Options) -> Found:
-    found = Found()
+def _read(path: Path, options: ImportOptions) -> ImportedFigures:
+    imported = ImportedFigures()
     threads: int | None = None
     factor: float | None = None
     for line, row in enumerate(text_of(path).splitlines(), start=1):
@@ -42,25 +43,29 @@ def _read(path: Path, options: Options) -> Found:
         elif header := HEADER.search(row):
             factor = 1e-3 if header[1] == "MB" else 1.0
         elif "Failed Validation" in row:
-            raise refuse(path, line, "STREAM says that its results are wrong: measure again")
+            raise refuse(path, line, "STREAM reports that its results are wrong: measure again")
         elif kernel := ROW.match(row):
             if factor is None:
-                raise refuse(path, line, "no header 'Function  Best Rate MB/s' comes before it")
-            found.bandwidth.append(
+                raise refuse(path, line, "expected a header 'Function  Best Rate MB/s' before it")
+            imported.bandwidth.append(
                 _figure(kernel[1], number(path, line, kernel[1], kernel[2]) * factor, threads,
                         options)
             )  # fmt: skip
     if factor is None:
-        raise NearfarError(f"{path} holds no STREAM results: no line 'Function  Best Rate MB/s'")
-    if len(found.bandwidth) % len(KERNELS) != 0 or not found.bandwidth:
         raise NearfarError(
-            f"{path} holds {len(found.bandwidth)} of STREAM's results, not Copy, Scale, Add and "
+            f"{path} has no STREAM results: expected a line 'Function  Best Rate MB/s'"
+        )
+    if len(imported.bandwidth) % len(KERNELS) != 0 or not imported.bandwidth:
+        raise NearfarError(
+            f"{path} has {len(imported.bandwidth)} of STREAM's results, not Copy, Scale, Add and "
             "Triad of each run: is it cut short?"
         )
-    return found
+    return imported
 
 
-def _figure(kernel: str, gb_per_s: float, threads: int | None, options: Options) -> BandwidthFigure:
+def _figure(
+    kernel: str, gb_per_s: float, threads: int | None, options: ImportOptions
+) -> BandwidthFigure:
     operation, share = KERNELS[kernel]
     return BandwidthFigure(
         operation=operation,

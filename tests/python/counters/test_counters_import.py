@@ -202,7 +202,7 @@ def test_plain_csv_per_interval_and_cumulative() -> None:
         ("# GID|MetricsCount|CpuCount\n1 5 1 1.0 3\n", {}, "timeline mode"),
         ("TABLE,Group 1 Raw,MEM,1\nINSTR_RETIRED_ANY,FIXC0,5\n", {}, "has no line 'Runtime"),
         ("System\nDate,Time,INST\n", {}, "has no interval"),
-        ("System,,\nDate,Time,INST\nmonday,noon,5\n", {}, "is no date and time"),
+        ("System,,\nDate,Time,INST\nmonday,noon,5\n", {}, "is not a date and time"),
     ],
 )
 def test_each_way_to_be_wrong_is_one_sentence(

@@ -1,4 +1,4 @@
-"""Compiles the pitfalls, and says why where that cannot be."""
+"""Programs of the tests of `crash`, and running it on them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,38 @@ from pathlib import Path
 
 import pytest
 
+from nearfar.__main__ import main
+from nearfar.documents.crash_report import CrashReport
+from nearfar.documents.header import load
+from nearfar.native_files import include_folder
+
 PITFALLS = Path(__file__).parents[3] / "examples" / "pitfalls"
 
+_FOLDER = tempfile.TemporaryDirectory(prefix="nearfar-crash-tests-")
+"""Removed at the end of the tests."""
 
-_FOLDER = tempfile.TemporaryDirectory(prefix="nearfar-pitfalls-")
-"""Gone when the tests are."""
+
+def explore(folder: Path, check: str, program: list[str], *options: str) -> CrashReport:
+    """Run `nearfar crash` with generous limits, for busy machines, and load its report."""
+    output = folder / "crash.json"
+    limits = ["--seconds", "200"] + ([] if "--timeout" in options else ["--timeout", "100s"])
+    words = ["crash", "-q", "--check", check, *limits, "-o", str(output), *options]
+    code = main([*words, "--", *program])
+    report = load(output, CrashReport)
+    assert code == (1 if report.bugs else 0)
+    return report
+
+
+@functools.cache
+def built(name: str, *flags: str) -> Path:
+    """Return the compiled ``NAME.c`` of this folder; skips where libpmem is absent."""
+    if shutil.which("cc") is None or not Path("/usr/include/libpmem.h").exists():
+        pytest.skip("no C compiler or no libpmem-dev: run `scripts/setup.sh test`")
+    program = Path(_FOLDER.name) / f"{name}{''.join(flags)}"
+    source = Path(__file__).with_name(f"{name}.c")
+    common = ["cc", "-O1", "-g", f"-I{include_folder()}", "-o", program, source]
+    subprocess.run([*common, *flags, "-lpmem", "-lpthread"], check=True)
+    return program
 
 
 @functools.cache

@@ -6,12 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from crash.test_crash_odd_programs import built
+from crash.crash_programs import built, explore
 
-from nearfar.__main__ import main
 from nearfar.crash.coverage import _instructions
-from nearfar.documents.crash_report import CrashReport
-from nearfar.documents.header import load
 
 _LISTING = """
 0000000000001139 <append>:
@@ -45,15 +42,12 @@ def test_stores_through_pointers_and_calls_that_persist_are_found() -> None:
 
 
 def test_lines_that_did_not_run_are_named(tmp_path: Path) -> None:
-    program = str(built())
+    program = str(built("crash_odd"))
     if subprocess.run(["which", "objdump"], capture_output=True, check=False).returncode:
         pytest.skip("no objdump here: binutils is not installed")
-    output = tmp_path / "crash.json"
-    words = ["crash", "-q", "--check", f"{program} {{pool}} check", "--timeout", "100s"]
-    assert main([*words, "-o", str(output), "--", program, "{pool}", "plain"]) == 0
-    code = load(output, CrashReport).code
+    code = explore(tmp_path, f"{program} {{pool}} check", [program, "{pool}", "plain"]).code
     assert code is not None
     assert 0 < code.reached < code.lines
-    missed = {(one.function, one.what) for one in code.missed}
+    missed = {(line.function, line.what) for line in code.missed}
     assert ("reads_into", "pmem_persist") in missed
     assert "set" not in {function for function, _ in missed}

@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
-from crash.crash_programs import compiled
-from crash.test_crash_odd_programs import built
+from crash.crash_programs import built, compiled, explore
 
 from nearfar.__main__ import main
 from nearfar.crash.record import record
 from nearfar.crash.scratch import copy_sparse
 from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.header import load
-from nearfar.native_files import include_folder
-
-_FOLDER = tempfile.TemporaryDirectory(prefix="nearfar-threads-")
-
-
-def explore(folder: Path, check: str, program: list[str], *options: str) -> CrashReport:
-    output = folder / "crash.json"
-    words = ["crash", "-q", "--check", check, "--timeout", "100s", "--seconds", "200"]
-    code = main([*words, "-o", str(output), *options, "--", *program])
-    report = load(output, CrashReport)
-    assert code == (1 if report.bugs else 0)
-    return report
 
 
 def found(report: CrashReport) -> list[object]:
     return [(bug.symptom, bug.point, bug.at, bug.survived, bug.lost) for bug in report.bugs]
 
 
-@functools.cache
 def threads(*flags: str) -> Path:
-    built()  # or it skips
-    program = Path(_FOLDER.name) / f"threads{''.join(flags)}"
-    source = Path(__file__).with_name("crash_threads.c")
-    common = ["cc", "-O1", "-g", f"-I{include_folder()}", "-o", program, source]
-    subprocess.run([*common, *flags, "-lpmem", "-lpthread"], check=True)
-    return program
+    return built("crash_threads", *flags)
 
 
 def test_two_workers_find_what_one_does(tmp_path: Path) -> None:

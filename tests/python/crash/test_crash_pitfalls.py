@@ -1,4 +1,4 @@
-"""Each pitfall is found, its mend is silent, and each bug's replay fails again."""
+"""Each pitfall is found, its fix is silent, and each bug's replay fails again."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _QUICK = {
     "list_volatile_pointer",
     "move_one_snapshot",
 }
-"""Of each sort one; the rest are long only because they are many."""
+"""One of each kind; the rest are marked long only because they are many."""
 _SECONDS = 200.0
-"""Generous: a busy machine is no bug."""
+"""Generous, for busy machines."""
 
 
 @pytest.fixture(scope="module")
@@ -51,42 +51,42 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(one.name, marks=[] if one.name in _QUICK else [pytest.mark.long])
-        for one in _ALL
+        pytest.param(pitfall.name, marks=[] if pitfall.name in _QUICK else [pytest.mark.long])
+        for pitfall in _ALL
     ],
 )
 def test_each_pitfall_is_found(name: str, folder: Path) -> None:
-    (one,) = (one for one in _ALL if one.name == name)
+    (pitfall,) = (pitfall for pitfall in _ALL if pitfall.name == name)
     try:
-        answer = pitfalls.explore(one, folder, seconds=_SECONDS)
+        answer = pitfalls.explore(pitfall, folder, seconds=_SECONDS)
     except pitfalls.AbsentError as error:
         pytest.skip(str(error))
-    assert set(one.expect) <= set(answer.found())
+    assert set(pitfall.expect) <= set(answer.kinds())
     for replay in answer.replays:
         assert main(["crash", "replay", replay, "--quiet"]) == 1
 
 
 @pytest.mark.parametrize(
-    "mend",
+    "fix",
     [
-        pytest.param(mend, marks=[] if mend == "move_right" else [pytest.mark.long])
-        for mend in sorted({one.mend for one in _ALL})
+        pytest.param(fix, marks=[] if fix == "move_right" else [pytest.mark.long])
+        for fix in sorted({pitfall.fix for pitfall in _ALL})
     ],
 )
-def test_nothing_is_said_of_a_mend(mend: str, folder: Path) -> None:
-    for one in _ALL:
-        if one.mend != mend:
+def test_nothing_is_reported_of_a_fix(fix: str, folder: Path) -> None:
+    for pitfall in _ALL:
+        if pitfall.fix != fix:
             continue
         try:
-            answer = pitfalls.explore(one, folder, mended=True, seconds=_SECONDS)
+            answer = pitfalls.explore(pitfall, folder, fixed=True, seconds=_SECONDS)
         except pitfalls.AbsentError as error:
             pytest.skip(str(error))
-        assert answer.found() == []
+        assert answer.kinds() == []
 
 
-def test_the_guide_tells_of_each_pitfall() -> None:
+def test_the_guide_has_each_pitfall() -> None:
     guide = (_FILE.parents[2] / "docs" / "pitfalls.md").read_text()
-    for one in _ALL:
-        assert f"## {one.name}\n" in guide
-        code = (_FILE.parent / f"{one.name}.c").read_text().partition("*/\n")[2].strip()
-        assert code in guide, f"run {_FILE.name} --docs: {one.name}.c has changed"
+    for pitfall in _ALL:
+        assert f"## {pitfall.name}\n" in guide
+        code = (_FILE.parent / f"{pitfall.name}.c").read_text().partition("*/\n")[2].strip()
+        assert code in guide, f"run {_FILE.name} --docs: {pitfall.name}.c has changed"

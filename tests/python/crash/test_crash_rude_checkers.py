@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import functools
-import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
-from crash.test_crash_odd_programs import built
+from crash.crash_programs import built, explore
 
 from nearfar.__main__ import main
 from nearfar.documents.crash_report import CrashReport
-from nearfar.documents.header import load
-from nearfar.native_files import include_folder
 
-_FOLDER = tempfile.TemporaryDirectory(prefix="nearfar-rude-")
-
-
-@functools.cache
-def checker(kind: str) -> Path:
-    """Return crash_rude.c as a program, as a program that holds a function, or as a library."""
-    flags = {
-        "program": [],
-        "function": ["-DFUNCTION"],
-        "library": ["-DFUNCTION", "-shared", "-fPIC"],
-    }
-    path = Path(_FOLDER.name) / kind
-    source = Path(__file__).with_name("crash_rude.c")
-    include = f"-I{include_folder()}"
-    subprocess.run(["cc", "-O1", "-g", include, *flags[kind], "-o", path, source], check=True)
-    return path
+_FLAGS = {
+    "program": [],
+    "function": ["-DFUNCTION"],
+    "library": ["-DFUNCTION", "-shared", "-fPIC"],
+}
+"""crash_rude.c as a program, as a program with a function, or as a library."""
 
 
 def report_of(kind: str, way: str, folder: Path, *options: str) -> CrashReport:
-    program = str(built())
-    output = folder / "crash.json"
-    check = str(checker(kind)) if kind == "library" else f"{checker(kind)} {{pool}}"
-    words = ["crash", "-q", "--check", check, "--seconds", "200", "-o", str(output), *options]
-    code = main([*words, "--", program, "{pool}", way])
-    report = load(output, CrashReport)
-    assert code == (1 if report.bugs else 0)
-    return report
+    checker = built("crash_rude", *_FLAGS[kind])
+    check = str(checker) if kind == "library" else f"{checker} {{pool}}"
+    return explore(folder, check, [str(built("crash_odd")), "{pool}", way], *options)
 
 
 @pytest.mark.parametrize("kind", ["program", "function", "library"])

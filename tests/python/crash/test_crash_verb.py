@@ -8,27 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from crash.crash_programs import compiled
+from crash.crash_programs import compiled, explore
 
 from nearfar.__main__ import main
 from nearfar.documents.crash_report import CrashReport
-from nearfar.documents.header import load
-
-
-def explore(folder: Path, check: str, *program: str, options: tuple[str, ...] = ()) -> CrashReport:
-    output = folder / "crash.json"
-    # Generous, so that a busy machine changes nothing.
-    patience = ("--seconds", "200", "--timeout", "100s")
-    words = ["crash", "--check", check, "-q", *patience, "-o", str(output), *options]
-    code = main([*words, "--", *program])
-    report = load(output, CrashReport)
-    assert code == (1 if report.bugs else 0)
-    return report
 
 
 def log_report(name: str, folder: Path, *options: str) -> CrashReport:
     check = f"{compiled('log_check')} {{pool}}"
-    return explore(folder, check, str(compiled(name)), "{pool}", "3", options=options)
+    return explore(folder, check, [str(compiled(name)), "{pool}", "3"], *options)
 
 
 def test_nothing_is_found_in_the_right_log(tmp_path: Path) -> None:
@@ -99,8 +87,8 @@ def test_a_missing_snapshot_shows_after_libpmemobj_recovered(
     subprocess.run([right, pool, "0"], check=True)
     before = pool.read_bytes()
     program = str(compiled(name))
-    options = ("--pool", str(pool))
-    report = explore(tmp_path, f"{right} {{pool}} check", program, "{pool}", "1", options=options)
+    check = f"{right} {{pool}} check"
+    report = explore(tmp_path, check, [program, "{pool}", "1"], "--pool", str(pool))
     assert len(report.bugs) == bugs
     assert [lint.kind for lint in report.lints] == ["store without snapshot"] * bugs
     assert pool.read_bytes() == before
@@ -110,7 +98,7 @@ def test_a_missing_snapshot_shows_after_libpmemobj_recovered(
 
 def test_msync_is_flush_and_fence(tmp_path: Path) -> None:
     program = str(compiled("msync_right"))
-    report = explore(tmp_path, f"{program} {{pool}} check", program, "{pool}")
+    report = explore(tmp_path, f"{program} {{pool}} check", [program, "{pool}"])
     assert not report.bugs
     assert report.fences == 16
 
@@ -121,7 +109,7 @@ def test_bare_instructions_show_in_what_nearfar_cc_compiled(
 ) -> None:
     program = compiled(name, compiler=(str(_nearfar()), "cc"))
     checker = compiled("msync_right")
-    report = explore(tmp_path, f"{checker} {{pool}} check", str(program), "{pool}")
+    report = explore(tmp_path, f"{checker} {{pool}} check", [str(program), "{pool}"])
     assert len(report.bugs) == bugs
     assert report.flushes == 16
 
@@ -166,7 +154,7 @@ def test_what_is_refused(
 def test_a_checker_may_change_remove_and_chatter(tmp_path: Path) -> None:
     program = str(compiled("msync_right"))
     check = f"{program} {{pool}} check && yes | head -c 300000 && rm {{pool}}"
-    report = explore(tmp_path, check, program, "{pool}", options=("--states", "12"))
+    report = explore(tmp_path, check, [program, "{pool}"], "--states", "12")
     assert not report.bugs
     assert report.states == 12
     assert not report.complete

@@ -13,7 +13,7 @@ import samples
 
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode
-from nearfar.devices.closest import UNKNOWN, closest, compare_figures, figures_of
+from nearfar.devices.closest import MISSING_DISTANCE, closest, compare_figures, figures_of
 from nearfar.devices.library import device_names, load_device
 from nearfar.devices.tables import half_load, rows
 from nearfar.documents import DeviceProfile, save
@@ -97,7 +97,7 @@ def test_distance_is_symmetric_zero_to_itself_and_by_its_formula() -> None:
     mine["idle nt-store"] = (90.0, " ns")
     lacking = compare_figures(mine, theirs, a)
     assert lacking is not None
-    squares = math.log(2) ** 2 + 0.5 * math.log(4) ** 2 + UNKNOWN**2
+    squares = math.log(2) ** 2 + 0.5 * math.log(4) ** 2 + MISSING_DISTANCE**2
     assert lacking.distance == pytest.approx(math.sqrt(squares / 2.5))
 
 

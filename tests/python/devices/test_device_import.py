@@ -14,10 +14,10 @@ from nearfar.devices.import_curve import (
     latency_factor,
     read_curves,
 )
-from nearfar.devices.import_device import Description, import_device, save_device
+from nearfar.devices.import_device import DeviceDescription, import_device, save_device
 from nearfar.devices.library import load_device
 
-ABOUT = Description(name="mine", title="my memory", technology="cxl", citation="my bench")
+ABOUT = DeviceDescription(name="mine", title="my memory", technology="cxl", citation="my bench")
 FOLDED = """\
 # a comment
 bandwidth_gb_per_s,latency_ns,read_pct
@@ -74,7 +74,7 @@ def test_units_come_from_header_or_option(
 @pytest.mark.parametrize(
     ("text", "units", "said"),
     [
-        ("bandwidth,latency_ns\n1,2\n", Units(read_share=1), "'bandwidth' does not say its unit"),
+        ("bandwidth,latency_ns\n1,2\n", Units(read_share=1), "'bandwidth' does not state its unit"),
         ("bandwidth_gbps,latency_ns\n1,2\n", Units(read_share=1), "--bandwidth-unit"),
         ("bandwidth_gb_per_s,latency\n1,2\n", Units(read_share=1), "--latency-unit"),
         ("bandwidth,latency\n1,2\n", Units(), "--bandwidth-unit, and the column 'latency'"),
@@ -105,13 +105,15 @@ def test_a_mistake_is_refused_in_one_sentence(
 def test_what_the_file_does_not_say_is_assumed_and_noted(tmp_path: Path) -> None:
     path = tmp_path / "My CXL (2).csv"
     path.write_text("bandwidth_gb_s,latency_ns\n-0.01,200\n9,250\n")
-    device = import_device(path, Units(), Description(), shares=(), max_points=30)
+    device = import_device(path, Units(), DeviceDescription(), shares=(), max_points=30)
     assert (device.name, device.title, device.technology) == ("my-cxl-2", "my-cxl-2", "other")
     assert "imported from My CXL (2).csv" in device.sources["import"].citation
     (curve,) = device.loaded_latency
     assert (curve.read_share, curve.note) == (1.0, NO_SHARE)
     assert curve.points[0] == (-0.01, 200)
-    stated = import_device(path, Units(read_share=1.0), Description(), shares=(), max_points=30)
+    stated = import_device(
+        path, Units(read_share=1.0), DeviceDescription(), shares=(), max_points=30
+    )
     assert stated.loaded_latency[0].note == ""
 
 

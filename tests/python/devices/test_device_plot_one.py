@@ -40,7 +40,7 @@ def test_a_device_without_any_curve_is_drawn_by_its_figures(
 ) -> None:
     path = tmp_path / "line.png"
     assert main(["device", "plot", "xmem-far-600ns-5gb", "-o", str(path), "--json"]) == 0
-    assert "A dashed line stands for a memory without a curve" in _caption(capsys)[0]
+    assert "A dashed line is a memory without a curve" in _caption(capsys)[0]
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
@@ -53,7 +53,7 @@ def test_samples_and_evidence_beside_a_profile_are_drawn(
     save(device, tmp_path / "mine.json")
     command = ["device", "plot", str(tmp_path / "mine.json"), "--json", "-o"]
     assert main([*command, str(tmp_path / "without.png")]) == ExitCode.DONE
-    assert any("mine.parquet, are not there" in line for line in _caption(capsys))
+    assert any("mine.parquet do not exist" in line for line in _caption(capsys))
     x = np.array([1.0, 2.0, 4.0])
     evidence = Evidence("latency", "Where the buffer ends", "region (bytes)", "ns", x, x, x, x)
     with SampleStore.create(tmp_path / "s", header("dram", {})) as store:

@@ -99,7 +99,7 @@ def test_a_plain_curve_is_imported_and_predicted_with(
     assert main(["device", "import", "curve.csv"]) == ExitCode.DONE
     shown = capsys.readouterr().out
     assert "wrote curve.toml: 1 curve\n" in shown
-    assert "all rows are taken as 100% reads (--read-share)" in shown
+    assert "all rows are assumed to be 100% reads (--read-share)" in shown
     assert "(--source), what kind of memory it is (--technology)" in shown
     assert main(["device", "import", "curve.csv"]) == ExitCode.WRONG_USE
     assert "exists already" in capsys.readouterr().err
