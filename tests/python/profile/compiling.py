@@ -1,17 +1,27 @@
-"""Compiles with nearfar's drivers and runs what comes out, for the tests of pass and drivers."""
+"""Compiles programs with nearfar's drivers, runs and profiles them."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from nearfar.documents import WorkloadProfile, load
+from nearfar.native_files import include_folder, native_folder
+from nearfar.profile.assemble import assemble
 from nearfar.profile.compiler.twin import extract_plain, is_instrumented, plain_environment
+from nearfar.profile.session import ProfileRequest, gather_runs
+from nearfar.program.launch import Job
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = Path(__file__).parent / "programs"
+SOURCES = Path(__file__).parent / "kernels"
 KERNELS = ROOT / "benchmarks" / "kernels"
 CLASSES = ["opaque", "stream", "indirect", "chase"]
 
@@ -31,21 +41,48 @@ class Site:
 
 
 def nearfar(
-    driver: str, *arguments: str | Path, cwd: Path, code: int | None = 0, **more: object
+    verb: str, *arguments: object, cwd: Path, code: int | None = 0, **more: object
 ) -> subprocess.CompletedProcess[str]:
-    """Run `nearfar cc` or `nearfar c++` as this Python runs it; expect exit code `code`."""
+    """Run a verb of nearfar with this Python; expect exit code `code`."""
     environment = {**os.environ, **{k: str(v) for k, v in more.pop("env", {}).items()}}  # type: ignore[attr-defined]
     done = subprocess.run(
-        [sys.executable, "-m", "nearfar", driver, *map(str, arguments)],
+        [sys.executable, "-m", "nearfar", verb, *map(str, arguments)],
         cwd=cwd,
         env={**environment, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
-        **more,  # type: ignore[call-overload]
+        **{"timeout": 120, **more},  # type: ignore[call-overload]
     )
     assert code is None or done.returncode == code, done.stderr
-    return done
+    assert "Traceback" not in done.stderr
+    return done  # type: ignore[no-any-return]
+
+
+def needs_pass() -> None:
+    """Skip the test if the compiler pass was not built."""
+    if not list(native_folder().glob("nearfar_pass-*.so")) or shutil.which("clang-16") is None:
+        pytest.skip("the compiler pass was not built here")
+
+
+def compiled(source: str, folder: Path, *options: object, driver: str = "cc") -> Path:
+    """Build a program of `programs` or `kernels` with nearfar's compiler."""
+    needs_pass()
+    path = next(place / source for place in (PROGRAMS, SOURCES) if (place / source).exists())
+    target = folder / path.stem
+    include = f"-I{include_folder()}"
+    nearfar(driver, "-O2", "-g", include, *options, path, "-o", target, cwd=folder)
+    return target
+
+
+def traced(
+    program: Path, folder: Path, *words: object, options: Sequence[object] = ()
+) -> WorkloadProfile:
+    """Profile one run of `program` with the verb."""
+    output = folder / "run.json"
+    command = ["--quiet", "--repetitions", 1, *options, "-o", output, "--", program, *words]
+    nearfar("profile", *command, cwd=folder)
+    return load(output, WorkloadProfile)
 
 
 def run(program: Path, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
@@ -88,3 +125,28 @@ def both_run(program: Path, output: str = "20\n") -> Path:
     assert run(program) == (0, output)
     assert run(plain, env=plain_environment(folder)) == (0, output)
     return plain
+
+
+def profiled(
+    program: Path, *words: object, cache_bytes: int, size: dict[str, float], repetitions: int = 1
+) -> WorkloadProfile:
+    """Profile one run of `program`."""
+    request = ProfileRequest(
+        job=Job(command=[str(program), *map(str, words)], stdout_to_stderr=True),
+        repetitions=repetitions,
+        cache_bytes=cache_bytes,
+        cache_ways=16,
+        cache_origin=f"--llc {cache_bytes}",
+        memory_bytes=64 << 20,
+        size=size,
+    )
+    return assemble(request, gather_runs(request, lambda _: None))
+
+
+def at_sizes(
+    program: Path, kernel: str, sizes: Sequence[int], cache_bytes: int
+) -> list[WorkloadProfile]:
+    """Profile one of `growing.c`'s structures at each size."""
+    return [
+        profiled(program, kernel, n, cache_bytes=cache_bytes, size={"n": float(n)}) for n in sizes
+    ]

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from growing import compiled
+from compiling import compiled, traced
 
-from nearfar.documents import WorkloadProfile, load
 from nearfar.profile.detected_phases import phase_of_slices
 
-
-def profile(program: Path, folder: Path, *words: str) -> WorkloadProfile:
-    command = [sys.executable, "-m", "nearfar", "profile", "-q", "--phases", "auto"]
-    command += ["--repetitions", "1", "--llc", "1MiB", "-o", str(folder / "run.json"), "--"]
-    done = subprocess.run(
-        [*command, str(program), *words], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return load(folder / "run.json", WorkloadProfile)
+AUTO = ("--phases", "auto", "--llc", "1MiB")
 
 
 def test_stages_are_found_and_come_again(tmp_path: Path) -> None:
     program = compiled("stages.c", tmp_path, "--nearfar-rate=16")
-    found = profile(program, tmp_path)
+    found = traced(program, tmp_path, options=AUTO)
     arrays = [thing for thing in found.objects if thing.size_bytes > 4 << 20]
     assert len(arrays) == 2
     owners = []
@@ -48,7 +38,7 @@ def test_stages_are_found_and_come_again(tmp_path: Path) -> None:
 
 def test_a_program_that_marks_its_phases_keeps_them(tmp_path: Path) -> None:
     program = compiled("growing.c", tmp_path, "--nearfar-rate=16")
-    found = profile(program, tmp_path, "hash", "20000")
+    found = traced(program, tmp_path, "hash", "20000", options=AUTO)
     assert {"insert", "get"} <= {phase.name for phase in found.phases}
     assert not [phase.name for phase in found.phases if phase.name.startswith("phase ")]
 

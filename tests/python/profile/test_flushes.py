@@ -6,11 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiling import nearfar
+from compiling import compiled, traced
 
-from nearfar.documents import WorkloadProfile, load
+from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Traffic
-from nearfar.native_files import include_folder, native_folder
 
 KERNELS = Path(__file__).parent / "kernels"
 ROUNDS = 1000
@@ -27,14 +26,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> WorkloadProfile:
 
 def profiled(source: str, folder: Path, *options: str) -> WorkloadProfile:
     """Build a program, and profile its run on a file of its own."""
-    if not list(native_folder().glob("nearfar_pass-*.so")):
-        pytest.skip("the compiler pass was not built here")
-    program = folder / Path(source).stem
-    options = ("-O2", "-g", f"-I{include_folder()}", *options)
-    nearfar("cc", str(KERNELS / source), "-o", str(program), *options, cwd=folder)
-    run = ["--repetitions", "1", "--quiet", "-o", "out.json", "--", str(program), "pool"]
-    nearfar("profile", *run, str(ROUNDS), cwd=folder)
-    return load(folder / "out.json", WorkloadProfile)
+    return traced(compiled(source, folder, *options), folder, "pool", ROUNDS)
 
 
 def traffic(profile: WorkloadProfile, phase: str, thing: str) -> Traffic:

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-from nearfar.documents import WorkloadProfile, load
-from nearfar.native_files import include_folder, native_folder
-
-KERNELS = Path(__file__).parent / "kernels"
-NEARFAR = [sys.executable, "-m", "nearfar"]
+from compiling import compiled, traced
 
 
 def test_strings_that_the_cxx_library_copies_are_counted(tmp_path: Path) -> None:
-    if not list(native_folder().glob("nearfar_pass-*.so")):
-        pytest.skip("the compiler pass was not built here")
-    source = KERNELS / "library_strings.cpp"
-    command = [*NEARFAR, "c++", "-O2", "-g", f"-I{include_folder()}", source, "-o", "program"]
-    subprocess.run([str(word) for word in command], cwd=tmp_path, check=True)
-    words = ["--repetitions", "1", "--llc", "1MiB", "--ways", "16", "--", "./program"]
-    answer = subprocess.run(
-        [*NEARFAR, "profile", "-q", *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert answer.stdout == 2 * "24000000\n"
-    profile = load(tmp_path / "run.json", WorkloadProfile)
+    program = compiled("library_strings.cpp", tmp_path, driver="c++")
+    options = ("--llc", "1MiB", "--ways", 16)
+    profile = traced(program, tmp_path, options=options)
     (phase,) = [phase for phase in profile.phases if phase.name == "copy"]
     names = {thing.id: thing.name for thing in profile.objects}
     read = sum(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from growing import compiled
+from compiling import compiled
 
 from nearfar.program.control import Control
 from nearfar.program.launch import Job, run_job

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from growing import compiled, profiled
+from compiling import compiled, profiled
 from made_profiles import heap, made
 
 from nearfar.base.errors import NearfarError

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from growing import at_sizes, compiled
+from compiling import at_sizes, compiled
 
 from nearfar.documents import WorkloadProfile
 from nearfar.profile.identity import align_objects

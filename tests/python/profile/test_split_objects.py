@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from growing import compiled
+from compiling import compiled, traced
 
-from nearfar.documents import WorkloadProfile, load
+from nearfar.documents import WorkloadProfile
 from nearfar.profile.identity import align_objects
 
 OUTPUT = "12000\n"
@@ -25,12 +25,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def profile(program: Path, folder: Path, *options: str, word: str = "") -> WorkloadProfile:
-    command = [sys.executable, "-m", "nearfar", "profile", "-q", "--repetitions", "1", *options]
-    command += ["-o", str(folder / "run.json"), "--", str(program), word]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == 2 * OUTPUT  # plain and instrumented
-    return load(folder / "run.json", WorkloadProfile)
+    return traced(program, folder, word, options=options)
 
 
 @dataclass

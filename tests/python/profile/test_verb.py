@@ -12,45 +12,20 @@ import time
 from pathlib import Path
 
 import pytest
+from compiling import compiled, nearfar
 from processes import wait_until_it_runs
 
 from nearfar.documents import WorkloadProfile, load
-from nearfar.native_files import include_folder, native_folder
+from nearfar.native_files import include_folder
 
 KERNELS = Path(__file__).parent / "kernels"
 NEARFAR = [sys.executable, "-m", "nearfar"]
 OUTPUT = "59999700000 77\n"
 
 
-def compiled(source: str, folder: Path, *options: str) -> Path:
-    if not list(native_folder().glob("nearfar_pass-*.so")):
-        pytest.skip("the compiler pass was not built here")
-    target = folder / Path(source).stem
-    command = [*NEARFAR, "cc", "-O1", "-g", f"-I{include_folder()}", *options]
-    subprocess.run([*command, str(KERNELS / source), "-o", str(target)], check=True)
-    return target
-
-
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled("program.c", tmp_path_factory.mktemp("program"))
-
-
-def nearfar(
-    *words: object, cwd: Path, expect: int = 0, **more: object
-) -> subprocess.CompletedProcess[str]:
-    answer = subprocess.run(
-        [*NEARFAR, *map(str, words)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        **more,  # type: ignore[call-overload]
-    )
-    assert answer.returncode == expect, answer.stderr
-    assert "Traceback" not in answer.stderr
-    return answer  # type: ignore[no-any-return]
+    return compiled("program.c", tmp_path_factory.mktemp("program"), "-O1")
 
 
 def nothing_left(folder: Path) -> bool:
@@ -120,7 +95,7 @@ def test_a_program_without_its_plain_twin_asks_for_one(program: Path, tmp_path: 
     bare = tmp_path / "bare"
     shutil.copy(program, bare)
     subprocess.run(["objcopy", "--remove-section=.nearfar.plain", bare], check=True)
-    answer = nearfar("profile", "--", bare, cwd=tmp_path, expect=2)
+    answer = nearfar("profile", "--", bare, cwd=tmp_path, code=2)
     assert "--plain" in answer.stderr
     assert len(answer.stderr.splitlines()) == 1
 
@@ -131,7 +106,7 @@ def test_a_program_without_its_plain_twin_asks_for_one(program: Path, tmp_path: 
 def test_a_failing_program_is_named_and_its_profile_saved(
     program: Path, tmp_path: Path, mode: str, status: str
 ) -> None:
-    answer = nearfar("profile", "-q", "--", program, mode, cwd=tmp_path, expect=4)
+    answer = nearfar("profile", "-q", "--", program, mode, cwd=tmp_path, code=4)
     assert status in answer.stderr
     profile = load(tmp_path / "run.json", WorkloadProfile)
     assert profile.program.exit_status == status
@@ -141,11 +116,11 @@ def test_a_failing_program_is_named_and_its_profile_saved(
 @pytest.fixture(scope="session")
 def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the program so that hardly any line is sampled: its arguments' are not by accident."""
-    return compiled("program.c", tmp_path_factory.mktemp("sparse"), "--nearfar-rate=4096")
+    return compiled("program.c", tmp_path_factory.mktemp("sparse"), "-O1", "--nearfar-rate=4096")
 
 
 def test_a_program_that_fails_at_once_leaves_nothing(sparse: Path, tmp_path: Path) -> None:
-    answer = nearfar("profile", "-q", "--", sparse, "dies", cwd=tmp_path, expect=4)
+    answer = nearfar("profile", "-q", "--", sparse, "dies", cwd=tmp_path, code=4)
     assert "exited 7" in answer.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -198,14 +173,14 @@ def test_a_driver_marks_phases_and_ends_the_run(program: Path, tmp_path: Path) -
 
 def test_a_failing_driver_is_said(program: Path, tmp_path: Path) -> None:
     answer = nearfar(
-        "profile", "-q", "--driver", "exit 3", "--", program, "serve", cwd=tmp_path, expect=4
+        "profile", "-q", "--driver", "exit 3", "--", program, "serve", cwd=tmp_path, code=4
     )
     assert "the driver 'exit 3' failed: exited 3" in answer.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_program_that_ends_before_its_driver_is_said(program: Path, tmp_path: Path) -> None:
-    answer = nearfar("profile", "-q", "--driver", "sleep 30", "--", program, cwd=tmp_path, expect=4)
+    answer = nearfar("profile", "-q", "--driver", "sleep 30", "--", program, cwd=tmp_path, code=4)
     assert "must stay in the foreground" in answer.stderr
 
 
@@ -274,14 +249,14 @@ def test_interrupted_it_leaves_nothing_half_written_and_no_process(
     ],
 )
 def test_wrong_use_is_one_sentence(tmp_path: Path, words: list[str], code: int, part: str) -> None:
-    answer = nearfar("profile", *words, cwd=tmp_path, expect=code)
+    answer = nearfar("profile", *words, cwd=tmp_path, code=code)
     assert part in answer.stderr
     assert len(answer.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_sample_of_what_runs_in_full_is_refused(program: Path, tmp_path: Path) -> None:
-    answer = nearfar("profile", "--sample", "5s", "--", program, cwd=tmp_path, expect=2)
+    answer = nearfar("profile", "--sample", "5s", "--", program, cwd=tmp_path, code=2)
     assert "--sample is for --source qemu or counters" in " ".join(answer.stderr.split())
     assert list(tmp_path.iterdir()) == []
 
@@ -290,7 +265,7 @@ def test_a_script_is_no_program(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\nexit 0\n")
     script.chmod(0o755)
-    assert "is a script" in nearfar("profile", "--", script, cwd=tmp_path, expect=2).stderr
+    assert "is a script" in nearfar("profile", "--", script, cwd=tmp_path, code=2).stderr
 
 
 def test_output_that_standard_output_goes_to_is_refused(program: Path, tmp_path: Path) -> None:
@@ -318,18 +293,18 @@ def test_output_that_standard_output_goes_to_is_refused(program: Path, tmp_path:
     ],
 )
 def test_wrong_marks_are_one_sentence(tmp_path: Path, words: list[str], part: str) -> None:
-    answer = nearfar("mark", *words, cwd=tmp_path, expect=2)
+    answer = nearfar("mark", *words, cwd=tmp_path, code=2)
     assert part in answer.stderr
 
 
 def test_a_file_that_is_no_control_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "control").write_bytes(b"something else entirely" * 5000)
-    answer = nearfar("mark", "begin", "x", "--run", tmp_path, cwd=tmp_path, expect=2)
+    answer = nearfar("mark", "begin", "x", "--run", tmp_path, cwd=tmp_path, code=2)
     assert "Invalid argument" in answer.stderr
 
 
 def test_a_bundled_allocator_is_recognised(tmp_path: Path) -> None:
-    program = compiled("own_allocator.c", tmp_path)
+    program = compiled("own_allocator.c", tmp_path, "-O1")
     nearfar("profile", "-q", "--repetitions", 1, "--", program, cwd=tmp_path)
     profile = load(tmp_path / "run.json", WorkloadProfile)
     (warning,) = [text for text in profile.warnings if "jemalloc" in text]
@@ -347,7 +322,7 @@ def totals(profile: WorkloadProfile) -> dict[str, float]:
 
 
 def test_sampled_misses_are_those_of_the_full_simulation(program: Path, tmp_path: Path) -> None:
-    full = compiled("program.c", tmp_path, "--nearfar-rate=1")
+    full = compiled("program.c", tmp_path, "-O1", "--nearfar-rate=1")
     for name, which in (("full", full), ("sampled", program)):
         nearfar(
             "profile", "-q", "-o", f"{name}.json", "--llc", "2MiB", "--ways", 16,
