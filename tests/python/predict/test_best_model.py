@@ -35,7 +35,7 @@ def test_a_window_that_takes_near_time_is_in_the_mean_and_the_interval_holds_bot
 
 
 @pytest.mark.parametrize("share", [TRUSTED[0] / 1.1, TRUSTED[1] * 1.1])
-def test_a_window_that_takes_another_time_is_left_out_and_that_is_said(share: float):
+def test_a_window_that_takes_another_time_is_left_out_and_that_is_reported(share: float):
     given = phase(LINES * NEAR_NS / share, dependent=True)
     # The window takes LINES * NEAR_NS: `share` of near time.
     assert WindowModel(given, NEAR, FAR).simulated_over_near == pytest.approx(share, rel=0.02)
@@ -59,5 +59,5 @@ def test_moving_nothing_changes_nothing_and_doubts_keep_the_rule():
     assert none < half < whole
     edge = phase(LINES * NEAR_NS / (TRUSTED[1] * 0.98), dependent=True)
     # At this near time alone the window would be left out.
-    doubted = BestModel(edge, NEAR, FAR, Perturbation(near_time=0.9))
-    assert doubted.times_to_cover_ns() != []
+    perturbed = BestModel(edge, NEAR, FAR, Perturbation(near_time=0.9))
+    assert perturbed.times_to_cover_ns() != []

@@ -40,7 +40,7 @@ def test_pages_given_go_before_the_setting():
     assert near_memory(measured("always"), SMALL).cost_ns(1) == pytest.approx(150.0)
 
 
-def test_pages_without_a_curve_are_said():
+def test_pages_without_a_curve_are_reported():
     device = samples.device()
     assert any(
         "no chains curve for 4.00 KiB pages" in c for c in near_memory(device, SMALL).caveats

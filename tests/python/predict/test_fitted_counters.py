@@ -70,7 +70,7 @@ def test_what_sizes_left_out_are_missed_by_is_the_interval():
 
 
 @pytest.mark.parametrize(
-    ("files", "sizes", "said"),
+    ("files", "sizes", "message"),
     [
         ([counted(n) for n in SIZES], {"n": 5e6}, "outside the sizes counted"),
         ([counted(n) for n in SIZES], {"m": 5e5}, "m=500000 is required"),
@@ -85,10 +85,10 @@ def test_what_sizes_left_out_are_missed_by_is_the_interval():
         ([counted(n, llc_load_misses=n - 1e5) for n in SIZES], {"n": 5e5}, "is 0 at 100000"),
     ],
 )
-def test_what_does_not_say_it_is_refused(
-    files: list[CounterProfile], sizes: dict[str, float], said: str
+def test_unfit_counters_is_refused(
+    files: list[CounterProfile], sizes: dict[str, float], message: str
 ):
-    with pytest.raises(NearfarError, match=said):
+    with pytest.raises(NearfarError, match=message):
         profile_of_fit(files, sizes)
 
 

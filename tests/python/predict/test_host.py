@@ -191,7 +191,7 @@ def test_doubt_of_near_latency_is_not_counted_against_what_far_took_from_it():
     assert far_memory(load_device("ddr4-2666-remote"), near, "published").near_share == 0.0
 
 
-def test_what_was_measured_here_stays_as_it_is():
+def test_measured_latencies_stay():
     far = msgspec.structs.replace(measured(300.0), name="far")
     for rule in RULES:
         found = far_memory(far, near_memory(measured()), rule)
@@ -199,7 +199,7 @@ def test_what_was_measured_here_stays_as_it_is():
         assert found.latency_range == (1.0, 1.0)
 
 
-def test_a_memory_faster_than_near_is_said():
+def test_a_memory_faster_than_near_is_reported():
     local = far_memory(load_device("ddr4-2666-local"), near_memory(measured()))
     assert (local.latency_ns, local.latency_from) == (LOCAL_NS, "published")
     assert any("the DRAM of another machine" in caveat for caveat in local.caveats)
@@ -215,22 +215,22 @@ def test_nvdimm_on_the_own_channels_is_as_slow_as_near():
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "message"),
     [
         ("added", "assumed to be 233 ns: local DRAM here plus what it adds to ddr4-2666-local"),
         ("published", "assumed to be 161 ns: as published"),
         ("ratio", "assumed to be 287 ns: in proportion to ddr4-2666-local"),
     ],
 )
-def test_prediction_and_plan_say_the_way(rule: HostRule, said: str):
+def test_prediction_and_plan_report_the_rule(rule: HostRule, message: str):
     workload, near, far = samples.workload(), measured(), load_device("ddr4-2666-remote")
     prediction = predict(workload, near, [far], host=rule)
     (device,) = prediction.devices
     assert (prediction.host, device.latency_from) == (rule, rule)
     assert prediction.near_latency_ns == HERE_NS
-    assert sum(said in caveat for caveat in device.caveats) == 1
+    assert sum(message in caveat for caveat in device.caveats) == 1
     plan = place(workload, near, far, "25%", host=rule)
-    assert sum(said in caveat for caveat in plan.caveats) == 1
+    assert sum(message in caveat for caveat in plan.caveats) == 1
     all_far = next(bar for bar in plan.alternatives if bar.name == "all-far")
     assert all_far.slowdown.value == pytest.approx(device.total.slowdown.value)
 

@@ -109,7 +109,7 @@ def test_traffic_over_shared_channels_takes_longer_where_both_memories_are_drawn
 
 
 @pytest.mark.parametrize(
-    ("text", "sets", "threads", "said"),
+    ("text", "sets", "threads", "message"),
     [
         ("load", 10, 4, "two phases"),
         ("load,load", 10, 4, "two phases"),
@@ -117,8 +117,8 @@ def test_traffic_over_shared_channels_takes_longer_where_both_memories_are_drawn
         ("load,get", 10, 1, "a thread for each stage"),
     ],
 )
-def test_what_is_no_pipeline_is_refused(text: str, sets: int, threads: int, said: str):
-    with pytest.raises(NearfarError, match=said):
+def test_what_is_no_pipeline_is_refused(text: str, sets: int, threads: int, message: str):
+    with pytest.raises(NearfarError, match=message):
         parse_stages(text, sets, "1MB", threads)
 
 

@@ -19,7 +19,7 @@ FACTORS = st.floats(1.0, 8.0)
 
 
 @given(st.lists(FACTORS, min_size=2, max_size=12), st.floats(0.01, 500.0), st.floats(0.0, 50.0))
-def test_one_and_many_settle_where_the_curve_answers_what_it_was_asked(
+def test_one_and_many_settle_where_the_curve_returns_its_argument(
     factors: list[float], lines: float, rest: float
 ):
     curve = LoadedFactor(np.arange(float(len(factors))), np.sort([1.0, *factors[1:]]))
@@ -52,6 +52,6 @@ def test_core_time_of_numbers_is_that_of_arrays(costs: list[float], other_ns: fl
 
 
 @given(st.floats(-2.0, 12.0))
-def test_straight_is_numpys_interpolation(x: float):
+def test_interpolation_is_numpys(x: float):
     xs, ys = [0.0, 1.0, 1.5, 9.0], [4.0, 2.0, 2.0, -1.0]
     assert interpolate(x, xs, ys) == pytest.approx(float(np.interp(x, xs, ys)), abs=1e-12)

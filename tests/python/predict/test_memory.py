@@ -57,7 +57,7 @@ def test_derived_chains_are_floored_by_bandwidth():
     assert far.cost_ns(32) == pytest.approx(64.0)
 
 
-def test_near_without_chains_gets_an_assumed_curve_and_says_so():
+def test_near_without_chains_gets_an_assumed_curve_and_reports_it():
     near = near_memory(without(samples.device(), chains=[]))
     assert near.cost_ns(32) == pytest.approx(90.0 / ASSUMED_PARALLELISM)
     assert any("assumed" in caveat for caveat in near.caveats)

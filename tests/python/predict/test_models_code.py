@@ -47,7 +47,7 @@ def test_nothing_else_runs(text: str):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("element + 1", "did you mean 'elements'"),
         ("sqr(2)", "did you mean 'sqrt'"),
@@ -59,8 +59,8 @@ def test_nothing_else_runs(text: str):
         ("1e400", "finite number"),
     ],
 )
-def test_refusals_name_what_is_wrong(text: str, said: str):
-    with pytest.raises(NearfarError, match=said):
+def test_errors_name_the_formula(text: str, message: str):
+    with pytest.raises(NearfarError, match=message):
         evaluate(text, {"elements": 1.0}, "here")
 
 
@@ -106,7 +106,7 @@ def test_misses_may_follow_from_the_cache(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("title = 1\n", "Expected `str`"),
         ("title", "not valid TOML"),
@@ -118,13 +118,13 @@ def test_misses_may_follow_from_the_cache(tmp_path: Path):
     ],
 )
 def test_bad_files_are_refused_in_one_sentence(
-    tmp_path: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
 ):
     file = tmp_path / "bad.toml"
     file.write_text(text)
     assert main(["predict", str(file), "--near", "thesis-dram", "--far", "thesis-pmem"]) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert "Traceback" not in error
 
 

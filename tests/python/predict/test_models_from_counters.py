@@ -60,7 +60,7 @@ def test_bytes_stand_in_for_misses_and_wall_time_for_cpu_time():
     assert made.sampling.relative_error > 0.0
 
 
-def test_an_interval_without_a_count_is_said():
+def test_an_interval_without_a_count_is_reported():
     some = counted(cpu_time_ns=2e9, llc_misses=1e7)
     some.intervals[1].llc_misses = None
     made = profile_of_counters(some)
@@ -69,7 +69,7 @@ def test_an_interval_without_a_count_is_said():
 
 
 @pytest.mark.parametrize(
-    ("totals", "said"),
+    ("totals", "message"),
     [
         ({"cpu_time_ns": 2e9}, "neither last-level misses nor bytes"),
         ({"cpu_time_ns": 0.0, "llc_misses": 1.0}, "expected a time above 0"),
@@ -78,8 +78,8 @@ def test_an_interval_without_a_count_is_said():
         ({"cpu_time_ns": 2e9, "llc_misses": 1.8e19}, "wrapped"),
     ],
 )
-def test_counts_that_cannot_be_are_refused(totals: dict[str, float], said: str):
-    with pytest.raises(NearfarError, match=said):
+def test_impossible_counts_are_refused(totals: dict[str, float], message: str):
+    with pytest.raises(NearfarError, match=message):
         profile_of_counters(counted(**totals))
 
 

@@ -70,14 +70,14 @@ def test_more_bandwidth_is_never_slower(seed: int, model: str, more: float):
     assert second <= first * (1 + 1e-9)
 
 
-def test_a_model_that_lacks_something_says_so_and_the_others_go_on():
+def test_a_model_that_lacks_something_reports_it_and_the_others_go_on():
     also = MODELS.names()
     (found,) = predict(
         samples.workload(), samples.device(), [samples.device("far", 300, 5, 3)], also=also
     ).devices
-    said = " ".join(found.caveats)
-    assert "memory-mode needs the size" in said
-    assert "persist needs counts" in said
+    message = " ".join(found.caveats)
+    assert "memory-mode needs the size" in message
+    assert "persist needs counts" in message
     assert {"chains", "counters", "traffic"} <= {one.model for one in found.total.models}
     with pytest.raises(ModelLacksError, match="persist needs counts"):
         predict(samples.workload(), samples.device(), [samples.device("far", 300)], "persist")
@@ -261,7 +261,7 @@ def test_near_times_that_cannot_be_are_refused(value: float):
         predict(workload, samples.device(), [samples.device("far", 300.0)])
 
 
-def test_a_phase_without_time_is_said():
+def test_a_phase_without_time_is_reported():
     workload = samples.workload()
     workload.phases[0].near_cpu_time_ns = Estimate(0.0, 0.0, 0.0)
     (found,) = predict(workload, samples.device(), [samples.device("far", 300.0)]).devices

@@ -76,7 +76,7 @@ def test_every_placement_is_as_fast(profile: WorkloadProfile, budget: str, optim
         assert "the profile has no objects: there is nothing to place" in plan.caveats
 
 
-def test_the_report_says_so(profile: WorkloadProfile, tmp_path: Path):
+def test_the_report_reports_it(profile: WorkloadProfile, tmp_path: Path):
     far = samples.device("far", 500.0, 1.0, 0.5)
     data = report(profile, samples.device(), [far], source_folders=[tmp_path])
     assert "would hardly notice far memory" in data.answers[0].sentence

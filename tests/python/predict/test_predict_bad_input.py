@@ -1,4 +1,4 @@
-"""Bad input: what lacks, is too short, negative, or outside of what was fitted is said."""
+"""Bad input: missing, too short, negative, or outside of what was fitted; all are reported."""
 
 from __future__ import annotations
 
@@ -83,26 +83,26 @@ def test_a_chains_curve_that_ends_too_early_is_marked_and_widens_the_interval():
 
 
 @pytest.mark.parametrize(
-    ("time", "said"),
+    ("time", "message"),
     [
         (Estimate(-1.0, -1.0, -1.0), "expected a number of at least 0"),
         (Estimate(float("nan"), 0.0, 1.0), "expected a number of at least 0"),
         (Estimate(1e9, -5.0, 2e9), "expected a number of at least 0"),
     ],
 )
-def test_negative_times_are_refused(time: Estimate, said: str, tmp_path: Path, capsys):
+def test_negative_times_are_refused(time: Estimate, message: str, tmp_path: Path, capsys):
     workload = samples.workload()
     workload.phases[0].near_cpu_time_ns = time
     if time.value != time.value:  # JSON has no such number: what reads the profile refuses it.
-        with pytest.raises(Exception, match=said):
+        with pytest.raises(Exception, match=message):
             predict(workload, NEAR, [FAR])
         return
     assert verb(tmp_path, workload, "-o", str(tmp_path / "p.json")) == ExitCode.WRONG_USE
-    assert said in " ".join(capsys.readouterr().err.split())
+    assert message in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "p.json").exists()
 
 
-def test_a_time_of_zero_is_said_and_predicts_nothing(tmp_path: Path, capsys):
+def test_a_time_of_zero_is_reported_and_predicts_nothing(tmp_path: Path, capsys):
     workload = samples.workload()
     workload.phases[0].near_cpu_time_ns = Estimate(0.0, 0.0, 0.0)
     assert verb(tmp_path, workload, "--json") == ExitCode.DONE
@@ -146,21 +146,21 @@ def extrapolated(half: float) -> WorkloadProfile:
     return msgspec.structs.replace(workload, extrapolation=about)
 
 
-def test_what_is_unsure_of_an_extrapolated_profile_is_unsure_of_its_prediction():
+def test_an_extrapolated_profiles_uncertainty_widens_its_prediction():
     widths = []
     for half in (0.0, 0.2, 0.4):
         device = predict(extrapolated(half), NEAR, [FAR]).devices[0]
         widths.append(width(device.total.slowdown))
         assert any("n=1e+06 was not run" in caveat for caveat in device.caveats)
     assert widths[0] < widths[1] < widths[2]
-    said = next(c for c in device.caveats if "was not run" in c)
-    assert "misses -40% to +80%" in said
+    message = next(c for c in device.caveats if "was not run" in c)
+    assert "misses -40% to +80%" in message
     measured = predict(samples.workload(), NEAR, [FAR]).devices[0]
     assert widths[0] == pytest.approx(width(measured.total.slowdown))
     assert not any("was not run" in caveat for caveat in measured.caveats)
 
 
-def test_a_size_outside_the_fit_is_said_and_widens_the_interval(tmp_path: Path, capsys):
+def test_a_size_outside_the_fit_is_reported_and_widens_the_interval(tmp_path: Path, capsys):
     save(NEAR, tmp_path / "near.json")
     found = {}
     for size in ("1e6", "7e6", "7e8"):

@@ -71,7 +71,7 @@ def test_several_devices_and_the_whole_library(run: list[str], capsys):
     assert all(name in shown for name in device_names())
 
 
-def test_a_profile_of_another_processor_is_said(tmp_path: Path, run: list[str], capsys):
+def test_a_profile_of_another_processor_is_reported(tmp_path: Path, run: list[str], capsys):
     near = samples.device()
 
     near.measured = samples.measured_here()
@@ -83,7 +83,7 @@ def test_a_profile_of_another_processor_is_said(tmp_path: Path, run: list[str], 
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (["--phase", "gte"], "did you mean 'get'"),
         (["--model", "inverson"], "did you mean 'inversion'"),
@@ -93,11 +93,11 @@ def test_a_profile_of_another_processor_is_said(tmp_path: Path, run: list[str], 
         (["--nosuch"], "nosuch"),
     ],
 )
-def test_wrong_use_is_one_sentence(run: list[str], change: list[str], said: str, capsys):
+def test_wrong_use_is_one_sentence(run: list[str], change: list[str], message: str, capsys):
     assert main([*run, *change]) == ExitCode.WRONG_USE
     out, err = capsys.readouterr()
     assert out == ""
-    assert said in err
+    assert message in err
     assert len(err.strip().splitlines()) == 1
 
 

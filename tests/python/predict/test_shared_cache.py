@@ -44,7 +44,7 @@ def test_beside_a_core_with_a_cache_of_its_own_nothing_flows() -> None:
 
 
 @pytest.mark.parametrize(("each_ns", "least", "most"), [(5.0, 0.0, 0.05), (150.0, 0.5, 1.0)])
-def test_who_comes_back_soon_finds_its_lines(each_ns: float, least: float, most: float) -> None:
+def test_a_short_reuse_time_keeps_lines(each_ns: float, least: float, most: float) -> None:
     taken = TakenCache(reused_after(3 * MIB), chases(), ACCESSES * each_ns)
     assert least <= taken.lines(1.0) / ACCESSES <= most
     assert taken.max_lines() / ACCESSES > 0.5
@@ -70,7 +70,7 @@ def test_what_a_cores_own_caches_hold_is_not_lost() -> None:
         (NEAR_NS, BESIDE_NS, 10.0),
     ],
 )
-def test_what_tells_no_hit_from_a_miss_is_not_asked(
+def test_chases_without_distinct_hits_are_not_used(
     near_ns: np.ndarray, far_ns: np.ndarray, far_miss_ns: float
 ) -> None:
     assert chases().separate_hits()

@@ -87,7 +87,7 @@ def test_a_miss_waits_for_as_many_walks_as_the_profile_counts(
     assert slowdown(chase(walks_per_miss), far(), name) == pytest.approx(far_ns / 150.0)
 
 
-def test_far_data_have_the_pages_that_near_data_have_where_nothing_else_is_said() -> None:
+def test_far_data_have_the_pages_that_near_data_have_where_nothing_else_is_reported() -> None:
     near = near_memory(NEAR, HUGE)
     assert far_memory(far(), near).cost_ns(1) == pytest.approx(200.0)
     assert far_memory(far(), near, page_bytes=SMALL).cost_ns(1) == pytest.approx(350.0)

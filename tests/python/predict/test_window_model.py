@@ -61,7 +61,7 @@ def test_near_memory_as_far_memory_changes_nothing():
     assert float(WindowModel(chase, NEAR, same).times_ns(chase.total)) == LINES * NEAR_NS
 
 
-def test_without_bursts_or_with_few_misses_it_says_what_it_lacks():
+def test_without_bursts_or_with_few_misses_it_names_the_missing_input():
     chase = phase(LINES * NEAR_NS, dependent=True)
     with pytest.raises(ModelLacksError, match="--bursts"):
         WindowModel(replace(chase, bursts=None), NEAR, FAR)

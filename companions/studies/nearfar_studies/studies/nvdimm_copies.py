@@ -83,8 +83,8 @@ class NvdimmCopies(Study):
             inputs="the copy columns of tables 4 and 5 (one law each, fitted to 16 points), and "
             "the rule that both memories' demands add on the same channels and wait equally there "
             "(nearfar/predict/shared_channels.py). Nothing of figures 2 to 10; the rule's form was "
-            "chosen with them in sight. Published: mean of iterations 1 to 100, the first one "
-            "separately left out",
+            "chosen with them in sight. Published: mean of iterations 1 to 100, without the "
+            "first",
             tables=tables,
             verdict=verdict,
         )
