@@ -65,5 +65,5 @@ def summary(source: str, name: str) -> str:
     """Return the first paragraph of a docstring: of the function `name`, else of the module."""
     paragraph = r'"""(.*?)(?:"""|\n\n)'
     function = re.search(rf"^def {name}\(.*?{paragraph}", source, re.MULTILINE | re.DOTALL)
-    found = function or re.search(paragraph, source, re.DOTALL)
-    return " ".join(found[1].split()) if found else ""
+    docstring = function or re.search(paragraph, source, re.DOTALL)
+    return " ".join(docstring[1].split()) if docstring else ""

@@ -30,7 +30,7 @@ class ImportCountersOptions(Options):
     cumulative: bool = False
     """The counts of a plain CSV are since the beginning, not since the previous line."""
     size: Sequence[str] = ()
-    """What the program was run at, such as n=1e5; repeat for several. `nearfar predict` fits
+    """Size the program was run at, such as n=1e5; repeat for several. `nearfar predict` fits
     counters of several sizes."""
 
 
@@ -43,4 +43,4 @@ class RecordCountersOptions(ProgramOptions):
     interval: int = 1000
     """Length of an interval in ms, 10 or more."""
     size: Sequence[str] = ()
-    """What the program is run at, such as n=1e5; repeat for several."""
+    """Size the program is run at, such as n=1e5; repeat for several."""

@@ -69,7 +69,7 @@ class CrashOptions(ProgramOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class CrashFiles(JsonOptions):
-    """What is printed of a crash report, and its other formats."""
+    """Printed output of a crash report, and its other formats."""
 
     sarif: Path | None = None
     """File for bugs and lints as SARIF 2.1.0, for code scanning."""

@@ -43,7 +43,7 @@ class MachineOptions(RootOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class MachineModes(JsonOptions):
-    """What is shown of a machine."""
+    """Views of a machine, and where they go."""
 
     check: bool = False
     """Check everything that far memory needs: nodes, tiers, firmware, health, regions, mounts,
@@ -68,7 +68,7 @@ class ConvertOptions(RootOptions):
     """Options of `machine convert`."""
 
     device: Annotated[str | None, Option(position="first")] = None
-    """What to convert: namespace0.0, pmem0, dax0.0 or region0. Not needed where there is only one,
+    """Device to convert: namespace0.0, pmem0, dax0.0 or region0. Not needed if there is only one,
     nor for app-direct, memory-mode, mixed and emulated-pmem."""
     to: str | None = None
     """app-direct, memory-mode, mixed:N% (Optane modules, over a reboot); fsdax, devdax, system-ram

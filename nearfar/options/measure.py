@@ -136,7 +136,7 @@ class KernelOptions(KernelShape, MemoryOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureModes(JsonOptions):
-    """What is printed, and whether the instrument itself is tested."""
+    """Printed output, and the test of the instrument itself."""
 
     self_test: bool = False
     """Probe model:NAME and judge what is inferred against its truth; exit code 1 if a false

@@ -43,7 +43,7 @@ class PlaceOptions(PagesOptions, HostOptions):
     over: Literal["mean", "worst"] = "mean"
     """With several profiles: minimise the mean or the worst of their slowdowns."""
     allow: Sequence[Literal["parts", "interleave", "moves", "all"]] = ()
-    """What the plan may do besides placing whole objects for good: place parts of large objects
+    """Freedoms of the plan besides placing whole objects for good: place parts of large objects
     separately, interleave the pages of what streams most, move data between phases; repeat for
     several, or all."""
     optimiser: str = "exact"

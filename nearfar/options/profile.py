@@ -38,7 +38,7 @@ class ProfileOptions(DriverOptions, ProgramOptions):
     memory: str = "64MiB"
     """Size of the tables of one process."""
     size: Sequence[str] = ()
-    """What the program was run at, such as n=1e5, stored in the profile; repeat for several."""
+    """Size the program was run at, such as n=1e5, stored in the profile; repeat for several."""
     split: Literal["size"] | None = None
     """size: separate what one call stack allocates by the sizes of the blocks, by powers of two (a
     slab allocator's classes). Tags need no option: see NEARFAR_TAG in nearfar/mark.h."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class JsonOptions(Options):
-    """What a verb prints."""
+    """Printed output of a verb."""
 
     json: bool = False
     """Print JSON on standard output."""
@@ -107,7 +107,7 @@ class ProgramOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class DriverOptions(Options):
-    """What makes a program work, and how long."""
+    """Driver of a program, and how long it runs."""
 
     driver: str | None = None
     """Shell command that makes the program work, such as a server's client: started with the

@@ -7,6 +7,8 @@ from typing import Literal
 
 from nearfar.options.option import Options
 
+SimulatedPattern = Literal["chase", "random", "sequential", "strided"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateOptions(Options):
@@ -14,7 +16,7 @@ class SimulateOptions(Options):
 
     device: str
     """A library device (`nearfar device list`), a device file, or random:N."""
-    pattern: Literal["chase", "random", "sequential", "strided"] = "chase"
+    pattern: SimulatedPattern = "chase"
     """chase: dependent loads in random order; random and sequential: accesses in that order, with
     bandwidth; strided: one access per stride, in random order."""
     region: str = "64MiB"

@@ -14,7 +14,7 @@ class SweepOptions(Options):
     """Options of `sweep`."""
 
     file: Annotated[Path, Option(position="first")]
-    """What to compute, as TOML: docs/sweep.md."""
+    """Points to compute, as TOML: docs/sweep.md."""
     output: Annotated[Path | None, Option(short="-o")] = None
     """Folder of the results. Default: next to the file, under its name."""
     scheduler: str | None = None

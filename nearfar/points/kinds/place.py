@@ -8,7 +8,8 @@ from typing import ClassVar
 from nearfar.base.errors import NearfarError
 from nearfar.documents.plan import Alternative
 from nearfar.documents.prediction import HostRule
-from nearfar.place.api import DEFAULT_OPTIMISER, place
+from nearfar.options.place import PlaceOptions
+from nearfar.place.api import place
 from nearfar.place.budget import parse_budget_bytes, parse_price
 from nearfar.place.goal import check_goal
 from nearfar.place.optimiser import OPTIMISERS
@@ -16,7 +17,6 @@ from nearfar.points.inputs import PointInputs
 from nearfar.points.kind import POINT_KINDS
 from nearfar.points.profiled import ProfiledPoint
 from nearfar.points.row import PointValues
-from nearfar.predict.model import DEFAULT_MODEL
 from nearfar.predict.total import TOTAL
 
 
@@ -31,10 +31,10 @@ class PlacePoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fields
     """Near memory: 2GiB, 25%, price:40%."""
     slo: float | None = None
     """In place of a budget: the most slowdown; the least near memory that keeps it is sought."""
-    model: str = DEFAULT_MODEL
-    optimiser: str = DEFAULT_OPTIMISER
-    host: HostRule = "added"
-    phase: str = TOTAL
+    model: str = PlaceOptions.model
+    optimiser: str = PlaceOptions.optimiser
+    host: HostRule = PlaceOptions.host
+    phase: str = PlaceOptions.phase
 
     def check(self, inputs: PointInputs) -> None:
         """Refuse what place refuses of budgets, goals, optimisers, models and memories."""

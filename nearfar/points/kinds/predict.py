@@ -6,6 +6,7 @@ import json
 from typing import ClassVar
 
 from nearfar.documents.prediction import HostRule
+from nearfar.options.predict import PredictOptions
 from nearfar.points.inputs import PointInputs
 from nearfar.points.kind import POINT_KINDS
 from nearfar.points.profiled import ProfiledPoint
@@ -23,10 +24,10 @@ class PredictPoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fiel
     CODE: ClassVar[tuple[str, ...]] = ("devices", "predict", "sim", "_window")
 
     model: str = DEFAULT_MODEL
-    host: HostRule = "added"
+    host: HostRule = PredictOptions.host
     phase: str | None = None
     """Only this phase; all of them where it is left out."""
-    pages: str | None = None
+    pages: str | None = PredictOptions.pages
 
     def check(self, inputs: PointInputs) -> None:
         """Refuse models, phases, pages and memories that predict refuses."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import parse_size_bytes
 from nearfar.documents import DeviceProfile
+from nearfar.options.simulate import SimulatedPattern, SimulateOptions
 from nearfar.points.inputs import DEVICE, PointInputs
 from nearfar.points.kind import POINT_KINDS, PointKind
 from nearfar.points.row import PointValues
@@ -30,13 +31,13 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
 
     far: str
     """A device of the library or a file, or random:N."""
-    pattern: Literal["chase", "random", "sequential", "strided"] = "chase"
-    region: str = "64MiB"
-    access: str = "64B"
-    stride: str | None = None
-    write: bool = False
-    in_flight: float | None = None
-    memory_mode: str | None = None
+    pattern: SimulatedPattern = SimulateOptions.pattern
+    region: str = SimulateOptions.region
+    access: str = SimulateOptions.access
+    stride: str | None = SimulateOptions.stride
+    write: bool = SimulateOptions.write
+    in_flight: float | None = SimulateOptions.in_flight
+    memory_mode: str | None = SimulateOptions.memory_mode
     seed: int = 1
     """Of the order of random accesses and of random replacement."""
     lines: int = LINES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, nearest
-from nearfar_like.mlc.options import MODES, OPTIONS, Option
+from nearfar_like.mlc.options import MODES, OPTIONS, MlcOption
 from nearfar_like.mlc.sizes import cpu_list, cpu_mask, number, size_bytes
 from nearfar_like.mlc.traffic import Traffic, traffic
 from nearfar_like.repeat import Effort
@@ -147,7 +147,7 @@ def _split(words: list[str], found: Arguments) -> list[tuple[str, str | None]]:
     return letters
 
 
-def _text(option: Option, word: str, rest: list[str]) -> str | None:
+def _text(option: MlcOption, word: str, rest: list[str]) -> str | None:
     """Return the text of an option's value: what follows the letter, or the next word."""
     attached = word[2:]
     if option.takes == "":
@@ -164,7 +164,7 @@ def _text(option: Option, word: str, rest: list[str]) -> str | None:
     return rest.pop(0)
 
 
-def _value(option: Option, text: str | None) -> Value:
+def _value(option: MlcOption, text: str | None) -> Value:
     where = f"-{option.letter}"
     if text is None:
         return True
