@@ -45,6 +45,7 @@ def lints_of(
         The program ran to its end, so what it still holds and no handle leads to is lost.
     pool
         The pool as the run left it; the warning is about content that the trace does not explain.
+
     """
     state, origins = PoolState(trace), StackOrigins(sites)
     if images is not None:

@@ -18,48 +18,29 @@ _MAX_COMPARED_BYTES = 1 << 28
 def warnings_of(recorded: RecordedRun, *, eadr: bool) -> list[str]:
     """Return one sentence for each limit of a recording."""
     trace = recorded.trace
-    warnings = []
-    if recorded.failed:
-        warnings.append(f"the program {recorded.exit_status}: its stores up to then were explored")
-    if not eadr and not trace.counts.get(EventKind.FENCE):
-        warnings.append(
-            "no fence was seen: the program never flushes, or it uses bare instructions, which "
-            "only `nearfar cc` shows"
-        )
-    if trace.full:
-        warnings.append("the trace is full: later stores were not recorded")
-    if trace.coarse:
-        warnings.append(
-            "the program stores too often to record each store alone: tears within a line may have "
-            "been missed at places that store often"
-        )
-    if trace.children:
-        warnings.append(
-            "the program forked while it had the pool: its children's stores count in the order in "
-            "which they came, which may differ in another run"
-        )
-    if trace.written:
-        warnings.append(
-            "the program wrote to the pool's file by system calls: they count as stores that "
-            "fsync, msync or a flush makes durable"
-        )
-    if trace.others:
-        warnings.append(
-            "several processes had the pool at once: their stores and flushes count in the order "
-            "in which they came, which may differ in another run"
-        )
-    if trace.copied and trace.pool_bytes:
-        warnings.append(
-            "the program also mapped the pool privately: stores there cannot reach the pool"
-        )
-    if trace.stolen:
-        warnings.append(
-            f"a thread waited for another in a way that is not scheduled ({trace.stolen} times): "
-            "the same seed may give another order"
-        )
-    if trace.outside and trace.pool_bytes:
-        warnings.append("a mapping of the pool was not recorded: too large, or too many at once")
-    return warnings
+    sentences = {
+        f"the program {recorded.exit_status}: its stores up to then were explored": recorded.failed,
+        "no fence was seen: the program never flushes, or it uses bare instructions, which only "
+        "`nearfar cc` shows": not eadr and not trace.counts.get(EventKind.FENCE),
+        "the trace is full: later stores were not recorded": trace.full,
+        "the program stores too often to record each store alone: tears within a line may have "
+        "been missed at places that store often": trace.coarse,
+        "the program forked while it had the pool: its children's stores count in the order in "
+        "which they came, which may differ in another run": trace.children,
+        "the program wrote to the pool's file by system calls: they count as stores that fsync, "
+        "msync or a flush makes durable": trace.written,
+        "several processes had the pool at once: their stores and flushes count in the order in "
+        "which they came, which may differ in another run": trace.others,
+        "the program also mapped the pool privately: stores there cannot reach the pool": (
+            trace.copied and trace.pool_bytes
+        ),
+        f"a thread waited for another in a way that is not scheduled ({trace.stolen} times): the "
+        "same seed may give another order": trace.stolen,
+        "a mapping of the pool was not recorded: too large, or too many at once": (
+            trace.outside and trace.pool_bytes
+        ),
+    }
+    return [sentence for sentence, applies in sentences.items() if applies]
 
 
 def unexplained_content(state: PoolState, pool: Path) -> str:

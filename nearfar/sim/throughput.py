@@ -34,7 +34,7 @@ def saturated(demand_gb_per_s: float, max_gb_per_s: float, sharpness: float) -> 
     """Return what is drawn of a demand that a memory of `max_gb_per_s` is asked for."""
     if demand_gb_per_s <= 0:
         return 0.0
-    # The larger of the two is taken out, so that no power overflows.
+    # The larger term is factored out so that no power overflows.
     low, high = sorted((demand_gb_per_s, max_gb_per_s))
     return float(low * (1 + (low / high) ** sharpness) ** (-1 / sharpness))
 
