@@ -1,4 +1,4 @@
-"""What kinds have in common that run a program: its command, pinned, ended with its worker."""
+"""Base of the kinds that run a program: its command, pinned, ended with its worker."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.points.inputs import PointInputs
 from nearfar.points.kind import PointKind
 
-SAID_BYTES = 2000
-"""Of a failed program's standard error, the end that its error quotes one line of."""
+ERROR_BYTES = 2000
+"""End of a failed program's standard error, whose last line the message quotes."""
 
 WATCH_S = 0.05
-"""Between looks at how many threads a program has; a look costs some 20 us of another core."""
+"""Time between counts of a program's threads; a count costs some 20 us of another core."""
 
 _PDEATHSIG = 1
 """PR_SET_PDEATHSIG of linux/prctl.h."""
@@ -42,14 +42,14 @@ class CommandedPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields
 
     program: str
     size: dict[str, float | str] = msgspec.field(default_factory=dict)
-    """What names in its command stand for."""
+    """Values of the names in its command."""
     seed: int | None = None
-    """What {seed} in its command stands for; without it there, repetitions told apart."""
+    """Value of {seed} in its command; without {seed}, it distinguishes repetitions."""
     cpus: int = 1
-    """It is pinned to so many, each on a core of its own where there are enough."""
+    """Processors it is pinned to, each on another core where there are enough."""
     command: list[str] = msgspec.field(default_factory=list)
     folder: str = ""
-    """It runs in."""
+    """Working folder."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     files: dict[str, str] = msgspec.field(default_factory=dict)
     """Digests of the executable and of files among its arguments."""
@@ -57,7 +57,7 @@ class CommandedPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields
     def check(self, inputs: PointInputs) -> None:
         """Refuse more processors than there are here."""
         if self.cpus < 1:
-            raise NearfarError(f"a program runs on 1 processor or more, not {self.cpus}")
+            raise NearfarError(f"cpus must be 1 or more, not {self.cpus}")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class TimedCommand:
     wall_ns: int
     cpu_ns: int
     threads: int
-    """Most that were seen at once."""
+    """Largest number seen at once."""
     output: bytes
     peak_bytes: int
 
@@ -83,7 +83,7 @@ def run_once(
 ) -> TimedCommand:
     """Run a command to its end, pinned; NearfarError if it cannot run, fails or takes longer.
 
-    `at_end` is what it gets if this process ends before it.
+    `at_end` is its signal if this process ends before it.
     """
     shown = shlex.join(command)
     with _pinned(cpus), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -97,7 +97,7 @@ def run_once(
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                # Whatever ends the worker ends what it measures; prctl takes no lock.
+                # The program ends with the worker; prctl takes no lock.
                 preexec_fn=lambda: _end_with_parent(at_end),  # noqa: PLW1509
             )
         except OSError as error:
@@ -131,11 +131,11 @@ def _end_with_parent(at_end: signal.Signals) -> None:
 
 def _failure(shown: str, code: int, err: IO[bytes]) -> str:
     size = err.seek(0, os.SEEK_END)
-    err.seek(max(0, size - SAID_BYTES))
+    err.seek(max(0, size - ERROR_BYTES))
     lines = err.read().decode(errors="replace").strip().splitlines()
-    said = f": {lines[-1]}" if lines else ""
+    reason = f": {lines[-1]}" if lines else ""
     how = f"exited {code}" if code > 0 else f"was killed by {signal.Signals(-code).name}"
-    return f"{shown} {how}{said}"
+    return f"{shown} {how}{reason}"
 
 
 def _cpu_ns(used: resource.struct_rusage) -> int:
@@ -143,7 +143,7 @@ def _cpu_ns(used: resource.struct_rusage) -> int:
 
 
 class _Watch:
-    """Counts a process's threads while it runs, and ends it when its time is over."""
+    """Count a process's threads while it runs, and end it when its time is over."""
 
     def __init__(self, pid: int, deadline_ns: float | None) -> None:
         self.threads = 0
@@ -167,7 +167,7 @@ class _Watch:
                 return
 
     def end(self) -> None:
-        """Stop looking."""
+        """Stop counting."""
         self._over.set()
         self._thread.join()
 
@@ -177,7 +177,7 @@ def check_processors(cpus: int) -> None:
     here = len(os.sched_getaffinity(0))
     if here < cpus:
         raise NearfarError(
-            f"there are {here} processors to pin to here, not {cpus}: say fewer cpus",
+            f"this process may use {here} processors; cpus = {cpus} needs more: lower cpus",
             ExitCode.MACHINE_LACKS,
         )
 

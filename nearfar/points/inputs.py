@@ -1,4 +1,4 @@
-"""What points read: devices and profiles by content, so that any machine can compute them."""
+"""The inputs of points: devices and profiles by content, so that any machine can compute them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from nearfar.documents import DeviceProfile, Producer, WorkloadProfile
 from nearfar.documents.header import load
 
 DEVICE, PROFILE, CODE, POINT = "device:", "profile:", "code:", "point:"
-"""How names of inputs begin: a device by its spec, a profile or a file of formulas by its path, the
-document that another point makes."""
+"""Prefixes of the names of inputs: a device by its spec, a profile or a file of formulas by its
+path, the document that another point makes."""
 
-NOBODY = Producer(nearfar_version="", command="", host="", cpu_model="", kernel="", time_utc="")
+NO_PRODUCER = Producer(
+    nearfar_version="", command="", host="", cpu_model="", kernel="", time_utc=""
+)
 
-KEPT = 64
+MAX_DECODED = 64
 """Decoded documents that a process keeps: more than a batch reads, and 64 profiles of 10 MB fit in
 any worker."""
 
 
 def digest_of(content: bytes) -> str:
-    """Return the hash that names this content: 128 bits, so that no two ever meet."""
+    """Return the hash that names this content: 128 bits, so that no two are equal."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
@@ -38,11 +40,11 @@ class PointInputs:
         self._digests = digests
 
     def digest(self, name: str) -> str:
-        """Return what stands for the input in the names of points."""
+        """Return the input's part of a point's name."""
         return name if name.startswith(POINT) else self._digests[name]
 
     def has(self, name: str) -> bool:
-        """Whether its content is known by now; another point's document is not while planning."""
+        """Say whether its content is known; another point's document is not while planning."""
         return name in self._contents
 
     def device(self, spec: str) -> DeviceProfile:
@@ -64,7 +66,7 @@ class PointInputs:
 
 
 class _Content:
-    """Bytes that are left out of a cache's key: the digest beside them is the key."""
+    """Bytes left out of a cache's key: the digest is the key."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -76,18 +78,18 @@ class _Content:
         return 0
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_DECODED)
 def _device(digest: str, content: _Content) -> DeviceProfile:
     return msgspec.json.decode(content.data, type=DeviceProfile)
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_DECODED)
 def _profile(digest: str, content: _Content) -> WorkloadProfile:
     return msgspec.json.decode(content.data, type=WorkloadProfile)
 
 
 class InputReader:
-    """Reads inputs on the machine that plans; relative paths are of the sweep file's folder."""
+    """Reader of inputs on the planning machine; paths are relative to the sweep file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -95,17 +97,17 @@ class InputReader:
         self.digests: dict[str, str] = {}
 
     def inputs(self) -> PointInputs:
-        """Return what was read so far, and what will be."""
+        """Return the inputs, which grow with every read."""
         return PointInputs(self.contents, self.digests)
 
     def read(self, name: str) -> None:
-        """Read an input and check that it is what its name says; another point's is not there."""
+        """Read an input and check its kind; another point's document is not there yet."""
         if name in self.contents or name.startswith(POINT):
             return
         if name.startswith(DEVICE):
-            # When and where a file was read says nothing of the device.
+            # The time and place of reading a file do not belong to the device.
             device = self._device(name.removeprefix(DEVICE))
-            content = msgspec.json.encode(msgspec.structs.replace(device, producer=NOBODY))
+            content = msgspec.json.encode(msgspec.structs.replace(device, producer=NO_PRODUCER))
         elif name.startswith(CODE):
             content = read_bytes(self.path(name.removeprefix(CODE)), "the file of formulas")
         else:
@@ -128,7 +130,7 @@ class InputReader:
         from nearfar.sim.model_of import RANDOM
 
         if spec.startswith(RANDOM):
-            raise NearfarError(f"{spec} can only be simulated: name a device of the library here")
+            raise NearfarError(f"{spec} can only be simulated: name a device of the library")
         if spec.endswith((".toml", ".json")) or "/" in spec:
             spec = str(self.path(spec).absolute())
         return load_device(spec)

@@ -1,4 +1,4 @@
-"""What a kind of point is: its parameters, whether it can exist, how it is computed."""
+"""The interface of a kind of point: its parameters, its checks, its computation."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ class PointKind(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
     """One point. Its fields are the keys of its block in a sweep file; a list there is an axis."""
 
     NAME: ClassVar[str]
-    """Of its block."""
+    """Name of its block."""
     CODE: ClassVar[tuple[str, ...]] = ()
-    """Folders of nearfar whose code decides the result."""
+    """Folders of nearfar whose code determines the result."""
     MEASURED: ClassVar[bool] = False
-    """Whether it measures: alone on its machine."""
+    """Whether it measures, and so runs alone on its machine."""
     FILLED: ClassVar[tuple[str, ...]] = ()
-    """Fields that are no keys of the file: what ``[programs]`` says of `program`."""
+    """Fields that ``[programs]`` fills; they are not keys of the file."""
 
     def needs(self) -> list[str]:
         """Return the names of the inputs it reads, see `inputs`."""
         return []
 
     def check(self, inputs: PointInputs) -> None:
-        """Raise NearfarError if it cannot exist; quick, for it is asked of every point."""
+        """Raise NearfarError if it cannot exist; fast, because every point is checked."""
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, bytes | None]:
-        """Compute it; the bytes, if any, are a document that other points read."""
+        """Compute it; the bytes are a document that other points read."""
         raise NotImplementedError
 
 

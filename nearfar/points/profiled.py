@@ -1,4 +1,4 @@
-"""What kinds have in common that read a program's profile and two memories."""
+"""Base of the kinds that read a program's profile and two memories."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class ProfiledPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
     near: str
     far: str
     size: dict[str, float | str] = msgspec.field(default_factory=dict)
-    """Of a file of formulas or a command: what its names stand for."""
+    """Values of the names in a file of formulas or a command."""
     seed: int | None = None
-    """Of a program with a command: the run that was profiled."""
+    """Seed of the profiled run, for a program with a command."""
     source: str = ""
-    """Where the profile is."""
+    """Name of the profile's input."""
 
     FILLED: ClassVar[tuple[str, ...]] = ("source",)
 
@@ -52,27 +52,29 @@ class ProfiledPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
         return profile_of_code(code, inputs.device(self.near), sizes)
 
     def check_profile(self, inputs: PointInputs, model: str, phases: list[str] | None) -> None:
-        """Refuse an unknown model or phase, and memories without the figures that are needed."""
+        """Refuse an unknown model or phase, and memories that lack required values."""
         MODELS.get(model)
         digests = (inputs.digest(DEVICE + self.near), inputs.digest(DEVICE + self.far))
         host: HostRule = getattr(self, "host", "added")
-        _check_memories(digests, self.near, self.far, host, _Held(inputs))
+        _check_memories(digests, self.near, self.far, host, _UnkeyedInputs(inputs))
         if not inputs.has(self.source):
             return
         if self.source.startswith(CODE):
             phases_of(self.profile_of(inputs), phases)
             return
-        _check_phases(inputs.digest(self.source), _Held(inputs, self.source), tuple(phases or ()))
+        _check_phases(
+            inputs.digest(self.source), _UnkeyedInputs(inputs, self.source), tuple(phases or ())
+        )
 
 
-class _Held:
-    """PointInputs that are left out of a cache's key."""
+class _UnkeyedInputs:
+    """Inputs left out of a cache's key."""
 
     def __init__(self, inputs: PointInputs, name: str = "") -> None:
         self.inputs, self.name = inputs, name
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held)
+        return isinstance(other, _UnkeyedInputs)
 
     def __hash__(self) -> int:
         return 0
@@ -80,11 +82,11 @@ class _Held:
 
 @lru_cache(4096)
 def _check_memories(
-    digests: tuple[str, str], near: str, far: str, host: HostRule, held: _Held
+    digests: tuple[str, str], near: str, far: str, host: HostRule, unkeyed: _UnkeyedInputs
 ) -> None:
-    far_memory(held.inputs.device(far), near_memory(held.inputs.device(near)), host)
+    far_memory(unkeyed.inputs.device(far), near_memory(unkeyed.inputs.device(near)), host)
 
 
 @lru_cache(4096)
-def _check_phases(digest: str, held: _Held, phases: tuple[str, ...]) -> None:
-    phases_of(held.inputs.profile(held.name), list(phases) or None)
+def _check_phases(digest: str, unkeyed: _UnkeyedInputs, phases: tuple[str, ...]) -> None:
+    phases_of(unkeyed.inputs.profile(unkeyed.name), list(phases) or None)

@@ -10,7 +10,7 @@ import msgspec
 
 
 class PointValues(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What a point found; empty columns where its kind has no such figure. Intervals are 90 %."""
+    """The values of a point; empty columns where its kind has none. Intervals are 90 %."""
 
     time_ns: float | None = None
     """predict: of all phases, everything far; place: under the plan; measure: wall, median."""
@@ -19,11 +19,11 @@ class PointValues(msgspec.Struct, kw_only=True, omit_defaults=True):
     cpu_time_ns: float | None = None
     near_time_ns: float | None = None
     slowdown: float | None = None
-    """Over everything near."""
+    """Slowdown over everything near."""
     slowdown_low: float | None = None
     slowdown_high: float | None = None
     near_bytes: int | None = None
-    """That the plan keeps near."""
+    """Bytes that the plan keeps near."""
     footprint_bytes: int | None = None
     cost_relative: float | None = None
     """Price of the memory used, over all near."""
@@ -31,7 +31,7 @@ class PointValues(msgspec.Struct, kw_only=True, omit_defaults=True):
     gb_per_s: float | None = None
     bound: str | None = None
     more: str | None = None
-    """JSON object of further figures."""
+    """JSON object of further values."""
 
 
 class PointRow(PointValues, kw_only=True, omit_defaults=True):
@@ -55,17 +55,17 @@ class PointRow(PointValues, kw_only=True, omit_defaults=True):
     host: str
     started_utc: str
     seconds: float
-    """That it took."""
+    """Time of the computation."""
 
 
 WHERE_COLUMNS = ("host", "started_utc", "seconds")
-"""Differ between two computations of one point; all others are alike, but for measured ones."""
+"""Columns that differ between two computations of one point, apart from measured values."""
 
 AXIS_COLUMNS = ("program", "size", "seed", "near", "far", "model", "budget")
 
 
 def columns() -> dict[str, type]:
-    """Return every column's type, in order: what a row is comes before what it found."""
+    """Return every column's type, in order: parameters before values."""
     hints = typing.get_type_hints(PointRow)
     own = [*PointRow.__annotations__, *PointValues.__annotations__]
     return {name: _plain(hints[name]) for name in own}
@@ -73,5 +73,5 @@ def columns() -> dict[str, type]:
 
 def _plain(hint: Any) -> type:
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        hint = next(one for one in typing.get_args(hint) if one is not type(None))
+        hint = next(part for part in typing.get_args(hint) if part is not type(None))
     return typing.cast(type, hint)

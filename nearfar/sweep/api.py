@@ -1,4 +1,4 @@
-"""Sweeping from Python: a file in, a dataset and a `Sweep` out.
+"""Sweep from Python: a file in, a dataset and a `Sweep` out.
 
 A script that calls `sweep` has its code under ``if __name__ == "__main__":``, since workers are
 new processes that import it.
@@ -55,25 +55,27 @@ def plan(path: Path) -> PlannedSweep:
 
 @dataclass(frozen=True)
 class SweepExecution:
-    """Where points are computed, and who is told."""
+    """Workers of a sweep, and how to report progress."""
 
     scheduler: str | None = None
-    """Address of a Dask scheduler; None: workers are started here."""
+    """Address of a Dask scheduler; None: start workers on this machine."""
     workers: int | None = None
     """None: one for every processor."""
     resume: bool = True
-    """False: what is finished in the folder is removed."""
+    """False: remove finished points of the folder first."""
     watching: Callable[[int, int], AbstractContextManager[Tell]] | None = None
-    """Given all points and those finished, yields what is told how far it is."""
+    """Called with the number of all and of finished points; yields the progress callback."""
     say: Callable[[str], None] = print
 
 
 def sweep(planned: PlannedSweep, folder: Path, how: SweepExecution) -> Sweep:
     """Compute what is not finished; the dataset in `folder` is whole at any moment."""
     if how.workers is not None and how.workers < 1:
-        raise CommandError(f"there must be a worker: --workers {how.workers} is none")
+        raise CommandError(f"--workers must be 1 or more, not {how.workers}")
     if how.scheduler is not None and how.workers is not None:
-        raise CommandError("--workers are started here, and a scheduler has its own: give one")
+        raise CommandError(
+            "--workers starts workers here, and a --scheduler has its own: use one of both"
+        )
     if how.scheduler is None:
         check_here(planned)
     dataset = Dataset(folder)
@@ -105,9 +107,9 @@ def check_here(planned: PlannedSweep) -> None:
     """Refuse points that cannot be measured on this machine."""
     for point in planned.matrix.points.values():
         if point.measured:
-            thing = decode_point(point.kind, msgspec.json.decode(point.parameters))
-            assert isinstance(thing, CommandedPoint)
-            check_processors(thing.cpus)
+            commanded = decode_point(point.kind, msgspec.json.decode(point.parameters))
+            assert isinstance(commanded, CommandedPoint)
+            check_processors(commanded.cpus)
 
 
 def _compute(
@@ -118,7 +120,7 @@ def _compute(
 
     points = planned.matrix.points
     left = len(points) - len(finished)
-    measured = any(one.measured and one.id not in finished for one in points.values())
+    measured = any(point.measured and point.id not in finished for point in points.values())
     if how.scheduler is None:
         count = min(how.workers or processors(), left)
         opened = local_cluster(count)
@@ -160,7 +162,7 @@ def _fill(
     ]
     record.not_tried = len(points) - len(outcome.finished) - len(outcome.failed)
     record.seconds = seconds
-    if outcome.computed and not any(one.measured for one in points.values()):
+    if outcome.computed and not any(point.measured for point in points.values()):
         spare = seconds * record.workers - outcome.seconds_in_points
         record.overhead_ms_per_point = spare / outcome.computed * 1e3
 

@@ -1,4 +1,4 @@
-"""What a worker does: computes the points of a batch that are not finished yet."""
+"""Compute the points of a batch that are not finished yet, in a worker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nearfar.sweep.versions import versions_here
 
 
 class BatchOrder(msgspec.Struct, kw_only=True):
-    """What a worker gets."""
+    """A batch for a worker."""
 
     batch: str
     points: list[tuple[str, str, bytes]]
@@ -33,26 +33,26 @@ class BatchOrder(msgspec.Struct, kw_only=True):
     measured: bool
     versions: dict[str, str]
     digests: dict[str, str]
-    """Of the inputs, by name."""
+    """Digests of the inputs by name."""
     folder: str
     token: str
 
 
 class BatchResult(msgspec.Struct, kw_only=True):
-    """What a worker gives back."""
+    """The result of a batch."""
 
     refused: str = ""
-    """Why it did nothing."""
+    """Reason why it computed nothing."""
     rows: list[PointRow] = []
-    """Only where it does not see the dataset's folder: the one that ordered it writes them."""
+    """Rows, only where the worker cannot write the dataset's folder: the driver writes them."""
     documents: dict[str, bytes] = {}
-    """Likewise."""
+    """Documents, in the same case."""
     finished: list[str] = []
     errors: dict[str, str] = {}
     seconds: float = 0.0
-    """Spent in points."""
+    """Time spent in points."""
     computed: int = 0
-    """Points that it did compute, errors included."""
+    """Number of computed points, errors included."""
 
 
 def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:
@@ -64,8 +64,8 @@ def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:
             return _encoded(
                 BatchResult(
                     refused=f"the worker on {platform.node()} has nearfar {here.get(kind)} for "
-                    f"{kind} points, and this sweep has {order.versions[kind]}: install the same "
-                    "nearfar there"
+                    f"{kind} points, and this sweep needs {order.versions[kind]}: install the "
+                    "same nearfar there"
                 )
             )
     inputs = PointInputs(contents, order.digests)
@@ -93,7 +93,7 @@ def _encoded(answer: BatchResult) -> bytes:
 
 
 def _sees(folder: Path, token: str) -> bool:
-    """Whether the dataset's folder is here: shared between hosts, or this is the same one."""
+    """Say whether this host sees the dataset's folder."""
     try:
         return (folder / TOKEN).read_text() == token and os.access(folder / DOCUMENTS, os.W_OK)
     except OSError:
@@ -121,7 +121,7 @@ def _computed(
             except NearfarError as error:
                 entry = JournalEntry(point=point[0], error=str(error))
             except (ArithmeticError, LookupError, TypeError, ValueError, OSError, MemoryError) as e:
-                # A point that nobody thought of must not take the others with it.
+                # An unexpected error of one point must not end the others.
                 entry = JournalEntry(point=point[0], error=f"{type(e).__name__}: {e}")
         answer.computed += 1
         if entry.row is not None:
@@ -144,7 +144,7 @@ def _point(
         if folder is None:
             answer.documents[name] = document
         else:
-            # Before the point is said to be finished: whoever reads it finds it.
+            # Written before the point counts as finished, so that readers find it.
             write_atomically(folder / DOCUMENTS / f"{name}.json", document)
     columns: dict[str, Any] = axes_of(given) | msgspec.structs.asdict(values)
     return JournalEntry(

@@ -1,4 +1,4 @@
-"""Where points are computed: workers of our own on this machine, or a Dask cluster."""
+"""Workers that compute points: new ones on this machine, or those of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def local_cluster(workers: int) -> Iterator[Any]:
         specification = {
             number: {
                 "cls": Nanny,
-                # One of them measures: a host has one machine.
+                # One worker measures: a host has one machine.
                 "options": {**options, "resources": {MACHINE: 1} if number == 0 else {}},
             }
             for number in range(workers)
@@ -85,7 +85,7 @@ def local_cluster(workers: int) -> Iterator[Any]:
 
 
 def _close(client: Any, cluster: Any) -> None:
-    """End workers and scheduler, whatever they are at."""
+    """End workers and scheduler, even if they are busy."""
     processes = [getattr(nanny.process, "process", None) for nanny in cluster.workers.values()]
     with contextlib.suppress(Exception):
         if client is not None:
@@ -129,8 +129,8 @@ def check_workers(client: Any, versions: dict[str, str], *, measured: bool) -> N
     """Refuse a cluster without workers, with another nearfar, or with none that may measure."""
     from nearfar.sweep.versions import versions_here
 
-    found = client.scheduler_info(n_workers=-1)["workers"]
-    if not found:
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    if not workers:
         raise NearfarError(
             "the scheduler has no workers: start some with `dask worker ADDRESS`",
             ExitCode.MACHINE_LACKS,
@@ -142,17 +142,19 @@ def check_workers(client: Any, versions: dict[str, str], *, measured: bool) -> N
             f"a worker lacks the package {error.name}: install this nearfar where workers run",
             ExitCode.MACHINE_LACKS,
         ) from error
-    for address, said in sorted(theirs.items()):
+    for address, installed in sorted(theirs.items()):
         for kind, version in versions.items():
-            if said.get(kind) != version:
+            if installed.get(kind) != version:
                 raise NearfarError(
-                    f"the worker {address} has nearfar {said.get(kind)} for {kind} points, and "
-                    f"this is {version}: install the same nearfar there",
+                    f"the worker {address} has nearfar {installed.get(kind)} for {kind} points, "
+                    f"and this is {version}: install the same nearfar there",
                     ExitCode.MACHINE_LACKS,
                 )
-    if measured and not any(one.get("resources", {}).get(MACHINE) for one in found.values()):
+    if measured and not any(
+        worker.get("resources", {}).get(MACHINE) for worker in workers.values()
+    ):
         raise NearfarError(
-            "no worker may measure: start one of every host with `dask worker ADDRESS "
+            "no worker may measure: start one on every host with `dask worker ADDRESS "
             f"--resources {MACHINE}=1`",
             ExitCode.MACHINE_LACKS,
         )
@@ -169,7 +171,7 @@ def processors() -> int:
 
 
 def _quiet() -> None:
-    """Leave it to us to say what fails, in a sentence; Dask sets levels for each of its loggers."""
+    """Silence Dask: this verb reports failures itself. Dask sets levels for each of its loggers."""
     for name in ["distributed", "tornado", "asyncio", *logging.root.manager.loggerDict]:
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -29,9 +29,9 @@ def command_of(
             f"cannot read the command of {program!r}: {error}; write {{{{ for a brace"
         ) from error
     if missing := sorted(asked - set(names)):
-        given = f"; {', '.join(sorted(names))} are there" if names else ""
+        given = f"; {', '.join(sorted(names))} are known" if names else ""
         raise NearfarError(
-            f"the command of {program!r} has {{{missing[0]}}}, and nothing says what that is{given}"
+            f"the command of {program!r} has {{{missing[0]}}}, and no size of that name{given}"
             f"{nearest(missing[0], sorted(names))}: write size = {{ {missing[0]} = ... }}"
         )
     unused = sorted(set(size) - asked)
@@ -58,15 +58,15 @@ def digests_of(command: list[str], folder: str) -> dict[str, str]:
     executable = shutil.which(str(Path(folder) / command[0])) or shutil.which(command[0])
     if executable is None:
         raise NearfarError(f"there is no program {command[0]!r} in {folder}, nor on PATH")
-    found = {command[0]: _digest(executable)}
+    digests = {command[0]: _digest(executable)}
     for word in command[1:]:
         path = Path(folder) / word
         try:
             if path.is_file():
-                found[word] = _digest(str(path))
+                digests[word] = _digest(str(path))
         except OSError:  # A word too long to be a file's name.
             continue
-    return found
+    return digests
 
 
 def _digest(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The folder a sweep writes: a Parquet dataset, and what makes it survive any ending.
+"""The folder a sweep writes: a Parquet dataset, and the files that let it be continued.
 
 results/part-*.parquet   finished points, each once; read it with anything
 plan.parquet             the points of the file as it is now: a semi join leaves out older ones
@@ -40,18 +40,18 @@ class Dataset:
         self.folder = folder.absolute()
         self._lock = -1
         self.token = ""
-        """What workers find in the folder if it is the one this process sees."""
+        """Content of the token file, by which workers recognise the folder of this process."""
 
     def open(self) -> None:
-        """Make the folder, or take one that this nearfar wrote."""
+        """Create the folder, or open one that this nearfar wrote."""
         if (self.folder / HEAD).is_file():
             load(self.folder / HEAD, Sweep)
         elif self.folder.exists() and not self._is_ours():
             raise NearfarError(
-                f"{self.folder} is there and is no sweep's folder: name another one with -o"
+                f"{self.folder} exists and is not a sweep's folder: name another one with -o"
             )
         try:
-            # Not its parents: a typing error would make a tree of folders.
+            # Not its parents: a mistyped path would create a tree of folders.
             self.folder.mkdir(exist_ok=True)
             for name in (RESULTS, DOCUMENTS, JOURNAL, ERRORS):
                 (self.folder / name).mkdir(exist_ok=True)
@@ -62,8 +62,8 @@ class Dataset:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise NearfarError(
-                f"another sweep writes to {self.folder} now: wait for its end, or name another "
-                "folder with -o",
+                f"another sweep writes to {self.folder} now: wait until it ends, or name "
+                "another folder with -o",
                 ExitCode.MACHINE_LACKS,
             ) from error
         self.token = secrets.token_hex(8)
@@ -72,31 +72,31 @@ class Dataset:
             path.unlink()
 
     def _is_ours(self) -> bool:
-        """Whether it is empty, or what a sweep that was killed at once leaves."""
+        """Say whether it is empty, or left by a sweep that was killed at its start."""
         names = {RESULTS, DOCUMENTS, JOURNAL, ERRORS, PLAN, LOCK, TOKEN}
         return self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= names
 
     def close(self) -> None:
-        """Let another sweep have it."""
+        """Unlock the folder."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
     def forget(self) -> None:
-        """Remove what is finished."""
+        """Remove finished points."""
         for name in (RESULTS, DOCUMENTS, JOURNAL):
             for path in (self.folder / name).iterdir():
                 path.unlink()
 
     def finished(self) -> set[str]:
-        """Return the ids of all points that are in parts; what broke off is not one of them."""
-        found: set[str] = set()
+        """Return the ids of all points in complete parts."""
+        ids: set[str] = set()
         for path in sorted((self.folder / RESULTS).glob("part-*.parquet")):
-            found.update(ids_of(path))
-        return found
+            ids.update(ids_of(path))
+        return ids
 
     def write_plan(self, matrix: Matrix) -> None:
-        """Write which points the sweep file has."""
+        """Write the points of the sweep file."""
         import pyarrow as pa
 
         rows = list(matrix.points.values())
@@ -110,12 +110,12 @@ class Dataset:
         write_table(table, self.folder / PLAN)
 
     def document(self, point: str) -> Path:
-        """Return where a point's document is."""
+        """Return the path of a point's document."""
         return self.folder / DOCUMENTS / f"{point}.json"
 
 
 def part_path(folder: Path, batch: str) -> Path:
-    """Return where a batch's finished points are."""
+    """Return the path of a batch's part."""
     return folder / RESULTS / f"part-{batch}.parquet"
 
 
@@ -129,7 +129,7 @@ def ids_of(part: Path) -> list[str]:
     except (OSError, pa.ArrowInvalid) as error:
         raise NearfarError(
             f"cannot read {part}: {error}; remove it and run the sweep again, which computes its "
-            "points anew"
+            "points again"
         ) from error
     return [str(value) for value in table.column("point").to_pylist()]
 
@@ -161,7 +161,7 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 def axes_of(parameters: dict[str, object]) -> dict[str, object]:
     """Return the columns that a point's parameters fill."""
-    found = {name: parameters.get(name) for name in AXIS_COLUMNS}
-    if found["size"] is not None:
-        found["size"] = msgspec.json.encode(found["size"]).decode() if found["size"] else None
-    return found
+    axes = {name: parameters.get(name) for name in AXIS_COLUMNS}
+    if axes["size"] is not None:
+        axes["size"] = msgspec.json.encode(axes["size"]).decode() if axes["size"] else None
+    return axes

@@ -1,4 +1,4 @@
-"""Keeps workers busy until no point is left, and survives what happens to them."""
+"""Keep workers busy until no point is left, whatever happens to them."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from nearfar.sweep.expand import Matrix, SweepPoint
 from nearfar.sweep.journal import kept
 from nearfar.sweep.queue import Queue, batch_id
 
-AHEAD = 2
-"""Batches under way for every worker thread: one that it computes, one that waits for its end."""
+BATCHES_PER_THREAD = 2
+"""Batches given to each worker thread: one that it computes, one that waits."""
 
-LOOK_S = 1.0
-"""Between looks at whether the scheduler is there."""
+POLL_S = 1.0
+"""Time between checks that the scheduler is there."""
 
 COUNT_S = 5.0
-"""Between looks at how many workers there are."""
+"""Time between counts of the workers."""
 
-ALONE_S = 120.0
-"""A cluster that starts workers as jobs may have none for a while; longer, somebody should look."""
+MAX_ALONE_S = 120.0
+"""Time without workers after which a sweep ends: a cluster that starts workers as jobs may have
+none for a while."""
 
-GONE_S = 15.0
-"""A scheduler that is silent for so long is gone: Dask's own clients give up after 10 s."""
+MAX_SILENCE_S = 15.0
+"""Silence after which the scheduler counts as gone: Dask's clients give up after 10 s."""
 
 
 @dataclass
 class SweepOutcome:
-    """What became of the points."""
+    """Finished and failed points."""
 
     finished: set[str]
     failed: dict[str, str] = field(default_factory=dict)
@@ -46,8 +47,8 @@ class SweepOutcome:
 
 
 @dataclass
-class _Under:
-    """A batch under way."""
+class _RunningBatch:
+    """A batch that a worker has."""
 
     points: list[SweepPoint]
     future: Any
@@ -60,7 +61,7 @@ class Driver:
         self, client: Any, dataset: Dataset, matrix: Matrix, inputs: PointInputs, finished: set[str]
     ) -> None:
         self._client, self._dataset, self._matrix, self._inputs = client, dataset, matrix, inputs
-        self._under: dict[str, _Under] = {}
+        self._running: dict[str, _RunningBatch] = {}
         self._held: dict[str, Any] = {}
         self._digests: dict[str, str] = {}
         self.outcome = SweepOutcome(finished)
@@ -73,15 +74,15 @@ class Driver:
         self._seen = 0.0
 
     def run(self, tell: Callable[[int, int, float | None], None]) -> None:
-        """Compute everything; raises NearfarError if the scheduler goes.
+        """Compute everything; raise NearfarError if the scheduler is gone.
 
-        `tell` gets points finished, points failed, and the seconds that are left.
+        `tell` receives the finished points, the failed points, and the remaining seconds.
         """
         self._seen = time.monotonic()
         while True:
             self._count_workers()
             self._fill()
-            if not self._under:
+            if not self._running:
                 break
             self._wait()
             done = self.outcome
@@ -89,39 +90,42 @@ class Driver:
             tell(len(done.finished), len(done.failed), left)
 
     def _count_workers(self) -> None:
-        """Look again, now and then, who computes: workers of a cluster come and go."""
+        """Count the workers now and then: those of a cluster come and go."""
         now = time.monotonic()
         if now - self._counted < COUNT_S:
             return
         self._counted = now
         try:
             info = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        except Exception as error:  # what a connection that was closed raises, of several libraries
+        except Exception as error:  # a closed connection raises errors of several libraries
             self._check_there(error)
             return
-        if not info and now - self._seen > ALONE_S:
+        if not info and now - self._seen > MAX_ALONE_S:
             raise NearfarError(
-                f"the scheduler has had no worker for {ALONE_S:g} s; what was finished is kept, "
-                "and the same command goes on from there",
+                f"the scheduler has had no worker for {MAX_ALONE_S:g} s; finished points are "
+                "kept, and the same command continues",
                 ExitCode.MACHINE_LACKS,
             )
         if info:
             self._seen = now
-            self._queue.threads = sum(one["nthreads"] for one in info)
-            self._machines = sum(MACHINE in one.get("resources", {}) for one in info) or 1
+            self._queue.threads = sum(worker["nthreads"] for worker in info)
+            self._machines = sum(MACHINE in worker.get("resources", {}) for worker in info) or 1
 
     def _fill(self) -> None:
         if self._queue.suspects():
-            # Dask suspects all that a dead worker was given: only what runs by itself is sure.
-            if not self._under:
+            # Dask suspects all tasks of a dead worker: only a task that runs alone is certain.
+            if not self._running:
                 point = self._queue.next_suspect()
                 self._alone.add(point.id)
                 self._order([point], measured=point.measured)
             return
         under = {True: 0, False: 0}
-        for one in self._under.values():
-            under[one.points[0].measured] += 1
-        most = {True: AHEAD * self._machines, False: AHEAD * self._queue.threads}
+        for running in self._running.values():
+            under[running.points[0].measured] += 1
+        most = {
+            True: BATCHES_PER_THREAD * self._machines,
+            False: BATCHES_PER_THREAD * self._queue.threads,
+        }
         for measured in (True, False):
             while under[measured] < most[measured]:
                 points = self._queue.next(measured=measured)
@@ -136,9 +140,9 @@ class Driver:
         batch = batch_id(points)
         order = BatchOrder(
             batch=batch,
-            points=[(one.id, one.kind, one.parameters) for one in points],
+            points=[(point.id, point.kind, point.parameters) for point in points],
             measured=measured,
-            versions={one.kind: self._matrix.versions[one.kind] for one in points},
+            versions={point.kind: self._matrix.versions[point.kind] for point in points},
             digests={name: self._digests[name] for name in names},
             folder=str(self._dataset.folder),
             token=self._dataset.token,
@@ -148,16 +152,16 @@ class Driver:
             run_batch,
             msgspec.msgpack.encode(order),
             contents,
-            # A key of its own for every try: Dask would answer with what the last one came to.
+            # A key of its own for every try: Dask would answer with what the last point came to.
             key=f"nearfar-{batch}-{self._dataset.token}-{self._orders}",
             pure=False,
             priority=1 if measured else 0,
             resources={MACHINE: 1} if measured else None,
         )
-        self._under[batch] = _Under(points, future)
+        self._running[batch] = _RunningBatch(points, future)
 
     def _hold(self, name: str) -> Any:
-        """Return the future of an input: a task that gives it, so no worker's death loses it."""
+        """Return the future of an input: a task that returns it, so no worker's death loses it."""
         if name not in self._held:
             if name.startswith(POINT):
                 content = self._dataset.document(name.removeprefix(POINT)).read_bytes()
@@ -173,39 +177,38 @@ class Driver:
 
         dask: Any = distributed  # it has no types
 
-        futures = [one.future for one in self._under.values()]
+        futures = [running.future for running in self._running.values()]
         try:
-            dask.wait(futures, timeout=LOOK_S, return_when="FIRST_COMPLETED")
+            dask.wait(futures, timeout=POLL_S, return_when="FIRST_COMPLETED")
         except TimeoutError:
             pass
         except Exception as error:  # CancelledError and what a closed client raises
             self._check_there(error)
-        for batch, one in list(self._under.items()):
-            if one.future.status in ("finished", "error"):
-                del self._under[batch]
-                self._take(batch, one)
-            elif one.future.status in ("cancelled", "lost"):
+        for batch, running in list(self._running.items()):
+            if running.future.status in ("finished", "error"):
+                del self._running[batch]
+                self._take(batch, running)
+            elif running.future.status in ("cancelled", "lost"):
                 self._check_there(None)
         if self._client.status == "running":
             self._silent_s = 0.0
         else:
-            self._silent_s += LOOK_S
+            self._silent_s += POLL_S
             self._check_there(None, patient=True)
 
     def _check_there(self, error: BaseException | None, *, patient: bool = False) -> None:
-        if patient and self._silent_s < GONE_S:
+        if patient and self._silent_s < MAX_SILENCE_S:
             return
         raise NearfarError(
-            "the scheduler is gone; what was finished is kept, and the same command goes on from "
-            "there",
+            "the scheduler is gone; finished points are kept, and the same command continues",
             ExitCode.MACHINE_LACKS,
         ) from error
 
-    def _take(self, batch: str, one: _Under) -> None:
-        if one.future.status == "error":
-            self._lost(batch, one, one.future.exception())
+    def _take(self, batch: str, running: _RunningBatch) -> None:
+        if running.future.status == "error":
+            self._lost(batch, running, running.future.exception())
             return
-        answer = msgspec.msgpack.decode(one.future.result(), type=BatchResult)
+        answer = msgspec.msgpack.decode(running.future.result(), type=BatchResult)
         if answer.refused:
             raise NearfarError(answer.refused, ExitCode.MACHINE_LACKS)
         for point, document in answer.documents.items():
@@ -213,7 +216,7 @@ class Driver:
         if answer.rows:
             write_part(part_path(self._dataset.folder, batch), answer.rows)
         if answer.computed:
-            self._queue.learn(one.points[0].kind, answer.seconds, answer.computed)
+            self._queue.learn(running.points[0].kind, answer.seconds, answer.computed)
         self.outcome.seconds_in_points += answer.seconds
         self.outcome.computed += answer.computed
         self._queue.finish(answer.finished)
@@ -224,17 +227,19 @@ class Driver:
         self.outcome.failed[point] = text
         self.outcome.not_tried += len(self._queue.never(point))
 
-    def _lost(self, batch: str, one: _Under, error: BaseException) -> None:
-        """Take points whose batch ended otherwise: with its worker, several times over."""
+    def _lost(self, batch: str, running: _RunningBatch, error: BaseException) -> None:
+        """Handle a batch whose task failed: usually its worker died several times."""
         stored = kept(self._dataset.folder, batch)
-        self._queue.finish(point.id for point in one.points if point.id in stored)
-        left = [point for point in one.points if point.id not in stored]
+        self._queue.finish(point.id for point in running.points if point.id in stored)
+        left = [point for point in running.points if point.id not in stored]
         if type(error).__name__ != "KilledWorker":
             for point in left:
                 self._fail(point.id, f"{type(error).__name__}: {error}")
             return
         for point in left:
             if point.id in self._alone:
-                self._fail(point.id, "its worker was killed each time, perhaps for want of memory")
+                self._fail(
+                    point.id, "its worker was killed each time, perhaps because memory ran out"
+                )
             else:
                 self._queue.suspect(point)

@@ -61,15 +61,19 @@ def _axes(block: SweepBlock, file: SweepFile, program: str | None) -> dict[str, 
     axes = {key: _listed(block, key, value) for key, value in block.values.items()}
     if program is not None:
         axes["program"] = [program]
-        said = file.programs.get(program)
-        if said is not None and said.command is not None:
+        program_text = file.programs.get(program)
+        if program_text is not None and program_text.command is not None:
             # A program's own axes hold where the block says none.
-            if said.size and "size" not in block.values:
-                axes["size"] = _tables(said.size)
-            if said.seed is not None and "seed" not in block.values:
-                axes["seed"] = said.seed if isinstance(said.seed, list) else [said.seed]
-        elif said is not None and said.size and "size" not in block.values:
-            axes["size"] = _tables(said.size)
+            if program_text.size and "size" not in block.values:
+                axes["size"] = _tables(program_text.size)
+            if program_text.seed is not None and "seed" not in block.values:
+                axes["seed"] = (
+                    program_text.seed
+                    if isinstance(program_text.seed, list)
+                    else [program_text.seed]
+                )
+        elif program_text is not None and program_text.size and "size" not in block.values:
+            axes["size"] = _tables(program_text.size)
     return axes
 
 
@@ -99,14 +103,14 @@ def _listed(block: SweepBlock, key: str, value: Any) -> list[Any]:
     if isinstance(value, list):
         if not value:
             raise NearfarError(f"{block.name}: {key} is an empty list: there would be no points")
-        return [one for part in value for one in _listed(block, key, part)]
+        return [item for part in value for item in _listed(block, key, part)]
     return _tables(value) if isinstance(value, dict) else [value]
 
 
 def _tables(table: dict[str, Any]) -> list[dict[str, Any]]:
     """Return every combination of a table's lists."""
     values = [value if isinstance(value, list) else [value] for value in table.values()]
-    return [dict(zip(table, one, strict=True)) for one in itertools.product(*values)]
+    return [dict(zip(table, item, strict=True)) for item in itertools.product(*values)]
 
 
 class _Maker:
@@ -134,24 +138,24 @@ class _Maker:
                 error.exit_code,
             ) from error
 
-    def _add(self, thing: PointKind) -> str:
-        seed = getattr(thing, "seed", None)
+    def _add(self, described: PointKind) -> str:
+        seed = getattr(described, "seed", None)
         if seed is not None and seed not in SEEDS:
             raise NearfarError(f"a seed is a number of 64 bits with its sign, not {seed}")
-        needs = thing.needs()
+        needs = described.needs()
         for name in needs:
             self._reader.read(name)
-        thing.check(self._inputs)
-        parameters = self._encoder.encode(thing)
-        kind = thing.NAME
+        described.check(self._inputs)
+        parameters = self._encoder.encode(described)
+        kind = described.NAME
         if kind not in self._matrix.versions:
-            self._matrix.versions[kind] = version_of(thing.CODE)
+            self._matrix.versions[kind] = version_of(described.CODE)
         digests = ",".join(self._inputs.digest(name) for name in needs)
         named = f"{kind} {self._matrix.versions[kind]} {digests} ".encode() + parameters
         point = digest_of(named)
         if point not in self._matrix.points:
             self._matrix.points[point] = SweepPoint(
-                point, kind, parameters, tuple(needs), thing.MEASURED
+                point, kind, parameters, tuple(needs), described.MEASURED
             )
         return point
 
@@ -162,47 +166,53 @@ class _Maker:
             known = list(self._file.programs)
             hint = nearest(str(name), known) or "; programs are tables: [programs.NAME]"
             raise NearfarError(f"there is no program {name!r}{hint}")
-        said = self._file.programs[name]
+        program_text = self._file.programs[name]
         if "command" in kind.FILLED:
-            return self._commanded(said, name, values)
-        if said.command is not None:
-            return {"source": self._profiled(said, name, values)}
+            return self._commanded(program_text, name, values)
+        if program_text.command is not None:
+            return {"source": self._profiled(program_text, name, values)}
         if values.get("seed") is not None:
             raise NearfarError(f"program {name!r} is not run, so it has no seed")
-        if said.formulas is not None:
+        if program_text.formulas is not None:
             from pathlib import Path
 
             from nearfar.predict.code_file import find_code
 
-            path = self._reader.path(said.formulas)
-            found = path if path.is_file() else find_code(Path(said.formulas))
-            return {"source": CODE + str(path if found is None else found.absolute())}
+            path = self._reader.path(program_text.formulas)
+            formulas = path if path.is_file() else find_code(Path(program_text.formulas))
+            return {"source": CODE + str(path if formulas is None else formulas.absolute())}
         if values.get("size"):
             raise NearfarError(
                 f"program {name!r} has a profile, which was taken at one size: leave out size, or "
                 "give it a command in its place"
             )
-        return {"source": f"{PROFILE}{said.profile}"}
+        return {"source": f"{PROFILE}{program_text.profile}"}
 
-    def _commanded(self, said: ProgramText, name: str, values: dict[str, Any]) -> dict[str, Any]:
-        if said.command is None:
+    def _commanded(
+        self, program_text: ProgramText, name: str, values: dict[str, Any]
+    ) -> dict[str, Any]:
+        if program_text.command is None:
             raise NearfarError(f"program {name!r} has no command, so it cannot be run")
-        folder = str(self._reader.path(said.folder).absolute())
-        command = command_of(said.command, name, values.get("size") or {}, values.get("seed"))
+        folder = str(self._reader.path(program_text.folder).absolute())
+        command = command_of(
+            program_text.command, name, values.get("size") or {}, values.get("seed")
+        )
         return {
             "command": command,
             "folder": folder,
-            "environment": said.environment,
+            "environment": program_text.environment,
             "files": digests_of(command, folder),
         }
 
-    def _profiled(self, said: ProgramText, name: str, values: dict[str, Any]) -> str:
+    def _profiled(self, program_text: ProgramText, name: str, values: dict[str, Any]) -> str:
         """Add the point that profiles the program; return the name of its document."""
         size, seed = values.get("size") or {}, values.get("seed")
         key = (name, tuple(size.items()), seed, values.get("near"))
         if key not in self._sources:
             wanted = {"program": name, "near": values.get("near"), "size": size, "seed": seed}
-            wanted |= {"tracing": said.tracing} | self._commanded(said, name, wanted)
+            wanted |= {"tracing": program_text.tracing} | self._commanded(
+                program_text, name, wanted
+            )
             self._sources[key] = POINT + self._add(msgspec.convert(wanted, ProfilePoint))
         return self._sources[key]
 

@@ -1,4 +1,4 @@
-"""Reading a sweep file: programs, blocks, and what holds for all blocks.
+"""Read a sweep file: programs, blocks, and keys for all blocks.
 
 A key that no block can have is refused with the nearest one that it could be.
 """
@@ -30,7 +30,7 @@ class ProgramText(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Axes of this program in every block: {n = [1e5, 1e6]}."""
     seed: int | list[int] | None = None
     folder: str = "."
-    """It runs here."""
+    """Working folder."""
     environment: dict[str, str] = {}
     tracing: str | None = None
     """compiled, qemu or counters: how its profile is taken."""
@@ -42,18 +42,18 @@ class SweepBlock:
 
     kind: str
     number: int
-    """Of the blocks of its kind, from 1."""
+    """Number among the blocks of its kind, from 1."""
     values: dict[str, Any]
 
     @property
     def name(self) -> str:
-        """As errors call it."""
+        """The block's name in messages."""
         return f"[[{self.kind}]] {self.number}"
 
 
 @dataclass(frozen=True)
 class SweepFile:
-    """What the text says."""
+    """The content of a sweep file."""
 
     path: Path
     text: str
@@ -67,12 +67,12 @@ def keys_of(kind: type[PointKind]) -> list[str]:
 
 
 def read_sweep_file(path: Path) -> SweepFile:
-    """Read and check the form; what the values mean is checked when points are made of them."""
+    """Read the file and check its form; values are checked when points are made of them."""
     try:
         text = read_bytes(path, "the sweep file").decode()
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise NearfarError(f"{path} is no TOML: {error}") from error
+        raise NearfarError(f"{path} is not TOML: {error}") from error
     programs = _programs(path, content.pop("programs", {}))
     kinds = {name: POINT_KINDS.get(name) for name in POINT_KINDS.names()}
     common = {key: value for key, value in content.items() if key not in kinds}
@@ -81,14 +81,14 @@ def read_sweep_file(path: Path) -> SweepFile:
         if key not in anywhere:
             known = [*anywhere, *kinds, "programs"]
             raise NearfarError(
-                f"{path}: nothing is called {key!r}{nearest(key, known)}; blocks are "
+                f"{path}: unknown key {key!r}{nearest(key, known)}; blocks are "
                 f"{', '.join(f'[[{name}]]' for name in kinds)}"
             )
     blocks: list[SweepBlock] = []
     for name, kind in kinds.items():
         listed = content.get(name, [])
-        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-            raise NearfarError(f"{path}: a block has two brackets: [[{name}]]")
+        if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
+            raise NearfarError(f"{path}: a block is written with two brackets: [[{name}]]")
         for number, block in enumerate(listed, 1):
             allowed = keys_of(kind)
             for key in block:
@@ -107,20 +107,20 @@ def read_sweep_file(path: Path) -> SweepFile:
 def _programs(path: Path, content: Any) -> dict[str, ProgramText]:
     if not isinstance(content, dict):
         raise NearfarError(f"{path}: programs are tables: [programs.NAME]")
-    found = {}
+    programs = {}
     for name, table in content.items():
         try:
             program = msgspec.convert(table, ProgramText)
         except msgspec.ValidationError as error:
             raise NearfarError(f"{path}: [programs.{name}]: {error}") from error
         given = [program.command, program.profile, program.formulas]
-        if sum(one is not None for one in given) != 1:
+        if sum(item is not None for item in given) != 1:
             raise NearfarError(
-                f"{path}: [programs.{name}] has a command, a profile or formulas: one of the three"
+                f"{path}: [programs.{name}] needs exactly one of command, profile and formulas"
             )
         if program.command is None and (program.environment or program.seed is not None):
             raise NearfarError(
-                f"{path}: [programs.{name}] is not run: environment and seed go with a command"
+                f"{path}: [programs.{name}] is not run: environment and seed need a command"
             )
-        found[name] = program
-    return found
+        programs[name] = program
+    return programs

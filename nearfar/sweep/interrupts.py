@@ -1,4 +1,4 @@
-"""Ctrl-C of a terminal goes to a whole group of processes: only the verb itself is to answer.
+"""Ctrl-C of a terminal goes to a whole group of processes: only the verb itself must react.
 
 So does the SIGTERM of a batch system that ends a job.
 """
@@ -29,14 +29,14 @@ def held_back(*, then: bool = True) -> Iterator[None]:
     # It unblocks SIGINT in the thread that starts it first, so let it be started by now.
     resource_tracker.ensure_running()
     seen: list[int] = []
-    before = [signal.signal(one, lambda number, _: seen.append(number)) for one in ENDING]
+    before = [signal.signal(ending, lambda number, _: seen.append(number)) for ending in ENDING]
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        for one, handler in zip(ENDING, before, strict=True):
-            signal.signal(one, handler)
+        for ending, handler in zip(ENDING, before, strict=True):
+            signal.signal(ending, handler)
     if seen and then:
         raise KeyboardInterrupt
 
@@ -47,6 +47,6 @@ def dask_setup(_: Any) -> None:
     By a handler, which programs that it measures do not inherit: to ignore it they would.
     """
     if threading.current_thread() is threading.main_thread():
-        for one in ENDING:
-            signal.signal(one, lambda *_: None)
+        for ending in ENDING:
+            signal.signal(ending, lambda *_: None)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

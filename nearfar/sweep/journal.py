@@ -1,4 +1,4 @@
-"""What a batch has finished, point by point, in a file that survives the process that writes it.
+"""The finished points of a batch, in a file that survives the process that writes it.
 
 A line is one finished point or one error, in a single write to a file opened for appending: a
 process that is killed leaves at most one line without an end, which is no line. The file is locked
@@ -28,21 +28,21 @@ class JournalEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     row: PointRow | None = None
     point: str = ""
-    """Of an error."""
+    """Point of an error."""
     error: str = ""
 
 
 @dataclass
 class FinishedPoints:
-    """What a batch has so far."""
+    """The finished points of a batch."""
 
     rows: dict[str, PointRow] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)
-    """Points that are in a part already."""
+    """Points in a part."""
 
     def has(self, point: str) -> bool:
-        """Whether it need not be computed."""
+        """Say whether the point need not be computed."""
         return point in self.rows or point in self.errors or point in self.stored
 
 
@@ -82,7 +82,7 @@ class Journal:
             except BaseException:
                 os.close(self._file)
                 raise
-            # Who had it before may have made a part of it and removed it.
+            # Its last owner may have turned it into a part and removed it.
             if os.fstat(self._file).st_nlink:
                 break
             os.close(self._file)
@@ -122,7 +122,7 @@ class Journal:
         self._take(entry, self.done)
 
     def finish(self) -> None:
-        """Make a part of it, and remove it."""
+        """Turn it into a part, and remove it."""
         if self.done.errors:
             path = self._folder / ERRORS / f"{self._batch}.json"
             write_atomically(path, msgspec.json.encode(self.done.errors))
@@ -137,9 +137,9 @@ class Journal:
 
 
 def recover(folder: Path, waiting: Callable[[int], None] = lambda _: None) -> None:
-    """Make parts of the journals that a killed sweep left.
+    """Turn the journals of a killed sweep into parts.
 
-    One that a worker of it still writes is waited for; `waiting` is told how many there are.
+    Journals that its workers still write are waited for; `waiting` receives their number.
     """
     left = sorted((folder / JOURNAL).glob("*.jsonl"))
     in_use: list[Path] = []
@@ -160,13 +160,13 @@ def recover(folder: Path, waiting: Callable[[int], None] = lambda _: None) -> No
 
 
 def kept(folder: Path, batch: str) -> set[str]:
-    """Make a part of one batch's journal, if it left one; return the points that are stored."""
+    """Turn a batch's journal into a part, if there is one; return the stored points."""
     with Journal(folder, batch) as journal:
         _keep_finished(journal)
         return journal.done.stored
 
 
 def _keep_finished(journal: Journal) -> None:
-    # What failed is tried again.
+    # Failed points are tried again.
     journal.done.errors.clear()
     journal.finish()

@@ -1,7 +1,7 @@
-"""Who may compute on this machine now: any number of points, or one that measures.
+"""Lock this machine for any number of computed points, or for one that measures.
 
-Two locked files. Whoever measures holds both, whoever computes shares the second and passes the
-first, the gate, on the way: so a measurement waits for the points under way, and no new one starts
+There are two locked files. A measurement holds both; a computation shares the second, and passes
+the first, the gate, on the way. So a measurement waits for running points, and no new one starts
 meanwhile. The kernel frees the locks of a process that is killed.
 """
 
@@ -23,7 +23,7 @@ GATE, USE = "nearfar-machine-gate", "nearfar-machine-use"
 
 @contextlib.contextmanager
 def sharing_machine() -> Iterator[None]:
-    """Compute beside others."""
+    """Share the machine with other computed points."""
     with _open(GATE) as gate, _open(USE) as use:
         fcntl.flock(gate, fcntl.LOCK_SH)
         fcntl.flock(use, fcntl.LOCK_SH)
@@ -33,7 +33,7 @@ def sharing_machine() -> Iterator[None]:
 
 @contextlib.contextmanager
 def machine_alone() -> Iterator[None]:
-    """Measure: nothing of any sweep runs on this machine beside it."""
+    """Reserve the machine: no other point of any sweep runs on it meanwhile."""
     with _open(GATE) as gate, _open(USE) as use:
         fcntl.flock(gate, fcntl.LOCK_EX)
         fcntl.flock(use, fcntl.LOCK_EX)

@@ -1,7 +1,7 @@
-"""Which points make the next batch: small ones at first and at the end, about two seconds between.
+"""Choose the points of the next batch: few at first and at the end, about two seconds between.
 
 Points of a kind take about as long as each other; of two batches that end a sweep, the longer one
-keeps a worker busy while the others idle, so batches shrink as the rest does.
+keeps a worker busy while the others idle, so batches shrink with the remaining points.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from nearfar.points.inputs import POINT, digest_of
 from nearfar.sweep.expand import SweepPoint
 
 BATCH_S = 2.0
-"""Of work in a batch: a task costs the scheduler about 1 ms, and what is under way is seen late."""
+"""Work in a batch: a task costs the scheduler about 1 ms, and running batches report late."""
 
-MOST = 500
-"""Points of a batch: what a killed worker on another host, which keeps no journal here, loses."""
+MAX_POINTS = 500
+"""Points in a batch, which a killed worker on another host, without a journal here, loses."""
 
-SHARES = 4
-"""A batch is at most the rest over so many times the workers."""
+MIN_BATCHES_PER_WORKER = 4
+"""Batches per worker into which the remaining points are divided at least."""
 
 
 class Queue:
@@ -38,18 +38,18 @@ class Queue:
 
     def _put(self, point: SweepPoint) -> None:
         asked = [name.removeprefix(POINT) for name in point.needs if name.startswith(POINT)]
-        missing = next((one for one in asked if one not in self.finished), None)
+        missing = next((name for name in asked if name not in self.finished), None)
         if missing is not None:
             self._waiting.setdefault(missing, []).append(point)
         else:
             self._ready.setdefault(point.kind, deque()).append(point)
 
     def suspect(self, point: SweepPoint) -> None:
-        """Take a point that was lost with its worker, and may be why."""
+        """Add a point that was lost with its worker, and may be the reason."""
         self._alone.append(point)
 
     def suspects(self) -> int:
-        """Return how many points are to run with nothing beside them."""
+        """Return how many points are to run alone."""
         return len(self._alone)
 
     def next_suspect(self) -> SweepPoint:
@@ -70,26 +70,28 @@ class Queue:
         if not computed:
             return 1
         wanted = BATCH_S / max(seconds / computed, 1e-6)
-        return max(1, min(int(wanted), MOST, -(-left // (SHARES * self.threads))))
+        return max(
+            1, min(int(wanted), MAX_POINTS, -(-left // (MIN_BATCHES_PER_WORKER * self.threads)))
+        )
 
     def learn(self, kind: str, seconds: float, computed: int) -> None:
-        """Take what a batch of this kind took."""
+        """Record the time of a batch of this kind."""
         before = self._spent.get(kind, (0.0, 0))
         self._spent[kind] = (before[0] + seconds, before[1] + computed)
 
     def finish(self, points: Iterable[str]) -> None:
-        """Note finished points; what waited for them is ready."""
-        for one in points:
-            self.finished.add(one)
-            for waiting in self._waiting.pop(one, []):
+        """Record finished points; points that waited for them are ready."""
+        for name in points:
+            self.finished.add(name)
+            for waiting in self._waiting.pop(name, []):
                 self._put(waiting)
 
     def never(self, point: str) -> list[SweepPoint]:
-        """Return, and leave out, what waits for a point that failed."""
+        """Remove and return the points that wait for a failed point."""
         return self._waiting.pop(point, [])
 
     def seconds_left(self, machines: int) -> float | None:
-        """Return the time that what is ready still takes; None: not known of a kind."""
+        """Return the time of the points that are ready; None: unknown for a kind."""
         total = 0.0
         for kind, points in self._ready.items():
             if not points:

@@ -1,4 +1,4 @@
-"""Which nearfar computes: its version and a digest of the code that a kind of point runs."""
+"""The version of a kind of point: that of nearfar and a digest of the code it runs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ PACKAGE = Path(nearfar.__file__).parent
 def code_digest(folders: tuple[str, ...]) -> str:
     """Return a digest of the Python files of these folders; ``_sim`` is a native module.
 
-    An installed nearfar has one digest for ever; a checkout in which the code changed has another,
-    so that points computed by older code are computed anew.
+    An installed nearfar has one digest; a checkout whose code changed has another,
+    so that points of older code are computed again.
     """
-    found = hashlib.blake2b(digest_size=6)
+    digest = hashlib.blake2b(digest_size=6)
     for folder in sorted(folders):
         native = folder.startswith("_")
         for path in sorted([_native(folder)] if native else (PACKAGE / folder).rglob("*.py")):
-            found.update(path.name.encode() + hashlib.blake2b(path.read_bytes()).digest())
-    return found.hexdigest()
+            digest.update(path.name.encode() + hashlib.blake2b(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _native(module: str) -> Path:
@@ -38,13 +38,13 @@ def _native(module: str) -> Path:
 
 
 def version_of(folders: tuple[str, ...]) -> str:
-    """Return what stands in a point's name and its row: ``0.1.0+1f00aa23bc99``."""
+    """Return the version in a point's name and row: ``0.1.0+1f00aa23bc99``."""
     return f"{nearfar.__version__}+{code_digest(folders)}"
 
 
 def versions_here() -> dict[str, str]:
     """Return the version of every kind of point as this process would compute it."""
-    # Imported now, what the first batch would import while others wait for it.
+    # Imported before the first batch, which would import it while others wait.
     import pyarrow.parquet
 
     from nearfar.points.kind import POINT_KINDS

@@ -30,15 +30,15 @@ class MeasurePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fie
     """Whether it prints JSON, whose numbers are kept: medians over the repetitions."""
 
     def check(self, inputs: PointInputs) -> None:
-        """Refuse counts that are none."""
+        """Refuse invalid counts."""
         super().check(inputs)
         if self.repetitions < 1 or self.warm_up < 0:
-            raise NearfarError("repetitions are 1 or more, warm_up 0 or more")
+            raise NearfarError("repetitions must be 1 or more, warm_up 0 or more")
         if self.timeout_s is not None and not self.timeout_s > 0:
-            raise NearfarError("timeout_s is above 0")
+            raise NearfarError(f"timeout_s must be above 0, not {self.timeout_s:g}")
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
-        """Run it."""
+        """Run the command."""
         runs = [
             run_once(
                 self.command,
@@ -49,23 +49,23 @@ class MeasurePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fie
             )
             for _ in range(self.warm_up + self.repetitions)
         ][self.warm_up :]
-        wall = median_estimate([one.wall_ns for one in runs])
-        threads = max(one.threads for one in runs)
+        wall = median_estimate([timed.wall_ns for timed in runs])
+        threads = max(timed.threads for timed in runs)
         more: dict[str, Any] = {
-            "wall_times_ns": [one.wall_ns for one in runs],
-            "cpu_times_ns": [one.cpu_ns for one in runs],
-            "peak_bytes": max(one.peak_bytes for one in runs),
+            "wall_times_ns": [timed.wall_ns for timed in runs],
+            "cpu_times_ns": [timed.cpu_ns for timed in runs],
+            "peak_bytes": max(timed.peak_bytes for timed in runs),
             "threads_seen": threads,
         }
         if threads > self.cpus:
-            more["warning"] = f"{threads} threads shared {self.cpus} processors: say more cpus"
+            more["warning"] = f"{threads} threads shared {self.cpus} processors: raise cpus"
         if self.numbers:
-            more["numbers"] = _medians([_numbers(one.output) for one in runs])
+            more["numbers"] = _medians([_numbers(timed.output) for timed in runs])
         return PointValues(
             time_ns=wall.value,
             time_low_ns=wall.low,
             time_high_ns=wall.high,
-            cpu_time_ns=median_estimate([one.cpu_ns for one in runs]).value,
+            cpu_time_ns=median_estimate([timed.cpu_ns for timed in runs]).value,
             more=json.dumps(more),
         ), None
 
@@ -74,11 +74,11 @@ def _numbers(output: bytes) -> dict[str, float]:
     """Return every number of the JSON printed, by its path: the whole output, or its last line."""
     for text in (output, output.strip().rpartition(b"\n")[2]):
         try:
-            found = json.loads(text)
+            printed = json.loads(text)
         except ValueError:
             continue
-        return dict(_leaves(found, ""))
-    raise NearfarError("its output is no JSON, nor is the last line of it: leave out numbers")
+        return dict(_leaves(printed, ""))
+    raise NearfarError("neither its output nor the last line of it is JSON: leave out numbers")
 
 
 def _leaves(value: Any, path: str) -> list[tuple[str, float]]:
@@ -93,6 +93,6 @@ def _leaves(value: Any, path: str) -> list[tuple[str, float]]:
     return [leaf for name, part in parts for leaf in _leaves(part, name)]
 
 
-def _medians(found: list[dict[str, float]]) -> dict[str, float]:
-    common = [name for name in found[0] if all(name in one for one in found)]
-    return {name: median_estimate([one[name] for one in found]).value for name in common}
+def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
+    common = [name for name in runs[0] if all(name in numbers for numbers in runs)]
+    return {name: median_estimate([numbers[name] for numbers in runs]).value for name in common}

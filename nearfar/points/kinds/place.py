@@ -37,15 +37,15 @@ class PlacePoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fields
     phase: str = PlaceOptions.phase
 
     def check(self, inputs: PointInputs) -> None:
-        """Refuse what place refuses of budgets, goals, optimisers, models and memories."""
+        """Refuse budgets, goals, optimisers, models and memories that place refuses."""
         if (self.budget is None) == (self.slo is None):
-            raise NearfarError("say budget or slo, one of the two")
+            raise NearfarError("a plan needs either budget or slo")
         if self.budget is not None and parse_price(self.budget) is None:
             parse_budget_bytes(self.budget, 1)
         if self.slo is not None:
             check_goal(self.slo)
         if OPTIMISERS.get(self.optimiser).only_bar:
-            raise NearfarError(f"{self.optimiser} is only a bar to compare with, no optimiser")
+            raise NearfarError(f"{self.optimiser} is only a bar for comparison, not an optimiser")
         self.check_profile(inputs, self.model, None if self.phase == TOTAL else [self.phase])
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
@@ -62,7 +62,7 @@ class PlacePoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fields
             goal=self.slo,
             details=False,
         )
-        bars: dict[str, Alternative] = {one.name: one for one in plan.alternatives}
+        bars: dict[str, Alternative] = {bar.name: bar for bar in plan.alternatives}
         chosen = bars.get("plan") or bars[_bar(self.optimiser)]
         return PointValues(
             time_ns=chosen.time_ns.value,
@@ -79,7 +79,7 @@ class PlacePoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fields
                 {
                     "budget_bytes": plan.budget_bytes,
                     "goal_reached": None if plan.goal is None else plan.goal.reached,
-                    "slowdowns": {name: one.slowdown.value for name, one in bars.items()},
+                    "slowdowns": {name: bar.slowdown.value for name, bar in bars.items()},
                 }
             ),
         ), None

@@ -37,7 +37,7 @@ class PredictPoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fiel
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
         """Predict the times."""
-        found = predict(
+        prediction = predict(
             self.profile_of(inputs),
             inputs.device(self.near),
             [inputs.device(self.far)],
@@ -46,7 +46,7 @@ class PredictPoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fiel
             host=self.host,
             page_bytes=None if self.pages is None else parse_page_bytes(self.pages),
         )
-        total = found.devices[0].total
+        total = prediction.devices[0].total
         return PointValues(
             time_ns=total.far_time_ns.value,
             time_low_ns=total.far_time_ns.low,
@@ -59,8 +59,10 @@ class PredictPoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fiel
             gb_per_s=total.far_read_gb_per_s + total.far_write_gb_per_s,
             more=json.dumps(
                 {
-                    "models": {one.model: one.slowdown for one in total.models},
-                    "phases": {one.phase: one.slowdown.value for one in found.devices[0].phases},
+                    "models": {item.model: item.slowdown for item in total.models},
+                    "phases": {
+                        item.phase: item.slowdown.value for item in prediction.devices[0].phases
+                    },
                 }
             ),
         ), None

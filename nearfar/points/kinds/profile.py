@@ -29,11 +29,11 @@ class ProfilePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fie
     CODE: ClassVar[tuple[str, ...]] = ("profile",)
 
     near: str
-    """A file of `nearfar measure` says how much last-level cache a core gets."""
+    """Near memory; a file of `nearfar measure` has a core's share of last-level cache."""
     repetitions: int = 3
-    """Of the plain build."""
+    """Runs of the plain build."""
     tracing: Literal["compiled", "qemu", "counters"] | None = None
-    """How accesses are seen; by default the first of these that can be had."""
+    """Source of accesses; by default the first of these that is available."""
     split: Literal["size"] | None = None
 
     def needs(self) -> list[str]:
@@ -41,10 +41,10 @@ class ProfilePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fie
         return [DEVICE + self.near]
 
     def check(self, inputs: PointInputs) -> None:
-        """Refuse counts that are none."""
+        """Refuse invalid counts."""
         super().check(inputs)
         if self.repetitions < 1:
-            raise NearfarError("repetitions are 1 or more")
+            raise NearfarError(f"repetitions must be 1 or more, not {self.repetitions}")
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, bytes]:
         """Profile the program."""
@@ -67,12 +67,12 @@ class ProfilePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fie
                 self.folder,
                 self.environment,
                 cpus=self.cpus,
-                # Its own program and folders are its to end and remove.
+                # SIGTERM lets it end its program and remove its folders.
                 at_end=signal.SIGTERM,
             )
             document = made.read_bytes()
-        found = msgspec.json.decode(document, type=WorkloadProfile)
+        workload = msgspec.json.decode(document, type=WorkloadProfile)
         return PointValues(
-            near_time_ns=sum(phase.near_cpu_time_ns.value for phase in found.phases),
-            footprint_bytes=sum(thing.size_bytes for thing in found.objects),
+            near_time_ns=sum(phase.near_cpu_time_ns.value for phase in workload.phases),
+            footprint_bytes=sum(described.size_bytes for described in workload.objects),
         ), document

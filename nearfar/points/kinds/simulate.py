@@ -18,8 +18,8 @@ from nearfar.sim.model_of import RANDOM, model_of
 from nearfar.sim.parameters import DeviceModel
 from nearfar.sim.simulate import LINES, MAX_IN_FLIGHT, SimulationRequest, checked, simulate_pattern
 
-MOST_LINES = 1_000_000_000
-"""Shares are known to 0.003 % by then: more was not meant."""
+MAX_LINES = 1_000_000_000
+"""Limit of simulated lines, at which shares are known to 0.003 %."""
 
 
 @POINT_KINDS.register("simulate")
@@ -39,40 +39,40 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
     in_flight: float | None = SimulateOptions.in_flight
     memory_mode: str | None = SimulateOptions.memory_mode
     seed: int = 1
-    """Of the order of random accesses and of random replacement."""
+    """Seed of the order of random accesses and of random replacement."""
     lines: int = LINES
-    """Simulated, after a warm-up."""
+    """Simulated lines, after a warm-up."""
 
     def needs(self) -> list[str]:
         """Return the device, unless it is made from a number."""
         return [] if self.far.startswith(RANDOM) else [DEVICE + self.far]
 
     def check(self, inputs: PointInputs) -> None:
-        """Refuse what the simulator does, and numbers that it cannot hold."""
+        """Refuse patterns that the simulator refuses, and numbers that are too large."""
         if self.seed < 0:
-            raise NearfarError(f"a seed of a simulation is 0 or more, not {self.seed}")
-        if not 1 <= self.lines <= MOST_LINES:
+            raise NearfarError(f"the seed of a simulation must be 0 or more, not {self.seed}")
+        if not 1 <= self.lines <= MAX_LINES:
             raise NearfarError(
-                f"lines are how many are simulated: 1 to {MOST_LINES:,}, not {self.lines:,}"
+                f"lines, the number to simulate, must be 1 to {MAX_LINES:,}, not {self.lines:,}"
             )
         if self.in_flight is not None and not 1.0 <= self.in_flight <= MAX_IN_FLIGHT:
             raise NearfarError(
-                f"in_flight is from 1 to {MAX_IN_FLIGHT:,} lines, not {self.in_flight:g}"
+                f"in_flight must be 1 to {MAX_IN_FLIGHT:,} lines, not {self.in_flight:g}"
             )
         checked(self._request(), self._model(inputs))
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
         """Simulate the pattern."""
-        found = simulate_pattern(self._request(), self._model(inputs))
+        simulated = simulate_pattern(self._request(), self._model(inputs))
         return PointValues(
-            ns_per_access=found.ns_per_access,
-            gb_per_s=found.gb_per_s,
+            ns_per_access=simulated.ns_per_access,
+            gb_per_s=simulated.gb_per_s,
             more=json.dumps(
                 {
-                    "ns_per_line": found.ns_per_line,
-                    "amplification": found.amplification,
-                    "shares": found.shares,
-                    "loaded": found.loaded,
+                    "ns_per_line": simulated.ns_per_line,
+                    "amplification": simulated.amplification,
+                    "shares": simulated.shares,
+                    "loaded": simulated.loaded,
                 }
             ),
         ), None

@@ -116,17 +116,20 @@ budget = ["25%", "1MiB"]
         ("[[simulate]]\nfar = 'optane-100-6dim'", "did you mean 'optane-100-6dimm'"),
         ("[[simulate]]\nfar = 'cxl-e3s-x8'\nseed = []", "empty list"),
         ("[[simulate]]\nfar = 'cxl-e3s-x8'\nstride = '4KiB'", "--stride goes with"),
-        ("[[simulate]]\nfar = 'cxl-e3s-x8'\nseed = [1, -1]", "a seed of a simulation is 0"),
+        ("[[simulate]]\nfar = 'cxl-e3s-x8'\nseed = [1, -1]", "the seed of a simulation must be 0"),
         (f"[[simulate]]\nfar = 'cxl-e3s-x8'\nseed = {2**63}", "a number of 64 bits"),
-        ("[[simulate]]\nfar = 'cxl-e3s-x8'\nlines = [1, 0]", "lines are how many"),
-        ("[[simulate]]\nfar = 'cxl-e3s-x8'\nin_flight = nan", "in_flight is from 1"),
+        ("[[simulate]]\nfar = 'cxl-e3s-x8'\nlines = [1, 0]", "lines, the number to simulate"),
+        ("[[simulate]]\nfar = 'cxl-e3s-x8'\nin_flight = nan", "in_flight must be 1"),
         (
             f"[programs.a]\ncommand = 'sh {{seed}}'\nseed = {2**64}\n[[measure]]\nprogram = 'a'",
             "a number of 64 bits",
         ),
         ("[[measure]]\nprogram = 'a'", "there is no program 'a'"),
-        ("[programs.a]\ncommand = 'sh {n}'\n[[measure]]\nprogram = 'a'", "nothing says what"),
-        ("[programs.a]\ncommand = 'sh'\nprofile = 'x'\n[[measure]]\nprogram = 'a'", "one of the"),
+        ("[programs.a]\ncommand = 'sh {n}'\n[[measure]]\nprogram = 'a'", "no size of that name"),
+        (
+            "[programs.a]\ncommand = 'sh'\nprofile = 'x'\n[[measure]]\nprogram = 'a'",
+            "exactly one of",
+        ),
         (
             "[programs.a]\nformulas = 'thesis-hashmap'\n[[predict]]\nprogram = 'a'\n"
             "near = 'thesis-dram'\nfar = 'thesis-pmem'\nsize = { q = 1 }",
