@@ -10,20 +10,17 @@ from typing import Any
 from nearfar.base.errors import NearfarError
 from nearfar.documents.fleet import CheapObject, FleetCurvePoint
 from nearfar.fleet.cache import problem
-from nearfar.fleet.costs import STEPS, Costs
+from nearfar.fleet.costs import STEPS, LineCosts
 
 MEMORY = "1GB"
-"""DuckDB's; what does not fit goes to files beside the cache."""
+"""Memory of DuckDB; the rest goes to temporary files."""
 
 SHARES = tuple(i / 16 for i in range(17))
-"""Shares of far memory that are looked at: DIMM slots come in eighths, and their halves."""
-
-LISTED = 5
-"""Files that are named of those left out or alike."""
+"""Examined shares of far memory: DIMM slots come in eighths, and their halves."""
 
 
 class Sums:
-    """One fleet's tables."""
+    """The tables of one fleet."""
 
     def __init__(self, folder: Path, buckets: Sequence[str], threads: int) -> None:
         import duckdb
@@ -50,7 +47,7 @@ class Sums:
         self.warnings: list[str] = []
 
     def close(self) -> None:
-        """Free what it holds."""
+        """Close the database and remove its files."""
         self.connection.close()
         self._scratch.cleanup()
 
@@ -59,7 +56,7 @@ class Sums:
         return self.connection.execute(query, values or []).fetchall()
 
     def check(self, *, leave_out_bad: bool) -> None:
-        """Refuse, or leave out and count, files that are no use; say what is there twice."""
+        """Refuse, or leave out and count, unusable files; warn of copies."""
         bad = self.rows("select uri, problem from files where problem != '' order by uri")
         if bad and not leave_out_bad:
             more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
@@ -88,8 +85,8 @@ class Sums:
         )
         if clash and not leave_out_bad:
             raise problem(
-                f"{clash[0][0]} and {clash[0][1]} say that they are the same run of the same host "
-                "and moment, and differ"
+                f"{clash[0][0]} and {clash[0][1]} claim to be the same run of the same host and "
+                "moment, and differ"
             )
         if clash:
             self.connection.execute(
@@ -103,10 +100,12 @@ class Sums:
             self.connection.execute("delete from profiles where near_ns <= 0 or bytes <= 0")
             self.left_out["has no near time or no data"] = idle
         if not self.rows("select count(*) from profiles")[0][0]:
-            raise NearfarError("the fleet is empty: none of these files is a profile of any use")
+            raise NearfarError("the fleet is empty: none of these files is a usable profile")
 
-    def set_types(self, types: Mapping[tuple[str, str], str], costs: Mapping[str, Costs]) -> None:
-        """Give every profile its host type, and work out what each object costs far."""
+    def set_types(
+        self, types: Mapping[tuple[str, str], str], costs: Mapping[str, LineCosts]
+    ) -> None:
+        """Give every profile its host type, and compute the cost of each object in far memory."""
         import pyarrow as pa
 
         connection = self.connection
@@ -124,17 +123,17 @@ class Sums:
             "create table costs (type text, near double, chase double, stream double, wb double)"
         )
         connection.execute("create table chains (type text, step integer, ns double)")
-        for name, one in costs.items():
+        for name, cost in costs.items():
             connection.execute(
                 "insert into costs values (?, ?, ?, ?, ?)",
-                [name, one.near_ns, one.chase_ns, one.stream_ns, one.write_back_ns],
+                [name, cost.near_ns, cost.chase_ns, cost.stream_ns, cost.write_back_ns],
             )
             connection.executemany(
                 "insert into chains values (?, ?, ?)",
-                [[name, step, ns] for step, ns in enumerate(one.independent_ns)],
+                [[name, step, ns] for step, ns in enumerate(cost.independent_ns)],
             )
-        last = max(len(one.independent_ns) for one in costs.values()) - 1
-        # Parallelism: what near time leaves for independent loads, at least a hundredth of it.
+        last = max(len(cost.independent_ns) for cost in costs.values()) - 1
+        # Parallelism follows from the near time left for independent loads, at least 1 % of it.
         connection.execute(
             f"""
             create table placed as
@@ -159,14 +158,14 @@ class Sums:
         )
 
     def quick_slowdown(self, profile: str) -> float:
-        """Return what the sums say of one profile with everything far."""
+        """Return the slowdown of one profile with everything far, by the sums."""
         added, near = self.rows(
             "select sum(added), any_value(near_ns) from placed where profile = ?", [profile]
         )[0]
         return 1.0 + float(added) / float(near)
 
     def sample(self, count: int) -> list[tuple[str, str, str]]:
-        """Return profile, uri and type of some profiles: as if at random, and always the same."""
+        """Return profile, uri and type of some profiles: pseudo-random, and always the same."""
         return [
             (str(a), str(b), str(c))
             for a, b, c in self.rows(
@@ -176,9 +175,9 @@ class Sums:
         ]
 
     def spread(self, factor: float) -> None:
-        """Work out every profile's slowdown for every share of its memory that is far.
+        """Compute every profile's slowdown for every share of its memory that is far.
 
-        Of a profile, what costs least by the byte goes first, the last object in part.
+        Objects with the least cost per byte go first, the last one in part.
         """
         ways = ", ".join(
             f"1 + {factor} * sum(added * greatest(0, least(1, ({share} * whole - before) / "
@@ -216,7 +215,7 @@ class Sums:
         ]
 
     def tolerating(self, name: str, limit: float) -> list[float]:
-        """Return, by share, the part of a type's memory whose programs keep the limit with it."""
+        """Return, by share, the part of a type's memory whose programs keep the limit."""
         asked = ", ".join(
             f"sum(case when s{i} <= {limit!r} + 1e-9 then whole else 0 end) / sum(whole)"
             for i in range(len(SHARES))
@@ -225,16 +224,16 @@ class Sums:
         return [float(value) for value in row]
 
     def cheapest(self, factor: float, most: int) -> list[CheapObject]:
-        """Return objects of one name and program, least cost by the byte first, large ones only."""
+        """Return objects of one name and program, least cost per byte first, large ones only."""
         return [
             CheapObject(
                 program=program,
-                object=thing,
+                object=object_name,
                 profiles=count,
                 bytes=size,
                 slowdown_cost=float(cost),
             )
-            for program, thing, count, size, cost in self.rows(
+            for program, object_name, count, size, cost in self.rows(
                 f"""
                 with summed as (
                   select p.program, o.object, count(*) as count, sum(o.bytes)::bigint as size,

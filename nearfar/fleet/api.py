@@ -1,4 +1,4 @@
-"""A fleet from Python: files in, a `Fleet` out."""
+"""Sum a fleet from Python: files in, a `Fleet` out."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from nearfar.documents import DeviceProfile, WorkloadProfile, producer
 from nearfar.documents.fleet import Fleet, HostType, PricePoint, QuickForm, Saving
 from nearfar.fleet.aggregate import Sums
 from nearfar.fleet.cache import cache_folder, condensed
-from nearfar.fleet.costs import Costs, costs_of
+from nearfar.fleet.costs import LineCosts, costs_of
 from nearfar.fleet.hosts import HostsFile
 from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
 from nearfar.fleet.sources import find_sources, read_source
 from nearfar.predict.api import predict
 
-SAMPLED = 24
-"""Profiles that are predicted in full: the median of their ratios is then known to about a tenth of
+PREDICTED_PROFILES = 24
+"""Profiles that are predicted in full: with 24, the median of their ratios is known to a tenth of
 their spread."""
 
-OBJECTS = 50
-"""Kinds of data that are listed."""
+MAX_OBJECTS = 50
+"""Objects that are listed."""
 
 PRICE_RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Of far over near memory, per byte."""
+"""Prices of far over near memory, per byte."""
 
 LIMITS = ("1.02", "1.05", "1.10", "1.20")
 
 
 @dataclass(frozen=True)
 class FleetRequest:
-    """What to sum, and for whom."""
+    """The profiles, memories and hosts of a fleet."""
 
     files: Sequence[str]
     near: str
@@ -47,13 +47,13 @@ class FleetRequest:
     hosts: HostsFile
     limits: dict[str, float]
     mixes: int = 1
-    """Most shares of far memory, besides none, of hosts of one type."""
+    """Limit of different shares of far memory, apart from none, within a host type."""
     leave_out_bad: bool = False
     cache: Path | None = None
 
 
 def fleet(request: FleetRequest, tell: Callable[[int, int], None] = lambda *_: None) -> Fleet:
-    """Sum a fleet; raises NearfarError for an empty one, and for files that are no use."""
+    """Sum a fleet; raises NearfarError for an empty one, and for unusable files."""
     far = load_device(request.far)
     load_device(request.near)
     sources = find_sources(request.files)
@@ -73,11 +73,11 @@ def _summed(request: FleetRequest, sums: Sums, far: DeviceProfile) -> Fleet:
     nears = {
         name: load_device(hosts.text_of(name).near or request.near) for name in set(types.values())
     }
-    costs: dict[str, Costs] = {name: costs_of(near, far) for name, near in nears.items()}
+    costs: dict[str, LineCosts] = {name: costs_of(near, far) for name, near in nears.items()}
     sums.set_types(types, costs)
     quick = _quick_form(sums, nears, far)
     sums.spread(quick.factor)
-    found = [_host_type(sums, hosts, name, nears[name].name) for name in sorted(costs)]
+    host_types = [_host_type(sums, hosts, name, nears[name].name) for name in sorted(costs)]
     market = Market(
         prices.far_per_gib,
         prices.adapter,
@@ -89,7 +89,7 @@ def _summed(request: FleetRequest, sums: Sums, far: DeviceProfile) -> Fleet:
     sensitivity = [PricePoint(far_over_near=ratio, saved={}) for ratio in PRICE_RATIOS]
     even: dict[str, float] = {}
     for text, limit in request.limits.items():
-        rooms = [_room(sums, hosts, one, limit) for one in found]
+        rooms = [_room(sums, hosts, host_type, limit) for host_type in host_types]
         savings.append(cheapest_mix(rooms, market, limit))
         dearest = max(room.near_price_per_gib for room in rooms)
         for point in sensitivity:
@@ -109,29 +109,29 @@ def _summed(request: FleetRequest, sums: Sums, far: DeviceProfile) -> Fleet:
         hosts=names,
         footprint_bytes=size,
         cpu_seconds=near_ns / 1e9,
-        types=found,
-        objects=sums.cheapest(quick.factor, OBJECTS),
+        types=host_types,
+        objects=sums.cheapest(quick.factor, MAX_OBJECTS),
         savings=savings,
         sensitivity=sensitivity,
         break_even=even,
         quick_form=quick,
         left_out=sums.left_out,
-        warnings=[*sums.warnings, *_warnings(request, found, quick)],
+        warnings=[*sums.warnings, *_warnings(request, host_types, quick)],
     )
 
 
 def _types(sums: Sums, hosts: HostsFile) -> dict[tuple[str, str], str]:
-    """Return every host's type; raises for one that is of none."""
-    found = {}
+    """Return every host's type; raises NearfarError for a host without one."""
+    types = {}
     for host, cpu in sums.rows("select distinct host, cpu_model from profiles order by 1, 2"):
         name = hosts.type_of(host, cpu)
         if not name and hosts.types:
             raise NearfarError(
-                f"host {host} ({cpu}) is of no type in the file of hosts: add one that it matches, "
-                'or a last one with cpu_model = "*"'
+                f"host {host} ({cpu}) matches no type in the file of hosts: add a type that "
+                'matches it, or a last one with cpu_model = "*"'
             )
-        found[(host, cpu)] = name or "unknown processor"
-    return found
+        types[(host, cpu)] = name or "unknown processor"
+    return types
 
 
 def _host_type(sums: Sums, hosts: HostsFile, name: str, near: str) -> HostType:
@@ -155,21 +155,21 @@ def _host_type(sums: Sums, hosts: HostsFile, name: str, near: str) -> HostType:
     )
 
 
-def _room(sums: Sums, hosts: HostsFile, one: HostType, limit: float) -> TypeRoom:
+def _room(sums: Sums, hosts: HostsFile, host_type: HostType, limit: float) -> TypeRoom:
     return TypeRoom(
-        name=one.name,
-        count=one.count,
-        memory_bytes=float(one.memory_bytes),
-        near_price_per_gib=one.near_price_per_gib,
-        most_far=hosts.text_of(one.name).most_far,
-        tolerating=tuple(sums.tolerating(one.name, limit)),
+        name=host_type.name,
+        count=host_type.count,
+        memory_bytes=float(host_type.memory_bytes),
+        near_price_per_gib=host_type.near_price_per_gib,
+        most_far=hosts.text_of(host_type.name).most_far,
+        tolerating=tuple(sums.tolerating(host_type.name, limit)),
     )
 
 
 def _quick_form(sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile) -> QuickForm:
-    """Predict some profiles in full and see how the sums compare."""
+    """Predict some profiles in full and compare them with the sums."""
     ratios = []
-    for profile, uri, name in sums.sample(SAMPLED):
+    for profile, uri, name in sums.sample(PREDICTED_PROFILES):
         summed = sums.quick_slowdown(profile) - 1.0
         workload = msgspec.json.decode(read_source(uri), type=WorkloadProfile)
         full = predict(workload, nears[name], [far], max_objects=1).devices[0].total.slowdown.value
@@ -183,21 +183,21 @@ def _quick_form(sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile)
 
 
 def _warnings(request: FleetRequest, types: list[HostType], quick: QuickForm) -> list[str]:
-    found = []
+    warnings = []
     prices = request.hosts.prices
     if prices.far_per_gib == 0:
-        found.append("far memory costs 0: as much of it is taken as the limits allow")
+        warnings.append("far memory costs 0: the mix has as much of it as the limits allow")
     if not request.hosts.types:
-        found.append(
+        warnings.append(
             "no file of hosts: types are processors, a host has the memory of its profiles, and "
             f"near memory costs {prices.near_per_gib:g} where far costs {prices.far_per_gib:g}"
         )
     if quick.profiles and (quick.high > 1.5 or quick.low < 1 / 1.5):
-        found.append(
+        warnings.append(
             f"sums differ from `nearfar predict` by {quick.low:.2f} to {quick.high:.2f} times on "
-            f"{quick.profiles} profiles: predict those that decide"
+            f"{quick.profiles} profiles: predict the profiles that matter"
         )
-    missing = sorted(set(request.hosts.types) - {one.name for one in types})
+    missing = sorted(set(request.hosts.types) - {host_type.name for host_type in types})
     if missing:
-        found.append(f"no profile is of the types {', '.join(missing)}: they are left out")
-    return found
+        warnings.append(f"no profile matches the types {', '.join(missing)}: they are left out")
+    return warnings

@@ -17,7 +17,7 @@ from nearfar.documents import WorkloadProfile
 from nearfar.fleet.sources import FleetProfileSource, read_source
 
 FORMAT = 1
-"""Of the condensed rows: another number makes them anew."""
+"""Version of the condensed rows: a new number discards cached ones."""
 
 
 class _Classes(msgspec.Struct, gc=False):
@@ -103,7 +103,7 @@ def condense(sources: Sequence[FleetProfileSource], folder: Path, name: str) -> 
     for source in sources:
         _take(source, decoder, profiles, objects)
     _write(folder / f"{name}-objects.parquet", OBJECT_COLUMNS, objects)
-    # Last: where this one is, both are whole.
+    # Last: if this file exists, both are complete.
     _write(folder / f"{name}-profiles.parquet", PROFILE_COLUMNS, profiles)
 
 
@@ -115,29 +115,29 @@ def _take(
 ) -> None:
     try:
         content = read_source(source.uri)
-        found = decoder.decode(content)
+        profile = decoder.decode(content)
     except OSError as error:
         profiles.append(_bad(source.uri, f"cannot be read: {error}"))
         return
     except msgspec.DecodeError as error:
-        profiles.append(_bad(source.uri, f"is no profile: {error}"))
+        profiles.append(_bad(source.uri, f"is not a profile: {error}"))
         return
-    if found.kind != WorkloadProfile.KIND:
-        profiles.append(_bad(source.uri, f"is a {found.kind or 'document of no kind'}"))
+    if profile.kind != WorkloadProfile.KIND:
+        profiles.append(_bad(source.uri, f"is a {profile.kind or 'document of no kind'}"))
         return
-    if found.version != WorkloadProfile.VERSION:
+    if profile.version != WorkloadProfile.VERSION:
         profiles.append(
             _bad(
                 source.uri,
-                f"is of version {found.version}, and this nearfar reads version "
+                f"has version {profile.version}; this nearfar reads version "
                 f"{WorkloadProfile.VERSION}: make it again with this nearfar",
             )
         )
         return
     key = hashlib.blake2b(content, digest_size=16).hexdigest()
-    sums = [[0.0, 0.0, 0.0, 0.0] for _ in found.objects]
+    sums = [[0.0, 0.0, 0.0, 0.0] for _ in profile.objects]
     near_ns = 0.0
-    for phase in found.phases:
+    for phase in profile.phases:
         near_ns += phase.near_cpu_time_ns.value
         for row in phase.objects:
             traffic, into = row.traffic, sums[row.object]
@@ -155,12 +155,12 @@ def _take(
             into[2] += write.chase + write.indirect + write.stream + write.opaque
             into[3] += traffic.write_backs
     total = 0
-    for thing, one in zip(found.objects, sums, strict=True):
-        total += thing.size_bytes
-        objects.append((key, thing.name, thing.size_bytes, *one))
-    made = found.producer
+    for described, totals in zip(profile.objects, sums, strict=True):
+        total += described.size_bytes
+        objects.append((key, described.name, described.size_bytes, *totals))
+    made = profile.producer
     run = f"{made.host} {made.time_utc} {made.command}"
-    program = found.program.executable.rpartition("/")[2]
+    program = profile.program.executable.rpartition("/")[2]
     profiles.append((key, source.uri, made.host, made.cpu_model, run, program, near_ns, total, ""))
 
 

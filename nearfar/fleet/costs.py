@@ -1,4 +1,4 @@
-"""What a line costs more in far memory: the few numbers that a sum over a fleet needs.
+"""The added cost of a line in far memory: the few numbers that a sum over a fleet needs.
 
 As in `nearfar predict`: chains of loads wait a latency each; independent loads as long as the
 chains curve says at the parallelism that near time implies; what a prefetcher follows, stores and
@@ -16,29 +16,29 @@ from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
 
 STEPS = 4
-"""Of the parallelism, per doubling: its cost moves by < 5 % between two."""
+"""Steps of parallelism per doubling: costs differ by < 5 % between two."""
 
 
 @dataclass(frozen=True)
-class Costs:
-    """Of one near and one far memory, ns per line."""
+class LineCosts:
+    """Costs of a near and a far memory, ns per line."""
 
     near_ns: float
     """One chain, near."""
     chase_ns: float
-    """What a chain's load takes more."""
+    """Added time of a load in a chain."""
     independent_ns: tuple[float, ...]
-    """What an independent load takes more, with 2 ** (i / STEPS) in flight."""
+    """Added time of an independent load, with 2 ** (i / STEPS) in flight."""
     stream_ns: float
     write_back_ns: float
 
 
-def costs_of(near: DeviceProfile, far: DeviceProfile) -> Costs:
-    """Return the costs; raises NearfarError for a device without the figures."""
+def costs_of(near: DeviceProfile, far: DeviceProfile) -> LineCosts:
+    """Return the costs; raises NearfarError for a device that lacks values."""
     near_side = near_memory(near)
     far_side = far_memory(far, near_side)
     steps = np.arange(0, STEPS * np.log2(MAX_CHAINS) + 1)
-    return Costs(
+    return LineCosts(
         near_ns=near_side.cost_ns(1.0),
         chase_ns=_more(near_side.cost_ns(1.0), far_side.cost_ns(1.0)),
         independent_ns=tuple(
@@ -51,7 +51,7 @@ def costs_of(near: DeviceProfile, far: DeviceProfile) -> Costs:
 
 
 def _more(near_ns: float, far_ns: float) -> float:
-    # A far memory that is faster at something does not pay for what it is slower at elsewhere.
+    # Being faster at one thing does not make up for being slower at another.
     return max(far_ns - near_ns, 0.0)
 
 

@@ -1,9 +1,9 @@
 """The cheapest mix of hosts: how many of each type get how much far memory.
 
-A host with a share s of far memory can run what keeps the limit with s; programs are taken to go
-where they fit. So hosts with s or more are at most the part of the type's demand that tolerates s.
-The rest is a small mixed-integer program, solved by HiGHS. Of a type, few mixes are bought: a
-binary variable for each says whether it is one of them.
+A host with a share s of far memory can run programs that keep the limit with s; programs are
+assumed to run where they fit. So hosts with s or more are at most the part of the type's demand
+that tolerates s. The rest is a small mixed-integer program, solved by HiGHS. A binary variable for
+each mix limits how many mixes of a type are bought.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nearfar.fleet.hosts import GIB
 
 @dataclass(frozen=True)
 class TypeRoom:
-    """What the program may do with one host type."""
+    """The hosts of one type, and the demand that tolerates far memory."""
 
     name: str
     count: int
@@ -30,23 +30,23 @@ class TypeRoom:
     near_price_per_gib: float
     most_far: float
     tolerating: tuple[float, ...]
-    """By share of far memory, the part of the demand that keeps the limit."""
+    """Part of the demand that keeps the limit, by share of far memory."""
 
 
 @dataclass(frozen=True)
 class Market:
-    """What far memory costs, and how much there is."""
+    """Prices and stock of far memory."""
 
     far_price_per_gib: float
     adapter: float
     far_bytes: float
     adapters: float
     mixes: int
-    """Most shares of far memory, besides none, that hosts of one type may have."""
+    """Limit of different shares of far memory, apart from none, within a host type."""
 
 
-GAP = 1e-3
-"""Relative: a thousandth of the cost is less than prices are known to."""
+MAX_GAP = 1e-3
+"""Relative gap of the optimum: prices are not known to a thousandth."""
 
 
 def cheapest_mix(rooms: Sequence[TypeRoom], market: Market, most_slowdown: float) -> Saving:
@@ -56,44 +56,16 @@ def cheapest_mix(rooms: Sequence[TypeRoom], market: Market, most_slowdown: float
     upper = np.array(
         [rooms[t].count if SHARES[s] <= rooms[t].most_far + 1e-9 else 0 for t, s in cells]
     )
-    rows: list[list[float]] = []
-    low: list[float] = []
-    high: list[float] = []
-    for t, room in enumerate(rooms):
-        rows.append([float(cell[0] == t) for cell in cells])
-        low.append(room.count)
-        high.append(room.count)
-        for s in range(1, len(SHARES)):
-            rows.append([float(cell[0] == t and cell[1] >= s) for cell in cells])
-            low.append(0.0)
-            high.append(float(int(room.count * room.tolerating[s] + 1e-9)))
-    rows.append([rooms[t].memory_bytes / GIB * SHARES[s] for t, s in cells])
-    low.append(0.0)
-    high.append(market.far_bytes / GIB)
-    rows.append([float(s > 0) for _, s in cells])
-    low.append(0.0)
-    high.append(market.adapters)
-    hosts = np.array(rows)
-    # A mix that is not bought has no hosts, and few are.
-    linked = np.diag([-float(rooms[t].count) for t, _ in cells])
-    few = np.array(
-        [[float(cell[0] == t and cell[1] > 0) for cell in cells] for t in range(len(rooms))]
-    )
-    nothing = np.zeros_like
-    found = milp(
+    solution = milp(
         np.concatenate([cost, np.zeros(len(cells))]),
-        constraints=[
-            LinearConstraint(np.hstack([hosts, nothing(hosts)]), np.array(low), np.array(high)),
-            LinearConstraint(np.hstack([np.eye(len(cells)), linked]), -np.inf, 0.0),
-            LinearConstraint(np.hstack([nothing(few), few]), 0.0, float(market.mixes)),
-        ],
+        constraints=_constraints(rooms, market, cells),
         integrality=np.ones(2 * len(cells), dtype=np.uint8),
         bounds=Bounds(0, np.concatenate([upper, np.ones(len(cells))])),
-        options={"mip_rel_gap": GAP},
+        options={"mip_rel_gap": MAX_GAP},
     )
-    if found.x is None:
-        raise NearfarError(f"no mix of hosts could be found: {found.message}")
-    chosen = np.round(found.x[: len(cells)]).astype(int)
+    if solution.x is None:
+        raise NearfarError(f"no mix of hosts could be found: {solution.message}")
+    chosen = np.round(solution.x[: len(cells)]).astype(int)
     near = sum(room.count * _cost(room, 0.0, market) for room in rooms)
     total = float(cost @ chosen)
     return Saving(
@@ -114,6 +86,41 @@ def cheapest_mix(rooms: Sequence[TypeRoom], market: Market, most_slowdown: float
     )
 
 
+def _constraints(
+    rooms: Sequence[TypeRoom], market: Market, cells: Sequence[tuple[int, int]]
+) -> list[LinearConstraint]:
+    """Return the limits on hosts per type and share, then those on bought mixes."""
+    rows: list[list[float]] = []
+    low: list[float] = []
+    high: list[float] = []
+    for t, room in enumerate(rooms):
+        rows.append([float(cell[0] == t) for cell in cells])
+        low.append(room.count)
+        high.append(room.count)
+        for s in range(1, len(SHARES)):
+            rows.append([float(cell[0] == t and cell[1] >= s) for cell in cells])
+            low.append(0.0)
+            high.append(float(int(room.count * room.tolerating[s] + 1e-9)))
+    rows.append([rooms[t].memory_bytes / GIB * SHARES[s] for t, s in cells])
+    low.append(0.0)
+    high.append(market.far_bytes / GIB)
+    rows.append([float(s > 0) for _, s in cells])
+    low.append(0.0)
+    high.append(market.adapters)
+    hosts = np.array(rows)
+    # A mix that is not bought has no hosts.
+    linked = np.diag([-float(rooms[t].count) for t, _ in cells])
+    few = np.array(
+        [[float(cell[0] == t and cell[1] > 0) for cell in cells] for t in range(len(rooms))]
+    )
+    nothing = np.zeros_like
+    return [
+        LinearConstraint(np.hstack([hosts, nothing(hosts)]), np.array(low), np.array(high)),
+        LinearConstraint(np.hstack([np.eye(len(cells)), linked]), -np.inf, 0.0),
+        LinearConstraint(np.hstack([nothing(few), few]), 0.0, float(market.mixes)),
+    ]
+
+
 def _cost(room: TypeRoom, share: float, market: Market) -> float:
     gib = room.memory_bytes / GIB
     near, far = room.near_price_per_gib * (1.0 - share), market.far_price_per_gib * share
@@ -130,7 +137,7 @@ def break_even(rooms: Sequence[TypeRoom], market: Market) -> float:
 
     def saves(ratio: float) -> bool:
         other = replace(market, far_price_per_gib=ratio * dearest)
-        return cheapest_mix(rooms, other, 1.0).saved > GAP
+        return cheapest_mix(rooms, other, 1.0).saved > MAX_GAP
 
     if not saves(0.0):
         return 0.0

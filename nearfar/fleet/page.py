@@ -1,4 +1,4 @@
-"""A fleet as a page in the report's style: the answer, host types, savings, prices, data."""
+"""Write a fleet as a page: the answer, host types, savings, prices, data."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from nearfar.html.page import page, table, text
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 900, 300, 52, 40, 34
 COLOURS = 8
-"""Of the report's palette."""
+"""Colours of the report's palette."""
 
 
-def render(found: Fleet) -> str:
+def render(fleet: Fleet) -> str:
     """Return the page."""
     sections = [
-        ("answer", "What far memory would save", _answer(found)),
-        ("types", "Host types", _types(found)),
-        ("mixes", "The cheapest mix", _mixes(found)),
-        ("prices", "If prices change", _prices(found)),
-        ("objects", "Where far memory costs least", _objects(found)),
-        ("method", "How this was had", _method(found)),
+        ("answer", "What far memory would save", _answer(fleet)),
+        ("types", "Host types", _types(fleet)),
+        ("mixes", "The cheapest mix", _mixes(fleet)),
+        ("prices", "If prices change", _prices(fleet)),
+        ("objects", "Where far memory costs least", _objects(fleet)),
+        ("method", "How this was computed", _method(fleet)),
     ]
-    return page(f"A fleet on {found.far}", sections, found.producer)
+    return page(f"A fleet on {fleet.far}", sections, fleet.producer)
 
 
-def _answer(found: Fleet) -> str:
-    items = "".join(f"<li>{text(one)}</li>" for one in found.warnings)
+def _answer(fleet: Fleet) -> str:
+    items = "".join(f"<li>{text(item)}</li>" for item in fleet.warnings)
     items += "".join(
-        f"<li>{count:,} files left out: {text(why)}</li>" for why, count in found.left_out.items()
+        f"<li>{count:,} files left out: {text(why)}</li>" for why, count in fleet.left_out.items()
     )
     lines = [
         (f"{saving.most_slowdown:g}×", [(saving.most_slowdown, saving.saved)])
-        for saving in found.savings
+        for saving in fleet.savings
     ]
     bars = "".join(
         f'<tr><td>within {text(label)}</td><td class="bars"><div class="bar a" '
@@ -43,45 +43,45 @@ def _answer(found: Fleet) -> str:
         for label, points in lines
     )
     return (
-        f'<p class="headline">{text(headline(found))}.</p><div class="card"><table><tbody>{bars}'
+        f'<p class="headline">{text(headline(fleet))}.</p><div class="card"><table><tbody>{bars}'
         "</tbody></table></div>"
-        f'<p class="small quiet">Saved, of what all memory costs if all of it is near: '
-        f"{format_bytes(found.footprint_bytes)} of programs' data in {found.profiles:,} profiles, "
-        f"{found.cpu_seconds:,.0f} s of CPU time.</p>" + (f"<ul>{items}</ul>" if items else "")
+        f'<p class="small quiet">Saved share of the cost of all memory near: '
+        f"{format_bytes(fleet.footprint_bytes)} of programs' data in {fleet.profiles:,} profiles, "
+        f"{fleet.cpu_seconds:,.0f} s of CPU time.</p>" + (f"<ul>{items}</ul>" if items else "")
     )
 
 
-def _types(found: Fleet) -> str:
+def _types(fleet: Fleet) -> str:
     series = [
-        (one.name, [(p.far_share, p.slowdown_mean) for p in one.curve])
-        for one in found.types[:COLOURS]
+        (item.name, [(p.far_share, p.slowdown_mean) for p in item.curve])
+        for item in fleet.types[:COLOURS]
     ]
     heads = (
         *(("host type", False), ("hosts", True), ("profiles", True), ("memory", True)),
         *(("25 % far", True), ("50 % far", True), ("all far", True)),
     )
-    rows = [("", _type_row(one)) for one in found.types]
+    rows = [("", _type_row(item)) for item in fleet.types]
     return (
         chart(series, x="share of memory that is far", y="slowdown, mean of CPU time")
         + table(heads, rows)
         + '<p class="small quiet">Slowdown: the mean of the CPU time, and in brackets that of the '
-        "95th of 100 profiles. Of each program, the data that costs least by the byte is far.</p>"
+        "95th of 100 profiles. The data of each program with the least cost per byte is far.</p>"
     )
 
 
-def _type_row(one: HostType) -> list[str]:
-    points = {point.far_share: point for point in one.curve}
+def _type_row(item: HostType) -> list[str]:
+    points = {point.far_share: point for point in item.curve}
     shown = [points[share] for share in (0.25, 0.5, 1.0)]
     return [
-        text(one.name),
-        f"{one.count:,}",
-        f"{one.profiles:,}",
-        format_bytes(one.memory_bytes),
+        text(item.name),
+        f"{item.count:,}",
+        f"{item.profiles:,}",
+        format_bytes(item.memory_bytes),
         *(f"{p.slowdown_mean:.2f} ({p.slowdown_p95:.2f})" for p in shown),
     ]
 
 
-def _mixes(found: Fleet) -> str:
+def _mixes(fleet: Fleet) -> str:
     heads = (
         *(("every program within", False), ("host type", False), ("hosts", True)),
         *(("far share", True), ("saved", True)),
@@ -97,25 +97,25 @@ def _mixes(found: Fleet) -> str:
                 f"{saving.saved:.1%}",
             ],
         )
-        for saving in found.savings
+        for saving in fleet.savings
         for mix in saving.mixes
     ]
     return table(heads, rows) + (
-        '<p class="small quiet">Programs are taken to run on hosts whose share of far memory they '
-        "tolerate: of a type, no more hosts have a share than the part of its demand that keeps "
-        "the limit with it. Found by HiGHS, to a thousandth of the cost.</p>"
+        '<p class="small quiet">Programs are assumed to run on hosts whose share of far memory '
+        "they tolerate: the hosts of a type with a share are at most the part of its demand that "
+        "keeps the limit with it. Computed by HiGHS, to a thousandth of the cost.</p>"
     )
 
 
-def _prices(found: Fleet) -> str:
+def _prices(fleet: Fleet) -> str:
     series = [
-        (f"within {limit}×", [(p.far_over_near, p.saved[limit]) for p in found.sensitivity])
-        for limit in (found.sensitivity[0].saved if found.sensitivity else {})
+        (f"within {limit}×", [(p.far_over_near, p.saved[limit]) for p in fleet.sensitivity])
+        for limit in (fleet.sensitivity[0].saved if fleet.sensitivity else {})
     ]
     even = "".join(
         f"<li>within {text(limit)}×: nothing is saved where far memory costs more than "
         f"{ratio:.0%} of near memory</li>"
-        for limit, ratio in found.break_even.items()
+        for limit, ratio in fleet.break_even.items()
     )
     return (
         chart(series, x="price of far over near memory, per byte", y="share of the cost saved")
@@ -123,7 +123,7 @@ def _prices(found: Fleet) -> str:
     )
 
 
-def _objects(found: Fleet) -> str:
+def _objects(fleet: Fleet) -> str:
     heads = (
         *(("data", False), ("program", False), ("profiles", True)),
         *(("bytes", True), ("adds to CPU time", True)),
@@ -132,36 +132,36 @@ def _objects(found: Fleet) -> str:
         (
             "",
             [
-                f'<span class="name">{text(one.object)}</span>',
-                text(one.program),
-                f"{one.profiles:,}",
-                format_bytes(one.bytes),
-                f"{one.slowdown_cost:.3%}",
+                f'<span class="name">{text(item.object)}</span>',
+                text(item.program),
+                f"{item.profiles:,}",
+                format_bytes(item.bytes),
+                f"{item.slowdown_cost:.3%}",
             ],
         )
-        for one in found.objects
+        for item in fleet.objects
     ]
     return table(heads, rows) + (
         '<p class="small quiet">Objects of one name and program, over all profiles; those with a '
-        "thousandth of the fleet's data or more. Least cost by the byte first.</p>"
+        "thousandth of the fleet's data or more. Least cost per byte first.</p>"
     )
 
 
-def _method(found: Fleet) -> str:
-    quick = found.quick_form
+def _method(fleet: Fleet) -> str:
+    quick = fleet.quick_form
     return (
         f"<p>A fleet is summed, not predicted profile by profile. {quick.profiles} profiles were "
         f"predicted in full as well: their added times are {quick.factor:.2f} times those of the "
         "sums, in the median, and the sums on this page were multiplied by that. Of single "
         f"profiles, 8 in 10 lie between {quick.low:.2f} and {quick.high:.2f} times.</p>"
-        f"<p>Near memory: {text(', '.join(sorted({one.near for one in found.types})))}. Prices: "
-        f"far {found.far_price_per_gib:g}, an adapter {found.adapter_price:g} "
-        f"{text(found.currency)}; near as in the table of hosts.</p>"
+        f"<p>Near memory: {text(', '.join(sorted({item.near for item in fleet.types})))}. Prices: "
+        f"far {fleet.far_price_per_gib:g}, an adapter {fleet.adapter_price:g} "
+        f"{text(fleet.currency)}; near as in the table of hosts.</p>"
     )
 
 
 def chart(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], *, x: str, y: str) -> str:
-    """Return lines as SVG, drawn here: the page has no script."""
+    """Return lines as SVG: the page has no script."""
     points = [point for _, line in series for point in line]
     if not points:
         return '<p class="empty">Nothing to show.</p>'

@@ -1,7 +1,8 @@
-"""Which files a fleet has: names, folders, and places such as s3://bucket/folder."""
+"""The files of a fleet: names, folders, and URIs such as s3://bucket/folder."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,26 +16,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FleetProfileSource:
-    """One file, by what tells whether it changed."""
+    """One file, with its size and time of change."""
 
     uri: str
-    """As `open_source` reads it: a path, or a URI."""
+    """A path, or a URI."""
     size_bytes: int
     changed_ns: int
 
 
 def find_sources(given: Sequence[str]) -> list[FleetProfileSource]:
-    """Return all files, those of folders and below them too; raises for what is not there."""
-    found: dict[str, FleetProfileSource] = {}
+    """Return all files, also those in folders; raises NearfarError for a missing one."""
+    sources: dict[str, FleetProfileSource] = {}
     for text in given:
         for source in _remote(text) if "://" in text else _local(Path(text)):
-            found[source.uri] = source
-    if not found:
+            sources[source.uri] = source
+    if not sources:
         raise NearfarError(
-            "the fleet is empty: name profiles that `nearfar profile` wrote, or folders of them"
+            "the fleet is empty: name profiles of `nearfar profile`, or folders of them"
             + (f"; there are no .json files in {', '.join(given)}" if given else "")
         )
-    return list(found.values())
+    return list(sources.values())
 
 
 def _local(path: Path) -> list[FleetProfileSource]:
@@ -47,8 +48,6 @@ def _local(path: Path) -> list[FleetProfileSource]:
 
 
 def _files(folder: Path) -> list[str]:
-    import os
-
     return [
         os.path.join(where, name)  # noqa: PTH118 - 100,000 times
         for where, _, names in os.walk(folder)
@@ -58,8 +57,6 @@ def _files(folder: Path) -> list[str]:
 
 
 def _status(name: str) -> FleetProfileSource:
-    import os
-
     status = os.stat(name)  # noqa: PTH116 - 100,000 times
     return FleetProfileSource(name, status.st_size, status.st_mtime_ns)
 
@@ -88,10 +85,10 @@ def _system(uri: str) -> tuple[fs.FileSystem, str]:
     from pyarrow import fs
 
     try:
-        found: Any = fs.FileSystem.from_uri(uri)
+        system: Any = fs.FileSystem.from_uri(uri)
     except (OSError, ValueError) as error:
         raise NearfarError(f"cannot open {uri}: {error}", ExitCode.MACHINE_LACKS) from error
-    return found[0], found[1]
+    return system[0], system[1]
 
 
 def read_source(uri: str) -> bytes:

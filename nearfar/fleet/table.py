@@ -1,4 +1,4 @@
-"""A fleet as people read it in a terminal."""
+"""Print a fleet in the terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes
 from nearfar.documents.fleet import Fleet, HostType
 
-SHOWN = 10
+MAX_OBJECTS_SHOWN = 10
 SHARES_SHOWN = (0.25, 0.5, 0.75, 1.0)
 
 
@@ -45,7 +45,7 @@ def print_fleet(fleet: Fleet, console: Console) -> None:
     )
     console.print(
         table(
-            ["cheapest to have far", "program", "profiles", "bytes", "adds"],
+            ["cheapest far", "program", "profiles", "bytes", "adds"],
             [
                 [
                     cheap.object,
@@ -54,7 +54,7 @@ def print_fleet(fleet: Fleet, console: Console) -> None:
                     format_bytes(cheap.bytes),
                     f"{cheap.slowdown_cost:.3%}",
                 ]
-                for cheap in fleet.objects[:SHOWN]
+                for cheap in fleet.objects[:MAX_OBJECTS_SHOWN]
             ],
         )
     )

@@ -134,7 +134,7 @@ def test_bad_files_are_refused_or_left_out_and_counted(request_of: FleetRequest)
     folder = Path(request_of.files[0])
     text = (folder / "1.json").read_text()
     (folder / "old.json").write_text(text.replace('"version": 1', '"version": 0', 1))
-    with pytest.raises(NearfarError, match="is of version 0, and this nearfar reads version 1"):
+    with pytest.raises(NearfarError, match="has version 0; this nearfar reads version 1"):
         fleet(request_of)
     (folder / "cut.json").write_text(text[:500])
     (folder / "copy.json").write_text(text)
@@ -163,14 +163,14 @@ def test_empty_fleets_and_prices_of_nothing_are_refused(
         ("[prices]\nnear_per_gib = 0", "near memory costs 0"),
         ("[prices]\nfar_per_gib = -1", "0 or more"),
         ("[price]\nfar = 1", "unknown field"),
-        ("[types.a]\nmemory = '0GiB'", "have no memory"),
+        ("[types.a]\nmemory = '0GiB'", "is 0: write its size"),
         ("[stock]\nfar = '3'", "cannot read the size"),
     ):
         hosts.write_text(content)
         with pytest.raises(NearfarError, match=said):
             read_hosts(hosts)
     hosts.write_text("[types.a]\ncpu_model = 'Power*'")
-    with pytest.raises(NearfarError, match="is of no type"):
+    with pytest.raises(NearfarError, match="matches no type"):
         fleet(replace(request_of, hosts=read_hosts(hosts)))
     hosts.write_text("[prices]\nfar_per_gib = 0")
     found = fleet(replace(request_of, hosts=read_hosts(hosts)))
