@@ -19,14 +19,14 @@ from nearfar.report.words import NARROW, percent_text, time_text
 
 SHARES = (0.10, 0.25, 0.50)
 """Budgets of the headline, as parts of the program's memory."""
-MOST_NAMES = 3
+MAX_NAMES = 3
 """Objects named in one row."""
-CARRIES = 0.5
-"""Of the added time, what one object must add to be said to carry it."""
-NOTHING = 1e-9
-"""Of far time; times that differ by less differ by rounding."""
-HARDLY = 1.02
-"""Below this slowdown a reader would call it "hardly any"; near time itself varies by as much."""
+MIN_CARRIED_SHARE = 0.5
+"""Share of the added time from which one object is named as its cause."""
+MAX_ROUNDING = 1e-9
+"""Share of far time below which two times differ by rounding only."""
+MIN_SLOWDOWN = 1.02
+"""Slowdown below which the page says "hardly"; near time varies by as much."""
 
 
 def answer(
@@ -81,11 +81,11 @@ def _phases(memory: str, effects: dict[tuple[str, str], Effect]) -> list[PhaseEf
 
 
 def saving(choice: ReportChoice, effect: Effect, objects: list[ObjectFacts]) -> ReportSaving:
-    """Return what the plan of one budget buys."""
-    footprint = sum(thing.size_bytes for thing in objects)
+    """Return the benefit of one budget's plan."""
+    footprint = sum(owner.size_bytes for owner in objects)
     added = effect.far_time_ns.value - effect.near_time_ns.value
     saved = effect.far_time_ns.value - choice.plan.time_ns.value
-    if abs(saved) <= NOTHING * effect.far_time_ns.value:
+    if abs(saved) <= MAX_ROUNDING * effect.far_time_ns.value:
         saved = 0.0
     helps = [number for number in choice.near if effect.added_ns[number][0] > 0]
     return ReportSaving(
@@ -93,7 +93,7 @@ def saving(choice: ReportChoice, effect: Effect, objects: list[ObjectFacts]) -> 
         budget_share=choice.budget_bytes / footprint if footprint else 0.0,
         near_bytes=choice.plan.near_bytes,
         near_objects=len(choice.near),
-        names=[objects[number].short for number in helps[:MOST_NAMES]],
+        names=[objects[number].short for number in helps[:MAX_NAMES]],
         slowdown=choice.plan.slowdown,
         time_ns=choice.plan.time_ns,
         cost_relative=choice.plan.cost_relative,
@@ -106,7 +106,7 @@ def _memory_sentence(effect: Effect) -> str:
     slow = effect.slowdown
     per = effect.far_ns_per_operation
     words = f"between {slow.low:.2f} and {slow.high:.2f} times the CPU time"
-    if slow.value < HARDLY:
+    if slow.value < MIN_SLOWDOWN:
         words = f"{'hardly' if slow.value > 1 else 'no'} slower: {words}"
     if per is not None and effect.near_ns_per_operation is not None:
         near = time_text(effect.near_ns_per_operation)
@@ -116,16 +116,16 @@ def _memory_sentence(effect: Effect) -> str:
 
 
 def _sentence(program: str, phase: str, rows: list[MemoryAnswer], carriers: dict[str, str]) -> str:
-    """Return two sentences: the range of slowdowns, and the smallest budget that mends most."""
+    """Return two sentences: the range of slowdowns, and the smallest budget that saves most."""
     where = "" if phase == TOTAL else f" in phase {phase}"
     if not rows:
-        return f"Nothing was predicted for {program}{where}: its profile holds no measured phase."
-    # What is faster than near memory is set apart: it says nothing of what far memory costs.
+        return f"Nothing was predicted for {program}{where}: its profile has no measured phase."
+    # Memories faster than near memory say nothing about the cost of far memory.
     rows = [row for row in rows if not row.faster] or rows
     best = min(rows, key=lambda row: row.slowdown.value).slowdown.value
     worst = max(rows, key=lambda row: row.slowdown.value)
     slowest = worst.slowdown.value
-    if slowest < HARDLY:
+    if slowest < MIN_SLOWDOWN:
         return (
             f"{program} would hardly notice far memory{where}: "
             f"at most {slowest:.2f} times the CPU time, on {worst.title}."
@@ -134,7 +134,7 @@ def _sentence(program: str, phase: str, rows: list[MemoryAnswer], carriers: dict
     place = "far" if len(rows) > 1 else f"on {worst.title}"
     head = f"{program} takes {span} times the CPU time{where} with all its data {place}"
     hardest = max(worst.phases, key=lambda part: part.slowdown.value, default=None)
-    if hardest is not None and hardest.slowdown.value > slowest * HARDLY:
+    if hardest is not None and hardest.slowdown.value > slowest * MIN_SLOWDOWN:
         head += f", phase {hardest.phase} up to {hardest.slowdown.value:.2f}"
     head += "."
     useful = next((row for row in worst.savings if row.added_share_avoided >= 0.5), None)
@@ -158,15 +158,15 @@ def _carrier(effect: Effect, objects: list[ObjectFacts], savings: list[ReportSav
     if added <= 0 or not savings or not objects:
         return ""
     number = max(range(len(objects)), key=lambda n: effect.added_ns[n][0])
-    most, thing, last = effect.added_ns[number][0], objects[number], savings[-1]
-    if most < CARRIES * added or thing.size_bytes <= last.budget_bytes:
+    most, owner, last = effect.added_ns[number][0], objects[number], savings[-1]
+    if most < MIN_CARRIED_SHARE * added or owner.size_bytes <= last.budget_bytes:
         return ""
-    size = format_bytes(thing.size_bytes).replace(" ", NARROW)
-    footprint = sum(one.size_bytes for one in objects)
+    size = format_bytes(owner.size_bytes).replace(" ", NARROW)
+    footprint = sum(owner.size_bytes for owner in objects)
     return (
-        f"One object of {size} ({thing.short}) carries {percent_text(min(1.0, most / added))} of "
-        f"what that adds, and with {percent_text(thing.size_bytes / footprint)} of the bytes it "
-        f"does not fit the largest budget looked at, {percent_text(last.budget_share)}."
+        f"One object of {size} ({owner.short}) causes {percent_text(min(1.0, most / added))} of "
+        f"the added time, and with {percent_text(owner.size_bytes / footprint)} of the bytes it "
+        f"does not fit the largest budget, {percent_text(last.budget_share)}."
     )
 
 
@@ -175,6 +175,6 @@ def _no_half(worst: MemoryAnswer) -> str:
         return "No plan was computed."
     last = worst.savings[-1]
     return (
-        f"No few objects carry it: even {percent_text(last.budget_share)} of its bytes near "
+        f"No few objects cause it: even {percent_text(last.budget_share)} of its bytes near "
         f"leave {last.slowdown.value:.2f}."
     )

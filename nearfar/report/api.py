@@ -1,8 +1,8 @@
-"""From documents to the report's data: predicts and plans what the page needs, then prepares."""
+"""Report from Python: predict and plan what the page needs, then prepare its data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,8 +11,15 @@ from nearfar.base.errors import NearfarError, nearest
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
 from nearfar.documents.plan import Prices
 from nearfar.documents.prediction import HostRule
+from nearfar.place.api import place
+from nearfar.place.budget import parse_budget_bytes
+from nearfar.place.problem import make_problem
+from nearfar.predict.api import predict
 from nearfar.report.answer import SHARES
 from nearfar.report.data import TOTAL, ReportData
+from nearfar.report.frontiers import Stop
+from nearfar.report.how import how_predicted
+from nearfar.report.ladder import ladder, ladder_budgets
 from nearfar.report.prepare import check_phase, prepare
 
 
@@ -31,26 +38,19 @@ def report(
 ) -> ReportData:
     """Return the report's data: every far memory, every phase, the headline's budgets.
 
-    `host` says how latencies published on another machine are taken to this one (see `predict`).
+    `host` is the rule for latencies published on another machine (see `predict`).
     `plans` are plans made before, each with its origin; `budget` one more budget (``2GiB``,
     ``25%``), which the page opens with. Raises NearfarError where predict or place does.
     """
-    from nearfar.place.api import place
-    from nearfar.place.budget import parse_budget_bytes
-    from nearfar.place.problem import make_problem
-    from nearfar.predict.api import predict
-    from nearfar.report.how import how_predicted
-    from nearfar.report.ladder import ladder, ladder_budgets
-
     check_phase(profile, phase)
     fars, beside = distinct(near, fars, beside)
     check_plans(profile, near, fars, plans)
     if not profile.phases:
-        # An honest page all the same: nothing was measured, so nothing is predicted.
+        # Nothing was measured, so nothing is predicted; the page says so.
         empty = Prediction(producer=producer(), profile="", near=near.name, model="", devices=[])
         return prepare(profile, near, list(fars), empty, [], beside=list(beside))
     prediction = predict(profile, near, fars, host=host, max_objects=len(profile.objects))
-    footprint = sum(thing.size_bytes for thing in profile.objects)
+    footprint = sum(owner.size_bytes for owner in profile.objects)
     budgets = {int(share * footprint): f"{share * 100:.0f} %" for share in SHARES}
     first = None
     if budget is not None:
@@ -59,24 +59,7 @@ def report(
     elif plans:
         first = plans[0][1].budget_bytes
     first_memory = plans[0][1].far if plans else None
-    phases = [TOTAL, *(p.name for p in profile.phases)] if profile.objects else []
-    made = [
-        (
-            origin,
-            place(profile, near, far, bytes_, phase=name, prices=prices, host=host, details=False),
-        )
-        for far in fars
-        for name in phases
-        for bytes_, origin in sorted(budgets.items())
-    ]
-    grid = ladder_budgets(footprint)
-    stops = {
-        (far.name, name): ladder(
-            make_problem(profile, near, far, phase=name, prices=prices, host=host), grid
-        )
-        for far in fars
-        for name in phases
-    }
+    made, stops = _plans(profile, near, fars, budgets, prices=prices, host=host)
     return prepare(
         profile,
         near,
@@ -93,23 +76,54 @@ def report(
     )
 
 
+def _plans(
+    profile: WorkloadProfile,
+    near: DeviceProfile,
+    fars: Sequence[DeviceProfile],
+    budgets: Mapping[int, str],
+    *,
+    prices: Prices | None,
+    host: HostRule,
+) -> tuple[list[tuple[str, Plan]], dict[tuple[str, str], list[Stop]]]:
+    """Return the plans of all budgets with their origin, and the slider's by memory and phase."""
+    phases = [TOTAL, *(p.name for p in profile.phases)] if profile.objects else []
+    made = [
+        (
+            origin,
+            place(profile, near, far, bytes_, phase=name, prices=prices, host=host, details=False),
+        )
+        for far in fars
+        for name in phases
+        for bytes_, origin in sorted(budgets.items())
+    ]
+    grid = ladder_budgets(sum(owner.size_bytes for owner in profile.objects))
+    stops = {
+        (far.name, name): ladder(
+            make_problem(profile, near, far, phase=name, prices=prices, host=host), grid
+        )
+        for far in fars
+        for name in phases
+    }
+    return made, stops
+
+
 def distinct(
     near: DeviceProfile, fars: Sequence[DeviceProfile], beside: Sequence[DeviceProfile]
 ) -> tuple[list[DeviceProfile], list[DeviceProfile]]:
-    """Return the memories with names told apart: a second ``dram`` becomes ``dram-2``.
+    """Return the memories with distinct names: a second ``dram`` becomes ``dram-2``.
 
     Two measurements of one kind of memory have one name, and near may be compared with itself.
     """
     seen = {near.name: 1}
 
-    def told_apart(device: DeviceProfile) -> DeviceProfile:
+    def with_number(device: DeviceProfile) -> DeviceProfile:
         number = seen[device.name] = seen.get(device.name, 0) + 1
         if number == 1:
             return device
         name, title = f"{device.name}-{number}", f"{device.title} ({number})"
         return msgspec.structs.replace(device, name=name, title=title)
 
-    return [told_apart(device) for device in fars], [told_apart(device) for device in beside]
+    return [with_number(device) for device in fars], [with_number(device) for device in beside]
 
 
 def check_plans(
@@ -120,7 +134,7 @@ def check_plans(
 ) -> None:
     """Refuse a plan of other memories, another phase or another profile's objects."""
     names = [far.name for far in fars]
-    objects = {thing.id: thing.name for thing in profile.objects}
+    objects = {owner.id: owner.name for owner in profile.objects}
     for origin, plan in plans:
         if plan.far not in names:
             raise NearfarError(

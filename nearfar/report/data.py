@@ -1,8 +1,8 @@
-"""What the report shows, as plain data: the page embeds it, `--json` prints it.
+"""The content of a report as plain data: the page embeds it, `--json` prints it.
 
 Times ns, sizes bytes, bandwidths GB/s (1e9 B/s). Lists called *columns* run parallel to
 `ReportData.objects`. Counts are rounded to six digits (sampling is right to three at best);
-everything on a frontier is exactly what `nearfar place --json` says.
+everything on a frontier equals `nearfar place --json`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Triple = tuple[float, float, float]
 """Value, low and high end of its 90 % interval: an `Estimate` where there are thousands."""
 
 TOTAL = "total"
-"""Name of the whole run beside its phases, as in Prediction."""
+"""Name of the whole run among its phases, as in Prediction."""
 UNMARKED = "-"
-"""Name of what lies outside phases, as in WorkloadProfile."""
+"""Name of the time outside phases, as in WorkloadProfile."""
 
 
 class Data(msgspec.Struct):
@@ -70,12 +70,12 @@ class ReportCurve(Data, kw_only=True):
     how: str
     source: str
     note: str
-    """What the figures are of, where that is not plain."""
+    """Explanation of the values, where one is needed."""
     oddities: list[str]
 
 
 class MemoryFacts(Data, kw_only=True):
-    """One memory: where data is, could go, or one drawn beside them."""
+    """One memory: near, far, or one that is drawn for comparison."""
 
     name: str
     title: str
@@ -84,9 +84,9 @@ class MemoryFacts(Data, kw_only=True):
     idle_latency_ns: float | None
     """As published, or as measured here."""
     latency_taken: str = ""
-    """Of a far memory, what its latency was taken to be here and how; empty if not known."""
+    """Assumed latency of a far memory on this machine, and its origin; empty if unknown."""
     latency_taken_ns: float | None = None
-    """The same as a number; of near memory, what was measured."""
+    """The same as a number; for near memory, the measured latency."""
     faster: bool = False
     """A far memory that answers faster than near memory does here."""
     read_gb_per_s: float | None
@@ -96,17 +96,17 @@ class MemoryFacts(Data, kw_only=True):
     measured: str
     """How it was measured here in one line, or empty for published figures."""
     warnings: list[str]
-    """What disturbed that measurement."""
+    """Disturbances of that measurement."""
 
 
 class SourceFacts(Data, kw_only=True):
-    """Where figures of a memory come from."""
+    """A source of a memory's values."""
 
     citation: str
     where: str
     licence: str
     figures: dict[str, int]
-    """How many figures were had in which way: measured, published, fitted, assumed."""
+    """Number of values by origin: measured, published, fitted, assumed."""
 
 
 class WorkingPoint(Data, kw_only=True):
@@ -137,7 +137,7 @@ class Effect(Data, kw_only=True):
     models: list[ModelTime]
     calibrated: bool
     added_ns: list[Triple]
-    """Column: what moving that object alone adds."""
+    """Column: time added by moving that object alone."""
 
 
 class ReportFrontier(Data, kw_only=True):
@@ -165,13 +165,13 @@ class ReportFrontier(Data, kw_only=True):
 
 
 class ReportChoice(Data, kw_only=True):
-    """One budget's plan and the other ways to place the data with it."""
+    """One budget's plan and the alternatives with that budget."""
 
     memory: str
     phase: str
     budget_bytes: int
     origin: str
-    """``25 %``, or the option that asked for it."""
+    """``25 %``, or the option that requested it."""
     near: list[int]
     """Objects the plan keeps near, greatest saving first."""
     plan: Alternative
@@ -182,11 +182,11 @@ class ReportChoice(Data, kw_only=True):
 
 
 class ReportSaving(Data, kw_only=True):
-    """One row of the answer: a budget, and what keeping the right objects near buys."""
+    """One row of the answer: a budget, and the benefit of its plan."""
 
     budget_bytes: int
     budget_share: float
-    """Of what all objects take."""
+    """Share of the bytes of all objects."""
     near_bytes: int
     near_objects: int
     names: list[str]
@@ -220,7 +220,7 @@ class MemoryAnswer(Data, kw_only=True):
     slowdown: Estimate
     sentence: str
     phases: list[PhaseEffect]
-    """Of the whole run only: its phases."""
+    """Phases, only for the whole run."""
     savings: list[ReportSaving]
 
 
@@ -245,13 +245,13 @@ class SourceLine(Data, kw_only=True):
     access_class: str
     misses: float
     share: float
-    """Of the phase's misses."""
+    """Share of the phase's misses."""
     objects: list[tuple[int, float]]
     """Object and its part of the misses, most first."""
     text: list[tuple[int, str]]
     """Line numbers and text around it; empty where the file could not be read."""
     text_note: str
-    """Why there is no text, or why it may not fit; empty if all is well."""
+    """Reason why there is no text, or why it may not match; empty otherwise."""
 
 
 class LiveSeries(Data, kw_only=True):
@@ -282,7 +282,7 @@ class Method(Data, kw_only=True):
     sampling: Sampling
     instrumented_slowdown: float
     beside_misses: list[str]
-    """What else was counted: flushes, page walks, private caches, hand-overs."""
+    """Other counts: flushes, page walks, private caches, hand-overs."""
     model: str
     how: list[str]
     """How predictions and intervals come about; a list item starts with ``- ``."""
@@ -300,7 +300,7 @@ class ReportData(Data, kw_only=True):
     first_memory: str
     first_phase: str
     first_budget_bytes: int | None
-    """What the page shows when it opens."""
+    """Budget that the page shows when it opens."""
     footprint_bytes: int
     objects: list[ObjectFacts]
     phases: list[PhaseFacts]

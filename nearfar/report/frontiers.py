@@ -1,4 +1,4 @@
-"""The best plan known for every budget: what the page's slider and its chart show.
+"""The best plan known for every budget, for the page's slider and its chart.
 
 Three kinds of plan compete, all timed by `nearfar place`: its frontier (the greedy order, one
 object more each step), the greedy plan of many budgets (which skips what does not fit), and the
@@ -16,12 +16,12 @@ from nearfar.documents import Plan
 from nearfar.documents.plan import FrontierPoint
 from nearfar.report.data import ReportChoice, ReportFrontier, Triple
 
-MOST_POINTS = 400
+MAX_POINTS = 400
 """Points of `nearfar place`'s frontier that are kept: the chart has about 700 pixels, and a page
 of 5 memories and 4 phases then spends less than 3 MB on its frontiers."""
 
-NO_GAIN = 1e-12
-"""Relative gain in time below which a plan is not better, only rounded otherwise."""
+MIN_GAIN = 1e-12
+"""Relative gain in time below which two plans differ by rounding only."""
 
 
 class Stop(msgspec.Struct, frozen=True):
@@ -113,7 +113,7 @@ def _of_stop(stop: Stop, rank: dict[int, int]) -> _Offer:
 def _best_so_far(offers: list[_Offer]) -> list[_Offer]:
     best: list[_Offer] = []
     for offer in sorted(offers, key=lambda o: (o.budget_bytes, o.time_ns.value)):
-        if not best or offer.time_ns.value < best[-1].time_ns.value * (1 - NO_GAIN):
+        if not best or offer.time_ns.value < best[-1].time_ns.value * (1 - MIN_GAIN):
             best.append(offer)
     return best
 
@@ -137,7 +137,7 @@ def _thinned(points: list[FrontierPoint]) -> list[tuple[int, int]]:
     for point in points:
         near += point.object_added is not None
         steps.append(near)
-    return [(i, steps[i]) for i in thin(points, MOST_POINTS)]
+    return [(i, steps[i]) for i in thin(points, MAX_POINTS)]
 
 
 def thin(points: list[FrontierPoint], most: int) -> list[int]:

@@ -20,15 +20,15 @@ def how_predicted(model: str) -> list[str]:
 
 def paragraphs(docstring: str) -> list[str]:
     """Split a docstring into paragraphs and list items, each on one line."""
-    found: list[str] = []
+    texts: list[str] = []
     start_new = True
     for line in inspect.cleandoc(docstring).replace("``", "").splitlines():
         text = line.strip()
         if not text:
             start_new = True
         elif start_new or text.startswith("- "):
-            found.append(text)
+            texts.append(text)
             start_new = False
         else:
-            found[-1] += f" {text}"
-    return found
+            texts[-1] += f" {text}"
+    return texts

@@ -1,6 +1,6 @@
-"""Names as a person would say them: C++ names without arguments and template parameters.
+"""Short names: C++ names without arguments and template parameters.
 
-The full name is kept beside every label (`name`); a label is only what is shown first.
+Every label comes with the full name (`name`).
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ def label(name: str) -> str:
     returned as it is.
     """
     site, *callers = name.split(_CALLER)
-    shorter = [_one(site), *(_place_off(_one(caller)) for caller in callers)]
+    shorter = [_shorten(site), *(_without_place(_shorten(caller)) for caller in callers)]
     return _CALLED_BY.join(part for part in shorter if part) or name
 
 
 def short_label(name: str) -> str:
     """Return the label with only the outermost caller, where there are callers: ``f ← g``."""
     site, *callers = label(name).split(_CALLED_BY)
-    return f"{_place_off(site)}{_CALLED_BY}{callers[-1]}" if callers else site
+    return f"{_without_place(site)}{_CALLED_BY}{callers[-1]}" if callers else site
 
 
-def _place_off(part: str) -> str:
+def _without_place(part: str) -> str:
     match = _PLACE.match(part)
     return (match["function"] if match else "") or part
 
 
-def _one(part: str) -> str:
+def _shorten(part: str) -> str:
     if not any(mark in part for mark in "<("):
         return part
     match = _PLACE.match(part)
@@ -48,11 +48,11 @@ def _one(part: str) -> str:
     place = match["place"] or ""
     function = match["function"].replace("(anonymous namespace)::", "")
     function = function.removesuffix(" const")
-    # Operators hold brackets that open nothing.
+    # Operators contain brackets that open nothing.
     hidden: list[str] = []
 
-    def hide(found: re.Match[str]) -> str:
-        hidden.append(found[0])
+    def hide(match: re.Match[str]) -> str:
+        hidden.append(match[0])
         return f"\x00{len(hidden) - 1}\x00"
 
     bare = _collapse(_OPERATOR.sub(hide, function))

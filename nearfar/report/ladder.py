@@ -23,15 +23,15 @@ def ladder(problem: Problem, budgets_bytes: list[int]) -> list[Stop]:
     """Return the greedy plan of each budget, as `nearfar place` computes it."""
     greedy = OPTIMISERS.get("greedy")()
     shares = np.stack([greedy.choose(problem, budget).near_shares for budget in budgets_bytes])
-    found = evaluate(problem, problem.in_first_far(shares))
+    plans = evaluate(problem, problem.in_first_far(shares))
     return [
         Stop(
             budget_bytes=budget,
             near=np.flatnonzero(row).tolist(),
-            near_bytes=one.near_bytes,
-            time_ns=one.time_ns,
-            slowdown=one.slowdown,
-            cost_relative=one.cost_relative,
+            near_bytes=plan.near_bytes,
+            time_ns=plan.time_ns,
+            slowdown=plan.slowdown,
+            cost_relative=plan.cost_relative,
         )
-        for budget, row, one in zip(budgets_bytes, shares, found, strict=True)
+        for budget, row, plan in zip(budgets_bytes, shares, plans, strict=True)
     ]

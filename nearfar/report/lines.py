@@ -10,12 +10,12 @@ from nearfar.documents.workload import Phase
 from nearfar.report.data import TOTAL, SourceLine
 from nearfar.report.labels import label
 
-MOST_LINES = 40
-"""Lines kept per phase: more than a person reads; `share` shows how much of the whole they are."""
+MAX_LINES = 40
+"""Lines per phase; `share` shows their part of the total."""
 CONTEXT_LINES = 2
 """Lines of text shown before and after."""
-LARGEST_SOURCE_BYTES = 8 << 20
-"""A larger file is not source text somebody wrote."""
+MAX_SOURCE_BYTES = 8 << 20
+"""Size above which a file is not hand-written source text."""
 SOURCE_SUFFIXES = (
     *(".c", ".cc", ".cpp", ".cxx", ".c++", ".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp"),
     *(".tcc", ".def", ".l", ".y", ".rs", ".f", ".f90", ".m", ".mm", ".go", ".zig", ".d", ".cu"),
@@ -54,7 +54,7 @@ def _rows(
             where = position[row.object]
             objects[where] = objects.get(where, 0.0) + row.misses
     totals = {key: sum(objects.values()) for key, objects in by_line.items()}
-    most = sorted(totals, key=lambda key: (-totals[key], key))[:MOST_LINES]
+    most = sorted(totals, key=lambda key: (-totals[key], key))[:MAX_LINES]
     rows = []
     for key in most:
         file, line, function, operation, access_class = key
@@ -90,16 +90,16 @@ class Texts:
             self._profiled = float("inf")
 
     def around(self, file: str, line: int) -> tuple[list[tuple[int, str]], str]:
-        """Return numbered text around `line`, and a note if it lacks or may not fit."""
+        """Return numbered text around `line`, and a note if it is missing or may not match."""
         if file not in self._files:
             self._files[file] = self._read(file)
         lines, note = self._files[file]
         if not lines:
             return [], note
         if line < 1:
-            return [], "the compiler merged lines here, and no single one is known"
+            return [], "the compiler merged lines here: no single line is known"
         if line > len(lines):
-            return [], f"the file has {len(lines)} lines now: it is not the one that was run"
+            return [], f"the file has {len(lines)} lines now: it is not the version that ran"
         first = max(1, line - CONTEXT_LINES)
         last = min(len(lines), line + CONTEXT_LINES)
         return [(number, lines[number - 1][:400]) for number in range(first, last + 1)], note
@@ -111,15 +111,15 @@ class Texts:
             return [], "not shown: the name does not end like a source file's"
         for path in self._places(file):
             try:
-                if not path.is_file() or path.stat().st_size > LARGEST_SOURCE_BYTES:
+                if not path.is_file() or path.stat().st_size > MAX_SOURCE_BYTES:
                     continue
                 text = path.read_text(errors="replace")
                 changed = path.stat().st_mtime > self._profiled
             except (OSError, ValueError):
                 continue
-            note = "the file has changed since the run: the line may not fit" if changed else ""
+            note = "the file has changed since the run: the line may not match" if changed else ""
             return text.splitlines(), note
-        return [], "the file is not here: name the folder it is in with --sources"
+        return [], "the file was not found: name its folder with --sources"
 
     def _places(self, file: str) -> list[Path]:
         """As named; then under each folder with fewer and fewer leading parts, as patch -p does."""

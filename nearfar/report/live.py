@@ -6,8 +6,8 @@ from nearfar.documents import WorkloadProfile
 from nearfar.report.data import Live, LiveSeries
 from nearfar.report.labels import label
 
-MOST_SERIES = 7
-"""Series with a colour of their own: more than seven and "other" cannot be told apart."""
+MAX_SERIES = 7
+"""Series with their own colour: more than seven and "other" cannot be distinguished."""
 
 
 def live(profile: WorkloadProfile, position: dict[int, int]) -> Live:
@@ -18,7 +18,7 @@ def live(profile: WorkloadProfile, position: dict[int, int]) -> Live:
         for key, size in sample.bytes_by_object.items():
             peaks[key] = max(peaks.get(key, 0), size)
     known = [key for key in peaks if key.isdigit() and int(key) in position]
-    shown = sorted(known, key=lambda key: (-peaks[key], int(key)))[:MOST_SERIES]
+    shown = sorted(known, key=lambda key: (-peaks[key], int(key)))[:MAX_SERIES]
     series = [
         LiveSeries(
             object=position[int(key)],

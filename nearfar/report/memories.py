@@ -45,11 +45,11 @@ def far_facts(devices: list[DeviceProfile], prediction: Prediction) -> list[Memo
     facts = []
     for device in devices:
         fact = memory_facts(device, "far")
-        found = predicted.get(device.name)
-        if found is not None:
-            fact.latency_taken = how_taken(prediction, found)
-            fact.latency_taken_ns = found.latency_ns
-            fact.faster = is_faster(prediction, found)
+        predicted_device = predicted.get(device.name)
+        if predicted_device is not None:
+            fact.latency_taken = how_taken(prediction, predicted_device)
+            fact.latency_taken_ns = predicted_device.latency_ns
+            fact.faster = is_faster(prediction, predicted_device)
         facts.append(fact)
     return sorted(facts, key=lambda fact: fact.faster)
 

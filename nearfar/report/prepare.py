@@ -1,4 +1,4 @@
-"""Documents to `ReportData`: nothing is drawn here and no file but source text is read."""
+"""Turn documents into `ReportData`; reads no file but source text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from nearfar.report.answer import answer
 from nearfar.report.data import (
     TOTAL,
     Effect,
+    MemoryFacts,
     Method,
     ObjectFacts,
     PhaseFacts,
+    ReportAnswer,
     ReportChoice,
     ReportData,
+    ReportFrontier,
     Triple,
+    WorkingPoint,
 )
 from nearfar.report.frontiers import Stop, frontier
 from nearfar.report.labels import label, short_label
@@ -27,8 +31,8 @@ from nearfar.report.lines import source_lines
 from nearfar.report.live import live
 from nearfar.report.memories import far_facts, far_points, memory_facts, near_point
 
-NO_PLANS = ("page-interleaved", "bandwidth-interleaved", "memory-mode")
-"""Bars that are no placement of objects."""
+NO_PLACEMENTS = ("page-interleaved", "bandwidth-interleaved", "memory-mode")
+"""Bars that are not placements of objects."""
 
 
 def prepare(
@@ -50,43 +54,21 @@ def prepare(
 
     `plans` come with their origin (``25 %``, ``--budget 2GiB``); the first of each far memory
     and phase gives the frontier, and each gives the bars of its budget. `stops` are more
-    plans by far memory and phase, for the slider. `how` explains the
-    model and its intervals in paragraphs.
+    plans by far memory and phase, for the slider. `how` explains the model and its intervals.
     """
     check_phase(profile, first_phase)
-    position = {thing.id: number for number, thing in enumerate(profile.objects)}
-    objects = [_object(thing) for thing in profile.objects]
-    far_by_name = {device.name: device for device in fars}
-    near_facts = memory_facts(near, "near")
-    near_facts.latency_taken_ns = prediction.near_latency_ns
-    memories = [
-        near_facts,
-        *far_facts(fars, prediction),
-        *(memory_facts(device, "beside") for device in beside or []),
-    ]
+    position = {owner.id: number for number, owner in enumerate(profile.objects)}
+    objects = [_object(owner) for owner in profile.objects]
+    memories = _memories(near, fars, prediction, beside or [])
     effects = [
         _effect(device, phase, len(objects), position)
         for device in prediction.devices
         for phase in (device.total, *device.phases)
     ]
-    first_plans: dict[tuple[str, str], Plan] = {}
-    for _, plan in plans:
-        first_plans.setdefault((plan.far, plan.phase), plan)
-    effect_of = {(effect.memory, effect.phase): effect for effect in effects}
     general = {caveat for device in prediction.devices for caveat in device.caveats}
     choices = [_choice(origin, plan, position, general) for origin, plan in plans]
-    frontiers = [
-        frontier(
-            plan,
-            position,
-            [choice for choice in choices if (choice.memory, choice.phase) == key],
-            (stops or {}).get(key, []),
-        )
-        for key, plan in first_plans.items()
-    ]
     phases = [_total(profile, position), *(_phase(p, position) for p in profile.phases)]
     title = program_name(profile)
-    names = [phase.name for phase in phases]
     return ReportData(
         title=title,
         first_memory=first_memory
@@ -94,36 +76,90 @@ def prepare(
         or next((device.name for device in fars), ""),
         first_phase=first_phase,
         first_budget_bytes=first_budget_bytes,
-        footprint_bytes=sum(thing.size_bytes for thing in profile.objects),
+        footprint_bytes=sum(owner.size_bytes for owner in profile.objects),
         objects=objects,
         phases=phases,
         memories=memories,
         effects=effects,
-        points=[
-            *(near_point(profile, near, name) for name in names),
-            *(
-                point
-                for device in prediction.devices
-                for point in far_points(far_by_name[device.far], device)
-            ),
-        ],
-        frontiers=frontiers,
+        points=_points(profile, near, fars, prediction),
+        frontiers=_frontiers([plan for _, plan in plans], choices, stops or {}, position),
         choices=choices,
-        answers=[
-            answer(
-                program=title,
-                phase=name,
-                memories=[memory for memory in memories if memory.role == "far"],
-                effects=effect_of,
-                choices=choices,
-                objects=objects,
-            )
-            for name in names
-        ],
+        answers=_answers(title, phases, memories, effects, choices=choices, objects=objects),
         lines=source_lines(profile, position, source_folders or []),
         live=live(profile, position),
         method=_method(profile, prediction, [plan for _, plan in plans], how or []),
     )
+
+
+def _memories(
+    near: DeviceProfile,
+    fars: list[DeviceProfile],
+    prediction: Prediction,
+    beside: list[DeviceProfile],
+) -> list[MemoryFacts]:
+    near_facts = memory_facts(near, "near")
+    near_facts.latency_taken_ns = prediction.near_latency_ns
+    drawn = [memory_facts(device, "beside") for device in beside]
+    return [near_facts, *far_facts(fars, prediction), *drawn]
+
+
+def _answers(
+    program: str,
+    phases: list[PhaseFacts],
+    memories: list[MemoryFacts],
+    effects: list[Effect],
+    *,
+    choices: list[ReportChoice],
+    objects: list[ObjectFacts],
+) -> list[ReportAnswer]:
+    far = [memory for memory in memories if memory.role == "far"]
+    by_key = {(effect.memory, effect.phase): effect for effect in effects}
+    return [
+        answer(
+            program=program,
+            phase=phase.name,
+            memories=far,
+            effects=by_key,
+            choices=choices,
+            objects=objects,
+        )
+        for phase in phases
+    ]
+
+
+def _points(
+    profile: WorkloadProfile,
+    near: DeviceProfile,
+    fars: list[DeviceProfile],
+    prediction: Prediction,
+) -> list[WorkingPoint]:
+    names = [TOTAL, *(phase.name for phase in profile.phases)]
+    points = [near_point(profile, near, name) for name in names]
+    far_by_name = {device.name: device for device in fars}
+    for device in prediction.devices:
+        points += far_points(far_by_name[device.far], device)
+    return points
+
+
+def _frontiers(
+    plans: list[Plan],
+    choices: list[ReportChoice],
+    stops: dict[tuple[str, str], list[Stop]],
+    position: dict[int, int],
+) -> list[ReportFrontier]:
+    """Return a frontier for the first plan of each far memory and phase."""
+    first: dict[tuple[str, str], Plan] = {}
+    for plan in plans:
+        first.setdefault((plan.far, plan.phase), plan)
+    return [
+        frontier(
+            plan,
+            position,
+            [choice for choice in choices if (choice.memory, choice.phase) == key],
+            stops.get(key, []),
+        )
+        for key, plan in first.items()
+    ]
 
 
 def check_phase(profile: WorkloadProfile, phase: str) -> None:
@@ -149,16 +185,16 @@ def _slowest(effects: list[Effect], phase: str) -> str:
     return max(chosen, key=lambda e: e.slowdown.value).memory if chosen else ""
 
 
-def _object(thing: MemoryObject) -> ObjectFacts:
+def _object(owner: MemoryObject) -> ObjectFacts:
     return ObjectFacts(
-        id=thing.id,
-        name=thing.name,
-        label=label(thing.name),
-        short=short_label(thing.name),
-        kind=thing.kind,
-        frames=thing.frames,
-        size_bytes=thing.size_bytes,
-        allocations=thing.allocations,
+        id=owner.id,
+        name=owner.name,
+        label=label(owner.name),
+        short=short_label(owner.name),
+        kind=owner.kind,
+        frames=owner.frames,
+        size_bytes=owner.size_bytes,
+        allocations=owner.allocations,
     )
 
 
@@ -179,7 +215,7 @@ def _phase(phase: Phase, position: dict[int, int]) -> PhaseFacts:
 def _total(profile: WorkloadProfile, position: dict[int, int]) -> PhaseFacts:
     rows = [row for phase in profile.phases for row in phase.objects]
     times = [phase.near_cpu_time_ns for phase in profile.phases]
-    # The ends are added too: what makes one phase slow (clock, neighbours) makes all slow.
+    # The ends are added too: a slow clock or neighbours slow all phases alike.
     near = Estimate(
         sum(t.value for t in times), sum(t.low for t in times), sum(t.high for t in times)
     )
@@ -211,8 +247,12 @@ def _effect(
 ) -> Effect:
     added: list[Triple] = [(0.0, 0.0, 0.0)] * objects
     for row in phase.objects:
-        one = row.added_ns
-        added[position[row.object]] = (rounded(one.value), rounded(one.low), rounded(one.high))
+        added_ns = row.added_ns
+        added[position[row.object]] = (
+            rounded(added_ns.value),
+            rounded(added_ns.low),
+            rounded(added_ns.high),
+        )
     return Effect(
         memory=device.far,
         phase=phase.phase,
@@ -233,14 +273,14 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
     near = sorted(
         (p for p in plan.placements if p.memory == "near"), key=lambda p: -p.added_ns_if_far.value
     )
-    taken = sum(p.size_bytes for p in near)
-    # A plan that is none of the other ways has a bar of its own; else it is the one that takes as
-    # much near memory as its placements, and the better one where two do.
+    near_bytes = sum(p.size_bytes for p in near)
+    # A plan has its own bar, or it is the bar with as much near memory as its placements; of two,
+    # the faster.
     named = "per-phase" if plan.phases else "plan"
     rivals = [bar for bar in plan.alternatives if bar.name == named] or [
-        bar for bar in plan.alternatives if bar.name not in NO_PLANS
+        bar for bar in plan.alternatives if bar.name not in NO_PLACEMENTS
     ]
-    own = min(rivals, key=lambda bar: (abs(bar.near_bytes - taken), bar.time_ns.value))
+    own = min(rivals, key=lambda bar: (abs(bar.near_bytes - near_bytes), bar.time_ns.value))
     return ReportChoice(
         memory=plan.far,
         phase=plan.phase,
@@ -257,14 +297,14 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
 def _method(
     profile: WorkloadProfile, prediction: Prediction, plans: list[Plan], how: list[str]
 ) -> Method:
-    told: dict[str, list[str]] = {}
+    titles_of: dict[str, list[str]] = {}
     for device in prediction.devices:
         for caveat in device.caveats:
-            told.setdefault(caveat, []).append(device.title)
+            titles_of.setdefault(caveat, []).append(device.title)
     all_devices = len(prediction.devices)
     caveats = [
         caveat if len(titles) == all_devices else f"{', '.join(titles)}: {caveat}"
-        for caveat, titles in told.items()
+        for caveat, titles in titles_of.items()
     ]
     return Method(
         profile=profile.producer,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan, WorkloadProfile
 from nearfar.documents.plan import FrontierPoint
-from nearfar.report.frontiers import MOST_POINTS, Stop, frontier, runs, thin
+from nearfar.report.frontiers import MAX_POINTS, Stop, frontier, runs, thin
 
 
 def points(count: int) -> list[FrontierPoint]:
@@ -63,7 +63,7 @@ def test_points_are_the_plans_own() -> None:
     profile, plan = made(900)
     curve = frontier(plan, {n: n for n in range(900)}, [], [])
     assert curve.points_before_thinning == 901
-    assert len(curve.near) <= MOST_POINTS + 2
+    assert len(curve.near) <= MAX_POINTS + 2
     assert curve.near[0] == []
     for i, near in enumerate(curve.near[1:], start=1):
         ((start, steps),) = near

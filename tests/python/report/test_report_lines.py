@@ -10,7 +10,7 @@ import samples
 
 from nearfar.documents import WorkloadProfile
 from nearfar.report.data import TOTAL, SourceLine
-from nearfar.report.lines import MOST_LINES, source_lines
+from nearfar.report.lines import MAX_LINES, source_lines
 
 
 def of_total(profile: WorkloadProfile, *folders: Path) -> list[SourceLine]:
@@ -39,7 +39,7 @@ def test_one_line_on_two_objects_is_one_row() -> None:
 
 
 def test_at_most_so_many_per_phase() -> None:
-    assert len(of_total(samples.workload(objects=MOST_LINES + 5))) == MOST_LINES
+    assert len(of_total(samples.workload(objects=MAX_LINES + 5))) == MAX_LINES
 
 
 def test_text_around_the_line(tmp_path: Path) -> None:
