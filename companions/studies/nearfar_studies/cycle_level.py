@@ -1,7 +1,7 @@
 """Predictions against the cycle-level core: slowdowns that no ordinary machine can make.
 
-The runs (ChampSim; the same instruction window at slower and slower memory) are shared beside
-the repository and may be absent. A prediction uses nearfar's own profile of each kernel, the base
+The runs (ChampSim; the same instruction window at slower and slower memory) are in `reference/`.
+A prediction uses nearfar's own profile of each kernel, the base
 level's cycles as near time, and the device curves of base and of the slower level. The kernels
 judged are those of the runs, whichever they are; the profile counts a whole region, of which the
 runs simulate a window: counts are scaled by the misses without prefetchers.
@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, WorkloadProfile, producer
 from nearfar.documents.device import (
@@ -31,9 +30,8 @@ from nearfar.predict.model import DEFAULT_MODEL, MODELS, usable_models
 from nearfar.predict.phases import phases_of
 from nearfar.predict.traffic import PhaseTraffic, misses
 from nearfar_studies.cycle_profiles import REGION
-from nearfar_studies.study import SHARED
 
-REFERENCE = SHARED / "reference/cycle-level/cycle-level.json"
+REFERENCE = Path(__file__).with_name("reference") / "cycle-level.json"
 CYCLES_PER_NS = 3.0
 HIT_CYCLES = 5.0
 """The first-level cache's latency, as the reference's README states it."""
@@ -72,13 +70,7 @@ class Case:
 
 
 def load(reference: Path = REFERENCE) -> dict[str, Any]:
-    """Return the reference runs, or say that they are not here."""
-    if not reference.is_file():
-        raise NearfarError(
-            f"the cycle-level runs are not here ({reference.name} is shared beside the "
-            "repository, in shared/reference/cycle-level)",
-            ExitCode.MACHINE_LACKS,
-        )
+    """Return the reference runs."""
     found: dict[str, Any] = json.loads(reference.read_text())
     return found
 

@@ -1,6 +1,6 @@
 """Profiles of the cycle-level reference's kernels, made by nearfar's own compiler and verb.
 
-The kernels' source is shared beside the repository. A copy with its marks of the simulator turned
+The kernels' source is `reference/kernels.c`. A copy with its marks of the simulator turned
 into nearfar's is built in a folder of its own, and every kernel is profiled with the simulated
 machine's last-level cache.
 """
@@ -46,14 +46,8 @@ CACHE = ("--llc", "2MiB", "--ways", "16")
 def profiles(source: Path, kernels: tuple[str, ...]) -> dict[str, WorkloadProfile]:
     """Return the profile of every kernel by name; each is kept as long as the process runs.
 
-    Raises NearfarError where the source is absent or nearfar's compiler cannot run.
+    Raises NearfarError where nearfar's compiler cannot run.
     """
-    if not source.is_file():
-        raise NearfarError(
-            f"the cycle-level kernels are not here ({source.name} is shared beside the repository, "
-            "in shared/reference/cycle-level)",
-            ExitCode.MACHINE_LACKS,
-        )
     with tempfile.TemporaryDirectory(prefix="nearfar-cycle-level-") as name:
         folder = Path(name)
         program = build(source, folder)

@@ -12,15 +12,11 @@ from nearfar.documents.study import StudyResult
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHARED = Path(__file__).parents[3] / "../shared"
-"""Inputs too large for the repository lie beside it, and may be absent."""
-
 
 @dataclass(frozen=True)
 class Given:
     """What a study may use beside the published figures."""
 
-    shared: Path = SHARED
     profile: Path | None = None
     """A program's profile, for studies of any program."""
     near: Path | None = None

@@ -1,4 +1,4 @@
-"""The cycle-level study without its inputs: one sentence, and no profile half made."""
+"""The cycle-level study: its kernels' marks, and which kernels it judges."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.errors import NearfarError
 from nearfar_studies import cycle_level
-from nearfar_studies.cycle_profiles import SIMULATOR_MARK, build, profiles
-from nearfar_studies.run import reproduce
-from nearfar_studies.study import Given
-
-
-def test_absent_kernels_are_said(tmp_path: Path):
-    with pytest.raises(NearfarError, match="not here") as caught:
-        profiles(tmp_path / "kernels.c", ("gather",))
-    assert caught.value.exit_code == ExitCode.MACHINE_LACKS
+from nearfar_studies.cycle_profiles import SIMULATOR_MARK, build
 
 
 def test_a_source_without_marks_is_refused(tmp_path: Path):
@@ -29,12 +21,6 @@ def test_a_source_without_marks_is_refused(tmp_path: Path):
 def test_the_simulators_mark_is_found():
     text = '#define MARK(n) __asm__ volatile("nop" ::"i"(n))\nint x;\n#define MARKED\n'
     assert [match.group() for match in SIMULATOR_MARK.finditer(text)] == [text.splitlines()[0]]
-
-
-def test_the_study_is_skipped_where_nothing_is_shared(tmp_path: Path):
-    (found,) = reproduce(["cycle-level"], Given(shared=tmp_path)).studies
-    assert "not here" in found.skipped
-    assert not found.tables
 
 
 def test_the_chains_are_the_device_and_are_not_judged():

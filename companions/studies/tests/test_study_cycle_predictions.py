@@ -9,11 +9,6 @@ import pytest
 from nearfar_studies import cycle_intervals, cycle_level
 from nearfar_studies.cycle_profiles import profiles
 
-pytestmark = pytest.mark.skipif(
-    not cycle_level.REFERENCE.is_file(),
-    reason="the cycle-level runs are shared beside the repository and are not here",
-)
-
 
 def judged(config: str, level: str) -> list[cycle_level.Case]:
     """Predict from profiles that are made once, here and now."""

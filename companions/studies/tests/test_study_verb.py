@@ -108,13 +108,6 @@ def test_a_study_without_its_inputs_is_skipped_in_a_sentence(
     assert "skipped: " in capsys.readouterr().out
 
 
-def test_absent_shared_files_are_said(tmp_path: Path) -> None:
-    from nearfar_studies.run import reproduce
-
-    found = reproduce(["cycle-level"], Given(shared=tmp_path / "nowhere"))
-    assert "not here" in found.studies[0].skipped
-
-
 def test_it_writes_a_document_and_pictures(tmp_path: Path) -> None:
     output, pictures = tmp_path / "found.json", tmp_path / "pictures"
     names = ["thesis-hashmap", "nvdimm-copies"]

@@ -24,14 +24,13 @@ class CycleLevel(Study):
     """Ten kernels at 1.5 to 4 times the latency, and at a quarter of the bandwidth."""
 
     title = "ten kernels on a cycle-level core with slower memory"
-    source = "ChampSim runs made for this project, shared beside the repository"
+    source = "ChampSim runs made for this project (nearfar_studies/reference)"
 
     def run(self, given: Given) -> StudyResult:
         """Predict every kernel at every level from its run at base level."""
-        folder = given.shared / "reference/cycle-level"
-        reference = cycle_level.load(folder / "cycle-level.json")
+        reference = cycle_level.load()
         names = cycle_level.kernels(reference)
-        profiled = profiles(folder / "kernels.c", tuple(names))
+        profiled = profiles(cycle_level.REFERENCE.with_name("kernels.c"), tuple(names))
         fitted = cycle_level.fitted(reference)
         tables, halves, every = [], [], []
         models: dict[str, dict[str, list[str]]] = {}
@@ -41,7 +40,7 @@ class CycleLevel(Study):
                 tables.append(
                     table(
                         f"{words}, {_level(level)}",
-                        "shared/reference/cycle-level",
+                        "nearfar_studies/reference",
                         "slowdown",
                         [
                             row(
