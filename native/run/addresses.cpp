@@ -11,7 +11,8 @@ namespace nearfar::run {
 
 namespace {
 
-// Of extents, and in the upper half of a far target's slot of divided blocks.
+// Next free address of extents [0] and of divided blocks [1], which are in the upper half of a far
+// target's slot.
 std::uint64_t next_address[2][NF_RUN_TARGETS];
 std::uint64_t slot_begin(unsigned target) {
   const std::uint64_t slot = target == 0 ? 0 : near_slots + target - 1;
@@ -45,15 +46,16 @@ void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool 
   for (;;) {
     std::uint64_t seen = __atomic_load_n(&next, __ATOMIC_RELAXED);
     const std::uint64_t begin = up(seen == 0 ? first : seen, unit);
-    // To whole huge pages: those of a device can be mapped only so.
+    // Whole huge pages: a device can map nothing smaller.
     const std::uint64_t after = begin + up(bytes, huge_page);
     if (after > end || after < begin) return nullptr;
-    // Before the shadow is looked for: who maps it meanwhile sees what is claimed, or we see it.
+    // Before reading `shadow`: a thread that maps it meanwhile sees this claim, or this thread sees
+    // the shadow.
     if (!__atomic_compare_exchange_n(&next, &seen, after, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_RELAXED)) {
       continue;
     }
-    // Not MAP_NORESERVE: a kernel that never overcommits would count that memory all the same.
+    // Without MAP_NORESERVE, because a kernel that never overcommits counts the memory anyway.
     const long got = syscall(SYS_mmap, begin, bytes,
                              behind == Behind::memory ? PROT_READ | PROT_WRITE : PROT_NONE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0L);
@@ -62,7 +64,7 @@ void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool 
       syscall(SYS_munmap, begin, bytes);
       return nullptr;
     }
-    if (errno != EEXIST) return nullptr;  // of another's mapping: the next addresses may be free
+    if (errno != EEXIST) return nullptr;  // another mapping is there: try the next addresses
   }
 }
 

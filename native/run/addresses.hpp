@@ -1,4 +1,4 @@
-// Addresses of blocks: each target has its own, and none is given out twice.
+// Addresses of blocks: each target has its own range, and no address is used twice.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,21 @@ inline std::uint64_t up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// Maps a file, or with -1 anonymous memory; null if the kernel will not.
+// Maps a file, or anonymous memory if `file` is -1; null if the kernel refuses.
 void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file, std::uint64_t offset);
 
-// What is behind claimed addresses: anonymous memory, which the kernel counts as it does malloc's
-// own mmap and refuses where it could never have so much; or nothing, and it counts nothing.
+// Backing of claimed addresses. `memory`: anonymous memory, which the kernel counts and refuses
+// where the machine could never have so much, as for any malloc. `nothing`: no memory yet, not
+// counted.
 enum class Behind { memory, nothing };
 
-// Addresses that nobody has used; `divided`: for a block that is divided among memories. Null:
-// refused, or addresses are used up.
+// Returns unused addresses; `divided`: for a block that is divided among memories. Null: the kernel
+// refuses, or all addresses are used.
 void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided,
             Behind behind);
-// Puts anonymous memory behind claimed addresses, if there is none; false: the kernel refuses.
+// Backs claimed addresses by anonymous memory if they have none; false: the kernel refuses.
 bool back(std::uint64_t begin, std::uint64_t bytes);
-// Where the addresses of near memory that were claimed so far end.
+// Returns the end of the near addresses that are claimed so far.
 std::uint64_t near_end();
 
 }  // namespace nearfar::run

@@ -8,10 +8,10 @@
 
 #include "run/jemalloc.hpp"
 #include "run/lock.hpp"
-#include "run/places.hpp"
+#include "run/placement.hpp"
 #include "run/state.hpp"
 
-// No sbrk: its addresses would not tell whose they are.
+// No sbrk: its addresses would not show their target.
 extern "C" {
 const char* je_malloc_conf = "dss:disabled";
 }
@@ -20,12 +20,12 @@ namespace nearfar::run {
 
 namespace {
 
-// Arenas of one target; threads share them out. More than four seldom helps: most blocks come from
-// a thread's cache.
+// Arenas per target, which threads share. More than four seldom help: most blocks come from a
+// thread's cache.
 constexpr unsigned most_lanes = 4;
 
 struct Lane {
-  extent_hooks_t hooks;  // first: jemalloc hands it back
+  extent_hooks_t hooks;  // first, because jemalloc passes its address to the hooks
   unsigned target;
   unsigned arena_plus_one;
 };
@@ -34,7 +34,7 @@ std::uint32_t lanes_lock;
 unsigned lane_count;
 unsigned next_lane;
 
-// As jemalloc 5.3 has it: its own tables may stay in near memory while blocks go far.
+// As in jemalloc 5.3: its own tables can stay in near memory while blocks go far.
 struct ArenaConfig {
   extent_hooks_t* hooks;
   bool metadata_use_hooks;
@@ -42,7 +42,7 @@ struct ArenaConfig {
 
 constexpr unsigned no_cache = 0xFFFFFFFFu;
 
-// Zero at first: caches are numbered from one here.
+// Starts as zero, so caches are numbered from one here.
 struct ThreadCaches {
   unsigned lane_plus_one;
   bool ended;
@@ -56,13 +56,13 @@ unsigned target_of_hooks(extent_hooks_t* hooks) { return reinterpret_cast<Lane*>
 
 void* extent_alloc(extent_hooks_t* hooks, void* wanted, size_t bytes, size_t alignment, bool* zero,
                    bool* commit, unsigned) {
-  if (wanted != nullptr) return nullptr;  // jemalloc then asks for any address
+  if (wanted != nullptr) return nullptr;  // jemalloc then requests any address
   *zero = true;
   *commit = true;
   return place_extent(target_of_hooks(hooks), bytes, alignment);
 }
 
-// Addresses are kept for the next extent: true is "not given back".
+// Returns true, "not freed": the addresses are kept for the next extent.
 bool extent_dalloc(extent_hooks_t*, void*, size_t, bool, unsigned) { return true; }
 void extent_destroy(extent_hooks_t*, void* begin, size_t bytes, bool, unsigned) {
   release_extent(begin, bytes);
@@ -122,7 +122,7 @@ unsigned arena_of(unsigned target) {
 
 unsigned make_cache(unsigned target) {
   unsigned& cache = caches.cache_plus_one[target];
-  cache = no_cache;  // meanwhile, and for good if there can be none
+  cache = no_cache;  // until it is created, or for good if that fails
   if (caches.ended || !has_key) return no_cache;
   unsigned index = 0;
   size_t size = sizeof index;
@@ -134,7 +134,7 @@ unsigned make_cache(unsigned target) {
 }
 
 int cache_flags(unsigned target) {
-  // Samples are few: a cache of them for each thread would be most of what they take.
+  // Samples are few: caches per thread would use more memory than the samples.
   if (mode == Mode::samples) return MALLOCX_TCACHE_NONE;
   unsigned cache = caches.cache_plus_one[target];
   if (cache == 0) cache = make_cache(target);
@@ -146,8 +146,8 @@ int flags_of(unsigned target) {
   return arena == 0 ? -1 : (MALLOCX_ARENA(arena - 1) | cache_flags(target));
 }
 
-// Large blocks that are divided among memories in address order have their extents to themselves:
-// jemalloc's would begin and end elsewhere. The page before the block holds its size.
+// Large blocks that are divided among memories in address order have their own extents, because
+// jemalloc's extents begin and end elsewhere. The page before the block contains its size.
 constexpr std::size_t least_divided = 256u << 10;
 
 void* divided_malloc(unsigned target, std::size_t size) {
@@ -172,14 +172,14 @@ std::size_t usable_size(void* block) {
 void* far_malloc(unsigned target, std::size_t size, int flags) {
   const int alignment = flags & 63;  // as its logarithm
   if (table->targets[target].style == NF_RUN_IN_PARTS && size >= least_divided && alignment <= 12) {
-    // Fresh from the kernel, and so zero.
+    // New from the kernel, so it is zero.
     if (void* divided = divided_malloc(target, size); divided != nullptr) return divided;
   }
   const int where = flags_of(target);
   if (where == -1) return je_mallocx(size == 0 ? 1 : size, flags);
   void* block = je_mallocx(size == 0 ? 1 : size, where | flags);
   if (block != nullptr) return block;
-  // Addresses or memory of the target are used up: near is better than none.
+  // The target is out of addresses or memory: near memory is better than none.
   block = je_mallocx(size == 0 ? 1 : size, flags);
   if (block != nullptr) add(state.fallback_bytes[target], static_cast<std::uint64_t>(size));
   return block;

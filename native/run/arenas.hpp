@@ -1,19 +1,19 @@
-// Blocks of a target other than near memory: jemalloc arenas whose extents lie in its memory, and
-// for each thread a cache of its blocks, since jemalloc's own cache would mix memories.
+// Blocks of far targets: jemalloc arenas with extents in the target's memory, and a cache of its
+// blocks per thread, because jemalloc's own cache would mix memories.
 #pragma once
 
 #include <cstddef>
 
 namespace nearfar::run {
 
-// `flags` as of mallocx: alignment, zeroing. Null: no memory.
+// `flags` as for mallocx: alignment, zeroing. Null: no memory.
 void* far_malloc(unsigned target, std::size_t size, int flags);
 void* far_realloc(unsigned target, void* block, std::size_t size, int flags);
 void far_free(unsigned target, void* block);
-// Of any block of ours, near or far.
+// Size of any block of this library, near or far.
 std::size_t usable_size(void* block);
 
-// The child of a fork has one thread; its caches are still good.
+// Resets locks in the child of a fork, which has one thread; its caches stay valid.
 void arenas_in_child();
 
 }  // namespace nearfar::run

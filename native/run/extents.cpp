@@ -11,11 +11,11 @@ namespace {
 
 std::uint32_t extents_lock;
 
-// A row that nothing is in any more, else a new one; null: the table is full.
+// Returns a new row, or an empty one where the table is full; null: there is none.
 nf_run_extent* free_row() {
   const std::uint32_t count = state.extent_count;
   if (count < NF_RUN_EXTENTS) {
-    // Seen by the verb before it is filled: an empty row tells nothing.
+    // The verb may read the row before it is filled, and skips empty rows.
     state.extents[count] = {};
     __atomic_store_n(&state.extent_count, count + 1, __ATOMIC_RELEASE);
     return &state.extents[count];
@@ -27,7 +27,7 @@ nf_run_extent* free_row() {
   return nullptr;
 }
 
-// Whole at any moment, for a fork's child and the verb: without bytes a row tells nothing.
+// Writes `bytes` last, so that a fork's child and the verb see the row either empty or complete.
 void fill(nf_run_extent& row, const nf_run_extent& extent) {
   row.begin = extent.begin;
   row.target = extent.target;
@@ -62,7 +62,7 @@ void forget(std::uint64_t begin, std::uint64_t bytes) {
     const std::uint64_t last = end < extent_end ? end : extent_end;
     const std::uint32_t memory = extent.memory;
     if (table != nullptr) {
-      // The file's blocks too: it stays until the program ends.
+      // Frees the file's blocks too, because the file stays until the program ends.
       if (is_file(memory)) madvise(reinterpret_cast<void*>(first), last - first, MADV_REMOVE);
       give_back(table->memories[memory], last - first);
     }
@@ -74,7 +74,7 @@ void forget(std::uint64_t begin, std::uint64_t bytes) {
       fill(*row, {last, extent_end - last, extent.target, memory});
     }
   }
-  // Programs map and unmap all the time: the rows at the end are used again.
+  // Programs map and unmap all the time: empty rows at the end become free again.
   std::uint32_t left = state.extent_count;
   while (left != 0 && state.extents[left - 1].bytes == 0) --left;
   __atomic_store_n(&state.extent_count, left, __ATOMIC_RELEASE);

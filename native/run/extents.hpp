@@ -1,4 +1,4 @@
-// What is where: the table of extents, which the verb reads.
+// The table of extents: which memory each range of addresses is in. The verb reads it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace nearfar::run {
 
 void remember(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory);
-// Takes a range out of the table, and back from the memories that had it.
+// Removes a range from the table and returns its bytes to its memories.
 void forget(std::uint64_t begin, std::uint64_t bytes);
 void extents_in_child();
 

@@ -15,12 +15,12 @@ namespace nearfar::run {
 
 namespace {
 
-// Closed at its end by the child once it has its copies. Threads may fork at the same time.
+// Pipe that the child closes once it has its copies. Threads may fork at the same time.
 __thread int copied[2] __attribute__((tls_model("initial-exec"))) = {-1, -1};
 
-// What the kernel shares between parent and child is copied into memory of the child's own.
+// Copies an extent that the kernel shares between parent and child into the child's own memory.
 void own_copy(nf_run_extent& extent) {
-  constexpr int out_of_memory = 127;  // else the parent's data would be overwritten
+  constexpr int out_of_memory = 127;  // going on would overwrite the parent's data
   void* other = claim(extent.target, extent.bytes, huge_page, false, Behind::nothing);
   if (other == nullptr) _exit(out_of_memory);
   const auto begin = reinterpret_cast<std::uint64_t>(other);
@@ -65,7 +65,7 @@ void places_in_child() {
   extents_in_child();
   memories_in_child();
   if (mode == Mode::inert) return;
-  // Also where nothing is shared any more: what either maps next would lie at the same offset.
+  // Even where nothing is shared now, or the next mappings of both would use the same offsets.
   const Inherited inherited = leave_files();
   for (std::uint32_t i = 0; i < state.extent_count; ++i) {
     if (is_shared(state.extents[i])) own_copy(state.extents[i]);

@@ -1,4 +1,4 @@
-// Around fork. Memory of files and devices is shared with the child by nature, so the child takes
+// Handlers around fork. A child shares memory of files and devices with its parent, so it makes
 // copies, and the parent waits until it has them.
 #pragma once
 

@@ -1,15 +1,15 @@
-// A library that is closed leaves its addresses to the next one: what was known of return addresses
-// there holds no longer.
+// dlclose: the addresses of an unloaded library may be reused, so known return addresses in it
+// become invalid.
 #include <dlfcn.h>
 #include <link.h>
 
-#include "run/ask.hpp"
-#include "run/recognise.hpp"
+#include "run/stack_objects.hpp"
 #include "run/state.hpp"
+#include "run/verb_socket.hpp"
 
 namespace {
 
-// How many libraries were ever closed for good; those that others still use are not.
+// Number of libraries that were ever unloaded; those still in use do not count.
 unsigned long long closed() {
   unsigned long long count = 0;
   dl_iterate_phdr(
@@ -32,7 +32,7 @@ extern "C" [[gnu::visibility("default")]] int dlclose(void* handle) noexcept {
   const int result = real(handle);
   if (closed() != before) {
     forget_stacks();
-    tell(NF_RUN_HELLO);  // the verb reads the mappings anew
+    tell(NF_RUN_HELLO);  // the verb reads the mappings again
   }
   return result;
 }

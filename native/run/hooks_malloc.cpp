@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "run/arenas.hpp"
-#include "run/foreign.hpp"
+#include "run/foreign_blocks.hpp"
 #include "run/jemalloc.hpp"
-#include "run/pictures.hpp"
-#include "run/recognise.hpp"
 #include "run/shadow.hpp"
+#include "run/snapshot_requests.hpp"
+#include "run/stack_objects.hpp"
 #include "run/state.hpp"
 
 using nearfar::profile::Call;
@@ -20,28 +20,28 @@ namespace {
   picture_after_growth();
 }
 
-// Bytes until this thread's next allocation that is looked at. Zero at first: a thread's first
-// allocation finds out what is wanted. Where nothing is placed, this countdown is all that malloc
-// costs more.
+// Bytes until this thread's next sampled allocation. Starts as zero, so a thread's first allocation
+// sets it for the mode. Where nothing is placed, this countdown is the only extra cost of malloc.
 __thread std::int64_t countdown __attribute__((tls_model("initial-exec")));
 
-// Where nothing is placed, the blocks that were chosen have addresses of their own, so that free
-// knows them by one comparison: those of a target that is near memory, too.
+// Where nothing is placed, sampled blocks have their own addresses, so that free detects them by
+// one comparison: those of this target, which is near memory too.
 constexpr unsigned sampled = 1;
-// From the first address on, what free gives back without a look: none where all are placed.
+// Bytes of addresses from the first on that free returns without a check: 0 where all blocks are
+// placed.
 std::uint64_t plain_bytes = std::uint64_t{near_slots} << slot_bits;
 inline bool is_plain(const void* block) {
   return reinterpret_cast<std::uint64_t>(block) - first_address < plain_bytes;
 }
 
-// The flags of mallocx for a block that has the shadow's word of its page to itself.
+// Flags of mallocx for a block alone on its page, whose word in the shadow is then only its own.
 int own_page(int flags) {
   constexpr int page_log2 = 12;
   return (flags & 63) >= page_log2 ? flags : (flags & ~63) | MALLOCX_LG_ALIGN(page_log2);
 }
 
 void note_chosen(void* block, std::size_t size, Found found) {
-  // Of an address that is not among them, since theirs are used up, nobody would be told.
+  // A block outside of the samples' addresses (they are used up) could not be removed by free.
   if (is_plain(block)) return;
   if (size < sample_bytes) {
     note_sample(block, found.object);
@@ -51,12 +51,12 @@ void note_chosen(void* block, std::size_t size, Found found) {
   picture_after_growth();
 }
 
-// While inert: from time to time, since the library may wake up.
+// Bytes between checks while inert, because the library may wake up.
 constexpr std::int64_t inert_distance = 1 << 20;
-// Below what any program allocates.
+// Less than any countdown reaches by allocation.
 constexpr std::int64_t always = INT64_MIN / 2;
 
-// Half to one and a half of the mean, at random: programs allocate in patterns.
+// Random, from half to one and a half of the mean, because programs allocate in patterns.
 std::int64_t next_distance() {
   static __thread std::uint64_t dice __attribute__((tls_model("initial-exec")));
   if (dice == 0) dice = reinterpret_cast<std::uint64_t>(&dice) | 1;
@@ -70,7 +70,7 @@ inline bool counted_down(std::size_t size) {
   return __builtin_expect((countdown -= static_cast<std::int64_t>(size)) < 0, 0);
 }
 
-// One that the countdown chose.
+// Serves an allocation that the countdown chose.
 [[gnu::noinline]] void* chosen(std::size_t size, int flags, Call call);
 
 [[gnu::noinline]] void forget(void* block) {
@@ -87,7 +87,7 @@ inline bool counted_down(std::size_t size) {
   if (found.target != 0) {
     block = far_malloc(found.target, size, flags);
   } else {
-    // Its quick way is not mallocx's.
+    // je_malloc has a fast path that je_mallocx does not.
     block = flags == 0 ? je_malloc(size) : je_mallocx(size == 0 ? 1 : size, flags);
   }
   if (block == nullptr) {
@@ -99,7 +99,7 @@ inline bool counted_down(std::size_t size) {
 }
 
 [[gnu::noinline]] void* chosen(std::size_t size, int flags, Call call) {
-  // Libraries allocate in constructors that run before ours.
+  // Libraries allocate in constructors that run before this library's.
   if (mode == Mode::inert) wake();
   countdown = mode == Mode::every     ? always
               : mode == Mode::samples ? next_distance()
@@ -115,7 +115,7 @@ inline bool counted_down(std::size_t size) {
   return block;
 }
 
-// `flags` as of mallocx.
+// `flags` as for mallocx.
 inline void* allocated(std::size_t size, int flags, Call call) {
   if (counted_down(size)) return chosen(size, flags, call);
   void* block = flags == 0 ? je_malloc(size) : je_mallocx(size == 0 ? 1 : size, flags);
@@ -157,7 +157,7 @@ inline void* allocated(std::size_t size, int flags, Call call) {
     }
   }
   if (result == nullptr) {
-    // The old block stays; whose it was is known by the verb's last picture at best.
+    // The old block stays, but its object is now known only by the verb's last snapshot.
     errno = ENOMEM;
     return nullptr;
   }
@@ -249,7 +249,7 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
 }
 
 void* memalign(std::size_t alignment, std::size_t size) noexcept {
-  // As glibc: up to the next power of two.
+  // As glibc: round up to a power of two.
   std::size_t power = sizeof(void*);
   while (power < alignment && power << 1 != 0) power <<= 1;
   return allocated(size, MALLOCX_ALIGN(power), NEARFAR_THIS_CALL);

@@ -1,4 +1,4 @@
-// mmap and its family: large anonymous mappings are objects too.
+// mmap and related functions: large anonymous mappings are objects too.
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "run/lock.hpp"
-#include "run/pictures.hpp"
-#include "run/places.hpp"
-#include "run/recognise.hpp"
+#include "run/placement.hpp"
+#include "run/snapshot_requests.hpp"
+#include "run/stack_objects.hpp"
 #include "run/state.hpp"
 
 using nearfar::profile::Call;
@@ -17,7 +17,7 @@ using namespace nearfar::run;
 
 namespace {
 
-// Smaller ones are seldom data, and each may cost a mapping of its own.
+// Smaller mappings are seldom data, and each may need a separate kernel mapping.
 constexpr std::size_t least_bytes = 64u << 10;
 
 std::uint32_t mapped_lock;
@@ -69,7 +69,7 @@ nf_run_mapped entry_of(void* begin) {
   return {};
 }
 
-// Takes [begin, begin+bytes) out of what is noted; returns the entry that held it all, as it was.
+// Removes [begin, begin+bytes) from the table; returns the previous entry that contained it all.
 nf_run_mapped take_out(void* begin, std::size_t bytes) {
   nf_run_mapped whole{};
   if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) == 0) return whole;
@@ -104,8 +104,8 @@ nf_run_mapped take_out(void* begin, std::size_t bytes) {
   return whole;
 }
 
-// The kernel moves one mapping only, and the pages behind those of a file are other objects': what
-// is divided or in a file is copied.
+// Copies a mapping that is divided or in a file: the kernel moves only a single mapping, and the
+// next pages of a file belong to other objects.
 void* copied(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, void* wanted,
              const nf_run_mapped& entry) {
   if ((flags & MREMAP_MAYMOVE) == 0 && new_bytes > bytes) {
@@ -140,7 +140,7 @@ void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
                 flags, NEARFAR_THIS_CALL);
 }
 
-// off_t has 64 bits here, so both names are one function.
+// off_t has 64 bits here, so both names have one implementation.
 void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file,
              off64_t offset) noexcept {
   if ((flags & MAP_FIXED) != 0) take_out(wanted, bytes);
@@ -170,7 +170,7 @@ void* mremap(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, .
         reinterpret_cast<void*>(syscall(SYS_mremap, begin, bytes, new_bytes, flags, wanted));
     if (entry.begin != 0 && made != MAP_FAILED) {
       take_out(begin, bytes);
-      // The policy came along; what is new has it too.
+      // The memory policy moves along, and applies to the new pages too.
       note(made, new_bytes,
            {static_cast<std::uint16_t>(entry.object), static_cast<std::uint16_t>(entry.target)});
     }

@@ -1,5 +1,5 @@
-// jemalloc under its own prefix: the archive's public symbols are renamed when it is linked
-// (CMakeLists.txt), and what it wants from the kernel comes to nf_os_mmap (places.cpp).
+// jemalloc with the prefix je_: CMakeLists.txt renames the archive's public symbols, and its calls
+// of mmap go to nf_os_mmap (placement.cpp).
 #pragma once
 
 #define JEMALLOC_NO_RENAME

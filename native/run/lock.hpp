@@ -1,5 +1,4 @@
-// A lock for the library's rare paths: it works before libc is set up, and a fork's child may
-// reset it.
+// A lock for rare paths: it works before libc is set up, and the child of a fork can reset it.
 #pragma once
 
 #include <sched.h>

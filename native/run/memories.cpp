@@ -29,7 +29,7 @@ void note_bind_failure() {
   }
 }
 
-// Preferred, not bound: on a full node a bound page is the end of the program.
+// Preferred, not bound: a bound page on a full node would end the program.
 void bind(std::uint64_t begin, std::uint64_t bytes, int node) {
   unsigned long nodes[16] = {};
   constexpr unsigned bits = 8 * sizeof(unsigned long);
@@ -40,7 +40,7 @@ void bind(std::uint64_t begin, std::uint64_t bytes, int node) {
   }
 }
 
-// This process' row; null: there are more processes than rows.
+// Row of this process; null: there are more processes than rows.
 nf_run_user* user;
 
 std::uint64_t& used_of(nf_run_user& row, const nf_run_memory& memory) {
@@ -55,7 +55,7 @@ void clear(nf_run_user& row) {
   }
 }
 
-// Gives back what processes had that were killed or ended by _exit; whether there were any.
+// Frees the bytes of processes that were killed or ended by _exit; returns whether there were any.
 bool sweep() {
   bool found = false;
   for (nf_run_user& row : table->users) {
@@ -72,7 +72,7 @@ bool sweep() {
   return found;
 }
 
-// Takes room of a memory; false: there is not so much left.
+// Reserves bytes of a memory; false: it has fewer left.
 bool take(nf_run_memory& memory, std::uint64_t bytes) {
   for (;;) {
     const std::uint64_t before = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
@@ -85,8 +85,8 @@ bool take(nf_run_memory& memory, std::uint64_t bytes) {
   }
 }
 
-// Whether room that a process ends with is room again. Of a device, offsets are not handed out
-// twice: others' may lie behind.
+// Whether the bytes of an ended process can be reused. Offsets of a device are not reused, because
+// other processes' may follow.
 bool gives_back(const nf_run_memory& memory) {
   return memory.kind == NF_RUN_NODE || memory.kind == NF_RUN_FILE;
 }
@@ -104,15 +104,15 @@ File open_file(const nf_run_memory& memory) {
   return {file + 1, 0, status.st_dev, status.st_ino};
 }
 
-// Whether the descriptor is still the file's: a program may close any that it finds, as daemons do,
-// and have the number for a file of its own.
+// Whether the descriptor is still this file: a program may close any descriptor, as daemons do, and
+// reuse its number.
 bool is_open(const File& file) {
   struct stat status {};
   return file.descriptor_plus_one != 0 && fstat(file.descriptor_plus_one - 1, &status) == 0 &&
          status.st_dev == file.device && status.st_ino == file.number;
 }
 
-// Maps the next bytes of a file or device; false: it is full or cannot be opened.
+// Maps the next bytes of a file or device. False: it is full or cannot be opened.
 bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
   nf_run_memory& memory = table->memories[number];
   const bool device = memory.kind == NF_RUN_DEVICE;
@@ -129,7 +129,7 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
     if (!device) {
       if (!take(memory, bytes)) return false;
       offset = kept.next_offset;
-      // Room now, or a full disk would be a SIGBUS in the program later.
+      // Reserves the space now, or a full disk would raise SIGBUS in the program later.
       if (posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
         give_back(memory, bytes);
         return false;
@@ -138,13 +138,13 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
     }
   }
   if (device) {
-    // All processes share the device: the table says what is taken.
+    // All processes share the device: the table counts its used bytes.
     offset = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
     if (offset + bytes > limit_of(memory)) {
       __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
       return false;
     }
-    // What an earlier process left there.
+    // Zeroed below: an earlier process may have left data.
     if (map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) == nullptr) return false;
     memset(reinterpret_cast<void*>(begin), 0, bytes);
     return true;
@@ -192,7 +192,7 @@ void become_user() {
   user = nullptr;
   for (nf_run_user& row : table->users) {
     if (__atomic_load_n(&row.pid, __ATOMIC_ACQUIRE) != pid) continue;
-    clear(row);  // the program's that this process was before its exec
+    clear(row);  // of the program that this process ran before its exec
     user = &row;
     return;
   }

@@ -1,4 +1,4 @@
-// The memories of the table: room in them, and what is behind addresses.
+// The memories of the table: their free space, and the backing of addresses.
 #pragma once
 
 #include <sys/types.h>
@@ -9,29 +9,29 @@
 
 namespace nearfar::run {
 
-// Puts addresses into a memory: binds or maps them. False: it has no room, or cannot be opened.
+// Binds or maps addresses to a memory. False: it is full or cannot be opened.
 bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
 
-// Binds what was mapped anew over addresses that are in a memory already.
+// Binds a new mapping over addresses that are in a memory already.
 void bind_again(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
 
-// Bytes that a memory holds at most.
+// Capacity of a memory, bytes.
 std::uint64_t limit_of(const nf_run_memory& memory);
-// Takes a row of the table: from now on it says what this process has.
+// Reserves a row of the table for the bytes of this process.
 void become_user();
-// Gives all back, at the program's end.
+// Frees all bytes of this process when the program ends.
 void leave_memories();
-// Room that is no longer used; where such room can be used again.
+// Returns unused bytes to a memory whose bytes can be reused.
 void give_back(nf_run_memory& memory, std::uint64_t bytes);
 
-// Whether a process shares such memory with its fork's child.
+// Whether a process shares this memory with the child of a fork.
 inline bool is_file(std::uint32_t number) { return table->memories[number].kind >= NF_RUN_FILE; }
 
-// In the child of a fork: forgets the files that it shares with its parent, but leaves them open
+// For the child of a fork: forgets the files that it shares with its parent, but leaves them open
 // until `close_inherited`.
 struct File {
   int descriptor_plus_one;
-  std::uint64_t next_offset;  // so much of it is used
+  std::uint64_t next_offset;  // bytes of the file in use
   dev_t device;
   ino_t number;
 };

@@ -14,7 +14,7 @@ namespace {
 
 std::uint32_t* entry_of(std::uint64_t page) { return shadow + (page - first_address / page_bytes); }
 
-// Pages whose place lies in the block, first to last.
+// Calls `f` for each sampled page whose decisive place is in the block, in order.
 template <typename F>
 void for_each_page(const void* block, std::size_t size, F f) {
   const auto begin = reinterpret_cast<std::uint64_t>(block);
@@ -31,7 +31,7 @@ std::uint32_t start_of(const void* block) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(block) % page_bytes / 8 + 1);
 }
 
-// Where a block begins, if the countdown chose it; returns how many pages stood for it.
+// Forgets a block that begins here and was chosen by the countdown; returns the pages it stood for.
 std::uint64_t forget_chosen(std::uint64_t first, std::uint32_t start) {
   std::uint32_t& entry = *entry_of(first);
   if (entry >> start_shift != (chosen_bit | start)) return 0;
@@ -42,18 +42,18 @@ std::uint64_t forget_chosen(std::uint64_t first, std::uint32_t start) {
 }  // namespace
 
 bool map_shadow() {
-  // One page more: the last page's entry is read together with the next.
+  // One more page: the last page's entry is read together with the next one.
   constexpr std::uint64_t pages = (end_address - first_address) / page_bytes;
   constexpr std::uint64_t bytes = pages * sizeof *shadow + page_bytes;
-  // Not to be written, or a kernel that never overcommits (or RLIMIT_DATA) would count it all.
+  // Read-only, or a kernel that never overcommits (or RLIMIT_DATA) would count all of it.
   const long got =
       syscall(SYS_mmap, nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
   if (got == -1) return false;
-  // A huge page of it would stand for two gigabytes of blocks.
+  // A huge page of it covers 2 GiB of blocks, most of which may not exist.
   madvise(reinterpret_cast<void*>(got), pages * sizeof *shadow, MADV_NOHUGEPAGE);
   madvise(reinterpret_cast<void*>(got), pages * sizeof *shadow, MADV_DONTDUMP);
   __atomic_store_n(&shadow, reinterpret_cast<std::uint32_t*>(got), __ATOMIC_SEQ_CST);
-  // What was given out before.
+  // Addresses that were claimed before.
   if (shadow_of(first_address, near_end() - first_address)) return true;
   shadow = nullptr;
   syscall(SYS_munmap, got, bytes);
@@ -77,7 +77,7 @@ void note_block(const void* block, std::size_t size, std::uint16_t object) {
     pages += *entry_of(page) == 0;
     *entry_of(page) = code << start_shift | object;
   });
-  // A long block is found again by its first page, which may be no sampled one.
+  // A long block is found by its first page, sampled or not.
   if (size > page_bytes && *entry_of(first) == 0) *entry_of(first) = start << start_shift;
   if (pages != 0) add(state.sampled_pages, pages);
 }
@@ -85,7 +85,7 @@ void note_block(const void* block, std::size_t size, std::uint16_t object) {
 void note_sample(const void* block, std::uint16_t object) {
   const std::uint32_t start = start_of(block);
   std::uint32_t* entry = entry_of(reinterpret_cast<std::uint64_t>(block) / page_bytes);
-  if (*entry >> start_shift == continued) return;  // a long block's, found again by it
+  if (*entry >> start_shift == continued) return;  // belongs to a long block
   if (*entry == 0) add(state.sampled_pages, sample_pages);
   *entry = (chosen_bit | start) << start_shift | object;
 }

@@ -1,9 +1,9 @@
-// Which object each sampled page holds: a table with one word per page of our addresses.
+// The shadow: the object of each sampled page, in a table with one word per page of block
+// addresses.
 //
-// One page in eight is sampled, by a hash of its number, and stands for the object whose block
-// covers one chosen place of it: so a page is of an object with the probability of the object's
-// share of it. A block without such a place costs an addition and a comparison at malloc and one
-// load at free.
+// One page in eight is sampled, by a hash of its number. It counts for the object whose block
+// covers one chosen place of the page, so its probability is the object's share of the page. A
+// block without such a place costs an addition and a comparison at malloc and one load at free.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,22 @@ namespace nearfar::run {
 extern std::uint32_t* shadow __attribute__((visibility("hidden")));
 
 inline constexpr std::uint32_t start_shift = 16;
-// In place of a block's start: it began in an earlier page.
+// Stands for a block's start where the block began in an earlier page.
 inline constexpr std::uint32_t continued = 0x7FFFu;
-// With a block's start: it was chosen by a countdown of bytes, and stands for as many, wherever it
-// lies.
+// Set with a block's start where the countdown chose the block: it stands for `sample_bytes`.
 inline constexpr std::uint32_t chosen_bit = 0x8000u;
 inline constexpr std::size_t sample_bytes = NF_RUN_CHOSEN_BYTES;
-// In sampled pages.
+// The same in sampled pages.
 inline constexpr std::uint64_t sample_pages = sample_bytes >> NF_RUN_PAGE_BITS >> 12;
 
 inline std::uint64_t hash_of_page(std::uint64_t page) { return page * NF_RUN_PAGE_FACTOR; }
 inline bool is_sampled(std::uint64_t hash) { return hash >> (64 - NF_RUN_PAGE_BITS) == 0; }
-// The place of a page that decides whose it is.
+// The place of a page that decides its object.
 inline std::uint64_t place_of(std::uint64_t page, std::uint64_t hash) {
   return page * page_bytes + (hash >> (64 - NF_RUN_PAGE_BITS - 9) & 511) * 8;
 }
 
-// Whether malloc has something to note.
+// Whether malloc has to note the block.
 inline bool is_noted(const void* block, std::size_t size) {
   if (size > page_bytes) return true;
   const auto begin = reinterpret_cast<std::uint64_t>(block);
@@ -49,7 +48,7 @@ inline bool is_noted(const void* block, std::size_t size) {
   return is_sampled(hash) && place_of(last, hash) < begin + size;
 }
 
-// Whether free may have something to take out: a little more often than there is something.
+// Whether free may have to remove the block from the table; sometimes true for nothing.
 inline bool may_be_noted(const void* block) {
   const auto begin = reinterpret_cast<std::uint64_t>(block);
   const std::uint32_t* entry = shadow + (begin - first_address) / page_bytes;
@@ -58,19 +57,19 @@ inline bool may_be_noted(const void* block) {
   const auto here = static_cast<std::uint32_t>(both);
   const auto next = static_cast<std::uint32_t>(both >> 32);
   const std::uint32_t start = here >> start_shift & ~chosen_bit;
-  // Without branches between: one page in eight has an entry, which no processor foresees.
+  // Without branches, because one page in eight has an entry and no processor predicts which.
   const unsigned begins = start == begin % page_bytes / 8 + 1;
   const unsigned covers = start == continued;
   const unsigned goes_on = next >> start_shift == continued;
   return (begins | covers | goes_on) != 0;
 }
 
-// False: there are no addresses or no memory for it.
+// Maps the table; false: no addresses or no memory for it.
 bool map_shadow();
-// Makes the table's part of claimed addresses ready to be written, if there is a table; false: the
-// kernel refuses.
+// Makes the table's part for claimed addresses writable, if there is a table; false: the kernel
+// refuses.
 bool shadow_of(std::uint64_t begin, std::uint64_t bytes);
-// `size` as asked for; at free what the allocator says of the block, which is as much or more.
+// `size` is the requested size; at free it is the usable size, which may be larger.
 void note_block(const void* block, std::size_t size, std::uint16_t object);
 void note_sample(const void* block, std::uint16_t object);
 void forget_block(const void* block, std::size_t size);

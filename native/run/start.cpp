@@ -1,4 +1,4 @@
-// How the library wakes up, forks and ends.
+// Start, fork and end of the library.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "run/arenas.hpp"
-#include "run/ask.hpp"
 #include "run/fork_copies.hpp"
 #include "run/jemalloc.hpp"
 #include "run/memories.hpp"
-#include "run/recognise.hpp"
 #include "run/shadow.hpp"
+#include "run/stack_objects.hpp"
 #include "run/state.hpp"
+#include "run/verb_socket.hpp"
 
 namespace nearfar::run {
 
@@ -52,9 +52,9 @@ nf_run_table* map_table(const char* folder) {
   return found;
 }
 
-// A lock that is taken while jemalloc's are held (of extents, of files) must not be taken here:
-// jemalloc's own handler, which runs inside ours, would wait for who waits for it. That of the
-// stacks is none.
+// A lock that other code takes while it has jemalloc's locks (extents, files) must not be taken
+// here: jemalloc's own fork handler runs after this one, and both would wait for each other. The
+// lock of the stacks is not one of these.
 void before_fork() {
   recognise_before_fork();
   places_before_fork();
@@ -73,7 +73,7 @@ void in_child() {
   if (mode != Mode::inert) tell(NF_RUN_HELLO);
 }
 
-// Of programs that allocate nothing before their main.
+// For programs that allocate nothing before main.
 __attribute__((constructor(101))) void wake_at_start() { wake(); }
 
 __attribute__((destructor(101))) void end() {
@@ -87,7 +87,7 @@ __attribute__((destructor(101))) void end() {
 void wake() {
   static bool tried;
   if (environ == nullptr || __atomic_exchange_n(&tried, true, __ATOMIC_ACQ_REL)) return;
-  // Before our fork handlers are registered jemalloc's are to be: they run inside ours.
+  // jemalloc registers its fork handlers first, so that they run inside of this library's.
   je_free(je_malloc(1));
   state.first_address = first_address;
   const char* folder = getauxval(AT_SECURE) != 0 ? nullptr : getenv(NF_RUN_VARIABLE);

@@ -1,14 +1,14 @@
-/* What `nearfar run` and the preloaded library say to each other. All little-endian, sizes in
- * bytes; nearfar/run/layout.py holds the same.
+/* Tables and messages between `nearfar run` and the preloaded library. Little-endian, sizes in
+ * bytes; nearfar/run/layout.py has the same definitions.
  *
  *   memory   where pages are: a node, a file, a DAX device
  *   target   where an object goes: one memory, or several by weights or by shares; the first target
- *            is near memory. Each target has addresses of its own, so that the address of a
- *            block says where it went.
- *   object   a placement of the plan, by its place in the plan plus one
+ *            is near memory. Each target has its own addresses, so the address of a block shows
+ *            its target.
+ *   object   a placement of the plan, by its index plus one
  *
- * The verb writes the table into a file that the processes share; each process keeps its state in
- * its own memory, where the verb reads it (process_vm_readv).
+ * The verb writes the table into a file that the processes share. Each process has its state in its
+ * own memory, where the verb reads it (process_vm_readv).
  */
 #ifndef NEARFAR_RUN_TABLE_H
 #define NEARFAR_RUN_TABLE_H
@@ -17,7 +17,7 @@
 
 #define NF_RUN_MAGIC "NFRUN\0\0"
 #define NF_RUN_VERSION 3u
-/* The run folder, for the library; unset: it is inert. */
+/* Environment variable with the run folder; without it the library does nothing. */
 #define NF_RUN_VARIABLE "NEARFAR_RUN_PLACES"
 
 #define NF_RUN_MEMORIES 16
@@ -26,7 +26,7 @@
 #define NF_RUN_PARTS 8
 #define NF_RUN_EXTENTS 16384
 #define NF_RUN_MAPPED 1024
-/* Processes at a time whose room is known to be room again when they end, however they do. */
+/* Processes at a time whose bytes are freed when they end, however they end. */
 #define NF_RUN_USERS 256
 
 enum nf_run_kind { NF_RUN_DEFAULT = 0, NF_RUN_NODE = 1, NF_RUN_FILE = 2, NF_RUN_DEVICE = 3 };
@@ -34,23 +34,23 @@ enum nf_run_style { NF_RUN_SINGLE = 0, NF_RUN_INTERLEAVE = 1, NF_RUN_IN_PARTS = 
 
 struct nf_run_memory {
   uint32_t kind;
-  int32_t node;            /* of NF_RUN_NODE */
+  int32_t node;            /* for NF_RUN_NODE */
   uint64_t capacity_bytes; /* 0: no limit */
-  uint64_t used_bytes;     /* of all processes */
-  uint64_t size_bytes;     /* of NF_RUN_DEVICE */
-  char path[232];          /* a folder of NF_RUN_FILE, the device of NF_RUN_DEVICE */
+  uint64_t used_bytes;     /* by all processes */
+  uint64_t size_bytes;     /* for NF_RUN_DEVICE */
+  char path[232];          /* folder for NF_RUN_FILE, device for NF_RUN_DEVICE */
 };
 
 struct nf_run_target {
   uint32_t style;
-  uint32_t count; /* of parts */
+  uint32_t count; /* number of parts */
   uint32_t memory[NF_RUN_PARTS];
   uint32_t weight[NF_RUN_PARTS];
 };
 
-/* What one process has of each memory. */
+/* Bytes of one process in each memory. */
 struct nf_run_user {
-  int32_t pid; /* 0: free; below: another process is clearing it */
+  int32_t pid; /* 0: free; negative: another process is clearing it */
   uint32_t unused;
   uint64_t used_bytes[NF_RUN_MEMORIES];
 };
@@ -58,25 +58,25 @@ struct nf_run_user {
 struct nf_run_table {
   char magic[8];
   uint32_t version;
-  /* 1: each allocation is recognised; 0: all go near, samples are, and have the addresses of
-   * target 1, which is near memory then. */
+  /* 1: each allocation is recognised. 0: all blocks go near and only samples are recognised; they
+   * have the addresses of target 1, which is near memory then. */
   uint32_t look_at_every;
   uint32_t memory_count;
   uint32_t target_count;
-  uint32_t split_sizes; /* 1: the size of a block tells objects apart too */
-  uint32_t huge_pages; /* 1: asked for by madvise; 2: refused by madvise; 0: as the system has it */
+  uint32_t split_sizes; /* 1: objects also differ by block size */
+  uint32_t huge_pages; /* 1: requested by madvise; 2: refused by madvise; 0: the system's setting */
   struct nf_run_memory memories[NF_RUN_MEMORIES];
   struct nf_run_target targets[NF_RUN_TARGETS];
   struct nf_run_user users[NF_RUN_USERS];
 };
 
-/* One page in 2^NF_RUN_PAGE_BITS is looked at: those whose number times the factor has so many
- * leading zeros; the next nine bits say which eight bytes of it. */
+/* One page in 2^NF_RUN_PAGE_BITS is sampled: those whose number times the factor has as many
+ * leading zeros. The next nine bits choose eight bytes of the page. */
 #define NF_RUN_PAGE_FACTOR 0x9E3779B97F4A7C15ull
 #define NF_RUN_PAGE_BITS 3
 #define NF_RUN_NO_OBJECT 0xFFFFu
-/* Of a word of the shadow: set, it stands for so many bytes that were allocated, not for the page.
- * A heap of 100 MB has 200 such blocks. Each has a page to itself, less than 1 % of memory. */
+/* Bit of a word of the shadow: the word stands for this many allocated bytes, not for the page. A
+ * heap of 100 MB has 200 such blocks, each alone on a page: less than 1 % of memory. */
 #define NF_RUN_CHOSEN 0x80000000u
 #define NF_RUN_CHOSEN_BYTES (512u << 10)
 
@@ -84,10 +84,10 @@ struct nf_run_extent {
   uint64_t begin;
   uint64_t bytes;
   uint32_t target;
-  uint32_t memory; /* where it was put, which is not the target's where that was full */
+  uint32_t memory; /* actual memory, another one where the target's was full */
 };
 
-/* What the program mapped itself and the plan knows. */
+/* A recognised mapping of the program. */
 struct nf_run_mapped {
   uint64_t begin; /* 0: free */
   uint64_t bytes;
@@ -97,18 +97,18 @@ struct nf_run_mapped {
 
 struct nf_run_state {
   char magic[8];
-  uint64_t first_address; /* of near memory; page 0 of the shadow */
-  uint64_t shadow; /* address of one uint32_t per page: object below, start of its block above */
-  uint64_t sampled_pages; /* that hold a block now */
-  uint64_t heap_bytes;    /* got from the kernel for blocks, near memory included */
+  uint64_t first_address; /* begin of near memory, page 0 of the shadow */
+  uint64_t shadow; /* address of one uint32_t per page: object in the low half, block start above */
+  uint64_t sampled_pages; /* pages with a block now */
+  uint64_t heap_bytes;    /* from the kernel for blocks, near memory included */
   uint64_t stacks_asked;
   uint64_t stacks_unanswered;
   uint64_t foreign_frees;
   uint64_t bind_failures;
-  uint64_t advice_failures; /* of madvise, for huge_pages */
-  uint32_t bind_errno;      /* of the first */
-  uint32_t advice_errno;    /* of the first */
-  uint32_t extents_lost;    /* beyond the table */
+  uint64_t advice_failures; /* of madvise for huge_pages */
+  uint32_t bind_errno;      /* of the first failure */
+  uint32_t advice_errno;    /* of the first failure */
+  uint32_t extents_lost;    /* that did not fit into the table */
   uint32_t extent_count;
   uint64_t fallback_bytes[NF_RUN_TARGETS];
   uint32_t mapped_count;
@@ -123,7 +123,7 @@ enum nf_run_message {
   NF_RUN_STACK = 2,
   NF_RUN_GROWN = 3,
   NF_RUN_BYE = 4,
-  NF_RUN_CANNOT = 5, /* the process has no addresses for the shadow: it goes on without us */
+  NF_RUN_CANNOT = 5, /* no addresses for the shadow: the process runs without the library */
 };
 #define NF_RUN_FRAMES 8
 
@@ -141,7 +141,7 @@ struct nf_run_ask {
 struct nf_run_answer {
   uint16_t object;
   uint16_t target;
-  uint32_t depth; /* so many frames told it: others need not be looked at */
+  uint32_t depth; /* number of frames that decided; others are not needed */
 };
 
 #endif

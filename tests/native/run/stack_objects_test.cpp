@@ -1,4 +1,4 @@
-#include "run/recognise.cpp"
+#include "run/stack_objects.cpp"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "run/foreign.hpp"
+#include "run/foreign_blocks.hpp"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -10,7 +10,7 @@ namespace nearfar::run {
 
 namespace {
 
-// The next definition after ours: libc's, or that of an allocator preloaded behind.
+// The next definition after this library's: libc's, or another preloaded allocator's.
 template <typename Function>
 Function next(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));

@@ -1,4 +1,4 @@
-#include "run/places.hpp"
+#include "run/placement.hpp"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -13,8 +13,7 @@ namespace nearfar::run {
 
 namespace {
 
-// Two addresses spaces' worth of file extents would be 65,530 mappings, the kernel's limit: an
-// extent is divided into so many chunks at most.
+// Most chunks of an extent: each is a mapping, and the kernel allows 65,530 per process.
 constexpr std::uint64_t most_chunks = 64;
 constexpr std::uint64_t least_chunk = 64u << 10;
 
@@ -33,13 +32,14 @@ bool any_device(const nf_run_target& wanted) {
   return false;
 }
 
-// Whether addresses of ours have nothing behind them until it is put there: files and devices are
-// mapped, and what they hold is not the kernel's to count.
+// Whether addresses of this library have no memory before `put`: files and devices are mapped
+// there, and the kernel does not count their bytes.
 bool is_empty(std::uint64_t begin, unsigned target) {
   return table != nullptr && any_file(target) && is_ours(reinterpret_cast<void*>(begin));
 }
 
-// Puts into a memory as much of the beginning as it has room for, or all or nothing; returns bytes.
+// Puts as much of the beginning into a memory as fits, or with `whole` all or nothing; returns
+// bytes.
 std::uint64_t put_what_fits(std::uint64_t begin, std::uint64_t bytes, unsigned target,
                             std::uint32_t number, bool whole) {
   if (!is_file(number) && is_empty(begin, target) && !back(begin, bytes)) return 0;
@@ -51,23 +51,23 @@ std::uint64_t put_what_fits(std::uint64_t begin, std::uint64_t bytes, unsigned t
     const std::uint64_t used = __atomic_load_n(&memory.used_bytes, __ATOMIC_RELAXED);
     const std::uint64_t limit = limit_of(memory);
     fits = used < limit ? (limit - used) / unit * unit : 0;
-    // As much as was refused: it is not room that is missing.
+    // If everything would fit, the failure has another reason than space.
     if (fits == 0 || fits >= bytes || !put(begin, fits, number)) return 0;
   }
   remember(begin, fits, target, number);
   return fits;
 }
 
-// Whether a memory may hold what has no room in the target's own. Near comes last; a device maps
-// whole huge pages, which a rest is not; and what jemalloc purges must not be a file.
+// Whether a memory may take what does not fit the target's memory. Near memory comes last. A device
+// maps only whole huge pages, which a remainder is not, and jemalloc must not purge files.
 bool stands_in(std::uint32_t number, unsigned target) {
   const std::uint32_t kind = table->memories[number].kind;
   return number != table->targets[0].memory[0] &&
          (kind == NF_RUN_NODE || (kind == NF_RUN_FILE && any_file(target)));
 }
 
-// What the target's memory has no room for is in another far memory that has, else near. `whole`:
-// never in several memories. False: there is no room anywhere.
+// Puts what does not fit the target's memory into another far memory with space, else near.
+// `whole`: never into several memories. False: no memory has space.
 bool put_or_elsewhere(std::uint64_t begin, std::uint64_t bytes, unsigned target,
                       std::uint32_t memory, bool whole) {
   std::uint64_t done = put_what_fits(begin, bytes, target, memory, whole);
@@ -86,8 +86,8 @@ bool put_or_elsewhere(std::uint64_t begin, std::uint64_t bytes, unsigned target,
   return true;
 }
 
-// Whether the kernel would map so much anonymous memory: it refuses what it could never have, and
-// programs that ask for the impossible expect that.
+// Whether the kernel would map so much anonymous memory: it refuses more than the machine could
+// ever have, and programs rely on that.
 bool would_map(std::uint64_t bytes) {
   constexpr std::uint64_t doubtful = 1u << 30;
   if (bytes < doubtful) return true;
@@ -98,7 +98,7 @@ bool would_map(std::uint64_t bytes) {
   return true;
 }
 
-// What of a stretch goes to one memory.
+// Bytes of a range that go to one memory.
 struct Piece {
   std::uint64_t bytes;
   std::uint32_t memory;
@@ -108,7 +108,7 @@ struct Pieces {
   unsigned count;
 };
 
-// Neighbours in one memory are one piece: each costs a call of the kernel, or two.
+// Adjacent bytes in one memory are one piece, because each piece costs one or two system calls.
 void append(Pieces& pieces, Piece piece) {
   if (pieces.count != 0 && pieces.piece[pieces.count - 1].memory == piece.memory) {
     pieces.piece[pieces.count - 1].bytes += piece.bytes;
@@ -117,7 +117,7 @@ void append(Pieces& pieces, Piece piece) {
   }
 }
 
-// Chunks dealt out to the memories in turn, so that each has its weight of any long stretch.
+// Interleaves chunks over the memories, so that each has its weight in any long range.
 void interleave(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
   std::uint64_t chunk = up(up(bytes, most_chunks) / most_chunks, page_bytes);
   if (chunk < least_chunk) chunk = least_chunk;
@@ -136,7 +136,7 @@ void interleave(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted
   }
 }
 
-// One after the other, by weight.
+// Divides the bytes in order, by weight.
 void divide(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
   const std::uint64_t unit = any_device(wanted) ? huge_page : page_bytes;
   std::uint64_t total = 0;
@@ -158,7 +158,7 @@ void divide(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
 
 bool put_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target) {
   if (is_empty(begin, target)) {
-    // Together: each piece alone may be less than what the kernel refuses.
+    // The sum counts: the kernel might not refuse each piece alone.
     std::uint64_t anonymous = 0;
     for (unsigned i = 0; i < pieces.count; ++i) {
       if (!is_file(pieces.piece[i].memory)) anonymous += pieces.piece[i].bytes;
@@ -193,7 +193,7 @@ void ask_for_huge_pages(void* begin, std::size_t bytes) {
   if (table->huge_pages == 0) return;
   const bool wanted = table->huge_pages == 1;
   if (madvise(begin, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0) return;
-  // A kernel that has no huge pages refuses to have none.
+  // A kernel without huge pages refuses MADV_NOHUGEPAGE.
   if (!wanted && errno == EINVAL) return;
   if (__atomic_fetch_add(&state.advice_failures, 1u, __ATOMIC_RELAXED) == 0) {
     state.advice_errno = static_cast<std::uint32_t>(errno);
@@ -253,8 +253,8 @@ void mapping_gone(void* begin, std::size_t bytes) {
 
 void place_mapping(unsigned target, void* begin, std::size_t bytes) {
   bytes = up(bytes, page_bytes);
-  // The program may mremap it, and the kernel does that to one mapping at a time only. Nothing
-  // refuses it a place: it is there, and what no memory takes is near and counted.
+  // One mapping where possible, because the program may mremap it, which works on single mappings
+  // only. The mapping exists already: what fits no memory stays near and is counted.
   put_target(reinterpret_cast<std::uint64_t>(begin), bytes, target, is_one_mapping(target));
   ask_for_huge_pages(begin, bytes);
 }
@@ -267,7 +267,7 @@ bool is_purgeable(unsigned target) { return !any_file(target); }
 
 }  // namespace nearfar::run
 
-// What jemalloc gets from the kernel for near memory and its own tables.
+// mmap of jemalloc, for near memory and its own tables.
 extern "C" __attribute__((visibility("hidden"))) void* nf_os_mmap(void* wanted, std::size_t bytes,
                                                                   int protection, int flags,
                                                                   int file, off_t offset) {
@@ -280,7 +280,8 @@ extern "C" __attribute__((visibility("hidden"))) void* nf_os_mmap(void* wanted, 
     return MAP_FAILED;
   }
   const long got = syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset);
-  // Where the kernel never overcommits, jemalloc maps its addresses anew as it begins to use them.
+  // Where the kernel never overcommits, jemalloc maps its addresses again when it begins to use
+  // them.
   if (got != -1 && written && is_ours(wanted)) place_again(wanted, bytes);
   return reinterpret_cast<void*>(got);
 }

@@ -1,4 +1,4 @@
-// From the call stack of an allocation to the object of the plan.
+// The object of the plan for an allocation's call stack.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ struct Found {
   std::uint16_t target;
 };
 
-// NEARFAR_THIS_CALL of the hook, and what was asked for. `mapped`: by mmap.
+// Returns the object of the hook's call (NEARFAR_THIS_CALL) for `size` bytes. `mapped`: by mmap.
 Found recognise(profile::Call call, std::size_t size, bool mapped);
 
-// A library was closed: its addresses may become another's.
+// Forgets all stacks after a library was unloaded: its addresses may be reused.
 void forget_stacks();
 
-// Around fork: what another thread is in the middle of writing becomes whole first.
+// Handlers around fork: updates by other threads are completed first.
 void recognise_before_fork();
 void recognise_in_parent();
 void recognise_in_child();

@@ -1,16 +1,16 @@
-#include "run/pictures.hpp"
+#include "run/snapshot_requests.hpp"
 
 #include <cstdint>
 
-#include "run/ask.hpp"
 #include "run/state.hpp"
+#include "run/verb_socket.hpp"
 
 namespace nearfar::run {
 
 namespace {
 
-// In sampled pages, each of which stands for eight: from two mebibytes on, by a third each time, so
-// that even a terabyte takes some fifty pictures.
+// In sampled pages, each of which stands for eight: from 2 MiB on, at each growth by 30 %, so that
+// a heap of 1 TiB takes about fifty snapshots.
 constexpr std::uint64_t first_picture = 64;
 constexpr std::uint64_t growth_percent = 130;
 constexpr std::size_t large_bytes = 256u << 10;

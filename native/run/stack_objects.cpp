@@ -1,17 +1,17 @@
-// What the verb said of a stack is kept in a tree of return addresses: from the root (the thread's
-// tag, the size class where those matter) each return address leads on, with the distance to
-// the next one on the stack, until enough of them are known to name the object. So a call that was
-// seen before costs a look-up and a load per frame, two or three where the program has a
-// wrapper of malloc. The verb says how many frames are enough.
-#include "run/recognise.hpp"
+// The verb's answers are kept in a tree of return addresses. From the root (the thread's tag, and
+// the size class where sizes matter) each return address leads to the next node, with the distance
+// to the next return address on the stack, until enough of them determine the object. So a known
+// call costs a look-up and a load per frame, two or three where the program has a wrapper of
+// malloc. The verb's answer has the number of frames that are enough.
+#include "run/stack_objects.hpp"
 
 #include <errno.h>
 #include <string.h>
 
 #include "nearfar/mark.h"
-#include "run/ask.hpp"
 #include "run/lock.hpp"
 #include "run/state.hpp"
+#include "run/verb_socket.hpp"
 
 namespace nearfar::run {
 
@@ -20,23 +20,24 @@ namespace {
 using profile::Call;
 using profile::walk_stack;
 
-// A large program has some thousands of paths to its allocations; beyond half of this, new
-// ones go near. A small one has hundreds: its table is small, since it would be touched all over.
+// A large program has some thousands of paths to its allocations; beyond half of this, new ones go
+// near. A small program has hundreds, and a small table, because accesses are spread over all of
+// it.
 constexpr std::uint32_t most_edges = 1u << 17;
 constexpr std::uint32_t first_edges = 1u << 8;
 constexpr unsigned most_probes = 16;
 
 constexpr std::uint32_t leaf = 1u << 31;
-// The frame's size changes from call to call: its stacks are unwound each time.
+// The frame's size changes between calls: its stacks are unwound each time.
 constexpr std::uint32_t varies = UINT32_MAX;
 
-// One return address seen after what led there.
+// One return address after the path to its node.
 struct Edge {
   std::uint64_t key;   // written last; 0: free
-  std::uint32_t next;  // a node, or with `leaf` what was found
+  std::uint32_t next;  // a node, or with `leaf` the object and target
   std::uint32_t step;  // bytes from this frame's end to the next one's
 };
-// Tables of doubling sizes behind each other: that of so many edges begins at their number.
+// Tables of doubling sizes, one after another: the table of N edges begins at edge N.
 Edge edges[2 * most_edges];
 std::uint32_t edges_size = first_edges;  // of the one in use
 std::uint32_t nodes = 1;
@@ -46,8 +47,8 @@ std::uint32_t edges_lock;
 struct Thread {
   const char* tag;
   std::uint32_t root;
-  bool inside;  // of what takes the lock: a signal's handler that comes here then must not wait
-  bool forks;   // holds the lock around its fork
+  bool inside;  // has the lock: a signal handler that comes here must not wait for it
+  bool forks;   // has the lock during its fork
 };
 __thread Thread thread __attribute__((tls_model("initial-exec")));
 
@@ -86,7 +87,7 @@ Edge* insert(std::uint64_t key, std::uint32_t next, std::uint32_t step, std::uin
   return nullptr;
 }
 
-// Who still looks into the smaller table finds what was there, and asks after the rest.
+// A thread that still reads the smaller table finds its entries, and requests the others.
 void grow() {
   const std::uint32_t size = edges_size;
   for (std::uint32_t i = size; i < 2 * size; ++i) {
@@ -111,7 +112,7 @@ Found of_leaf(std::uint32_t next) {
   return {static_cast<std::uint16_t>(next), static_cast<std::uint16_t>((next & ~leaf) >> 16)};
 }
 
-// 0 for the usual: no tag, sizes do not matter.
+// Returns the root node; 0 without tag and size classes.
 std::uint32_t root_of(std::size_t size, bool mapped) {
   std::uint32_t root = thread.root;
   if (mapped) root ^= 1u << 30;
@@ -141,7 +142,7 @@ Found by_verb(const std::uint64_t* frames, unsigned count, std::size_t size, boo
   return {answer.object, answer.target};
 }
 
-// Whether all frames but the last are known to lead to the last; finds what is there.
+// Whether the tree has the path of these frames; sets `found` to its object.
 bool follow(std::uint32_t root, const std::uint64_t* frames, unsigned count, Found& found) {
   std::uint32_t node = root;
   for (unsigned i = 0; i < count; ++i) {
@@ -186,7 +187,7 @@ void keep(std::uint32_t root, const std::uint64_t* frames, const Call* calls, un
   Found found = unknown;
   if (!follow(root, frames, count, found)) {
     Lock const lock(edges_lock);
-    // Another thread may have asked the same meanwhile.
+    // Another thread may have requested the same stack meanwhile.
     if (!follow(root, frames, count, found)) {
       unsigned depth = 0;
       found = by_verb(frames, count, size, mapped, depth);
@@ -222,7 +223,7 @@ void forget_stacks() {
   thread.inside = true;
   acquire(edges_lock);
   profile::forget_steps();
-  // Nodes keep counting: who is on its way along an old path finds nothing there.
+  // Node numbers are not reused, so a thread on an old path finds nothing.
   for (std::uint32_t i = first_edges; i < 2 * edges_size; ++i) {
     __atomic_store_n(&edges[i].key, std::uint64_t{0}, __ATOMIC_RELEASE);
   }
@@ -232,12 +233,12 @@ void forget_stacks() {
 }
 
 void recognise_before_fork() {
-  // Who forks in a handler of a signal that came in the middle has what is there: some edges may
-  // be missing.
+  // A fork in a signal handler during an update copies the tree as it is: some edges may be
+  // missing.
   thread.forks = !thread.inside;
   if (!thread.forks) return;
   acquire(edges_lock);
-  thread.inside = true;  // others' handlers may allocate
+  thread.inside = true;  // other fork handlers may allocate
 }
 
 void recognise_in_parent() {
@@ -253,13 +254,13 @@ void recognise_in_child() {
 
 }  // namespace nearfar::run
 
-// The innermost tag tells objects of one site apart.
+// The innermost tag distinguishes objects of one allocation site.
 extern "C" [[gnu::visibility("default")]] const char* nearfar_tag_set(const char* name) {
   using nearfar::run::thread;
   const char* before = thread.tag;
   thread.tag = name;
   std::uint32_t hash = 0;
-  // Names, not pointers: each file has its own copy of a literal. FNV-1a.
+  // Hashes the name (FNV-1a), not the pointer: each file has its own copy of a literal.
   if (name != nullptr) {
     hash = 2166136261u;
     for (const char* letter = name; *letter != '\0'; ++letter) {

@@ -1,4 +1,4 @@
-#include "run/ask.hpp"
+#include "run/verb_socket.hpp"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,8 @@ namespace {
 sockaddr_un address{};
 bool known = false;
 
-// Longer than symbols of a large program take to read; then the verb is gone or stopped.
+// Longer than reading the symbols of a large program takes: after it, the verb has ended or
+// stopped.
 constexpr time_t patience_s = 60;
 
 bool exchange(int end, nf_run_ask& question, nf_run_answer& answer) {

@@ -1,5 +1,5 @@
-// Blocks that another allocator gave out: libc's before this library was there, or those of a
-// library that holds on to its own malloc. They go back there.
+// Blocks of other allocators, which go back to them: libc's from before this library was loaded, or
+// those of a library with its own malloc.
 #pragma once
 
 #include <cstddef>
