@@ -194,7 +194,7 @@ def _verdict(compared: ComparisonTable, by_size: list[float]) -> list[str]:
         )
         + f": {much} of the predicted slowdown ({share:.0%} of its logarithm)",
         f"the {worst.what} is furthest off, {abs(worst.difference or 0.0):.0%} {side} the "
-        "published mean; the paper gives sizes only on a figure's axis and no times of its volatile "
+        "published mean; the paper gives sizes only on an axis and no times of its volatile "
         "programs, so sizes may differ",
     ]
 
