@@ -42,6 +42,9 @@ TEXT_TOKENS = {
     getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING),  # Python 3.12 and later
 }
 
+KEYS = re.compile(r"\w+\.\w+")
+"""A field of a document in an f-string: a public format."""
+
 Problem = tuple[Path, int, str, str]
 """File, line, rule, sentence."""
 
@@ -83,7 +86,8 @@ def words(path: Path, source: str) -> Iterator[Problem]:
     """Yield words of the list in comments and strings."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in TEXT_TOKENS:
-            for match in WORDS.finditer(token.string):
+            text = KEYS.sub(lambda match: " " * len(match[0]), token.string)
+            for match in WORDS.finditer(text):
                 line = token.start[0] + token.string.count("\n", 0, match.start())
                 yield path, line, "word", f"{match.group()!r} is on the list of scripts/words.txt"
 

@@ -1,1 +1,1 @@
-"""What memories, caches and counters are here, and what lacks."""
+"""Memories, caches and counters of this machine, and what is missing for far memory."""

@@ -48,7 +48,7 @@ IDENTIFIERS = [
     (re.compile(r"(?i)(serial[\w ]*\"?\s*[:=]\s*\"?)[\w-]+"), r"\1REMOVED"),
 ]
 ANSWER_SECONDS = 10
-"""A tool that has not answered by then is said to hang."""
+"""A tool that has not answered by then is lines to hang."""
 
 
 def bug_report(root: Path = Path("/")) -> str:
@@ -94,7 +94,11 @@ def _section(title: str, text: str, language: str = "") -> str:
 
 def _nearfar() -> str:
     requirements = metadata.requires("nearfar") or []
-    names = {re.split(r"[<>=!~ ;\[]", one)[0] for one in requirements if "extra ==" not in one}
+    names = {
+        re.split(r"[<>=!~ ;\[]", requirement)[0]
+        for requirement in requirements
+        if "extra ==" not in requirement
+    }
     versions = {name: _version(name) for name in sorted({"nearfar", *names})}
     return "\n".join(
         [
@@ -140,5 +144,5 @@ def _answer(*line: str) -> str:
         return f"no answer in {ANSWER_SECONDS} s"
     except OSError as error:
         return error.strerror or "cannot be run"
-    said = (done.stdout or done.stderr).strip().splitlines()
-    return said[0] if said else f"exit code {done.returncode}"
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0] if lines else f"exit code {done.returncode}"

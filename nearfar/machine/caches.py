@@ -17,7 +17,7 @@ _TYPES: dict[str, Literal["data", "instruction", "unified"]] = {
 
 def read_caches(tree: Tree) -> list[Cache]:
     """Return one entry for each kind of cache; hybrid CPUs have several kinds at a level."""
-    found: dict[tuple[int, str, int, int | None, int], dict[tuple[int, ...], None]] = {}
+    kinds: dict[tuple[int, str, int, int | None, int], dict[tuple[int, ...], None]] = {}
     for cpu in tree.entries("sys/devices/system/cpu", r"cpu[0-9]+"):
         folder = f"sys/devices/system/cpu/{cpu}/cache"
         for index in tree.entries(folder, r"index[0-9]+"):
@@ -35,7 +35,7 @@ def read_caches(tree: Tree) -> list[Cache]:
                 tree.number(f"{here}/coherency_line_size") or LINE_BYTES,
             )
             shared = tree.cpu_list(f"{here}/shared_cpu_list") or [int(cpu[3:])]
-            found.setdefault(key, {})[tuple(shared)] = None
+            kinds.setdefault(key, {})[tuple(shared)] = None
     caches = [
         Cache(
             level=level,
@@ -46,7 +46,7 @@ def read_caches(tree: Tree) -> list[Cache]:
             shared_by_cpus=list(next(iter(groups))),
             count=len(groups),
         )
-        for (level, kind, size, ways, line), groups in found.items()
+        for (level, kind, size, ways, line), groups in kinds.items()
     ]
     return sorted(caches, key=lambda c: (c.level, c.type, -c.size_bytes)) or _from_cpuinfo(tree)
 

@@ -1,4 +1,4 @@
-"""What it costs where an ability lacks, and how that shows itself; one line for each ability."""
+"""The loss and the symptom of each missing ability."""
 
 from __future__ import annotations
 

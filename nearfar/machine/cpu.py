@@ -19,7 +19,7 @@ ARM_IMPLEMENTERS = {"0x41": "Arm", "0x4e": "NVIDIA", "0xc0": "Ampere", "0x48": "
 
 @dataclass(frozen=True)
 class Cpu:
-    """What MachineProfile says of the processor."""
+    """The processor's part of a MachineProfile."""
 
     model: str
     architecture: str

@@ -36,7 +36,7 @@ def _nodes(tree: Tree) -> dict[str, int]:
     A region lists the endpoint decoders it is made of (``decoder3.0`` in ``target0``); the
     decoder's endpoint (``endpoint3``) names its memory device by the link `uport`.
     """
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for region in tree.entries(DEVICES, r"region[0-9]+"):
         dax = region_dax(tree, region)
         # Persistent memory is a region of the same number on the nd bus too.
@@ -49,5 +49,5 @@ def _nodes(tree: Tree) -> dict[str, int]:
             endpoint = decoder.replace("decoder", "endpoint").partition(".")[0]
             device = tree.link_name(f"{DEVICES}/{endpoint}/uport")
             if device is not None:
-                found[device] = node
-    return found
+                sizes[device] = node
+    return sizes

@@ -1,4 +1,4 @@
-"""What the firmware's HMAT says of a node, and the kernel's memory tiers."""
+"""A node's latencies and bandwidths in the firmware's HMAT, and the kernel's memory tiers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def read_hmat(tree: Tree, node: int) -> HmatFigures | None:
     """
     for access in ("access1", "access0"):
         here = f"sys/devices/system/node/node{node}/{access}/initiators"
-        found = {
+        values = {
             key: tree.number(f"{here}/{key}") or None
             for key in ("read_latency", "write_latency", "read_bandwidth", "write_bandwidth")
         }
-        if any(value is not None for value in found.values()):
+        if any(value is not None for value in values.values()):
             return HmatFigures(
-                read_latency_ns=_float(found["read_latency"]),
-                write_latency_ns=_float(found["write_latency"]),
-                read_bandwidth_gb_per_s=_gb(found["read_bandwidth"]),
-                write_bandwidth_gb_per_s=_gb(found["write_bandwidth"]),
+                read_latency_ns=_float(values["read_latency"]),
+                write_latency_ns=_float(values["write_latency"]),
+                read_bandwidth_gb_per_s=_gb(values["read_bandwidth"]),
+                write_bandwidth_gb_per_s=_gb(values["write_bandwidth"]),
             )
     return None
 

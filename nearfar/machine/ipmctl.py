@@ -1,4 +1,4 @@
-"""What ipmctl prints, as figures: tables with ``|``, or ``Key=value`` lines of its first versions.
+"""ipmctl's output as numbers: tables with ``|``, or ``Key=value`` lines of its first versions.
 
 Forms: ipmctl's manual pages (show -memoryresources, -sensor, -dimm, -goal, -system
 -capabilities) and the tables its users print.
@@ -83,8 +83,8 @@ def table(text: str) -> list[dict[str, str]]:
 
 def settings(text: str) -> dict[str, str]:
     """Return the ``Key=value`` lines."""
-    found = re.finditer(r"^[ \t-]*([A-Za-z0-9]+)=(.*)$", text, re.MULTILINE)
-    return {match[1]: match[2].strip() for match in found}
+    matches = re.finditer(r"^[ \t-]*([A-Za-z0-9]+)=(.*)$", text, re.MULTILINE)
+    return {match[1]: match[2].strip() for match in matches}
 
 
 def size_bytes(text: str) -> int | None:

@@ -40,17 +40,17 @@ def read_nodes(tree: Tree, cpus: list[int]) -> list[Node]:
 
 def _memory(tree: Tree, path: str) -> tuple[int, int]:
     """Return (all, free) bytes of a meminfo file: ``Node 0 MemTotal: 32 kB`` or without Node."""
-    found = {}
+    bytes_by_key = {}
     for key, value in tree.pairs(path):
         name = key.split()[-1]
         if name in ("MemTotal", "MemFree"):
             match = re.fullmatch(r"([0-9]+)\s*kB", value)
             if match is None:
                 raise tree.broken(path, f"{name}: {value}", "a size in kB")
-            found[name] = int(match[1]) << 10
-    if "MemTotal" not in found:
+            bytes_by_key[name] = int(match[1]) << 10
+    if "MemTotal" not in bytes_by_key:
         raise NearfarError(f"{tree.root / path} has no line MemTotal: the machine cannot be read")
-    return found["MemTotal"], found.get("MemFree", 0)
+    return bytes_by_key["MemTotal"], bytes_by_key.get("MemFree", 0)
 
 
 def _distances(tree: Tree, node: int, online: list[int]) -> dict[str, int]:

@@ -9,12 +9,12 @@ DEVICES = "sys/bus/nd/devices"
 DAX_DEVICES = "sys/bus/dax/devices"
 
 MODES = {"raw": "raw", "safe": "sector", "memory": "fsdax", "dax": "devdax"}
-"""What sysfs calls a namespace's mode, and what ndctl calls it."""
+"""Mode of a namespace in sysfs to its name in ndctl."""
 
 
 def read_persistent_memory(tree: Tree) -> list[PersistentMemory]:
     """Return every namespace that holds something, and every region that has none."""
-    found = []
+    memories = []
     for region in tree.entries(DEVICES, r"region[0-9]+"):
         names = [
             name
@@ -24,13 +24,13 @@ def read_persistent_memory(tree: Tree) -> list[PersistentMemory]:
         ]
         if not names:
             size = tree.number(f"{DEVICES}/{region}/size") or 0
-            found.append(
+            memories.append(
                 PersistentMemory(
                     device=region, mode="raw", size_bytes=size, node=node_of(tree, region)
                 )
             )
-        found += [_namespace(tree, region, name) for name in names]
-    return found
+        memories += [_namespace(tree, region, name) for name in names]
+    return memories
 
 
 def dax_device(tree: Tree, namespace: str) -> str | None:

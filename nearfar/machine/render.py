@@ -42,7 +42,7 @@ def render(machine: MachineProfile) -> str:
         )
         if lack.remedy:
             # Never wrapped: it is there to be copied.
-            lines.append(f"    mend: {lack.remedy}")
+            lines.append(f"    fix: {lack.remedy}")
     return "\n".join(lines) + "\n"
 
 

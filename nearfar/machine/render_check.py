@@ -20,13 +20,13 @@ def render_check(check: MachineCheck) -> str:
     """Return one block for each state that occurs; each finding with its cost and its command."""
     lines: list[str] = []
     for state, title in TITLES.items():
-        found = [finding for finding in check.findings if finding.state == state]
-        if not found:
+        findings = [finding for finding in check.findings if finding.state == state]
+        if not findings:
             continue
         if lines:
             lines.append("")
-        lines.append(f"{title} ({len(found)})")
-        for finding in found:
+        lines.append(f"{title} ({len(findings)})")
+        for finding in findings:
             lines += _lines(finding)
     if not check.lacks():
         lines += ["", "nothing lacks"]
@@ -41,7 +41,7 @@ def _lines(finding: Finding) -> list[str]:
         lines += _wrap(f"shows as: {finding.symptom}", "    ")
     if finding.mend:
         # Never wrapped: it is there to be copied.
-        lines.append(f"    mend: {finding.mend}")
+        lines.append(f"    fix: {finding.mend}")
     return lines
 
 

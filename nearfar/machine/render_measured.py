@@ -1,4 +1,4 @@
-"""What `nearfar machine --measure` found, as lines of label and text."""
+"""Results of `nearfar machine --measure` as lines of label and text."""
 
 from __future__ import annotations
 

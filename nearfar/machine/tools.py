@@ -22,8 +22,8 @@ FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a tool printed; `problem` says why there is nothing."""
+class ToolAnswer:
+    """Output of a tool; `problem` is the reason if there is none."""
 
     text: str = ""
     problem: Literal["", "not installed", "no answer", "not captured"] = ""
@@ -34,14 +34,14 @@ def find_tool(name: str) -> str | None:
     return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{FOLDERS}")
 
 
-def ask(tree: Tree, *command: str) -> Answer:
+def ask(tree: Tree, *command: str) -> ToolAnswer:
     """Return what `command` prints on this machine, or printed on the captured one."""
     if not tree.live:
         text = tree.text(f"tools/{'_'.join(command)}")
-        return Answer(problem="not captured") if text is None else Answer(text)
+        return ToolAnswer(problem="not captured") if text is None else ToolAnswer(text)
     path = find_tool(command[0])
     if path is None:
-        return Answer(problem="not installed")
+        return ToolAnswer(problem="not installed")
     try:
         done = subprocess.run(
             [path, *command[1:]],
@@ -54,5 +54,5 @@ def ask(tree: Tree, *command: str) -> Answer:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return Answer(problem="no answer")
-    return Answer(done.stdout + done.stderr)
+        return ToolAnswer(problem="no answer")
+    return ToolAnswer(done.stdout + done.stderr)

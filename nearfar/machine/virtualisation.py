@@ -17,7 +17,7 @@ MAKERS = (
     ("openstack", "kvm (OpenStack)"),
     ("cloud hypervisor", "cloud-hypervisor"),
 )
-"""What DMI says of maker and product, lower case, and the hypervisor that says so."""
+"""Maker and product in DMI, lower case, to the hypervisor that sets them."""
 
 
 def read_virtualisation(tree: Tree) -> str:

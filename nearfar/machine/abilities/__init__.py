@@ -1,8 +1,8 @@
-"""What nearfar can use on a machine, and what lacks: one file each, found by itself.
+"""Abilities nearfar can use on a machine: one file each, found by the registry.
 
-A check takes the tree and what was read from it and returns its lines: what, whether it is
-usable, why not, and the command that mends it. It returns none where it does not apply (tiers,
-with a single node) or cannot be known (system calls, from a captured tree).
+A check takes the tree and the profile read from it. It returns its lines: the ability, whether it
+is usable, why not, and the command that fixes it; none if it does not apply (tiers with a single
+node) or cannot be known (system calls of a captured tree).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def read_abilities(tree: Tree, machine: MachineProfile) -> list[Ability]:
 
 
 def usable(name: str, detail: str) -> list[Ability]:
-    """Return the line of something that works."""
+    """Return the line of a usable ability."""
     return [Ability(name=name, usable=True, detail=detail)]
 
 
 def lacking(name: str, why: str, remedy: str = "") -> list[Ability]:
-    """Return the line of something that lacks: why, and the command that mends it, if one does."""
+    """Return the line of a missing ability: the reason, and the command that fixes it, if any."""
     return [Ability(name=name, usable=False, detail=why, remedy=remedy)]
 
 

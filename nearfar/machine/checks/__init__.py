@@ -1,8 +1,8 @@
-"""What the doctor looks at: one file each, found by itself.
+"""Checks of `nearfar machine --check`: one file each, found by the registry.
 
-A check takes the tree and what was read from it and returns its findings; one that finds nothing
-of its kind on the machine says so (`absent`), so that a reader sees that it was looked for.
-The abilities (nearfar/machine/abilities) are checks too: costs.py says what lacking one costs.
+A check takes the tree and the profile read from it and returns its findings. A check without an
+object on this machine says so (`absent`), so readers see that it ran. The abilities
+(nearfar/machine/abilities) are checks too: costs.py gives the loss if one is missing.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ Check = Callable[[Tree, MachineProfile], list[Finding]]
 CHECKS: Registry[Check] = Registry("nearfar.machine.checks", "check")
 
 
-def works(name: str, found: str) -> list[Finding]:
+def works(name: str, text: str) -> list[Finding]:
     """Return the finding of something that works."""
-    return [Finding(name=name, state="works", found=found)]
+    return [Finding(name=name, state="works", found=text)]
 
 
-def lacks(name: str, found: str, costs: str, mend: str = "", symptom: str = "") -> list[Finding]:
-    """Return the finding of something that lacks."""
-    return [Finding(name=name, state="lacks", found=found, costs=costs, mend=mend, symptom=symptom)]
+def lacks(name: str, text: str, costs: str, fix: str = "", symptom: str = "") -> list[Finding]:
+    """Return the finding of something missing or wrong."""
+    return [Finding(name=name, state="lacks", found=text, costs=costs, mend=fix, symptom=symptom)]
 
 
-def note(name: str, found: str, costs: str, mend: str = "", symptom: str = "") -> list[Finding]:
-    """Return something that is not wrong, but misleads who does not know it."""
-    return [Finding(name=name, state="note", found=found, costs=costs, mend=mend, symptom=symptom)]
+def note(name: str, text: str, costs: str, fix: str = "", symptom: str = "") -> list[Finding]:
+    """Return a finding about something right that misleads people."""
+    return [Finding(name=name, state="note", found=text, costs=costs, mend=fix, symptom=symptom)]
 
 
-def unknown(name: str, why: str, mend: str = "") -> list[Finding]:
-    """Return what this user or this tree cannot tell, and the command that could."""
-    return [Finding(name=name, state="unknown", found=why, mend=mend)]
+def unknown(name: str, why: str, fix: str = "") -> list[Finding]:
+    """Return a question that this user or tree cannot answer, and the command that could."""
+    return [Finding(name=name, state="unknown", found=why, mend=fix)]
 
 
 def absent(name: str, what: str) -> list[Finding]:

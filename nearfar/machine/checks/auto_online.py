@@ -1,4 +1,4 @@
-"""What the kernel does with memory that is added: online at once, how, or left to the user."""
+"""The kernel's policy for added memory: online at once, in which zone, or left to the user."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Look for signs of a container, and at what it was given."""
     name = next((who for sign, who in SIGNS.items() if tree.exists(sign)), None)
     groups = tree.text_if_allowed("proc/1/cgroup") or ""
-    found = re.search(r"docker|kubepods|containerd|libpod|lxc", groups)
-    name = name or (found[0] if found else None)
+    runtime = re.search(r"docker|kubepods|containerd|libpod|lxc", groups)
+    name = name or (runtime[0] if runtime else None)
     lines = _nodes(tree, machine)
     if name is None:
         return lines or works(NAME, "none: this is the machine itself")

@@ -59,8 +59,8 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
 
 def _devices(text: str) -> list[dict[str, Any]]:
     try:
-        found = json.loads(text or "[]")
+        decoded = json.loads(text or "[]")
     except ValueError:
         return []
-    found = found if isinstance(found, list) else [found]
-    return [entry for entry in found if isinstance(entry, dict)]
+    decoded = decoded if isinstance(decoded, list) else [decoded]
+    return [entry for entry in decoded if isinstance(entry, dict)]

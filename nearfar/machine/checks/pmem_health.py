@@ -18,7 +18,7 @@ FLAGS = {
     "smart_event": "its SMART health reports an event",
     "smart_notify": "its SMART health reports an event",
 }
-"""What the kernel writes into nmemN/nfit/flags (drivers/acpi/nfit/core.c)."""
+"""Flags the kernel writes into nmemN/nfit/flags (drivers/acpi/nfit/core.c)."""
 
 
 @CHECKS.register(NAME)

@@ -29,16 +29,18 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
                 "nearfar machine convert --to app-direct",
                 "free shows the modules' size and no DRAM; times depend on what ran before",
             )
-    found = resources(tree) if tree.entries("sys/bus/nd/devices", "nmem[0-9]+") or lines else None
-    if found is None:
+    capacity = (
+        resources(tree) if tree.entries("sys/bus/nd/devices", "nmem[0-9]+") or lines else None
+    )
+    if capacity is None:
         return lines or absent(NAME, "no Optane module that ipmctl knows")
-    if found.inaccessible_bytes > WASTED_SHARE * found.modules_bytes:
+    if capacity.inaccessible_bytes > WASTED_SHARE * capacity.modules_bytes:
         lines += lacks(
             NAME,
-            f"{format_bytes(found.inaccessible_bytes)} of {format_bytes(found.modules_bytes)} are "
-            "inaccessible: configured for a mode that the firmware does not have switched on, or "
-            "for none",
-            "that capacity is in nobody's reach",
+            f"{format_bytes(capacity.inaccessible_bytes)} of "
+            f"{format_bytes(capacity.modules_bytes)} are inaccessible: configured for no mode, or "
+            "for one that is off in the firmware",
+            "that capacity cannot be used",
             "nearfar machine convert --to app-direct",
         )
     if goal_waits(tree):
@@ -49,7 +51,7 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
             "sudo ipmctl show -goal   # to drop it: sudo ipmctl delete -goal",
         )
     shown = (
-        f"{format_bytes(found.memory_mode_bytes)} Memory Mode, "
-        f"{format_bytes(found.app_direct_bytes)} App Direct"
+        f"{format_bytes(capacity.memory_mode_bytes)} Memory Mode, "
+        f"{format_bytes(capacity.app_direct_bytes)} App Direct"
     )
     return lines + works(NAME, shown)

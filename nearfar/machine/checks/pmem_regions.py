@@ -10,7 +10,7 @@ from nearfar.machine.sysfs import Tree
 
 NAME = "pmem-regions"
 ALIGNMENT_BYTES = 16 << 20
-"""What the kernel wants a region and its namespaces to be multiples of (memremap_compat_align)."""
+"""Alignment the kernel requires of a region and its namespaces (memremap_compat_align)."""
 HUGE_PAGE_BYTES = 2 << 20
 
 
@@ -23,8 +23,8 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
         return absent(NAME, "no persistent-memory region")
     lines: list[Finding] = []
     for region in regions:
-        found = _node(tree, region) + _size(tree, region) + _persistence(tree, region)
-        lines += found or works(NAME, region)
+        findings = _node(tree, region) + _size(tree, region) + _persistence(tree, region)
+        lines += findings or works(NAME, region)
     for name in tree.entries(DEVICES, r"(pfn|dax)[0-9]+\.[0-9]+"):
         lines += _pages(tree, name)
     return lines

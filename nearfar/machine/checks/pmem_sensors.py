@@ -95,10 +95,10 @@ def _ndctl(modules: list[dict[str, Any]]) -> list[Finding]:
 def _modules(text: str) -> list[dict[str, Any]]:
     """Return ndctl's modules; it prints one alone, a list, or buses with modules."""
     try:
-        found = json.loads(text or "[]")
+        decoded = json.loads(text or "[]")
     except ValueError:
         return []
-    found = found if isinstance(found, list) else [found]
-    modules = [entry for entry in found if isinstance(entry, dict)]
+    decoded = decoded if isinstance(decoded, list) else [decoded]
+    modules = [entry for entry in decoded if isinstance(entry, dict)]
     nested = [inner for entry in modules for inner in entry.get("dimms", [])]
     return nested or [entry for entry in modules if str(entry.get("dev", "")).startswith("nmem")]

@@ -9,7 +9,7 @@ from pathlib import Path
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.conversion import Conversion, ConversionObstacle, ConversionStep
 from nearfar.documents.header import load, producer, save
-from nearfar.machine.convert.draft import Draft, Step
+from nearfar.machine.convert.draft import Draft, DraftStep
 from nearfar.machine.convert.request import parse_request
 from nearfar.machine.convert.targets import TARGETS
 from nearfar.machine.sysfs import Tree
@@ -19,7 +19,7 @@ NOTE = Path("/var/lib/nearfar/conversion.json")
 """Where a conversion under way is written down; it must survive a reboot."""
 BOOT_ID = "proc/sys/kernel/random/boot_id"
 
-Runner = Callable[[Step], str]
+Runner = Callable[[DraftStep], str]
 """Does one step and returns what it printed."""
 Tell = Callable[[str], None]
 
@@ -70,12 +70,12 @@ def act(tree: Tree, wanted: Conversion, note: Path, run: Runner, tell: Tell) -> 
             _write(wanted, note)
             return
         tell(shown.command)
-        said = run(step)
+        output = run(step)
         if not step.holds(Tree(tree.root)):
             raise NearfarError(
                 f"`{shown.command}` was run, and it is not so that {step.told}"
-                + (f"; it said: {' '.join(said.split())[-300:]}" if said.strip() else "")
-                + "; what was done before stays, and after mending it goes on with: "
+                + (f"; it said: {' '.join(output.split())[-300:]}" if output.strip() else "")
+                + "; what was done before stays, and once it is fixed, continue with: "
                 "nearfar machine convert --resume --yes",
                 ExitCode.MACHINE_LACKS,
             )
@@ -92,24 +92,24 @@ def read_note(note: Path) -> Conversion | None:
 
 def resume(tree: Tree, note: Path) -> Conversion:
     """Return the conversion under way; refuse where there is none or no reboot yet."""
-    found = read_note(note)
-    if found is None:
+    current = read_note(note)
+    if current is None:
         raise NearfarError(f"no conversion is under way ({note} is not there)")
-    if found.state == "reboot" and found.boot_id == (tree.text_if_allowed(BOOT_ID) or ""):
+    if current.state == "reboot" and current.boot_id == (tree.text_if_allowed(BOOT_ID) or ""):
         raise NearfarError(
-            f"the conversion to {found.to} waits for a reboot, and there was none yet: sudo reboot",
+            f"the conversion to {current.to} waits for a reboot: sudo reboot",
             ExitCode.MACHINE_LACKS,
         )
     return Conversion(
         producer=producer(),
-        to=found.to,
-        device=found.device,
-        file_system=found.file_system,
-        destroy=found.destroy,
+        to=current.to,
+        device=current.device,
+        file_system=current.file_system,
+        destroy=current.destroy,
     )
 
 
-def run_step(step: Step) -> str:
+def run_step(step: DraftStep) -> str:
     """Do one step on this machine and return what it printed; its status says nothing."""
     import os
 

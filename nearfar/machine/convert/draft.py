@@ -1,4 +1,4 @@
-"""What a conversion consists of: steps, obstacles, warnings."""
+"""The parts of a conversion: steps, obstacles, warnings."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from nearfar.machine.sysfs import Tree
 
 
 @dataclass(frozen=True)
-class Step:
-    """One command, and what must be so when it has worked."""
+class DraftStep:
+    """One command, and the state that shows it worked."""
 
     why: str
     told: str
@@ -42,14 +42,14 @@ class Obstacle:
 
     what: str
     mend: str = ""
-    """A command a person could type, where one mends it."""
+    """Command that fixes it; empty: none does."""
 
 
 @dataclass
 class Draft:
-    """What is left to do."""
+    """Remaining steps of a conversion."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[DraftStep] = field(default_factory=list)
     obstacles: list[Obstacle] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 

@@ -8,41 +8,41 @@ from nearfar.documents.conversion import Conversion
 from nearfar.machine.render import WIDTH
 
 
-def render_conversion(found: Conversion) -> str:
+def render_conversion(conversion: Conversion) -> str:
     """Return the steps as commands below their reasons, then warnings and obstacles."""
-    if found.state == "done" and not found.steps:
-        return f"nothing to do: it is {found.to} already\n"
+    if conversion.state == "done" and not conversion.steps:
+        return f"nothing to do: it is {conversion.to} already\n"
     lines: list[str] = []
-    for number, step in enumerate(found.steps, start=1):
+    for number, step in enumerate(conversion.steps, start=1):
         mark = " (done)" if step.done else " (after the reboot)" if step.after_reboot else ""
         lines += _wrap(f"{number}. {step.why}{mark}", "")
         # Never wrapped: it is there to be copied.
         lines.append(f"   {step.command}")
         if step.destroys:
             lines += _wrap(f"DESTROYS what {' and '.join(step.destroys)} holds", "   ")
-    for warning in found.warnings:
+    for warning in conversion.warnings:
         lines += _wrap(f"warning: {warning}", "")
-    for obstacle in found.obstacles:
+    for obstacle in conversion.obstacles:
         lines += _wrap(f"stops it: {obstacle.what}", "")
         if obstacle.mend:
-            lines.append(f"   mend: {obstacle.mend}")
-    lines += ["", *_end(found)]
+            lines.append(f"   fix: {obstacle.mend}")
+    lines += ["", *_end(conversion)]
     return "\n".join(lines) + "\n"
 
 
-def _end(found: Conversion) -> list[str]:
-    if found.state == "done":
-        return [f"done: it is {found.to}"]
-    if found.state == "reboot":
+def _end(conversion: Conversion) -> list[str]:
+    if conversion.state == "done":
+        return [f"done: it is {conversion.to}"]
+    if conversion.state == "reboot":
         return ["now reboot, then go on with:", "   sudo nearfar machine convert --resume --yes"]
-    if found.state == "stopped":
+    if conversion.state == "stopped":
         return ["nothing was done"]
-    destroyed = sorted({name for step in found.steps for name in step.destroys})
+    destroyed = sorted({name for step in conversion.steps for name in step.destroys})
     typed = "".join(f" --destroy {name}" for name in destroyed)
-    device = f" {found.device}" if found.device else ""
+    device = f" {conversion.device}" if conversion.device else ""
     return [
         "nothing was done; to do it:",
-        f"   sudo nearfar machine convert{device} --to {found.to}{typed} --yes",
+        f"   sudo nearfar machine convert{device} --to {conversion.to}{typed} --yes",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What is asked for: ``--to mixed:50%`` and the like, taken apart."""
+"""The requested target: ``--to mixed:50%`` and the like, parsed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMS = {
 
 
 @dataclass(frozen=True)
-class Request:
+class ConversionRequest:
     """One conversion."""
 
     to: str
@@ -33,7 +33,7 @@ class Request:
     file_system: str = "ext4"
 
 
-def parse_request(to: str, device: str | None, file_system: str) -> Request:
+def parse_request(to: str, device: str | None, file_system: str) -> ConversionRequest:
     """Return the request, or refuse what is none."""
     name, colon, argument = to.partition(":")
     percent = size = 0
@@ -64,7 +64,7 @@ def parse_request(to: str, device: str | None, file_system: str) -> Request:
                 f"{device!r} is no name of far memory: give one such as namespace0.0, pmem0, "
                 "dax0.0 or region0"
             )
-    return Request(
+    return ConversionRequest(
         to=to,
         target=name,
         percent=percent,

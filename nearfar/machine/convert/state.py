@@ -34,7 +34,7 @@ class Far:
     mount: str | None = None
     mounted_with_dax: bool = False
     provider: str = ""
-    """What made it: ACPI.NFIT, e820, CXL, hmem."""
+    """Driver that made it: ACPI.NFIT, e820, CXL, hmem."""
 
     def names(self) -> set[str]:
         """Return every name it goes by."""
@@ -46,12 +46,12 @@ class Far:
 
 def all_far(tree: Tree) -> list[Far]:
     """Return everything that can be converted."""
-    found: list[Far] = []
+    far: list[Far] = []
     for region in tree.entries(DEVICES, r"region[0-9]+"):
         names = namespaces(tree, region)
-        found += [_namespace(tree, region, name) for name in names]
+        far += [_namespace(tree, region, name) for name in names]
         if not names:
-            found.append(
+            far.append(
                 Far(
                     name=region,
                     region=region,
@@ -61,11 +61,11 @@ def all_far(tree: Tree) -> list[Far]:
                     provider=provider(tree, region),
                 )
             )
-    taken = {far.dax for far in found}
+    taken = {far.dax for far in far}
     for dax in tree.entries(DAX_DEVICES, r"dax[0-9]+\.[0-9]+"):
         size = tree.number(f"{DAX_DEVICES}/{dax}/size") or 0
         if dax not in taken and size:
-            found.append(
+            far.append(
                 Far(
                     name=dax,
                     region=None,
@@ -76,7 +76,7 @@ def all_far(tree: Tree) -> list[Far]:
                     provider="hmem",
                 )
             )
-    return found
+    return far
 
 
 def find(tree: Tree, name: str) -> Far | None:
@@ -117,12 +117,12 @@ def usual_dax(name: str) -> str:
 
 def node_bytes(tree: Tree, node: int | None) -> tuple[int, int]:
     """Return (all, free) bytes of a node; (0, 0) of one that is not online."""
-    found = {"MemTotal": 0, "MemFree": 0}
+    bytes_by_key = {"MemTotal": 0, "MemFree": 0}
     for key, value in tree.pairs(f"{NODES}/node{node}/meminfo"):
         name = key.split()[-1]
-        if name in found and value.split()[0].isdigit():
-            found[name] = int(value.split()[0]) << 10
-    return found["MemTotal"], found["MemFree"]
+        if name in bytes_by_key and value.split()[0].isdigit():
+            bytes_by_key[name] = int(value.split()[0]) << 10
+    return bytes_by_key["MemTotal"], bytes_by_key["MemFree"]
 
 
 def _namespace(tree: Tree, region: str, name: str) -> Far:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.machine.convert.contents import contents
-from nearfar.machine.convert.draft import Draft, Step
+from nearfar.machine.convert.draft import Draft, DraftStep
 from nearfar.machine.convert.state import Far, find, node_bytes, usual_block, usual_dax
 from nearfar.machine.convert.users import check_unused
 from nearfar.machine.sysfs import Tree
@@ -30,7 +30,7 @@ def unmount(tree: Tree, far: Far, draft: Draft) -> None:
         return
     block, mount = far.block, far.mount
     draft.steps.append(
-        Step(
+        DraftStep(
             why=f"{mount} must not be in use when what lies below it changes",
             told=f"nothing is mounted from /dev/{block}",
             holds=lambda tree: _mount(tree, far.name) is None,
@@ -53,7 +53,7 @@ def reconfigure(far: Far, mode: str, draft: Draft, *, keeps: bool = False) -> No
         argv = ("ndctl", "create-namespace", "--force", f"--reconfig={far.name}", *common)
         told = f"{far.name} is {mode}"
     draft.steps.append(
-        Step(
+        DraftStep(
             why=f"{far.name} becomes {mode}, in pages of 2 MiB",
             told=told,
             holds=lambda tree: any(now.mode == mode for now in _now(tree, far)),
@@ -81,7 +81,7 @@ def take_back(tree: Tree, far: Far, draft: Draft) -> None:
         )
     if total:
         draft.steps.append(
-            Step(
+            DraftStep(
                 why=f"the kernel moves everything away from node {far.node}",
                 told=f"node {far.node} has no memory",
                 holds=lambda tree: node_bytes(tree, far.node)[0] == 0,
@@ -89,7 +89,7 @@ def take_back(tree: Tree, far: Far, draft: Draft) -> None:
             )
         )
     draft.steps.append(
-        Step(
+        DraftStep(
             why="the device is taken from the kernel's memory",
             told=f"{dax} is a device",
             holds=lambda tree: any(now.mode == "devdax" for now in _now(tree, far)),
@@ -111,7 +111,7 @@ def give_to_node(tree: Tree, far: Far, draft: Draft, *, destroys: tuple[str, ...
             _policy(str(policy), "offline", "daxctl refuses to race with the kernel")
         )
     draft.steps.append(
-        Step(
+        DraftStep(
             why=f"{dax} becomes memory of node {far.node}",
             told=f"{dax} is memory of node {far.node}",
             holds=lambda tree: any(
@@ -140,7 +140,7 @@ def make_file_system(tree: Tree, far: Far, draft: Draft, kind: str, *, fresh: bo
         force = "-f" if kind == "xfs" else "-F"
         extra = ("-m", "reflink=0") if kind == "xfs" else ("-q", "-b", "4096")
         draft.steps.append(
-            Step(
+            DraftStep(
                 why="DAX needs a file system that knows it, with blocks of a page",
                 told=f"/dev/{block} holds {kind}",
                 holds=lambda tree: contents(tree, block) == kind,
@@ -151,7 +151,7 @@ def make_file_system(tree: Tree, far: Far, draft: Draft, kind: str, *, fresh: bo
     mount = f"/mnt/{block}"
     if not (tree.root / mount[1:]).is_dir():
         draft.steps.append(
-            Step(
+            DraftStep(
                 why="where it is mounted",
                 told=f"{mount} is a folder",
                 holds=lambda tree: (tree.root / mount[1:]).is_dir(),
@@ -159,7 +159,7 @@ def make_file_system(tree: Tree, far: Far, draft: Draft, kind: str, *, fresh: bo
             )
         )
     draft.steps.append(
-        Step(
+        DraftStep(
             why="with DAX, loads and stores reach the memory itself",
             told=f"/dev/{block} is mounted with DAX",
             holds=lambda tree: any(now.mount and now.mounted_with_dax for now in _now(tree, far)),
@@ -168,13 +168,13 @@ def make_file_system(tree: Tree, far: Far, draft: Draft, kind: str, *, fresh: bo
     )
 
 
-def reboot(why: str) -> Step:
+def reboot(why: str) -> DraftStep:
     """Return the step that only a person does."""
-    return Step(why=why, told="", holds=lambda tree: False, argv=("reboot",), reboot=True)
+    return DraftStep(why=why, told="", holds=lambda tree: False, argv=("reboot",), reboot=True)
 
 
-def _policy(was: str, becomes: str, why: str) -> Step:
-    return Step(
+def _policy(was: str, becomes: str, why: str) -> DraftStep:
+    return DraftStep(
         why=f"{why} (auto_online_blocks is {was})",
         told=f"auto_online_blocks is {becomes}",
         holds=lambda tree: tree.text(POLICY) == becomes,

@@ -1,4 +1,4 @@
-"""Who uses a device or the files on it: processes, swap, device mapper, fstab."""
+"""Users of a device or of files on it: processes, swap, device mapper, fstab."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def check_unused(tree: Tree, far: Far, draft: Draft) -> None:
 
 def processes(tree: Tree, paths: list[str]) -> list[tuple[int, str, str]]:
     """Return (process, its name, path) of open and mapped files that are or lie below `paths`."""
-    found = []
+    users = []
     for pid in tree.entries("proc", r"[0-9]+"):
         if tree.live and int(pid) == os.getpid():
             continue
         for path in _open(tree, pid):
             if any(path == base or path.startswith(f"{base}/") for base in paths):
-                found.append((int(pid), tree.text_if_allowed(f"proc/{pid}/comm") or "?", path))
+                users.append((int(pid), tree.text_if_allowed(f"proc/{pid}/comm") or "?", path))
                 break
-    return found
+    return users
 
 
 def _open(tree: Tree, pid: str) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from machine_trees import expand
 
-from nearfar.machine.convert.draft import Step
+from nearfar.machine.convert.draft import DraftStep
 
 GIB = 1 << 30
 TREE = """
@@ -52,7 +52,7 @@ class StandIn:
         expand(TREE, root)
         self._divide(memory_gib)
 
-    def run(self, step: Step) -> str:
+    def run(self, step: DraftStep) -> str:
         """Do what the command does; the text is what it prints."""
         self.done.append(step.command())
         tool, *rest = step.argv

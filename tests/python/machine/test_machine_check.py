@@ -66,7 +66,7 @@ def test_the_verb_ends_with_1_where_something_lacks_and_0_where_nothing_does(
 ) -> None:
     sick = make("optane-sick-in-container", tmp_path / "sick")
     assert main(["machine", "--check", "--root", str(sick)]) == ExitCode.FOUND
-    assert "mend: " in capsys.readouterr().out
+    assert "fix: " in capsys.readouterr().out
     well = make("two-sockets", tmp_path / "well")
     (well / "proc/sys/kernel/osrelease").write_text("6.12.0")
     (well / "proc/sys/kernel/perf_event_paranoid").write_text("1")

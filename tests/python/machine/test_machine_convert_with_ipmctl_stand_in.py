@@ -31,7 +31,7 @@ def test_memory_mode_to_app_direct_and_back_over_two_reboots(tmp_path: Path) -> 
     machine, note = StandIn(tmp_path / "root", memory_gib=252), tmp_path / "note.json"
     assert _act(machine, _wanted("app-direct"), note).state == "reboot"
     assert machine.done == ["sudo ipmctl create -f -goal PersistentMemoryType=AppDirect"]
-    with pytest.raises(NearfarError, match="there was none yet") as early:
+    with pytest.raises(NearfarError, match="waits for a reboot") as early:
         resume(Tree(machine.root), note)
     assert early.value.exit_code == ExitCode.MACHINE_LACKS
     machine.reboot()

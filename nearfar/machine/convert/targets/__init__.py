@@ -1,4 +1,4 @@
-"""What far memory can be converted to: one file each, found by itself.
+"""Targets of a conversion: one file each, found by the registry.
 
 A target gets the machine, the request and an empty draft, and fills the draft with what is left
 to do from the state the machine is in now; a draft without steps and obstacles means: done.
@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from nearfar.base.registry import Registry
 from nearfar.machine.convert.draft import Draft
-from nearfar.machine.convert.request import Request
+from nearfar.machine.convert.request import ConversionRequest
 from nearfar.machine.sysfs import Tree
 
-Target = Callable[[Tree, Request, Draft], None]
+Target = Callable[[Tree, ConversionRequest, Draft], None]
 
 TARGETS: Registry[Target] = Registry("nearfar.machine.convert.targets", "target")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from nearfar.machine.convert.choose import choose
 from nearfar.machine.convert.draft import Draft
-from nearfar.machine.convert.request import Request
+from nearfar.machine.convert.request import ConversionRequest
 from nearfar.machine.convert.steps import need_tools, reconfigure, take_back, unmount
 from nearfar.machine.convert.targets import TARGETS
 from nearfar.machine.sysfs import Tree
 
 
 @TARGETS.register("devdax")
-def convert(tree: Tree, request: Request, draft: Draft) -> None:
+def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
     """From memory of a node: taken back; from any other mode: a namespace of mode devdax."""
     far = choose(tree, request)
     if far.mode == "devdax":

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from nearfar.base.units import format_bytes
 from nearfar.machine.checks.container import SIGNS
 from nearfar.machine.convert.contents import contents
-from nearfar.machine.convert.draft import Draft, Step
-from nearfar.machine.convert.request import EMULATED_STEP_BYTES, Request
+from nearfar.machine.convert.draft import Draft, DraftStep
+from nearfar.machine.convert.request import EMULATED_STEP_BYTES, ConversionRequest
 from nearfar.machine.convert.state import Far, all_far
 from nearfar.machine.convert.steps import need_tools, reboot, unmount
 from nearfar.machine.convert.targets import TARGETS
@@ -21,7 +21,7 @@ from nearfar.machine.tools import find_tool
 DROP_IN = "/etc/default/grub.d/nearfar.cfg"
 """Read by update-grub of Debian and Ubuntu after /etc/default/grub."""
 LEFT_SHARE = 0.25
-"""Of the memory that must be left: below a quarter a server's daemons and page cache do not fit."""
+"""Share of memory that must remain: a server's daemons and page cache need about a quarter."""
 ABOVE_BYTES = 4 << 30
 """Devices are mapped below 4 GiB: a region there would be cut up."""
 GRUB_CONFIGS = ("boot/grub/grub.cfg", "boot/grub2/grub.cfg")
@@ -29,7 +29,7 @@ UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
 @TARGETS.register("emulated-pmem")
-def convert(tree: Tree, request: Request, draft: Draft) -> None:
+def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
     """A boot option, a reboot, a namespace, a file system; 0B takes the option away again."""
     regions = [far for far in all_far(tree) if far.provider == "e820"]
     now = reserved(tree)
@@ -67,7 +67,7 @@ def convert(tree: Tree, request: Request, draft: Draft) -> None:
     draft.steps += _after_reboot(request, alone=not all_far(tree))
 
 
-def _after_reboot(request: Request, *, alone: bool) -> list[Step]:
+def _after_reboot(request: ConversionRequest, *, alone: bool) -> list[DraftStep]:
     """Return what follows; beside other regions nobody knows the new one's number before."""
     steps: list[tuple[tuple[str, ...], str]] = [
         (
@@ -87,7 +87,7 @@ def _after_reboot(request: Request, *, alone: bool) -> list[Step]:
             )
         ]
     return [
-        Step(why=why, told="", holds=lambda tree: False, argv=argv, after_reboot=True)
+        DraftStep(why=why, told="", holds=lambda tree: False, argv=argv, after_reboot=True)
         for argv, why in steps
     ]
 
@@ -96,8 +96,8 @@ def reserved(tree: Tree) -> list[tuple[int, int]]:
     """Return (bytes, start) of each region that the running kernel was told to set aside."""
     words = (tree.text_if_allowed("proc/cmdline") or "").split()
     number = "([0-9]+)([KMGT]?)"
-    found = [re.fullmatch(f"memmap={number}!{number}", word) for word in words]
-    return [(int(m[1]) << UNITS[m[2]], int(m[3]) << UNITS[m[4]]) for m in found if m]
+    matches = [re.fullmatch(f"memmap={number}!{number}", word) for word in words]
+    return [(int(m[1]) << UNITS[m[2]], int(m[3]) << UNITS[m[4]]) for m in matches if m]
 
 
 def place(ranges: list[tuple[int, int]], size: int) -> int | None:
@@ -151,7 +151,7 @@ def _boot_with(tree: Tree, option: str, draft: Draft) -> None:
         line = f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {option}"'
         if tree.text_if_allowed(DROP_IN[1:]) != line:
             draft.steps.append(
-                Step(
+                DraftStep(
                     why="the boot loader passes it to the kernel",
                     told=f"{DROP_IN} holds {option}",
                     holds=lambda tree: tree.text(DROP_IN[1:]) == line,
@@ -161,7 +161,7 @@ def _boot_with(tree: Tree, option: str, draft: Draft) -> None:
         _update_grub(tree, draft, lambda text: option in text, f"grub.cfg has {option}")
     elif tree.live and find_tool("grubby"):
         draft.steps.append(
-            Step(
+            DraftStep(
                 why="the boot loader passes it to the kernel",
                 told=f"the boot entries have {option}",
                 holds=lambda tree: True,  # grubby's files differ; the next boot shows it
@@ -183,7 +183,7 @@ def _give_back(tree: Tree, regions: list[Far], running: bool, draft: Draft) -> N
         unmount(tree, far, draft)
     if ours:
         draft.steps.append(
-            Step(
+            DraftStep(
                 why="the kernel is told nothing of it any more",
                 told=f"{DROP_IN} is gone",
                 holds=lambda tree: not tree.exists(DROP_IN[1:]),
@@ -209,8 +209,8 @@ def _update_grub(tree: Tree, draft: Draft, good: Callable[[str], bool], told: st
         return all(good(text) for text in texts if text is not None)
 
     draft.steps.append(
-        Step(
-            why="the boot loader's own file is made anew",
+        DraftStep(
+            why="the boot loader's own file is written again",
             told=told,
             holds=holds,
             argv=("update-grub",),

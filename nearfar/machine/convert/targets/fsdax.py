@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.machine.convert.choose import choose
 from nearfar.machine.convert.draft import Draft
-from nearfar.machine.convert.request import Request
+from nearfar.machine.convert.request import ConversionRequest
 from nearfar.machine.convert.state import Far
 from nearfar.machine.convert.steps import (
     make_file_system,
@@ -18,7 +18,7 @@ from nearfar.machine.sysfs import Tree
 
 
 @TARGETS.register("fsdax")
-def convert(tree: Tree, request: Request, draft: Draft) -> None:
+def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
     """From any mode: back to a device, a namespace of mode fsdax, a file system, a mount."""
     to_fsdax(tree, choose(tree, request), request.file_system, draft)
 

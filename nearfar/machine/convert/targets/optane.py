@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.machine.convert.draft import Draft, Step
-from nearfar.machine.convert.request import Request
+from nearfar.machine.convert.draft import Draft, DraftStep
+from nearfar.machine.convert.request import ConversionRequest
 from nearfar.machine.convert.state import Far, all_far, find
 from nearfar.machine.convert.steps import need_tools, reboot, take_back, unmount
 from nearfar.machine.convert.targets import TARGETS
@@ -28,24 +28,24 @@ MODULES = "sys/bus/nd/devices"
 
 
 @TARGETS.register("app-direct")
-def app_direct(tree: Tree, request: Request, draft: Draft) -> None:
+def app_direct(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
     """All persistent: a goal, a reboot, then a namespace and a file system in each region."""
     _convert(tree, request, draft, 0)
 
 
 @TARGETS.register("memory-mode")
-def memory_mode(tree: Tree, request: Request, draft: Draft) -> None:
+def memory_mode(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
     """All memory: every namespace destroyed first (ipmctl's error 124), a goal, a reboot."""
     _convert(tree, request, draft, 100)
 
 
 @TARGETS.register("mixed")
-def mixed(tree: Tree, request: Request, draft: Draft) -> None:
+def mixed(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
     """A part memory, the rest persistent."""
     _convert(tree, request, draft, request.percent)
 
 
-def _convert(tree: Tree, request: Request, draft: Draft, percent: int) -> None:
+def _convert(tree: Tree, request: ConversionRequest, draft: Draft, percent: int) -> None:
     now = _resources(tree)
     wanted = percent / 100
     persistent = [far for far in all_far(tree) if far.provider not in ("e820", "hmem")]
@@ -70,7 +70,7 @@ def _convert(tree: Tree, request: Request, draft: Draft, percent: int) -> None:
             draft.steps.append(_disable(region))
     if goal_waits(tree):
         draft.steps.append(
-            Step(
+            DraftStep(
                 why="another goal waits for the reboot, and there can be only one",
                 told="no goal waits",
                 holds=lambda tree: goal_waits(tree) is False,
@@ -81,7 +81,7 @@ def _convert(tree: Tree, request: Request, draft: Draft, percent: int) -> None:
         percent, (f"MemoryMode={percent}", "PersistentMemoryType=AppDirect")
     )
     draft.steps.append(
-        Step(
+        DraftStep(
             why="tells the firmware how to divide the modules (-f: nobody is there to answer y)",
             told="a goal waits for the reboot",
             holds=lambda tree: goal_waits(tree) is True,
@@ -105,15 +105,15 @@ def _resources(tree: Tree) -> Resources:
             "sudo apt-get install ipmctl",
             ExitCode.MACHINE_LACKS,
         )
-    found = resources(tree)
-    if found is None or not found.modules_bytes:
-        said = " ".join(ask(tree, "ipmctl", "show", "-memoryresources").text.split())
+    capacity = resources(tree)
+    if capacity is None or not capacity.modules_bytes:
+        output = " ".join(ask(tree, "ipmctl", "show", "-memoryresources").text.split())
         raise NearfarError(
             "ipmctl shows no Optane modules here"
-            + (f" (it says: {said[:100]})" if said else "; it may need root: try with sudo"),
+            + (f" (it says: {output[:100]})" if output else "; it may need root: try with sudo"),
             ExitCode.MACHINE_LACKS,
         )
-    return found
+    return capacity
 
 
 def _check_platform(tree: Tree, draft: Draft, percent: int, now: Resources) -> None:
@@ -158,7 +158,7 @@ def _destroy(tree: Tree, far: Far, draft: Draft) -> None:
     else:
         unmount(tree, far, draft)
     draft.steps.append(
-        Step(
+        DraftStep(
             why="a namespace in use cannot be destroyed",
             told=f"{far.name} is disabled",
             holds=lambda tree: _disabled(tree, far.name),
@@ -166,7 +166,7 @@ def _destroy(tree: Tree, far: Far, draft: Draft) -> None:
         )
     )
     draft.steps.append(
-        Step(
+        DraftStep(
             why="ipmctl makes no goal while a namespace exists (error 124)",
             told=f"{far.name} is gone",
             holds=lambda tree: find(tree, far.name) is None,
@@ -176,9 +176,9 @@ def _destroy(tree: Tree, far: Far, draft: Draft) -> None:
     )
 
 
-def _disable(region: str) -> Step:
-    return Step(
-        why="the guides disable a region before its modules are divided anew",
+def _disable(region: str) -> DraftStep:
+    return DraftStep(
+        why="the guides disable a region before its modules are divided again",
         told=f"{region} is disabled",
         holds=lambda tree: tree.link_name(f"{MODULES}/{region}/driver") is None,
         argv=("ndctl", "disable-region", region),
@@ -190,7 +190,7 @@ def _disabled(tree: Tree, name: str) -> bool:
     return now is None or (now.block is None and now.dax is None)
 
 
-def _afterwards(draft: Draft, request: Request, percent: int) -> None:
+def _afterwards(draft: Draft, request: ConversionRequest, percent: int) -> None:
     """Add what follows the reboot, with usual names: they are read again then."""
     if percent == 100:
         return
@@ -202,5 +202,5 @@ def _afterwards(draft: Draft, request: Request, percent: int) -> None:
         (("mount", "-o", "dax", "/dev/pmem0", "/mnt/pmem0"), "with DAX"),
     ):
         draft.steps.append(
-            Step(why=why, told="", holds=lambda tree: False, argv=argv, after_reboot=True)
+            DraftStep(why=why, told="", holds=lambda tree: False, argv=argv, after_reboot=True)
         )
