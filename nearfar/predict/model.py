@@ -88,6 +88,10 @@ class Model:
         self.perturbation = perturbation
         self.near_time_ns = phase.near_time_ns.value * perturbation.near_time
         self.total = phase.total * perturbation.lines
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Compute what is the same for all placements; the end of `__init__`."""
 
     def times_ns(self, moved: Array) -> Array:
         """Return CPU time of the phase with `moved` traffic far and the rest near, ns.

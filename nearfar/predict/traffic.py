@@ -122,6 +122,27 @@ class PhaseTraffic:
         return np.asarray(self.objects.sum(axis=0))
 
 
+def column_costs(
+    chase: float,
+    independent: float,
+    stream: float,
+    write_back: float,
+    write_back_stream: float,
+    *,
+    store: float | None = None,
+) -> Array:
+    """Return costs per line by column, shape (COLUMNS,).
+
+    By default a store's line costs as much as an independent load's; store streams cost as streams.
+    """
+    costs = np.zeros(COLUMNS)
+    costs[CHASE], costs[INDEPENDENT] = chase, independent
+    costs[STORE] = independent if store is None else store
+    costs[[STREAM, STORE_STREAM]] = stream
+    costs[WRITE_BACK], costs[WRITE_BACK_STREAM] = write_back, write_back_stream
+    return costs
+
+
 def misses(lines: Array) -> Array:
     """Return lines fetched from memory, summed over the last axis."""
     return np.asarray(lines[..., CHASE : STORE_STREAM + 1].sum(axis=-1))

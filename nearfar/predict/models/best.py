@@ -23,11 +23,10 @@ import numpy as np
 
 from nearfar.documents.prediction import Bound
 from nearfar.predict.fences import FencedStores, PersistWaits, persists
-from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.model import MODELS, NO_PERTURBATION, ModelLacksError, Perturbation
+from nearfar.predict.model import MODELS, NO_PERTURBATION, ModelLacksError
 from nearfar.predict.models import inversion
 from nearfar.predict.models.window import TRUSTED, WindowModel
-from nearfar.predict.traffic import Array, PhaseTraffic
+from nearfar.predict.traffic import Array
 
 __doc__ = f"{__doc__}\n{inversion.__doc__}"  # The report prints how the default predicts.
 
@@ -39,14 +38,9 @@ class BestModel(inversion.InversionModel):
     name = "best"
     brackets = ("chains", "counters", "traffic")
 
-    def __init__(
-        self,
-        phase: PhaseTraffic,
-        near: MemoryCosts,
-        far: MemoryCosts,
-        perturbation: Perturbation = NO_PERTURBATION,
-    ) -> None:
-        super().__init__(phase, near, far, perturbation)
+    def prepare(self) -> None:
+        """Compute what is the same for all placements."""
+        super().prepare()
         self._remarks: list[str] = []
         self._window = self._trusted_window()
         self._fenced = FencedStores(self)

@@ -12,12 +12,11 @@ import numpy as np
 
 from nearfar.documents.prediction import Bound
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
-from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, Perturbation
+from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
     WRITE_BACK,
     WRITE_BACK_STREAM,
     Array,
-    PhaseTraffic,
     misses,
 )
 
@@ -28,14 +27,8 @@ class ChainsModel(Model):
 
     name = "chains"
 
-    def __init__(
-        self,
-        phase: PhaseTraffic,
-        near: MemoryCosts,
-        far: MemoryCosts,
-        perturbation: Perturbation = NO_PERTURBATION,
-    ) -> None:
-        super().__init__(phase, near, far, perturbation)
+    def prepare(self) -> None:
+        """Compute what is the same for all placements."""
         lines = float(misses(self.total))
         per_miss_ns = self.near_time_ns / lines if lines else self.near.latency_ns
         self.chains = parallelism(self.near, per_miss_ns)

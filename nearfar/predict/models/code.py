@@ -13,18 +13,10 @@ import numpy as np
 from nearfar.documents.prediction import Bound
 from nearfar.predict.core_time import INDEPENDENT_PRIOR
 from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, Perturbation
+from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
-    CHASE,
-    COLUMNS,
-    INDEPENDENT,
-    STORE,
-    STORE_STREAM,
-    STREAM,
-    WRITE_BACK,
-    WRITE_BACK_STREAM,
     Array,
-    PhaseTraffic,
+    column_costs,
 )
 
 
@@ -34,15 +26,9 @@ class CodeModel(Model):
 
     name = "code"
 
-    def __init__(
-        self,
-        phase: PhaseTraffic,
-        near: MemoryCosts,
-        far: MemoryCosts,
-        perturbation: Perturbation = NO_PERTURBATION,
-    ) -> None:
-        super().__init__(phase, near, far, perturbation)
-        waiting = float(waiting_ns(self.total, self.near, phase.concurrency))
+    def prepare(self) -> None:
+        """Compute what is the same for all placements."""
+        waiting = float(waiting_ns(self.total, self.near, self.phase.concurrency))
         self._scale = min(1.0, self.near_time_ns / waiting) if waiting > 0.0 else 1.0
 
     def times_ns(self, moved: Array) -> Array:
@@ -67,9 +53,6 @@ def waiting_ns(lines: Array, memory: MemoryCosts, threads: float = 1.0) -> Array
 
 def line_costs_ns(memory: MemoryCosts, threads: float) -> Array:
     """Return ns per line by column; `threads` share the bandwidth of writes."""
-    costs = np.zeros(COLUMNS)
-    costs[CHASE] = memory.latency_ns
-    costs[[INDEPENDENT, STORE]] = memory.cost_ns(INDEPENDENT_PRIOR)
-    costs[[STREAM, STORE_STREAM]] = memory.core_stream_ns
-    costs[WRITE_BACK], costs[WRITE_BACK_STREAM] = (ns * threads for ns in memory.write_ns)
-    return costs
+    independent_ns = memory.cost_ns(INDEPENDENT_PRIOR)
+    write_ns = (ns * threads for ns in memory.write_ns)
+    return column_costs(memory.latency_ns, independent_ns, memory.core_stream_ns, *write_ns)

@@ -18,8 +18,7 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.prediction import Bound
 from nearfar.predict.loaded_latency import settled_factors
-from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, Perturbation
+from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
     COLUMNS,
     INDEPENDENT,
@@ -38,15 +37,9 @@ class CountersModel(Model):
 
     name = "counters"
 
-    def __init__(
-        self,
-        phase: PhaseTraffic,
-        near: MemoryCosts,
-        far: MemoryCosts,
-        perturbation: Perturbation = NO_PERTURBATION,
-    ) -> None:
-        super().__init__(phase, near, far, perturbation)
-        share = read_share(phase.total)
+    def prepare(self) -> None:
+        """Compute what is the same for all placements."""
+        share = read_share(self.phase.total)
         self._near_curve = self.near.loaded_latency(share)
         self._far_curve = self.far.loaded_latency(share)
         lines = float(misses(self.total))

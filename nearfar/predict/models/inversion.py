@@ -40,9 +40,9 @@ from nearfar.predict.core_time import (
 from nearfar.predict.explain import drawn_gb_per_s, explain, load_curve
 from nearfar.predict.loaded_latency import LoadedFactor, settled_factor, settled_factors
 from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, Perturbation
+from nearfar.predict.model import MODELS, Model
 from nearfar.predict.shared_cache import waits_far
-from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array, PhaseTraffic
+from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array
 
 COMPLETE_CHAINS = 16.0
 """Chains at which a curve is complete: cores of the last decade have 10 to 16 line-fill buffers."""
@@ -57,27 +57,21 @@ class InversionModel(Model):
 
     name = "inversion"
 
-    def __init__(
-        self,
-        phase: PhaseTraffic,
-        near: MemoryCosts,
-        far: MemoryCosts,
-        perturbation: Perturbation = NO_PERTURBATION,
-    ) -> None:
-        super().__init__(phase, near, far, perturbation)
-        self._streams = stream_fetch(phase, self.near, perturbation.streams_share)
+    def prepare(self) -> None:
+        """Compute what is the same for all placements."""
+        self._streams = stream_fetch(self.phase, self.near, self.perturbation.streams_share)
         self.explanation = explain(
-            phase,
+            self.phase,
             self.near,
-            near_time=perturbation.near_time,
-            lines=perturbation.lines,
-            hits=perturbation.hits,
-            by_classes=perturbation.parallelism == "classes",
-            near_curves_hold=perturbation.near_curves_hold,
-            streams_share=perturbation.streams_share,
+            near_time=self.perturbation.near_time,
+            lines=self.perturbation.lines,
+            hits=self.perturbation.hits,
+            by_classes=self.perturbation.parallelism == "classes",
+            near_curves_hold=self.perturbation.near_curves_hold,
+            streams_share=self.perturbation.streams_share,
         )
-        self._far_load = load_curve(phase, self.far)
-        self._waits_far = waits_far(phase, self.near, self.far)
+        self._far_load = load_curve(self.phase, self.far)
+        self._waits_far = waits_far(self.phase, self.near, self.far)
 
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""

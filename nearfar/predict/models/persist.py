@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.predict.fences import FencedStores, PersistWaits
-from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.model import MODELS, NO_PERTURBATION, Perturbation
+from nearfar.predict.model import MODELS
 from nearfar.predict.models.inversion import InversionModel
-from nearfar.predict.traffic import Array, PhaseTraffic
+from nearfar.predict.traffic import Array
 
 
 @MODELS.register("persist")
@@ -21,14 +20,9 @@ class PersistModel(InversionModel):
 
     name = "persist"
 
-    def __init__(
-        self,
-        phase: PhaseTraffic,
-        near: MemoryCosts,
-        far: MemoryCosts,
-        perturbation: Perturbation = NO_PERTURBATION,
-    ) -> None:
-        super().__init__(phase, near, far, perturbation)
+    def prepare(self) -> None:
+        """Compute what is the same for all placements."""
+        super().prepare()
         self._persisting = PersistWaits(self)
         self._fenced = FencedStores(self)
 

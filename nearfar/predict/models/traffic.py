@@ -14,14 +14,9 @@ from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
     CHASE,
-    COLUMNS,
     INDEPENDENT,
-    STORE,
-    STORE_STREAM,
-    STREAM,
-    WRITE_BACK,
-    WRITE_BACK_STREAM,
     Array,
+    column_costs,
     misses,
     write_backs,
 )
@@ -79,8 +74,6 @@ def line_costs_ns(memory: MemoryCosts, threads: float) -> Array:
 
     A stream takes at least what one core needs for it alone.
     """
-    costs = np.zeros(COLUMNS)
-    costs[[CHASE, INDEPENDENT, STORE]] = memory.read_ns[0] * threads
-    costs[[STREAM, STORE_STREAM]] = max(memory.read_ns[1] * threads, memory.core_stream_ns)
-    costs[WRITE_BACK], costs[WRITE_BACK_STREAM] = (ns * threads for ns in memory.write_ns)
-    return costs
+    random_ns = memory.read_ns[0] * threads
+    stream_ns = max(memory.read_ns[1] * threads, memory.core_stream_ns)
+    return column_costs(random_ns, random_ns, stream_ns, *(ns * threads for ns in memory.write_ns))

@@ -30,20 +30,14 @@ from nearfar.predict.core_window import (
     medium,
 )
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
-from nearfar.predict.model import MODELS, NO_PERTURBATION, Model, ModelLacksError, Perturbation
+from nearfar.predict.model import MODELS, Model, ModelLacksError
 from nearfar.predict.shared_cache import lines_far
 from nearfar.predict.traffic import (
-    CHASE,
     COLUMNS,
-    INDEPENDENT,
-    STORE,
-    STORE_STREAM,
-    STREAM,
-    WRITE_BACK,
-    WRITE_BACK_STREAM,
     Array,
     PhaseTraffic,
     RecordedBursts,
+    column_costs,
     misses,
     streamed,
     write_backs,
@@ -98,14 +92,9 @@ class WindowModel(Model):
     name = "window"
     brackets = ("inversion", "chains", "traffic")
 
-    def __init__(
-        self,
-        phase: PhaseTraffic,
-        near: MemoryCosts,
-        far: MemoryCosts,
-        perturbation: Perturbation = NO_PERTURBATION,
-    ) -> None:
-        super().__init__(phase, near, far, perturbation)
+    def prepare(self) -> None:
+        """Compute what is the same for all placements."""
+        phase = self.phase
         if phase.bursts is None:
             raise ModelLacksError(
                 f"window needs bursts, and phase {phase.name!r} has none: profile with --bursts"
@@ -118,17 +107,17 @@ class WindowModel(Model):
                 f"are {counted}: profile a longer run"
             )
         self._lines = float(misses(self.total))
-        window = SMALL_WINDOW if perturbation.smaller_window else WINDOW
+        window = SMALL_WINDOW if self.perturbation.smaller_window else WINDOW
         self._times = _Times(0.0, 0.0)
         if lines > 0.0:
             settings = _Settings(
                 sequential=streamed(phase.total) / lines,
                 written=float(write_backs(phase.total)) / lines,
-                at_once=phase.streams**perturbation.streams_share,
+                at_once=phase.streams**self.perturbation.streams_share,
                 streams=phase.streams,
                 last_level=_last_level(phase),
                 window=window,
-                hits=perturbation.hits,
+                hits=self.perturbation.hits,
             )
             self._times = self._simulate(phase.bursts, settings)
 
@@ -213,17 +202,16 @@ class WindowModel(Model):
 
     def _weights(self) -> Array:
         """Return the time that a moved line of each kind adds, ns; only proportions matter."""
-        weights = np.zeros(COLUMNS)
-        for column, chains in (
-            (CHASE, 1.0),
-            (INDEPENDENT, INDEPENDENT_PRIOR),
-            (STORE, float(MAX_CHAINS)),
-        ):
-            weights[column] = self.far.cost_ns(chains) - self.near.cost_ns(chains)
+        chase, independent, store = (
+            self.far.cost_ns(chains) - self.near.cost_ns(chains)
+            for chains in (1.0, INDEPENDENT_PRIOR, float(MAX_CHAINS))
+        )
         stream = self.far.core_stream_ns - self.near.core_stream_ns
-        weights[STREAM] = weights[STORE_STREAM] = stream
-        for column, pattern in ((WRITE_BACK, 0), (WRITE_BACK_STREAM, 1)):
-            weights[column] = self.far.write_ns[pattern] - self.near.write_ns[pattern]
+        written = (
+            far_ns - near_ns
+            for far_ns, near_ns in zip(self.far.write_ns, self.near.write_ns, strict=True)
+        )
+        weights = column_costs(chase, independent, stream, *written, store=store)
         weights = np.maximum(weights, 0.0)
         return weights if float(self.phase.total @ weights) > 0.0 else np.ones(COLUMNS)
 

@@ -14,14 +14,10 @@ from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
     CHASE,
-    COLUMNS,
     INDEPENDENT,
     STORE,
-    STORE_STREAM,
-    STREAM,
-    WRITE_BACK,
-    WRITE_BACK_STREAM,
     Array,
+    column_costs,
 )
 
 RANDOM_CHAINS = 8.0
@@ -61,9 +57,5 @@ class XMemModel(Model):
 
 def effective_latencies_ns(memory: MemoryCosts) -> Array:
     """Return ns per line by column: chase, random and streaming, read and written."""
-    costs = np.zeros(COLUMNS)
-    costs[CHASE] = memory.latency_ns
-    costs[[INDEPENDENT, STORE]] = memory.cost_ns(RANDOM_CHAINS)
-    costs[[STREAM, STORE_STREAM]] = memory.core_stream_ns
-    costs[WRITE_BACK], costs[WRITE_BACK_STREAM] = memory.write_ns
-    return costs
+    random_ns = memory.cost_ns(RANDOM_CHAINS)
+    return column_costs(memory.latency_ns, random_ns, memory.core_stream_ns, *memory.write_ns)
