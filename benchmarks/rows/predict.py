@@ -19,7 +19,7 @@ from nearfar.place.frontier import frontier
 from nearfar.place.problem import problem_of
 from nearfar.predict.api import predict
 from nearfar.predict.derive import near_memory
-from nearfar.predict.traffic import phases_of
+from nearfar.predict.phases import phases_of
 
 OBJECTS, DEVICES, BUDGETS = 10_000, 50, 100
 REPETITIONS = 3
