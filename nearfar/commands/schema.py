@@ -8,28 +8,12 @@ import sys
 from nearfar import documents
 from nearfar.base.errors import CommandError, nearest
 
-KINDS = {
+KINDS: dict[str, type[documents.Document]] = {
     kind.KIND: kind
-    for kind in (
-        documents.DeviceProfile,
-        documents.MachineProfile,
-        documents.WorkloadProfile,
-        documents.Prediction,
-        documents.Plan,
-        documents.Reproduction,
-        documents.ValidationReport,
-        documents.CounterProfile,
-        documents.RunRecord,
-        documents.MachineCheck,
-        documents.Conversion,
-        documents.Comparison,
-        documents.Emulation,
-        documents.Sweep,
-        documents.Fleet,
-        documents.CrashReport,
-        documents.CrashState,
-        documents.BenchResult,
-    )
+    for kind in vars(documents).values()
+    if isinstance(kind, type)
+    and issubclass(kind, documents.Document)
+    and kind is not documents.Document
 }
 
 
@@ -39,9 +23,8 @@ def schema(kind: str) -> None:
     Parameters
     ----------
     kind
-        device-profile, machine-profile, workload-profile, prediction, plan,
-        reproduction, validation-report, counter-profile, machine-check, conversion, run-record,
-        comparison, emulation, sweep, fleet, crash-report, crash-state or bench-result.
+        The value of a document's key `kind`, such as device-profile, workload-profile, prediction
+        or plan; an unknown one lists all.
     """
     if kind not in KINDS:
         raise CommandError(
