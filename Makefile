@@ -33,12 +33,12 @@ $(VENV)/.set-up-tests: build/modules.txt $(PROJECTS) scripts/setup.sh $(NATIVE_S
 demo: setup ## build Redis, profile it, predict, place; open the report
 	@$(PYTHON) examples/demo/demo.py
 
-# A shared machine may stall for seconds: what fails once is run once more, and listed.
+# Tests marked timing run once more when they fail (conftest.py), and are listed.
 test: $(VENV)/.set-up-tests native-test ## every test that fits in 15 minutes
-	@$(PYTHON) -m pytest -q -m "not long" --reruns 1 -rR -n 2 --dist loadfile --no-loadscope-reorder
+	@$(PYTHON) -m pytest -q -m "not long" -rR -n 2 --dist loadfile --no-loadscope-reorder
 
 test-long: $(VENV)/.set-up-tests native-test sanitize ## the rest: peers' suites, soak, sanitizers
-	@$(PYTHON) -m pytest -q -m long --timeout 3600
+	@$(PYTHON) -m pytest -q -m long -rR
 
 vm-test: $(VENV)/.set-up-tests ## what needs far memory, in a virtual machine that has it
 	@$(PYTHON) -m pytest -q -rs tests/vm

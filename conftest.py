@@ -13,7 +13,10 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parent
+TIMEOUT_S, LONG_TIMEOUT_S = 600.0, 3600.0
+"""The last resort against a test that hangs, on a quiet machine."""
 sys.path[:0] = [str(ROOT / "tests/python"), str(ROOT / "companions/like/tests")]
+from patience import patience  # noqa: E402
 
 # A stall of a shared machine is no failure: no example has a time to keep.
 settings.register_profile("shared machine", deadline=None)
@@ -25,7 +28,18 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order the tests, give each a time-out, and repeat once those that judge measured times."""
+    _longest_first(items)
+    for item in items:
+        if item.get_closest_marker("timing"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+        if config.getoption("timeout") is None and not item.get_closest_marker("timeout"):
+            long = item.get_closest_marker("long")
+            item.add_marker(pytest.mark.timeout(patience(LONG_TIMEOUT_S if long else TIMEOUT_S)))
+
+
+def _longest_first(items: list[pytest.Item]) -> None:
     """Begin with the longest files: workers take whole files, and one would be alone at the end."""
     first = ("vm", "e2e/test_redis", "e2e/test_", "python/validate", "test_study_cycle")
 

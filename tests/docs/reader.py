@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import patience
+
 
 def shell(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     """Run a line of a page in `folder`."""
@@ -18,5 +20,5 @@ def shell(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=patience(600),
     )

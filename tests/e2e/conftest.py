@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 ROOT = Path(__file__).resolve().parents[2]
 NEARFAR = Path(sys.executable).parent / "nearfar"
@@ -24,7 +25,7 @@ def nearfar(*words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=patience(300),
     )
 
 

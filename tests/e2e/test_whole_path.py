@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, load
 from nearfar.documents.device import LatencyFigure
 
@@ -27,6 +29,7 @@ def test_the_profile_names_the_programs_own_structures(whole_path: WholePath) ->
     assert touched & {thing.id for thing in heap}
 
 
+@pytest.mark.timing
 def test_far_memory_is_predicted_slower_and_within_its_interval(whole_path: WholePath) -> None:
     prediction = load(whole_path.prediction, Prediction)
     (device,) = prediction.devices

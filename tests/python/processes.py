@@ -7,13 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-PATIENCE_S = 120.0
-"""A busy machine is no failure."""
+from patience import patience
 
 
 def wait_until_it_runs(process: subprocess.Popen[Any], last_word: str) -> None:
     """Wait until a descendant of `process`, its group's leader, has that last word."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience(120)
     while not _runs(process.pid, last_word):
         assert process.poll() is None, "it ended before"
         assert time.monotonic() < end

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.owned_folders import OWNER, clear_dead, owned_folder
@@ -50,7 +51,7 @@ def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path) -> None:
         assert time.monotonic() < until_s
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=patience(60))[1]
     assert process.returncode == 130
     assert said.count("\n") == 1
     assert "interrupted" in said

@@ -38,6 +38,7 @@ def nearfar(*words: object) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.timing
 def test_a_logs_flushes_become_time_on_optane_and_on_an_ssd(tmp_path: Path) -> None:
     program, near = tmp_path / "nearfar-bench", tmp_path / "near.json"
     sources = [path for path in CORE.glob("*.cpp") if path.stem != "count_preload"]

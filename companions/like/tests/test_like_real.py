@@ -42,6 +42,7 @@ def like(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
 Like = Callable[..., Done]
 
 
+@pytest.mark.timing
 def test_idle_latency_and_its_json(like: Like) -> None:
     done = like("mlc", "--idle_latency", "-r", "-l64", *SMALL)
     assert done.returncode == 0, done.stderr
@@ -74,6 +75,7 @@ def test_the_guides_line_with_a_file(
     assert [path.name for path in tmp_path.iterdir()] == ["perthreadfile"]
 
 
+@pytest.mark.timing
 def test_delays_slow_traffic_down() -> None:
     from nearfar_like.real import RealBench
 

@@ -13,6 +13,7 @@ from nearfar_studies.studies.in_situ_here import result_of
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
 
 
+@pytest.mark.timing
 @needs_compiler
 @pytest.mark.parametrize("far", ["file:/dev/shm", "dram"])
 def test_it_runs_and_its_times_add_up(far: str) -> None:

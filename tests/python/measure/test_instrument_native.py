@@ -31,6 +31,7 @@ def test_everything_is_examined_on_real_memory(dram: Subject) -> None:
     assert any(key.startswith("stride_") for key in found.environment)
 
 
+@pytest.mark.timing
 def test_every_protocol_runs_on_real_memory_and_adds_up(dram: Subject) -> None:
     results = run_protocols(dram, rounds=1)
     assert {result.name for result in results} == set(RECIPES.names())

@@ -75,6 +75,7 @@ def test_single_accesses_come_in_order_and_number(sampler: Sampler, kernel: str)
     assert sample.each_ns.min() <= sample.value <= sample.each_ns.max()
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("kernel", ["persist-clflush", "persist-nt-store"])
 def test_a_timed_persist_is_not_over_before_its_fence(sampler: Sampler, kernel: str) -> None:
     """One by one they cannot overlap, so each takes at least what one of a stretch takes."""
@@ -107,6 +108,7 @@ def test_shapes_are_sampled(sampler: Sampler, kernel: str, shape: dict[str, int]
     assert sampler.sample(point(kernel, **shape)).value > 0
 
 
+@pytest.mark.timing
 def test_blocks_in_turn_are_faster_than_lines_at_random(sampler: Sampler) -> None:
     lines = min(sampler.sample(point("chase")).value for _ in range(3))
     blocks = min(sampler.sample(point("chase", access_bytes=4096)).value for _ in range(3))
@@ -169,6 +171,7 @@ def test_every_instruction_set_can_be_forced(sampler: Sampler, isa: str) -> None
         sampler.use_isa("")
 
 
+@pytest.mark.timing
 def test_stolen_time_is_seen_where_the_machine_is_virtual(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "sys").mkdir()
@@ -202,6 +205,7 @@ def test_stolen_time_is_seen_where_the_machine_is_virtual(tmp_path: Path) -> Non
     assert not real.matters()
 
 
+@pytest.mark.timing
 def test_rests_between_accesses_are_not_timed_and_not_counted(sampler: Sampler) -> None:
     busy = sampler.sample(point("chase", accesses=200))
     rested = sampler.sample(point("chase", accesses=200, rest_ns=50_000.0))

@@ -70,6 +70,7 @@ def test_the_context_is_recorded(device: DeviceProfile) -> None:
         assert any("include cache hits" in warning for warning in context.warnings)
 
 
+@pytest.mark.timing
 def test_memory_is_slower_than_the_first_level() -> None:
     near = measure_kernel(tiny(largest_bytes=64 << 10, repetitions=5), "chase")
     far = measure_kernel(tiny(largest_bytes=256 << 20, repetitions=5), "chase")
@@ -77,6 +78,7 @@ def test_memory_is_slower_than_the_first_level() -> None:
     assert ratio > 3
 
 
+@pytest.mark.timing
 def test_chains_overlap_and_sequence_is_prefetched() -> None:
     settings = tiny("dram,pages=4k", largest_bytes=256 << 20, repetitions=5)
     alone = measure_kernel(settings, "chains", 1)["results"][0]["value"]

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 from nearfar.documents import DeviceProfile, load
 
@@ -181,7 +182,7 @@ def interrupted(command: list[str], cwd: Path, until: str) -> tuple[int, str]:
             process.send_signal(signal.SIGINT)
             break
     lines += list(process.stderr)
-    return process.wait(timeout=30), "".join(lines)
+    return process.wait(timeout=patience(30)), "".join(lines)
 
 
 def test_ctrl_c_before_the_first_sample_leaves_nothing(tmp_path: Path) -> None:
@@ -230,7 +231,7 @@ def test_nothing_is_kept_beside_a_device_or_pipe(tmp_path: Path) -> None:
     arguments = ["model:optane-200", "--quick", "--only", "chains", "--seconds", "1", "-q"]
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
         done = nearfar(*arguments, "-o", str(pipe))
-        out, _ = reader.communicate(timeout=30)
+        out, _ = reader.communicate(timeout=patience(30))
     assert done.returncode == 0, done.stderr
     assert json.loads(out)["kind"] == "device-profile"
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]

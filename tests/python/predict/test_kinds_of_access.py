@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 from nearfar.documents import WorkloadProfile, load
 from nearfar.native_files import include_folder
@@ -19,7 +20,7 @@ SOURCE = Path(__file__).parent / "kinds/kinds.c"
 
 def nearfar(*arguments: str) -> None:
     command = [sys.executable, "-m", "nearfar", *arguments]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, check=True, capture_output=True, timeout=patience(120))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 from nearfar.documents import WorkloadProfile, load
 from nearfar.native_files import include_folder, native_folder
@@ -92,7 +93,7 @@ def run(program: Path, *arguments: str, env: dict[str, str] | None = None) -> tu
         env={**os.environ, **(env or {})},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patience(120),
         check=False,
     )
     return done.returncode, done.stdout

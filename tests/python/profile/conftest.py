@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 sys.path.insert(0, str(Path(__file__).parent))
 from by_hand import Build, Result, Run
@@ -93,7 +94,7 @@ def run(tmp_path: Path) -> Run:
         )
         if during is not None:
             during(control, process)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=patience(60))
         files = read_run(folder)
         objects, object_of = make_objects(files)
         traffic = gather(files, object_of)

@@ -14,6 +14,7 @@ import samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iced_x86 import Register
+from patience import patience
 
 from nearfar.base.errors import CommandError
 from nearfar.documents import WorkloadProfile, load
@@ -185,7 +186,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> WorkloadProfile:
     subprocess.run(build, check=True)
     command = [sys.executable, "-m", "nearfar", "profile", "--source", "qemu", "--bursts"]
     command += ["--llc", "256KiB", "--ways", "16", "--repetitions", "1", "-o", str(output)]
-    subprocess.run([*command, "--", str(program)], check=True, capture_output=True, timeout=100)
+    subprocess.run(
+        [*command, "--", str(program)], check=True, capture_output=True, timeout=patience(100)
+    )
     return load(output, WorkloadProfile)
 
 
@@ -263,7 +266,7 @@ def test_walks_that_share_a_line_of_a_page_table_are_told_from_others(tmp_path: 
     build = ["cc", "-O1", "-g", f"-I{include_folder()}", str(source), "-o", str(program)]
     subprocess.run([*nearfar, *build], check=True)
     command = ["profile", "--bursts", "--repetitions", "1", "-o", str(output), "--", str(program)]
-    subprocess.run([*nearfar, *command], check=True, capture_output=True, timeout=200)
+    subprocess.run([*nearfar, *command], check=True, capture_output=True, timeout=patience(200))
     profile = load(output, WorkloadProfile)
     assert profile.bursts is not None
     apart = {phase.phase: phase.walks_apart for phase in profile.bursts.phases}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import patience
 
 from nearfar.native_files import include_folder, native_folder
 
@@ -56,7 +57,7 @@ def run(
         [*command, *CACHE, *options, "--", *words],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=patience(100),
         env={**os.environ, "COLUMNS": "1000", **variables},
         check=False,
     )
@@ -289,7 +290,7 @@ def test_an_interrupt_leaves_no_process_and_no_folder(compile_: Compile, tmp_pat
         assert running.poll() is None
     assert Path(folder).is_dir()
     os.kill(running.pid, signal.SIGINT)
-    running.communicate(timeout=30)
+    running.communicate(timeout=patience(30))
     assert running.returncode == 130
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert not Path(folder).exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from compiling import compiled, nearfar
+from patience import patience
 from processes import wait_until_it_runs
 
 from nearfar.documents import WorkloadProfile, load
@@ -202,14 +203,14 @@ def test_interrupted_it_leaves_nothing_half_written_and_no_process(
     wait_until_it_runs(process, "serve")
     mine = set(shared.glob("nearfar-*")) - before
     os.killpg(process.pid, number)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=patience(30))
     assert process.returncode == code
     assert "Traceback" not in errors
     assert number != signal.SIGINT or errors.splitlines()[-1].startswith("nearfar: interrupted")
     assert list(tmp_path.iterdir()) == []
     # On a busy machine init takes its time to bury what was killed, and other tests' runs may have
     # begun meanwhile: they end within seconds.
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patience(60)
     while any(folder.exists() for folder in mine) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert not [folder for folder in mine if folder.exists()]

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from patience import patience
 
 from nearfar.documents import Plan
 from nearfar.documents.plan import Move, PhasePlacements
@@ -138,7 +139,7 @@ def test_pages_of_a_move_are_asked_after_once_in_a_round(monkeypatch: pytest.Mon
 def ask(served: RunEnvironment, question: layout.LibraryRequest) -> layout.LibraryAnswer:
     """Ask as the library in the program does; raises TimeoutError where nothing answers."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as end:
-        end.settimeout(20)
+        end.settimeout(patience(20))
         end.connect(str(served.folder / "socket"))
         end.send(bytes(question))
         return layout.LibraryAnswer.from_buffer_copy(end.recv(ctypes.sizeof(layout.LibraryAnswer)))

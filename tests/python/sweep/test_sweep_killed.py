@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import polars
 import pytest
+from patience import patience
 
 from nearfar.points.kind import decode_point
 from nearfar.points.row import WHERE_COLUMNS, columns
@@ -24,7 +25,7 @@ from nearfar.sweep.api import plan
 from nearfar.sweep.dataset import axes_of
 from nearfar.sweep.machine_lock import machine_alone
 
-PATIENCE_S = 120.0
+PATIENCE_S = patience(120)
 
 
 def write_sweep(folder: Path, simulated: int, measured: int, lines: int) -> Path:

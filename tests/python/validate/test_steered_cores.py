@@ -210,6 +210,7 @@ def test_cores_sleep_when_told_and_are_awake_after_it(
         assert all(_comes_to(pid, "R") for pid in spinners)
 
 
+@pytest.mark.timing
 def test_spinners_give_way_and_end(kernel: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     with steered_cores.awake(kernel, [cpu, cpu]):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import validation_results as made
+from patience import patience
 
 from nearfar.__main__ import main
 from nearfar.documents import ValidationReport, load, save
@@ -87,6 +88,7 @@ needs_two_cores = pytest.mark.skipif(
 )
 
 
+@pytest.mark.timing
 @needs_two_cores
 def test_two_kernels_are_predicted_and_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -128,12 +130,12 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + patience(120)
     while not (store.exists() and store.stat().st_size) and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=patience(60))
     assert process.returncode == 130, err
     assert b"Interrupted" in out
     report = load(output, ValidationReport)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 from nearfar.base.errors import NearfarError
 from nearfar.contention.program_memory import program_memory
@@ -49,12 +50,14 @@ def _run(launcher: Path, times_ns: Iterable[float], words: str) -> ProgramRun | 
 BUSY = f"import time\nwhile time.process_time() < {BUSY_S}: pass"
 
 
+@pytest.mark.timing
 def test_a_program_runs_to_its_end_and_its_time_is_that_of_its_cpu(launcher: Path) -> None:
     run = _run(launcher, itertools.repeat(FIRST_NS), BUSY)
     assert run is not None
     assert run.ns >= BUSY_S * 1e9
 
 
+@pytest.mark.timing
 def test_it_waits_until_the_cores_come_back(
     launcher: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +74,7 @@ def test_a_run_whose_cores_moved_too_often_is_none(launcher: Path) -> None:
     assert _run(launcher, itertools.cycle([FIRST_NS, OTHER_NS]), BUSY) is None
 
 
+@pytest.mark.timing
 def test_cores_that_do_not_come_back_end_the_run(
     launcher: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +82,7 @@ def test_cores_that_do_not_come_back_end_the_run(
     times_ns = itertools.chain([FIRST_NS], itertools.repeat(OTHER_NS))
     began = time.monotonic()
     assert _run(launcher, times_ns, "import time; time.sleep(60)") is None
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < patience(30)
 
 
 def test_a_program_that_fails_is_refused(launcher: Path) -> None:
