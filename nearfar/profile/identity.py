@@ -179,8 +179,8 @@ def _by_place(identities: Sequence[Identity]) -> dict[tuple[object, ...], list[I
     for identity in identities:
         if identity.sites:
             groups.setdefault(identity.without_lines(), []).append(identity)
-    for alike in groups.values():
-        alike.sort(key=_lines)
+    for group in groups.values():
+        group.sort(key=_lines)
     return groups
 
 

@@ -1,7 +1,7 @@
-"""Profiles of several runs as one: what all of them do, each as often as it is said to happen.
+"""Profiles of several runs, merged to their weighted sum.
 
-Counts and times are added, times their weights. Runs happen one after another, so memory is not:
-a plan must find room for the largest of each object.
+Counts and times are added up. Sizes are not, since runs do not overlap: a plan needs space for the
+largest size of each object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which files the processes loaded, and which of them hold instrumented code."""
+"""Files that the processes loaded, with and without instrumented code."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from nearfar.profile.run_file import ProcessFile
 _SYSTEM = re.compile(
     r"(?:libc|libm|libdl|librt|libpthread|libgcc_s|libresolv|ld-linux[^.]*|libnearfar_\w+)\.so"
 )
-"""The C library, the loader and our own: what they do to memory is known or little."""
+"""The C library, the loader and nearfar's libraries: their accesses are known or few."""
 
 
 def loaded_files(files: Sequence[ProcessFile]) -> list[Path]:
-    """Return the program and libraries that any process loaded, those it began with first."""
+    """Return the program and libraries that any process loaded, in order of loading."""
     texts = (file.text(int(row["path"])) for file in files for row in file.modules)
     return [path for path in map(Path, dict.fromkeys(texts)) if path.is_file()]
 
 
 def instrumented_libraries(files: Sequence[ProcessFile], executable: Path) -> list[Path]:
-    """Return the loaded libraries that hold instrumented code."""
+    """Return the loaded libraries with instrumented code."""
     return [
         path
         for path in loaded_files(files)
@@ -31,7 +31,7 @@ def instrumented_libraries(files: Sequence[ProcessFile], executable: Path) -> li
 
 
 def foreign_libraries(files: Sequence[ProcessFile], executable: Path) -> list[Path]:
-    """Return the loaded libraries whose accesses are not seen, the C library's aside."""
+    """Return the loaded libraries whose accesses are not seen, except the C library."""
     return [
         path
         for path in loaded_files(files)

@@ -209,8 +209,8 @@ def _make_names_unique(groups: Sequence[_Group]) -> None:
         together: dict[tuple[str, str], list[_Group]] = {}
         for group in groups:
             together.setdefault((group.name, group.split), []).append(group)
-        for alike in together.values():
-            _add_callers(alike, 1, describe)
+        for same_name in together.values():
+            _add_callers(same_name, 1, describe)
     for group in groups:
         group.name += f", {group.split}" if group.split else ""
     seen: Counter[str] = Counter()
@@ -220,11 +220,11 @@ def _make_names_unique(groups: Sequence[_Group]) -> None:
             group.name = f"{group.name} #{seen[group.name]}"
 
 
-def _add_callers(alike: Sequence[_Group], depth: int, describe: Callable[[Frame], str]) -> None:
-    if len(alike) < 2 or depth >= MAX_FRAMES:
+def _add_callers(same_name: Sequence[_Group], depth: int, describe: Callable[[Frame], str]) -> None:
+    if len(same_name) < 2 or depth >= MAX_FRAMES:
         return
     by_caller: dict[str, list[_Group]] = {}
-    for group in alike:
+    for group in same_name:
         caller = describe(group.frames[depth]) if len(group.frames) > depth else ""
         by_caller.setdefault(caller, []).append(group)
     for caller, some in by_caller.items():

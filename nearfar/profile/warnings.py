@@ -103,7 +103,7 @@ def _runs(request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProf
     stopped = request.job.duration_s is not None
     if stopped and not any(time.operations for time in traced.values()):
         warnings.append(
-            "the runs were stopped after --duration and no phase says how many operations it did: "
+            "the runs were stopped after --duration and no phase marks its operations: "
             "the plain runs did more work in the time than was counted; mark operations "
             "(nearfar/mark.h or `nearfar mark`)"
         )

@@ -42,8 +42,8 @@ class Toolchain:
     @property
     def archiver(self) -> str:
         """Return the path of an `ar` that indexes all output of this clang, bitcode too."""
-        beside = os.path.join(os.path.dirname(os.path.realpath(self.clang)), "llvm-ar")
-        return beside if os.access(beside, os.X_OK) else which("ar") or "ar"
+        neighbour = os.path.join(os.path.dirname(os.path.realpath(self.clang)), "llvm-ar")
+        return neighbour if os.access(neighbour, os.X_OK) else which("ar") or "ar"
 
     def _library(self, name: str) -> str:
         path = os.path.join(self.native, name)
@@ -111,11 +111,11 @@ def _for_language(clang: str, driver: str) -> str:
     folder, name = os.path.split(clang)
     if "++" in name:
         return clang
-    beside = os.path.join(folder, name.replace("clang", "clang++", 1))
-    if os.access(beside, os.X_OK):
-        return beside
+    neighbour = os.path.join(folder, name.replace("clang", "clang++", 1))
+    if os.access(neighbour, os.X_OK):
+        return neighbour
     raise MissingError(
-        f"{clang} has no C++ driver next to it ({beside}); install clang's C++ driver"
+        f"{clang} has no C++ driver next to it ({neighbour}); install clang's C++ driver"
     )
 
 
