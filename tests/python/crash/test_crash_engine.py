@@ -19,7 +19,7 @@ from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.header import load
 
 
-def found(report: CrashReport) -> list[object]:
+def bug_keys(report: CrashReport) -> list[object]:
     return [(bug.symptom, bug.point, bug.at, bug.survived, bug.lost) for bug in report.bugs]
 
 
@@ -30,20 +30,20 @@ def threads(*flags: str) -> Path:
 def test_two_workers_find_what_one_does(tmp_path: Path) -> None:
     check = f"{compiled('log_check')} {{pool}}"
     program = [str(compiled("log_torn_pair")), "{pool}", "40"]
-    one = explore(tmp_path, check, program)
-    two = [explore(tmp_path, check, program, "--workers", "2") for _ in range(2)]
-    assert one.complete
-    assert two[0].complete
-    assert found(two[0]) == found(two[1]) == found(one)
-    assert two[0].states == two[1].states >= one.states
-    assert two[0].points == two[0].points_explored == one.points_explored
+    single = explore(tmp_path, check, program)
+    pairs = [explore(tmp_path, check, program, "--workers", "2") for _ in range(2)]
+    assert single.complete
+    assert pairs[0].complete
+    assert bug_keys(pairs[0]) == bug_keys(pairs[1]) == bug_keys(single)
+    assert pairs[0].states == pairs[1].states >= single.states
+    assert pairs[0].points == pairs[0].points_explored == single.points_explored
 
 
 def test_what_a_budget_left_is_explored_another_time(tmp_path: Path) -> None:
     check = f"{compiled('log_check')} {{pool}}"
     program = [str(compiled("log_torn_pair")), "{pool}", "20"]
-    whole = explore(tmp_path, check, program)
-    assert whole.complete
+    complete = explore(tmp_path, check, program)
+    assert complete.complete
     assert main(["crash", "--resume", "-o", str(tmp_path / "crash.json"), "--check", check, "--",
                  *program]) == 2  # fmt: skip
     report = explore(tmp_path, check, program, "--states", "40")
@@ -56,8 +56,8 @@ def test_what_a_budget_left_is_explored_another_time(tmp_path: Path) -> None:
         report = explore(tmp_path, check, program, "--states", "60", "--resume")
         assert report.complete or report.states > before
     assert times > 1
-    assert report.points_explored == report.points == whole.points
-    assert [bug[:1] for bug in found(report)] == [bug[:1] for bug in found(whole)]  # type: ignore[index]
+    assert report.points_explored == report.points == complete.points
+    assert [bug[:1] for bug in bug_keys(report)] == [bug[:1] for bug in bug_keys(complete)]  # type: ignore[index]
     assert not (tmp_path / "crash-resume").exists()
 
 

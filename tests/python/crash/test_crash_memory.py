@@ -55,12 +55,12 @@ def test_the_libraries_own_fields_are_not_in_doubt() -> None:
 
 def test_a_fence_is_for_what_its_own_thread_flushed() -> None:
     memory = PoolMemory(4096)
-    mine, others = (TraceEvent(EventKind.FENCE, 0, 0, (), b"", thread) for thread in (0, 1))
+    own_fence, others = (TraceEvent(EventKind.FENCE, 0, 0, (), b"", thread) for thread in (0, 1))
     for event in (store(0, 1), flush(0), others):
         memory.feed(event)
     assert memory.durable[0] == 0
     memory.feed(store(0, 2))
-    memory.feed(mine)
+    memory.feed(own_fence)
     assert memory.durable[0] == 1
     assert memory.lines[0].contents == [b"\2" * 64]
 

@@ -50,12 +50,12 @@ def test_each_seeded_bug_is_found_once_and_shown_again(
         assert (bug.survived[0].survived, bug.survived[0].stores) == (1, 2)
     never = [lint for lint in report.lints if lint.kind == "never flushed"]
     assert bool(never) == (name == "log_entry_not_flushed")
-    said = []
+    replays = []
     for _ in range(3):
         capsys.readouterr()
         assert main(["crash", "replay", bug.replay, "--json"]) == 1
-        said.append(json.loads(capsys.readouterr().out))
-    assert said == [{"symptom": bug.symptom, "said": bug.said, "before": bug.symptom}] * 3
+        replays.append(json.loads(capsys.readouterr().out))
+    assert replays == [{"symptom": bug.symptom, "said": bug.said, "before": bug.symptom}] * 3
 
 
 def test_a_report_takes_the_place_of_an_earlier_one_and_of_its_bugs(tmp_path: Path) -> None:
@@ -115,10 +115,10 @@ def test_bare_instructions_show_in_what_nearfar_cc_compiled(
 
 
 def _nearfar() -> Path:
-    found = Path(sys.executable).parent / "nearfar"
-    if not found.exists():
+    program = Path(sys.executable).parent / "nearfar"
+    if not program.exists():
         pytest.skip("nearfar is not installed as a program beside this Python")
-    return found
+    return program
 
 
 @pytest.mark.parametrize(

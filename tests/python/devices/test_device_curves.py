@@ -44,7 +44,7 @@ def test_bandwidth_is_the_best_or_that_of_few_threads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "there", "stands_in"),
+    ("required", "available", "stands_in"),
     [
         ("write", ["nt-store", "mixed", "clwb", "read"], "nt-store"),
         ("write", ["mixed", "clwb", "read"], "mixed"),
@@ -56,16 +56,16 @@ def test_bandwidth_is_the_best_or_that_of_few_threads() -> None:
     ],
 )
 def test_the_nearest_in_kind_stands_in_and_says_so(
-    wanted: Operation, there: list[Operation], stands_in: Operation
+    required: Operation, available: list[Operation], stands_in: Operation
 ) -> None:
     device = samples.device()
     device.bandwidth = [
         BandwidthFigure(operation=operation, value_gb_per_s=9.0, note="of old", **HAD)
-        for operation in there
+        for operation in available
     ]
-    figure = curves.bandwidth(device, wanted)
+    figure = curves.bandwidth(device, required)
     assert (figure.operation, figure.how) == (stands_in, "assumed")
-    assert f"stands in for sequential {wanted}" in figure.note
+    assert f"stands in for sequential {required}" in figure.note
     assert figure.note.endswith("of old")
 
 
@@ -91,9 +91,9 @@ def test_without_any_kin_a_bandwidth_is_refused() -> None:
 def test_a_curve_alone_gives_its_best_bandwidth_and_says_so() -> None:
     device = samples.device(read_gb_per_s=12.0)
     device.bandwidth.clear()
-    found = curves.bandwidth(device, "nt-store")
-    assert (found.value_gb_per_s, found.operation, found.how) == (12.0, "read", "assumed")
-    assert found.note == "stands in for sequential nt-store: the best of the curve at 100% reads"
+    curve = curves.bandwidth(device, "nt-store")
+    assert (curve.value_gb_per_s, curve.operation, curve.how) == (12.0, "read", "assumed")
+    assert curve.note == "stands in for sequential nt-store: the best of the curve at 100% reads"
 
 
 def test_chains_are_one_a_count_of_the_largest_pages() -> None:
@@ -112,8 +112,8 @@ def test_the_nearest_loaded_curve() -> None:
     device = samples.device()
     half = msgspec.structs.replace(device.loaded_latency[0], read_share=0.5)
     device.loaded_latency.append(half)
-    found = curves.loaded_curve(device, 0.6)
-    assert found is not None
-    assert found.read_share == 0.5
+    curve = curves.loaded_curve(device, 0.6)
+    assert curve is not None
+    assert curve.read_share == 0.5
     device.loaded_latency.clear()
     assert curves.loaded_curve(device, 0.6) is None

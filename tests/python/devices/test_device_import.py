@@ -41,12 +41,12 @@ def _import(path: Path, units: Units | None = None, max_points: int = 30) -> obj
 
 
 def test_families_keep_their_order_and_oddities(tmp_path: Path) -> None:
-    found = read_curves(_write(tmp_path, FOLDED), Units(), "import")
-    assert [curve.read_share for curve in found.loaded_latency] == [1.0, 0.5]
-    assert found.loaded_latency[0].points == [(0, 250), (10, 260), (20, 400), (19, 600)]
-    assert found.loaded_latency[0].oddities == ["folds back past 20 GB/s to 19 GB/s"]
-    assert [figure.value_ns for figure in found.latency] == [250]
-    assert [(f.operation, f.read_share, f.value_gb_per_s) for f in found.bandwidth] == [
+    imported = read_curves(_write(tmp_path, FOLDED), Units(), "import")
+    assert [curve.read_share for curve in imported.loaded_latency] == [1.0, 0.5]
+    assert imported.loaded_latency[0].points == [(0, 250), (10, 260), (20, 400), (19, 600)]
+    assert imported.loaded_latency[0].oddities == ["folds back past 20 GB/s to 19 GB/s"]
+    assert [figure.value_ns for figure in imported.latency] == [250]
+    assert [(f.operation, f.read_share, f.value_gb_per_s) for f in imported.bandwidth] == [
         ("read", None, 20.0),
         ("mixed", 0.5, 25.0),
     ]

@@ -40,15 +40,15 @@ FORMATS = {
 
 
 def _read(name: str, options: ImportOptions | None = None) -> ImportedFigures:
-    found, _ = read_any(FOLDER / name, options or FORMATS[name][1])
-    return found
+    imported, _ = read_any(FOLDER / name, options or FORMATS[name][1])
+    return imported
 
 
-def _rates(found: ImportedFigures, operation: str) -> list[tuple[float | None, float]]:
+def _rates(imported: ImportedFigures, operation: str) -> list[tuple[float | None, float]]:
     return [
-        (one.read_share, one.value_gb_per_s)
-        for one in found.bandwidth
-        if one.operation == operation
+        (figure.read_share, figure.value_gb_per_s)
+        for figure in imported.bandwidth
+        if figure.operation == operation
     ]
 
 
@@ -77,16 +77,16 @@ def test_every_format_makes_a_device_that_is_saved_and_shown(
 
 
 def test_mlc_tables_and_nodes() -> None:
-    found = _read("mlc-constructed.txt")
-    assert found.latency[0].value_ns == 80.5
-    assert found.latency[0].pattern == "sequential"
-    assert _rates(found, "read")[:2] == [(None, 100.0), (None, 100.0)]
-    assert _rates(found, "nt-store") == [(None, 45.0)]
-    assert (0.75, 90.0) in _rates(found, "mixed")
-    (curve,) = found.loaded_latency
+    imported = _read("mlc-constructed.txt")
+    assert imported.latency[0].value_ns == 80.5
+    assert imported.latency[0].pattern == "sequential"
+    assert _rates(imported, "read")[:2] == [(None, 100.0), (None, 100.0)]
+    assert _rates(imported, "nt-store") == [(None, 45.0)]
+    assert (0.75, 90.0) in _rates(imported, "mixed")
+    (curve,) = imported.loaded_latency
     assert curve.points == [(1, 80), (25, 90), (75, 150), (97.5, 250), (100, 300)]
-    assert any("CPU node 0 and memory node 0 (--nodes)" in note for note in found.notes)
-    assert any("of 2 nodes at once and were divided by 2" in note for note in found.notes)
+    assert any("CPU node 0 and memory node 0 (--nodes)" in note for note in imported.notes)
+    assert any("of 2 nodes at once and were divided by 2" in note for note in imported.notes)
     remote = _read("mlc-constructed.txt", ImportOptions(nodes=(1, 0)))
     assert remote.latency[0].value_ns == 141.3
     assert _rates(remote, "read") == [(None, 41.0)]
@@ -94,9 +94,9 @@ def test_mlc_tables_and_nodes() -> None:
 
 
 def test_mlcs_sequential_chase_stands_in_for_a_random_one_and_says_so(tmp_path: Path) -> None:
-    found = _read("mlc-constructed.txt", ImportOptions(shares=()))
-    assert {one.how for one in found.latency if one.pattern == "random"} == {"fitted"}
-    assert not any("assumed" in note for note in found.notes)
+    imported = _read("mlc-constructed.txt", ImportOptions(shares=()))
+    assert {figure.how for figure in imported.latency if figure.pattern == "random"} == {"fitted"}
+    assert not any("assumed" in note for note in imported.notes)
     text = (FOLDER / "mlc-constructed.txt").read_text()
     short = tmp_path / "matrix.txt"
     short.write_text(text[: text.index("Measuring Peak")])
@@ -112,78 +112,79 @@ def test_mlc_idle_latency_by_its_option() -> None:
 
 
 def test_mess_1_cycles_become_ns_and_load_rises() -> None:
-    found = _read("mess-1-constructed")
-    assert [curve.read_share for curve in found.loaded_latency] == [1.0, 0.5]
-    assert found.loaded_latency[0].points == [(1, 100), (20, 105), (50, 200), (60, 400)]
+    imported = _read("mess-1-constructed")
+    assert [curve.read_share for curve in imported.loaded_latency] == [1.0, 0.5]
+    assert imported.loaded_latency[0].points == [(1, 100), (20, 105), (50, 200), (60, 400)]
     with pytest.raises(NearfarError, match=r"--latency-unit cycles@2\.1GHz"):
         _read("mess-1-constructed", ImportOptions())
 
 
 def test_mess_2_is_ordered_by_pause_so_that_folds_are_kept() -> None:
-    found = _read("mess-2-constructed.csv")
-    assert found.loaded_latency[0].points == [(1.5, 100), (20, 120), (22, 350), (21, 400)]
-    assert found.loaded_latency[0].oddities
+    imported = _read("mess-2-constructed.csv")
+    assert imported.loaded_latency[0].points == [(1.5, 100), (20, 120), (22, 350), (21, 400)]
+    assert imported.loaded_latency[0].oddities
     same = _read("mess-2-constructed.json")
     assert [curve.read_share for curve in same.loaded_latency] == [1.0, 0.55]
     assert same.loaded_latency[1].points == [(1.2, 101), (18, 500)]
 
 
 def test_profet_units_are_told_from_mess_2_by_their_size() -> None:
-    found = _read("profet-constructed.json")
-    assert found.loaded_latency[0].points == [(1, 100), (50, 120), (100, 200)]
+    imported = _read("profet-constructed.json")
+    assert imported.loaded_latency[0].points == [(1, 100), (50, 120), (100, 200)]
     with pytest.raises(NearfarError, match=r"MB/s and CPU cycles.*cycles@2.3GHz"):
         _read("profet-constructed.json", ImportOptions())
 
 
 def test_multiload_rows_become_latency_bandwidth_and_a_curve() -> None:
-    found = _read("multiload-constructed.txt")
-    assert found.latency[0].value_ns == 100.5
-    assert found.latency[0].region_bytes == 1 << 30
-    assert found.bandwidth[0].operation == "copy"
-    assert found.bandwidth[0].value_gb_per_s == pytest.approx(100_000 * 2**20 / 1e9, abs=1e-4)
-    (curve,) = found.loaded_latency
+    imported = _read("multiload-constructed.txt")
+    assert imported.latency[0].value_ns == 100.5
+    assert imported.latency[0].region_bytes == 1 << 30
+    assert imported.bandwidth[0].operation == "copy"
+    assert imported.bandwidth[0].value_gb_per_s == pytest.approx(100_000 * 2**20 / 1e9, abs=1e-4)
+    (curve,) = imported.loaded_latency
     assert [ns for _, ns in curve.points] == [110.0, 200.0]
     assert curve.points[1][0] == pytest.approx(340_000 * 2**20 / 1e9, abs=1e-4)
-    assert any("single run" in note for note in found.notes)
+    assert any("single run" in note for note in imported.notes)
 
 
 def test_multichase_prints_one_number(tmp_path: Path) -> None:
     path = tmp_path / "chase.txt"
     path.write_text("some header\n  123.4\n")
-    found, _ = read_any(path, ImportOptions(), "multichase")
-    assert found.latency[0].value_ns == 123.4
+    imported, _ = read_any(path, ImportOptions(), "multichase")
+    assert imported.latency[0].value_ns == 123.4
 
 
 def test_likwid_benchs_kernels_are_told_by_loads_and_stores() -> None:
-    found = _read("likwid-bench-run-here.txt")
-    kinds = [(one.operation, one.threads, one.read_share) for one in found.bandwidth]
+    imported = _read("likwid-bench-run-here.txt")
+    kinds = [(figure.operation, figure.threads, figure.read_share) for figure in imported.bandwidth]
     assert kinds == [
         ("read", 1, None),
         ("nt-store", 2, None),
         ("copy", 1, None),
         ("mixed", 2, 0.75),
     ]
-    assert found.bandwidth[0].value_gb_per_s == pytest.approx(20.35648, abs=1e-3)
+    assert imported.bandwidth[0].value_gb_per_s == pytest.approx(20.35648, abs=1e-3)
 
 
 def test_streams_four() -> None:
-    found = _read("stream-constructed.txt")
-    assert _rates(found, "copy") == [(None, 58.0)]
-    assert _rates(found, "mixed") == [(0.5, 57.0), (0.6667, 66.0), (0.6667, 66.5)]
-    assert {one.threads for one in found.bandwidth} == {8}
+    imported = _read("stream-constructed.txt")
+    assert _rates(imported, "copy") == [(None, 58.0)]
+    assert _rates(imported, "mixed") == [(0.5, 57.0), (0.6667, 66.0), (0.6667, 66.5)]
+    assert {figure.threads for figure in imported.bandwidth} == {8}
 
 
 def test_perma_in_gib_and_what_is_left_out_is_counted() -> None:
-    found = _read("perma-constructed.json")
+    imported = _read("perma-constructed.json")
     assert [
-        (one.operation, one.pattern, one.threads, one.access_bytes) for one in found.bandwidth
+        (figure.operation, figure.pattern, figure.threads, figure.access_bytes)
+        for figure in imported.bandwidth
     ] == [
         ("nt-store", "random", 4, 256),
         ("read", "sequential", 8, 4096),
     ]
-    assert found.bandwidth[0].value_gb_per_s == pytest.approx(2 * 2**30 / 1e9, abs=1e-4)
-    assert [one.value_ns for one in found.latency] == [429.0]
-    assert any("2 of 5 benchmarks left out" in note for note in found.notes)
+    assert imported.bandwidth[0].value_gb_per_s == pytest.approx(2 * 2**30 / 1e9, abs=1e-4)
+    assert [figure.value_ns for figure in imported.latency] == [429.0]
+    assert any("2 of 5 benchmarks left out" in note for note in imported.notes)
 
 
 BROKEN = [
@@ -232,11 +233,11 @@ def test_a_file_cut_anywhere_is_read_or_refused_in_a_sentence(tmp_path: Path, na
     for end in range(0, len(text), max(1, len(text) // 40)):
         path.write_text(text[:end])
         try:
-            found, _ = read_any(path, options, form)
+            imported, _ = read_any(path, options, form)
         except NearfarError as error:
             assert str(path) in str(error)
         else:
-            assert not found.empty()
+            assert not imported.empty()
 
 
 @pytest.mark.parametrize("form", [name for name in IMPORTERS.names() if name != "csv"])

@@ -20,7 +20,7 @@ NAMES = device_names()
 def test_what_the_issue_asks_for_is_there() -> None:
     """At least 14 profiles, among them every kind the issue names."""
     assert len(NAMES) >= 14
-    wanted = {
+    required = {
         "ddr4-2666-local",
         "ddr4-2666-remote",
         "ddr5-4800-local",
@@ -36,7 +36,7 @@ def test_what_the_issue_asks_for_is_there() -> None:
         "thesis-dram",
         "thesis-pmem",
     }
-    assert wanted <= set(NAMES)
+    assert required <= set(NAMES)
     assert sum(load_device(name).technology == "cxl" for name in NAMES) >= 4
 
 

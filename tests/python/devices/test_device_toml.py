@@ -75,7 +75,7 @@ def test_defaults_fill_what_a_figure_does_not_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "said"),
+    ("old", "new", "line", "message_part"),
     [
         ("value_ns = 250.0", "latency = 250.0", 15, "it has no unit; did you mean 'value_ns'"),
         ("value_ns = 250.0", "value = 250.0", 15, "it has no unit; did you mean 'value_ns'"),
@@ -111,13 +111,13 @@ def test_defaults_fill_what_a_figure_does_not_say(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_refused_with_its_line(
-    tmp_path: Path, old: str, new: str, line: int, said: str
+    tmp_path: Path, old: str, new: str, line: int, message_part: str
 ) -> None:
     assert old in GOOD
     with pytest.raises(NearfarError) as refusal:
         _read(tmp_path, GOOD.replace(old, new, 1))
     message = str(refusal.value)
-    assert said in message
+    assert message_part in message
     assert f"device.toml:{line}:" in message or f"at line {line}," in message
     assert "\n" not in message
 
@@ -127,9 +127,9 @@ def test_a_device_beside_local_dram_names_it_and_keeps_it(tmp_path: Path) -> Non
     path.write_text(GOOD.replace("\n[sources", 'host_dram = "xmem-near"\n[sources', 1))
     device = read_toml(path)
     assert device.host_dram == "xmem-near"
-    found = host_dram(device)
-    assert found is not None
-    assert found.name == "xmem-near"
+    host = host_dram(device)
+    assert host is not None
+    assert host.name == "xmem-near"
     save_toml(device, tmp_path / "again.toml")
     assert read_toml(tmp_path / "again.toml") == device
 

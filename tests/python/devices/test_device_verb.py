@@ -107,9 +107,9 @@ def test_a_plain_curve_is_imported_and_predicted_with(
     save(samples.device(), Path("near.json"))
     predict = ["predict", "run.json", "--near", "near.json", "--far", "curve.toml", "--json"]
     assert main(predict) == ExitCode.DONE
-    (found,) = json.loads(capsys.readouterr().out)["devices"]
-    assert found["total"]["slowdown"]["value"] > 1
-    assert any("stands in for sequential nt-store" in caveat for caveat in found["caveats"])
+    (device,) = json.loads(capsys.readouterr().out)["devices"]
+    assert device["total"]["slowdown"]["value"] > 1
+    assert any("stands in for sequential nt-store" in caveat for caveat in device["caveats"])
 
 
 def test_import_takes_its_hosts_dram(
@@ -125,7 +125,7 @@ def test_import_takes_its_hosts_dram(
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "said"),
+    ("command", "code", "message"),
     [
         (["show", "optane"], 2, "did you mean"),
         (["show", "/nowhere/x.toml"], 2, "cannot read"),
@@ -139,7 +139,7 @@ def test_import_takes_its_hosts_dram(
 def test_mistakes_are_one_sentence(
     command: list[str],
     code: int,
-    said: str,
+    message: str,
     *,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
@@ -148,7 +148,7 @@ def test_mistakes_are_one_sentence(
     monkeypatch.chdir(tmp_path)
     assert main(["device", *command]) == code
     shown = capsys.readouterr()
-    assert said in shown.err
+    assert message in shown.err
     assert shown.out == ""
     assert shown.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == [], "something half-written was left"
