@@ -32,21 +32,19 @@ import msgspec
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
-from nearfar.documents import DeviceProfile, WorkloadProfile, producer
+from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import (
     AccessClasses,
     CacheModel,
-    MemoryObject,
     ObjectTraffic,
     Phase,
-    Program,
-    Sampling,
     Traffic,
 )
 from nearfar.predict.derive import near_memory
 from nearfar.predict.formula import evaluate
 from nearfar.predict.models.code import waiting_ns
 from nearfar.predict.phases import phases_of
+from nearfar.predict.unprofiled import unallocated_object, unprofiled, untimed_phase
 
 Formula = str | float
 
@@ -145,7 +143,7 @@ def profile_of_code(
                 ObjectTraffic(object=ids[name], traffic=_traffic(entry, operations, names, where))
             )
         compute_ns.append(operations * _count(phase.compute_ns, names, f"{title}.compute_ns"))
-        phases.append(_phase(title, operations, rows))
+        phases.append(untimed_phase(title, operations or None, rows))
     made = _profile(code, names, phases, bytes_of, llc_bytes)
     memory = near_memory(near)
     timed = [
@@ -229,18 +227,6 @@ def _traffic(
     )
 
 
-def _phase(name: str, operations: float, rows: list[ObjectTraffic]) -> Phase:
-    return Phase(
-        name=name,
-        near_cpu_time_ns=Estimate(0.0, 0.0, 0.0),
-        near_repetitions=0,
-        near_wall_time_ns=0.0,
-        operations=operations or None,
-        objects=rows,
-        instructions=[],
-    )
-
-
 def _timed(phase: Phase, time_ns: float, error: float) -> Phase:
     return msgspec.structs.replace(
         phase,
@@ -256,38 +242,14 @@ def _profile(
     bytes_of: Mapping[str, float],
     llc_bytes: int,
 ) -> WorkloadProfile:
-    return WorkloadProfile(
-        producer=producer(),
-        program=Program(
-            command=[],
-            executable=code.title,
-            compiler="",
-            threads_seen=1,
-            processes_seen=1,
-            exit_status="not run: from formulas",
-            plain_executable="",
-        ),
+    cache = CacheModel(size_bytes=llc_bytes, ways=16, line_bytes=LINE_BYTES, origin="code")
+    objects = [
+        unallocated_object(number, name, "heap", int(size_bytes))
+        for number, (name, size_bytes) in enumerate(bytes_of.items())
+    ]
+    return msgspec.structs.replace(
+        unprofiled(code.title, "not run: from formulas", cache, phases, objects),
         size={name: value for name, value in names.items() if name != "llc_bytes"},
-        cache=CacheModel(size_bytes=llc_bytes, ways=16, line_bytes=LINE_BYTES, origin="code"),
-        sampling=Sampling(rate=1, sampled_accesses=0, sampled_misses=0, relative_error=0.0),
         flushes_counted=True,
-        instrumented_slowdown=1.0,
-        objects=[
-            MemoryObject(
-                id=number,
-                name=name,
-                kind="heap",
-                frames=[],
-                allocations=0,
-                allocated_bytes=int(bytes_of[name]),
-                peak_live_bytes=int(bytes_of[name]),
-                live_bytes_at_peak=int(bytes_of[name]),
-                size_bytes=int(bytes_of[name]),
-            )
-            for number, name in enumerate(bytes_of)
-        ],
-        instructions=[],
-        phases=phases,
-        live=[],
         warnings=[f"counts are formulas ({code.source}) and near time follows from them: not run"],
     )

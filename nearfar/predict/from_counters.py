@@ -14,18 +14,15 @@ import msgspec
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
-from nearfar.documents import WorkloadProfile, producer
+from nearfar.documents import WorkloadProfile
 from nearfar.documents.counters import CounterInterval, CounterProfile
 from nearfar.documents.workload import (
     AccessClasses,
     CacheModel,
-    MemoryObject,
     ObjectTraffic,
-    Phase,
-    Program,
-    Sampling,
     Traffic,
 )
+from nearfar.predict.unprofiled import unallocated_object, unprofiled, untimed_phase
 
 WHOLE = "whole program"
 
@@ -76,34 +73,23 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
         read_misses=AccessClasses(opaque=lines),
         write_backs=(written or 0.0) / LINE_BYTES,
     )
-    return WorkloadProfile(
-        producer=producer(),
-        program=_program(counters, max(1, math.ceil(time_ns / wall_ns))),
-        cache=CacheModel(size_bytes=0, ways=1, line_bytes=LINE_BYTES, origin="counters"),
-        sampling=Sampling(
-            rate=1,
-            sampled_accesses=0,
-            sampled_misses=0,
-            relative_error=COUNTS_ERROR
-            if counters.scaled or "read_bytes" in counters.names
-            else 0.0,
-        ),
-        instrumented_slowdown=1.0,
-        objects=[_whole()],
-        instructions=[],
-        phases=[
-            Phase(
-                name=WHOLE,
-                near_cpu_time_ns=Estimate(time_ns, time_ns, time_ns),
-                near_repetitions=1,
-                near_wall_time_ns=wall_ns,
-                objects=[ObjectTraffic(object=0, traffic=traffic)],
-                instructions=[],
-            )
-        ],
-        live=[],
-        warnings=warnings,
+    phase = msgspec.structs.replace(
+        untimed_phase(WHOLE, None, [ObjectTraffic(object=0, traffic=traffic)]),
+        near_cpu_time_ns=Estimate(time_ns, time_ns, time_ns),
+        near_repetitions=1,
+        near_wall_time_ns=wall_ns,
     )
+    estimated = counters.scaled or "read_bytes" in counters.names
+    profile = unprofiled(
+        counters.file,
+        "not run here: from counters",
+        CacheModel(size_bytes=0, ways=1, line_bytes=LINE_BYTES, origin="counters"),
+        [phase],
+        [unallocated_object(0, WHOLE, "unknown", 0)],
+        threads=max(1, math.ceil(time_ns / wall_ns)),
+        error=COUNTS_ERROR if estimated else 0.0,
+    )
+    return msgspec.structs.replace(profile, warnings=warnings)
 
 
 def _lines(counters: CounterProfile, warnings: list[str]) -> float:
@@ -148,29 +134,3 @@ def _total(counters: CounterProfile, quantity: str, warnings: list[str]) -> floa
 def _value(interval: CounterInterval, quantity: str) -> float | None:
     value = getattr(interval, quantity)
     return None if value is None else float(value)
-
-
-def _program(counters: CounterProfile, threads: int) -> Program:
-    return Program(
-        command=[],
-        executable=counters.file,
-        compiler="",
-        threads_seen=threads,
-        processes_seen=1,
-        exit_status="not run here: from counters",
-        plain_executable="",
-    )
-
-
-def _whole() -> MemoryObject:
-    return MemoryObject(
-        id=0,
-        name=WHOLE,
-        kind="unknown",
-        frames=[],
-        allocations=0,
-        allocated_bytes=0,
-        peak_live_bytes=0,
-        live_bytes_at_peak=0,
-        size_bytes=0,
-    )
