@@ -336,7 +336,7 @@ def test_memory_mode_is_shown_where_the_profile_has_miss_curves():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"far": [FarMemory(PMEM, 1 << 12)]}, "the memories hold"),
         ({"far": []}, "no far memory"),
@@ -356,9 +356,9 @@ def test_memory_mode_is_shown_where_the_profile_has_miss_curves():
         ({"budget": -1}, "negative"),
     ],
 )
-def test_wrong_use_is_one_sentence(change: dict, said: str):
+def test_wrong_use_is_one_sentence(change: dict, message: str):
     arguments = {"far": PMEM, "budget": "25%", **change}
-    with pytest.raises(NearfarError, match=said):
+    with pytest.raises(NearfarError, match=message):
         place(samples.workload(), NEAR, **arguments)
 
 

@@ -61,16 +61,16 @@ def test_gb_and_gib_differ(run: list[str], capsys):
 
 
 @pytest.mark.parametrize(
-    ("budget", "said"), [("0", "nothing stays near"), ("1TiB", "everything can stay near")]
+    ("budget", "message"), [("0", "nothing stays near"), ("1TiB", "everything can stay near")]
 )
-def test_extreme_budgets_are_done_and_said(run: list[str], budget: str, said: str, capsys):
+def test_extreme_budgets_are_done_and_said(run: list[str], budget: str, message: str, capsys):
     assert main([*run, "--budget", budget, "--json"]) == ExitCode.DONE
     plan = json.loads(capsys.readouterr().out)
-    assert any(said in caveat for caveat in plan["caveats"])
+    assert any(message in caveat for caveat in plan["caveats"])
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (["--budget", "-5%"], "negative"),
         (["--budget=-2GiB"], "negative"),
@@ -81,12 +81,14 @@ def test_extreme_budgets_are_done_and_said(run: list[str], budget: str, said: st
         ([], "--budget"),
     ],
 )
-def test_wrong_use_is_one_sentence(run: list[str], change: list[str], said: str, tmp_path, capsys):
+def test_wrong_use_is_one_sentence(
+    run: list[str], change: list[str], message: str, tmp_path, capsys
+):
     output = tmp_path / "plan.json"
     assert main([*run, *change, "-o", str(output)]) == ExitCode.WRONG_USE
     out, err = capsys.readouterr()
     assert out == ""
-    assert said in err
+    assert message in err
     assert len(err.strip().splitlines()) == 1
     assert not output.exists()
 

@@ -54,7 +54,7 @@ def test_a_plan_is_exported_from_its_file(folder: Path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "name a file that `nearfar profile` wrote"),
         (["run.json", "--budget", "25%"], "--far"),
@@ -77,18 +77,18 @@ def test_a_plan_is_exported_from_its_file(folder: Path, capsys):
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_sentence(
-    folder: Path, arguments: list[str], said: str, capsys, monkeypatch
+    folder: Path, arguments: list[str], message: str, capsys, monkeypatch
 ):
     monkeypatch.chdir(folder)
     assert main(["place", *arguments]) == ExitCode.WRONG_USE
     out, err = capsys.readouterr()
     assert out == ""
-    assert said in err
+    assert message in err
     assert len(err.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('[near]\ndevice = "near.json"\n', "far"),
         ("far = []\n", "no far memory"),
@@ -98,11 +98,11 @@ def test_wrong_use_is_one_sentence(
         ("[[far", "no file of memories"),
     ],
 )
-def test_a_wrong_file_of_memories_is_one_sentence(folder: Path, text: str, said: str, capsys):
+def test_a_wrong_file_of_memories_is_one_sentence(folder: Path, text: str, message: str, capsys):
     (folder / "wrong.toml").write_text(text)
     wrong = ["place", str(folder / "run.json"), "--memories", str(folder / "wrong.toml")]
     assert main([*wrong, "--near", str(folder / "near.json"), "--budget", "1%"]) != ExitCode.DONE
     out, err = capsys.readouterr()
     assert out == ""
-    assert said in err
+    assert message in err
     assert len(err.strip().splitlines()) == 1

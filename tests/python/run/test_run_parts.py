@@ -56,11 +56,11 @@ def test_both_sides_lay_the_tables_out_alike(tmp_path: Path) -> None:
     )
     program = tmp_path / "layout"
     subprocess.run(["cc", f"-I{ROOT / 'native'}", str(source), "-o", str(program)], check=True)
-    said = [int(word) for word in subprocess.check_output([str(program)]).split()]
-    ours = [
+    native = [int(word) for word in subprocess.check_output([str(program)]).split()]
+    python = [
         getattr(kind, field[0]).offset for kind in structures.values() for field in kind._fields_
     ] + [ctypes.sizeof(kind) for kind in structures.values()]
-    assert said == ours
+    assert native == python
 
 
 def test_one_page_in_eight_is_sampled() -> None:
@@ -285,7 +285,7 @@ def test_use_is_read_of_each_target() -> None:
 
 def test_memories_are_refused_in_a_sentence(tmp_path: Path) -> None:
     made = objects_plan({"make_array": "far"})
-    for mapped, said in (
+    for mapped, message in (
         ([], "has no local memory"),
         (["far=node:4711"], "no memory node 4711"),
         ([f"far=file:{tmp_path}/absent"], "not a folder"),
@@ -295,7 +295,7 @@ def test_memories_are_refused_in_a_sentence(tmp_path: Path) -> None:
         (["near=file:/dev/shm", "far=node:0"], "near memory is dram or node"),
         (["far"], "NAME=SPEC"),
     ):
-        with pytest.raises(CommandError, match=said):
+        with pytest.raises(CommandError, match=message):
             resolve_memories(made, mapped)
     # By the device's name too; and nothing need stand for what is not used.
     assert resolve_memories(made, ["optane=node:0"])[1].spec.node == 0

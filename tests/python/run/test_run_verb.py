@@ -173,7 +173,7 @@ def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
     privileged = folder / "privileged"
     shutil.copy(program, privileged)
     privileged.chmod(0o4755)
-    for words, said in (
+    for words, message in (
         ((made, "--", program), "has no local memory"),
         ((made, *TO_FILES, "--", "/bin/true"), "another program's"),
         ((made, *TO_FILES, "--", str(privileged)), "set-user-id"),
@@ -193,7 +193,7 @@ def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
         assert main(["run", "-o", str(output), *words]) in (2, 3), words
         error = capsys.readouterr().err
         assert error.startswith("nearfar: "), error
-        assert said in error
+        assert message in error
         assert error.count("\n") == 1, error
         assert not output.exists()
 
