@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks import Row, make_row
-from nearfar.measure.subject import Facts
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
 ROUNDS = 7
@@ -48,7 +48,7 @@ def rows() -> Iterator[Row]:
         print(f"  {kind}: {middle:.2f} % outside the loops, lower quartile {low:.2f} %")
 
 
-def points(facts: Facts) -> dict[str, list[SamplePoint]]:
+def points(facts: SubjectFacts) -> dict[str, list[SamplePoint]]:
     """Return points by kind."""
     page, most, buffer = facts.page_sizes[0], facts.largest_bytes, facts.buffer_bytes
     regions = [most >> shift for shift in range(0, 14, 2)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import Row, make_row, wall_seconds
-from nearfar.measure.self_test import Verdict, self_test, table
+from nearfar.measure.self_test import SelfTestVerdict, self_test, table
 
 DEVICE = "optane-100-1dimm"
 """Two buffers, a queue and wear: of the library it has most to be found."""
@@ -11,7 +11,7 @@ DEVICE = "optane-100-1dimm"
 
 def rows() -> list[Row]:
     """Infer and judge every quantity of one device."""
-    verdicts: list[Verdict] = []
+    verdicts: list[SelfTestVerdict] = []
     seconds = wall_seconds(lambda: verdicts.extend(self_test([DEVICE])))
     wrong = [one for one in verdicts if not one.sound]
     if wrong:

@@ -14,7 +14,7 @@ from nearfar.options.measure import KernelOptions, MeasureOptions, MemoryOptions
 
 if TYPE_CHECKING:
     from nearfar.documents import DeviceProfile
-    from nearfar.measure.measure import Measured
+    from nearfar.measure.measure import Measurement
     from nearfar.measure.settings import Progress, Settings
     from nearfar.samples.point import Sample, SamplePoint
 
@@ -130,7 +130,7 @@ def _check_plot(path: Path | None) -> None:
     check_writable(path / "latency.png" if path.is_dir() else path)
 
 
-def _draw(measured: Measured, path: Path) -> None:
+def _draw(measured: Measurement, path: Path) -> None:
     """Draw to a file, or to a folder one picture of each kind that there is data for."""
     from nearfar.plots import FIGURES, Drawing, panels_of, plot_drawing
 

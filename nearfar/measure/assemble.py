@@ -10,13 +10,14 @@ from nearfar.documents import DeviceProfile
 from nearfar.documents.device import LatencyFigure, MeasuredContext, Source
 from nearfar.documents.header import Producer
 from nearfar.measure import environment, figures
-from nearfar.measure.budget import Budget
+from nearfar.measure.budget import TimeBudget
 from nearfar.measure.capacity import effective_llc_bytes
-from nearfar.measure.opened import Opened
-from nearfar.measure.parts import Found
+from nearfar.measure.native import _measure
+from nearfar.measure.opened import OpenedMemory
+from nearfar.measure.parts import PartResults
 from nearfar.measure.rounds import Rounds
 from nearfar.measure.settings import Settings
-from nearfar.measure.surfaces import Parts, Plan, Samples, Surface
+from nearfar.measure.surfaces import Samples, Surface, SurfaceFigures, SurfacePlan
 from nearfar.measure.surfaces._surface import SOURCE
 
 
@@ -25,14 +26,14 @@ class Assembly:
     """All there is to put together."""
 
     settings: Settings
-    opened: Opened
-    plan: Plan
+    opened: OpenedMemory
+    plan: SurfacePlan
     surfaces: Mapping[str, Surface]
     samples: Mapping[str, Samples]
     """By surface."""
     rounds: Rounds
-    found: Found
-    budget: Budget
+    found: PartResults
+    budget: TimeBudget
     before: environment.Snapshot
     after: environment.Snapshot
     seconds: float
@@ -42,7 +43,7 @@ class Assembly:
 def assemble(made: Assembly) -> DeviceProfile:
     """Return the profile; computes all intervals, which takes some ms a figure."""
     opened, settings = made.opened, made.settings
-    parts = Parts()
+    parts = SurfaceFigures()
     for name, surface in made.surfaces.items():
         if made.samples[name]:
             parts.add(surface.figures(made.samples[name], made.plan))
@@ -136,8 +137,6 @@ def _surroundings(made: Assembly) -> tuple[dict[str, str], list[str]]:
     """Return what went on on this machine meanwhile; nothing of it matters to a simulation."""
     if not made.opened.cpus:
         return {}, []
-    from nearfar import _measure
-
     recorded, disturbances = environment.describe(made.before, made.after)
     recorded |= environment.fixed_facts(made.opened.cpus[0])
     recorded["vector_extension"] = _measure.vector_extension()

@@ -14,7 +14,7 @@ region sizes; the other two have few points. What a part leaves is not given to 
 
 
 @dataclass(frozen=True)
-class Budget:
+class TimeBudget:
     """Seconds for each part; 0: it is left out."""
 
     surfaces: float
@@ -36,10 +36,10 @@ class Budget:
         return float(getattr(self, part)) > 0
 
 
-def share_out(seconds: float, parts: set[str]) -> Budget:
+def share_out(seconds: float, parts: set[str]) -> TimeBudget:
     """Share `seconds` out among `parts` (names of `SHARES`)."""
     whole = sum(share for part, share in SHARES.items() if part in parts)
     given = {
         part: seconds * share / whole if part in parts else 0.0 for part, share in SHARES.items()
     }
-    return Budget(**given)
+    return TimeBudget(**given)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.measure import room
-from nearfar.measure.joint import Run
+from nearfar.measure.joint import CopyRun
+from nearfar.measure.native import _measure
 from nearfar.measure.obtain import file_system_bytes, is_direct, source_of
 from nearfar.memories.checks import check_devdax, check_node
 from nearfar.memories.spec import MemorySpec, Pages
@@ -48,10 +49,8 @@ class CompetingCopies:
         self._idle = source_of(MemorySpec("dram"), machine)(CACHED_BYTES, "4k")
         self.one_memory = _in_one_memory(a, b, self._a, self._b)
 
-    def together(self, run: Run) -> tuple[float, ...]:
+    def together(self, run: CopyRun) -> tuple[float, ...]:
         """Return GB/s of payload of each group of `run`, all running at once."""
-        from nearfar import _measure
-
         workers: list[_measure.Worker] = []
         used = 0
         for number, (copy, threads) in enumerate(run):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from nearfar.base.statistics import median_estimate
 from nearfar.documents.machine import CoreToCore
+from nearfar.measure.native import _measure
 
 MOST_PAIRS = 300
 """All pairs of 25 CPUs. Beyond, a random sample: at 9 rounds of 10 ms, half a minute."""
@@ -75,7 +76,5 @@ def measure_core_to_core(
 
 
 def _native() -> HandOver:
-    from nearfar import _measure
-
     memory = _measure.Memory.anonymous(LINES_BYTES, "thp", None)
     return lambda one, other: float(_measure.core_to_core(one, other, memory).line_ns)

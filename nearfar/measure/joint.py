@@ -31,12 +31,12 @@ their own still share the last-level cache and the mesh, which takes some per ce
 ROUNDS = 9
 FEWEST = 3
 
-Group = tuple[str, int]
+CopyGroup = tuple[str, int]
 """A copy and how many threads run it."""
-Run = tuple[Group] | tuple[Group, Group]
+CopyRun = tuple[CopyGroup] | tuple[CopyGroup, CopyGroup]
 """Groups that run at once: one, or two that compete."""
-Pair = tuple[Group, Group]
-Runs = Mapping[Run, Sequence[tuple[float, ...]]]
+CopyPair = tuple[CopyGroup, CopyGroup]
+CopySamples = Mapping[CopyRun, Sequence[tuple[float, ...]]]
 """One sample a round of every run: GB/s of each of its groups."""
 
 
@@ -46,12 +46,12 @@ class Copier(Protocol):
     threads: int
     """All that may run at once."""
 
-    def together(self, run: Run) -> tuple[float, ...]:
+    def together(self, run: CopyRun) -> tuple[float, ...]:
         """Return GB/s of each group; all groups start and stop together."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class JointEffort:
     """When to stop."""
 
     seconds: float
@@ -60,10 +60,12 @@ class Limits:
     clock: Callable[[], float] = time.monotonic
 
 
-def runs(threads: int) -> list[Run]:
+def runs(threads: int) -> list[CopyRun]:
     """Return all runs with `threads` threads: each copy alone with 1 to all, and every split."""
-    alone: list[Run] = [((copy, n),) for copy in ("A->A", "B->B") for n in range(1, threads + 1)]
-    split: list[Run] = [
+    alone: list[CopyRun] = [
+        ((copy, n),) for copy in ("A->A", "B->B") for n in range(1, threads + 1)
+    ]
+    split: list[CopyRun] = [
         ((FIRST, threads - n), (second, n)) for second in SECONDS for n in range(1, threads)
     ]
     return alone + split
@@ -72,7 +74,7 @@ def runs(threads: int) -> list[Run]:
 def measure_joint(
     copier: Copier,
     memories: tuple[str, str],
-    limits: Limits,
+    limits: JointEffort,
     *,
     one_memory: bool = False,
     progress: Callable[[str, float], None] = lambda _what, _share: None,
@@ -82,7 +84,7 @@ def measure_joint(
     `one_memory`: A and B are known to lie in the same memory, such as one node.
     """
     wanted = runs(copier.threads)
-    samples: dict[Run, list[tuple[float, ...]]] = {run: [] for run in wanted}
+    samples: dict[CopyRun, list[tuple[float, ...]]] = {run: [] for run in wanted}
     dice = random.Random(1)
     start = limits.clock()
     done = 0
@@ -96,12 +98,12 @@ def measure_joint(
 
 
 def joint_limit(
-    memories: tuple[str, str], samples: Runs, *, one_memory: bool = False
+    memories: tuple[str, str], samples: CopySamples, *, one_memory: bool = False
 ) -> JointLimit:
     """Return the limit that samples show; `shared` only where the data or `one_memory` say so."""
     whole = {run: median_estimate([sum(one) for one in taken]) for run, taken in samples.items()}
     alone = {run[0]: estimate for run, estimate in whole.items() if len(run) == 1}
-    competing: dict[Pair, Estimate] = {run: one for run, one in whole.items() if len(run) == 2}
+    competing: dict[CopyPair, Estimate] = {run: one for run, one in whole.items() if len(run) == 2}
     threads = max(n for _, n in alone)
     best_a, best_b = alone["A->A", threads], alone["B->B", threads]
     best = max(competing.values(), key=lambda one: one.value) if competing else None
@@ -119,7 +121,10 @@ def joint_limit(
 
 
 def decide(
-    alone: Mapping[Group, Estimate], competing: Mapping[Pair, Estimate], *, one_memory: bool = False
+    alone: Mapping[CopyGroup, Estimate],
+    competing: Mapping[CopyPair, Estimate],
+    *,
+    one_memory: bool = False,
 ) -> tuple[bool, str]:
     """Say whether copies within A and copies within B hold each other back, and why.
 
@@ -151,7 +156,7 @@ def decide(
     return False, f"not seen: the cores set the limit, {rates}; one memory alone gives {most:.1f}"
 
 
-def _split(run: Pair, taken: Sequence[tuple[float, ...]]) -> Split:
+def _split(run: CopyPair, taken: Sequence[tuple[float, ...]]) -> Split:
     (first, n), (second, m) = run
     return Split(
         copies=(first, second),

@@ -25,7 +25,7 @@ FEWEST_COLUMNS = 100
 """Of a terminal that has room for two curves beside each other."""
 
 
-class Curves:
+class LiveCurves:
     """Medians of the samples so far, by what a curve is drawn over."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class LiveView:
     def __init__(self, console: Console, most_s: float | None) -> None:
         from rich.live import Live
 
-        self._curves = Curves()
+        self._curves = LiveCurves()
         self._most_s = most_s
         self._begin = time.monotonic()
         self._drawn = 0.0

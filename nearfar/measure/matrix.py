@@ -14,6 +14,7 @@ from nearfar.base.units import format_bytes
 from nearfar.documents.machine import MatrixEntry, Node
 from nearfar.measure import room
 from nearfar.measure.competing import DURATION_NS, WARM_UP_NS
+from nearfar.measure.native import _measure
 from nearfar.measure.obtain import source_of
 from nearfar.measure.sampler import TIMED_ACCESSES, WARM_UP_ACCESSES
 from nearfar.memories import topology
@@ -141,8 +142,6 @@ class RealProber:
 
     def latency_ns(self, cpus: Sequence[int]) -> float:
         """Return ns of a random chase by the first of `cpus`; another spins to stay awake."""
-        from nearfar import _measure
-
         beside = [_measure.Worker(cpus[-1])] if len(cpus) > 1 else []
         worker = _measure.Worker(cpus[0], "chase", memory=self._memory)
         timing = _measure.time_alone(worker, TIMED_ACCESSES, WARM_UP_ACCESSES, beside=beside)
@@ -150,8 +149,6 @@ class RealProber:
 
     def read_gb_per_s(self, cpus: Sequence[int]) -> float:
         """Return GB/s that all `cpus` read together, each its own part."""
-        from nearfar import _measure
-
         workers = [
             _measure.Worker(cpu, "read", memory=self._memory, part=part, parts=len(cpus))
             for part, cpu in enumerate(cpus)

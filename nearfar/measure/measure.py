@@ -13,22 +13,22 @@ from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.documents import DeviceProfile, producer
 from nearfar.measure import drift, environment, room
 from nearfar.measure.assemble import Assembly, assemble
-from nearfar.measure.budget import FULL_S, QUICK_S, SHARES, Budget, share_out
+from nearfar.measure.budget import FULL_S, QUICK_S, SHARES, TimeBudget, share_out
 from nearfar.measure.open_subject import open_memory
-from nearfar.measure.opened import Opened
+from nearfar.measure.opened import OpenedMemory
 from nearfar.measure.parts import run_parts
 from nearfar.measure.recorder import Recorder
-from nearfar.measure.rounds import Limits, Rounds, run_rounds
+from nearfar.measure.rounds import RoundLimits, Rounds, run_rounds
 from nearfar.measure.settings import Progress, Settings, no_progress
-from nearfar.measure.surfaces import SURFACES, Plan, Surface, all_surfaces
+from nearfar.measure.surfaces import SURFACES, Surface, SurfacePlan, all_surfaces
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header, store_path
 
 if TYPE_CHECKING:
-    from nearfar.measure.instrument import Watch
+    from nearfar.measure.instrument import InstrumentWatch
     from nearfar.samples.evidence import Evidence
 
-__all__ = ["Measured", "Settings", "measure", "parts_of", "run"]
+__all__ = ["Measurement", "Settings", "measure", "parts_of", "run"]
 
 SAMPLE_S = 0.025
 """What a sample of an earlier run counts as spent: some 20 ms, and its warm-up."""
@@ -38,7 +38,7 @@ TAIL_S = 1.0
 
 
 @dataclass
-class Measured:
+class Measurement:
     """A profile, and what it was made of."""
 
     device: DeviceProfile
@@ -86,7 +86,7 @@ def measure(settings: Settings, progress: Progress = no_progress) -> DeviceProfi
     return run(settings, progress).device
 
 
-def run(settings: Settings, progress: Progress = no_progress) -> Measured:
+def run(settings: Settings, progress: Progress = no_progress) -> Measurement:
     """Measure the memory of `settings`; samples are kept beside its `output`, if it has one.
 
     Ctrl-C is a NearfarError of exit code 130 where samples were kept: it says how to go on.
@@ -107,12 +107,12 @@ def run(settings: Settings, progress: Progress = no_progress) -> Measured:
     if earlier is not None and device.measured is not None:
         device.measured.drift.extend(drift.compare(device, earlier))
         device.measured.warnings.extend(drift.warnings(device.measured.drift))
-    return Measured(device, evidence, store)
+    return Measurement(device, evidence, store)
 
 
 def _measure(
     settings: Settings,
-    opened: Opened,
+    opened: OpenedMemory,
     store: SampleStore | None,
     *,
     progress: Progress,
@@ -120,16 +120,16 @@ def _measure(
 ) -> tuple[DeviceProfile, dict[str, Evidence]]:
     surfaces, parts = parts_of(settings.only)
     subject = Recorder(opened.subject, store, settings.seen)
-    plan = Plan(subject.facts(), settings.quick)
+    plan = SurfacePlan(subject.facts(), settings.quick)
     before = environment.snapshot()
     seconds = settings.seconds or (QUICK_S if settings.quick else FULL_S)
     opening_s = time.monotonic() - start
     budget = share_out(max(seconds - opening_s - TAIL_S, 0.01), parts)
     watch = None
     if opened.cpus:
-        from nearfar.measure.instrument import Watch
+        from nearfar.measure.instrument import InstrumentWatch
 
-        watch = Watch(opened.cpus)
+        watch = InstrumentWatch(opened.cpus)
     began = time.monotonic()
 
     def take(point: SamplePoint) -> Sample:
@@ -172,7 +172,7 @@ def _measure(
     return assemble(made), evidence
 
 
-def _nothing_to_measure(surfaces: dict[str, Surface], plan: Plan) -> NearfarError:
+def _nothing_to_measure(surfaces: dict[str, Surface], plan: SurfacePlan) -> NearfarError:
     said = [text for surface in surfaces.values() if (text := surface.lacking(plan))]
     why = "; ".join(said) or "this memory can run no kernel of it"
     return NearfarError(
@@ -184,18 +184,18 @@ def _surfaces(
     subject: Recorder,
     points: list[SamplePoint],
     settings: Settings,
-    budget: Budget,
+    budget: TimeBudget,
     *,
     began: float,
     progress: Progress,
-    watch: Watch | None,
+    watch: InstrumentWatch | None,
 ) -> Rounds:
     """Sample all points in rounds; those of an earlier run count as rounds and as time spent, and
     so does what was probed since `began` (`time.monotonic`)."""
     earlier = subject.earlier(points)
     done = sum(len(samples) for samples in earlier.values())
     share = budget.surfaces / budget.total if budget.total else 1.0
-    limits = Limits(began + budget.surfaces - done * SAMPLE_S, settings.repetitions)
+    limits = RoundLimits(began + budget.surfaces - done * SAMPLE_S, settings.repetitions)
 
     def each_round(number: int) -> None:
         if settings.spec.kind != "model":
@@ -215,7 +215,7 @@ def _surfaces(
     )
 
 
-def _later(progress: Progress, budget: Budget) -> Progress:
+def _later(progress: Progress, budget: TimeBudget) -> Progress:
     """Return progress for what follows the surfaces: parts tell 0 to 1 each, it goes on rising."""
     ends: list[float] = []
     reached = budget.surfaces

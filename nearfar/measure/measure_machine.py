@@ -10,10 +10,10 @@ from nearfar.base.errors import NearfarError
 from nearfar.documents import MachineProfile
 from nearfar.measure.competing import CompetingCopies, check_pair
 from nearfar.measure.core_to_core import measure_core_to_core
-from nearfar.measure.instrument import Watch
-from nearfar.measure.joint import Limits, measure_joint
+from nearfar.measure.instrument import InstrumentWatch
+from nearfar.measure.joint import JointEffort, measure_joint
 from nearfar.measure.matrix import measure_matrix
-from nearfar.measure.settings import native
+from nearfar.measure.native import require_native
 from nearfar.memories import topology
 from nearfar.memories.spec import KINDS, MemorySpec, parse_spec
 
@@ -46,12 +46,12 @@ def measure_machine(
     Returns what has to be said: what was left out, and what disturbed the measurement. Nothing of
     `machine` changes if it is interrupted.
     """
-    native()
+    require_native()
     here = topology.detect()
     for pair in joint:
         # Memories that are not there are refused before the first minute has passed.
         check_pair(*pair, here)
-    watch = Watch(here.cpus)
+    watch = InstrumentWatch(here.cpus)
     stages = 2 + len(joint)
 
     def stage(number: int) -> Progress:
@@ -68,7 +68,7 @@ def measure_machine(
             measure_joint(
                 copier,
                 (str(a), str(b)),
-                Limits(JOINT_S),
+                JointEffort(JOINT_S),
                 one_memory=copier.one_memory,
                 progress=stage(number),
             )

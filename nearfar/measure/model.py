@@ -15,8 +15,8 @@ import numpy as np
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.measure import model_bandwidth
-from nearfar.measure.model_noise import Noise
-from nearfar.measure.subject import Facts
+from nearfar.measure.model_noise import ModelNoise
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.sim.memory import make_memory
 from nearfar.sim.model_of import model_of
@@ -90,15 +90,15 @@ class ModelSubject:
 
     def __post_init__(self) -> None:
         self.model = _model(self.spec)
-        self._noise = Noise(self.seed, self.noise)
+        self._noise = ModelNoise(self.seed, self.noise)
         self._shares: dict[tuple[Any, ...], float] = {}
         self._worn: Memory | None = None
         self._written = 0
 
-    def facts(self) -> Facts:
+    def facts(self) -> SubjectFacts:
         """Return what a machine would say of itself."""
         model = self.model
-        return Facts(
+        return SubjectFacts(
             page_sizes=(HUGE_BYTES, SMALL_BYTES),
             largest_bytes=model.largest_bytes,
             buffer_bytes=model.largest_bytes,

@@ -34,7 +34,7 @@ TAIL_NS = 60.0
 """Accesses that meet another's (bank conflicts, refresh of DRAM): some tens of ns more."""
 
 
-class Noise:
+class ModelNoise:
     """Random, and the same for the same seed and order of calls; `scale` 0: none."""
 
     def __init__(self, seed: int, scale: float) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
+from nearfar.measure.native import _measure
 from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
 from nearfar.memories.topology import Topology
 
@@ -76,12 +77,10 @@ def huge_share(memory: Memory, smaps: Path = Path("/proc/self/smaps")) -> float:
 
 def is_direct(spec: MemorySpec) -> bool:
     """Say whether the file system of a ``file:`` spec maps its medium without a page cache."""
-    from nearfar._measure import Memory
-
     assert spec.path is not None
     with _temporary_file(spec.path, 1 << 20) as descriptor:
         try:
-            Memory.file(descriptor, 4096, direct=True)
+            _measure.Memory.file(descriptor, 4096, direct=True)
         except OSError:
             return False
     return True
@@ -97,10 +96,8 @@ def file_system_bytes(path: Path) -> tuple[int, int]:
 
 
 def _anonymous(size_bytes: int, pages: Pages, node: int | None) -> Memory:
-    from nearfar._measure import Memory
-
     try:
-        memory = Memory.anonymous(size_bytes, pages, node)
+        memory = _measure.Memory.anonymous(size_bytes, pages, node)
         where = memory.nodes(SAMPLED_PAGES) if node is not None else []
     except OSError as error:
         raise _no_memory(size_bytes, pages, node, error) from error
@@ -150,8 +147,6 @@ class _DaxDevice:
 
     def take(self, size_bytes: int, _pages: Pages) -> Memory:
         """Map the next part; a part given back is not handed out again."""
-        from nearfar._measure import Memory
-
         align = self._align_bytes
         whole = -(-size_bytes // align) * align
         if self._used_bytes + whole > self._size_bytes:
@@ -166,7 +161,7 @@ class _DaxDevice:
         except OSError as error:
             raise self._refused(error) from error
         try:
-            memory = Memory.file(descriptor, size_bytes, False, self._used_bytes, align)
+            memory = _measure.Memory.file(descriptor, size_bytes, False, self._used_bytes, align)
         except OSError as error:
             raise self._refused(error) from error
         finally:
@@ -187,17 +182,15 @@ class _DaxDevice:
 
 
 def _file(spec: MemorySpec, size_bytes: int) -> Memory:
-    from nearfar._measure import Memory
-
     assert spec.path is not None
     with _temporary_file(spec.path, size_bytes) as descriptor:
         try:
-            return Memory.file(descriptor, size_bytes, direct=True)
+            return _measure.Memory.file(descriptor, size_bytes, direct=True)
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                 raise _no_file(spec.path, error) from error
         try:
-            return Memory.file(descriptor, size_bytes, direct=False)
+            return _measure.Memory.file(descriptor, size_bytes, direct=False)
         except OSError as error:
             raise _no_file(spec.path, error) from error
 

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.base.statistics import median_estimate
 from nearfar.base.units import parse_size_bytes
+from nearfar.measure.native import _measure, require_native
 from nearfar.measure.open_subject import open_memory
-from nearfar.measure.rounds import Limits, run_rounds
-from nearfar.measure.settings import Settings, native
-from nearfar.measure.subject import Facts
+from nearfar.measure.rounds import RoundLimits, run_rounds
+from nearfar.measure.settings import Settings
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
-    from nearfar.measure.opened import Opened
+    from nearfar.measure.opened import OpenedMemory
 
 KERNEL_S = 3.0
 """Some 100 samples: enough for an interval of 1 %."""
@@ -42,9 +43,7 @@ class KernelChoice:
 
 def kernel_list() -> list[dict[str, Any]]:
     """Return every kernel with the traffic it declares per iteration, as plain data."""
-    native()
-    from nearfar import _measure
-
+    require_native()
     return [
         {
             "name": kernel.name,
@@ -103,7 +102,7 @@ def measure_kernel(settings: Settings, name: str, choice: KernelChoice | int = 1
         )
         for page_bytes in (facts.page_sizes if latency else facts.page_sizes[:1])
     ]
-    limits = Limits(time.monotonic() + (settings.seconds or KERNEL_S), settings.repetitions)
+    limits = RoundLimits(time.monotonic() + (settings.seconds or KERNEL_S), settings.repetitions)
     samples = run_rounds(plan, ready.subject.sample, limits).samples
     return {
         "kernel": kernel,
@@ -176,8 +175,6 @@ def _check_shape(kernel: dict[str, Any], choice: KernelChoice) -> None:
 
 
 def _check_isa(name: str, isa: str) -> None:
-    from nearfar import _measure
-
     if isa and isa not in _measure.isas():
         raise NearfarError(
             f"this processor cannot run {isa!r} kernels{nearest(isa, _measure.isas())}; "
@@ -193,7 +190,7 @@ def _check_isa(name: str, isa: str) -> None:
         )
 
 
-def _use_isa(ready: Opened, isa: str) -> None:
+def _use_isa(ready: OpenedMemory, isa: str) -> None:
     from nearfar.measure.sampler import Sampler
 
     if not isinstance(ready.subject, Sampler):
@@ -202,8 +199,6 @@ def _use_isa(ready: Opened, isa: str) -> None:
 
 
 def _widest(settings: Settings) -> str:
-    from nearfar import _measure
-
     return "" if settings.spec.kind == "model" else str(_measure.vector_extension())
 
 
@@ -261,7 +256,7 @@ def _check_sizes(shape: dict[str, Any], size_bytes: int, threads: int) -> None:
         )
 
 
-def _timer(facts: Facts) -> dict[str, float]:
+def _timer(facts: SubjectFacts) -> dict[str, float]:
     return {"overhead_ns": facts.timer_overhead_ns, "resolution_ns": facts.timer_resolution_ns}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.measure.opened import Opened
+from nearfar.measure.opened import OpenedMemory
 from nearfar.measure.settings import Progress, Settings, no_progress
 from nearfar.measure.subject import Subject
 from nearfar.memories.spec import MemorySpec, parse_spec
@@ -37,7 +37,7 @@ def open_subject(
     ).subject
 
 
-def open_memory(settings: Settings, progress: Progress = no_progress) -> Opened:
+def open_memory(settings: Settings, progress: Progress = no_progress) -> OpenedMemory:
     """Return the subject of `settings` and what is known of its memory."""
     if settings.spec.kind == "model":
         from nearfar.measure.simulated import open_simulated

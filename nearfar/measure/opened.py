@@ -13,7 +13,7 @@ Technology = Literal[
 
 
 @dataclass
-class Opened:
+class OpenedMemory:
     """A subject and where it comes from."""
 
     subject: Subject

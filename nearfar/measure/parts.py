@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nearfar.documents.device import ProtocolResult
-from nearfar.measure.budget import Budget
+from nearfar.measure.budget import TimeBudget
 from nearfar.measure.settings import Progress
 
 if TYPE_CHECKING:
     from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.instrument import Instrument, Watch
+    from nearfar.measure.instrument import Instrument, InstrumentWatch
     from nearfar.measure.subject import Subject
 
 INSTRUMENT_ROUND_S = 0.8
@@ -26,7 +26,7 @@ FEWEST_ROUNDS, MOST_ROUNDS = 2, 15
 
 
 @dataclass
-class Found:
+class PartResults:
     """What the parts found; None or empty where they did not run."""
 
     findings: Findings | None = None
@@ -34,12 +34,14 @@ class Found:
     protocols: list[ProtocolResult] = field(default_factory=list)
 
 
-def run_parts(subject: Subject, budget: Budget, watch: Watch | None, progress: Progress) -> Found:
+def run_parts(
+    subject: Subject, budget: TimeBudget, watch: InstrumentWatch | None, progress: Progress
+) -> PartResults:
     """Run the parts that `budget` has time for, one after the other.
 
     `watch` has looked on since the start, where the subject has CPUs.
     """
-    found = Found()
+    found = PartResults()
     if budget.has("inference"):
         from nearfar.measure.infer import infer
 

@@ -8,10 +8,11 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.documents.header import cpu_model
 from nearfar.measure import memory_mode, room
+from nearfar.measure.native import require_native
 from nearfar.measure.obtain import file_system_bytes, huge_share, is_direct, source_of
-from nearfar.measure.opened import Opened, Technology
+from nearfar.measure.opened import OpenedMemory, Technology
 from nearfar.measure.sampler import Sampler
-from nearfar.measure.settings import Progress, Settings, native, no_progress
+from nearfar.measure.settings import Progress, Settings, no_progress
 from nearfar.memories import checks, topology
 from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
 from nearfar.memories.topology import Topology
@@ -27,9 +28,9 @@ HUGE_ENOUGH = 0.9
 tenth of the difference between the page sizes."""
 
 
-def open_real(settings: Settings, progress: Progress = no_progress) -> Opened:
+def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMemory:
     """Open a memory of this machine; takes seconds, as all of it is touched."""
-    native()
+    require_native()
     spec = settings.spec
     machine = topology.detect()
     checks.check_threads(settings.threads, len(machine.cpus), machine.node)
@@ -86,7 +87,7 @@ def open_real(settings: Settings, progress: Progress = no_progress) -> Opened:
         load_buffer=source(sizes.buffer_bytes, best) if contended else None,
         spin=settings.spin,
     )
-    return Opened(
+    return OpenedMemory(
         subject=sampler,
         what=f"{spec} of {cpu_model()}",
         citation="measured by nearfar measure on this machine",

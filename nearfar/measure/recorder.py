@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from nearfar.measure.settings import ignore
-from nearfar.measure.subject import Facts, Subject
+from nearfar.measure.subject import Subject, SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Recorder:
                     continue
                 self._earlier.setdefault(record.point, deque()).append(record.sample)
 
-    def facts(self) -> Facts:
+    def facts(self) -> SubjectFacts:
         """Return the subject's."""
         return self._subject.facts()
 

@@ -28,7 +28,7 @@ Ended = Literal["narrow", "time", "repetitions", "nothing to repeat"]
 
 
 @dataclass(frozen=True)
-class Limits:
+class RoundLimits:
     """When to stop."""
 
     deadline_s: float
@@ -51,7 +51,7 @@ class Rounds:
 def run_rounds(
     points: Sequence[SamplePoint],
     sample: Callable[[SamplePoint], Sample],
-    limits: Limits,
+    limits: RoundLimits,
     progress: Callable[[float, int], None] = lambda _share, _rounds: None,
     *,
     earlier: Mapping[SamplePoint, Sequence[Sample]] | None = None,
@@ -84,7 +84,7 @@ def run_rounds(
             progress(_share(done, start, limits), rounds + 1)
 
 
-def _time_is_up(limits: Limits) -> bool:
+def _time_is_up(limits: RoundLimits) -> bool:
     return limits.repetitions is None and limits.clock() >= limits.deadline_s
 
 
@@ -103,7 +103,7 @@ def half_width(values: Sequence[float]) -> float:
 
 
 def _finished(
-    samples: dict[SamplePoint, list[Sample]], rounds: int, limits: Limits
+    samples: dict[SamplePoint, list[Sample]], rounds: int, limits: RoundLimits
 ) -> Ended | None:
     if limits.repetitions is not None:
         return "repetitions" if rounds >= limits.repetitions else None
@@ -118,7 +118,7 @@ def _finished(
     return "narrow" if narrow else None
 
 
-def _share(rounds: float, start: float, limits: Limits) -> float:
+def _share(rounds: float, start: float, limits: RoundLimits) -> float:
     if limits.repetitions is not None:
         return min(rounds / limits.repetitions, 1.0)
     by_time = (limits.clock() - start) / max(limits.deadline_s - start, 1e-9)

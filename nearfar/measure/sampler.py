@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nearfar.measure.native import _measure
 from nearfar.measure.stolen import StolenTime
-from nearfar.measure.subject import Facts
+from nearfar.measure.subject import SubjectFacts
 from nearfar.memories.spec import Load
 from nearfar.samples.point import Sample, SamplePoint
 
@@ -102,8 +103,6 @@ class Sampler:
 
     @cached_property
     def _kernels(self) -> dict[str, Kernel]:
-        from nearfar import _measure
-
         return {one.name: one for one in _measure.kernels() if not one.missing(self.isa)}
 
     def use_isa(self, isa: str) -> None:
@@ -111,13 +110,11 @@ class Sampler:
         self.isa = isa
         self.__dict__.pop("_kernels", None)
 
-    def facts(self) -> Facts:
+    def facts(self) -> SubjectFacts:
         """Return what is known before measuring."""
-        from nearfar import _measure
-
         overhead_ns, resolution_ns = _measure.access_timer()
         contended = self.load != "none"
-        return Facts(
+        return SubjectFacts(
             page_sizes=tuple(self.chased),
             largest_bytes=min(memory.size_bytes for memory in self.chased.values()),
             buffer_bytes=self.buffer.size_bytes,
@@ -151,8 +148,6 @@ class Sampler:
         return bool(traffic.dependent_loads > 0 or traffic.fences > 0)
 
     def _bandwidth(self, point: SamplePoint) -> Sample:
-        from nearfar import _measure
-
         # Not the spinning companion: it would only take a core from the kernel's threads.
         beside = self._contending() + self._generators(point, first=point.threads)
         memory = self._memory(point, self.buffer.size_bytes)
@@ -170,8 +165,6 @@ class Sampler:
         return Sample(sum(rates[:threads]), drawn, None, self._disturbed(together.disturbed))
 
     def _latency(self, point: SamplePoint) -> Sample:
-        from nearfar import _measure
-
         beside = self._beside(point)
         worker = self._worker(point, self.cpus[0], self._memory(point, self._largest(point)))
         warm_up, accesses, least_ns = self._effort(point)
@@ -185,8 +178,6 @@ class Sampler:
         )
 
     def _each(self, point: SamplePoint) -> Sample:
-        from nearfar import _measure
-
         if not self._kernels[point.kernel].can_time_each:
             raise ValueError(f"the accesses of kernel {point.kernel!r} cannot be timed one by one")
         beside = self._beside(point)
@@ -255,9 +246,7 @@ class Sampler:
         return had
 
     def _shape(self, point: SamplePoint) -> Shape:
-        from nearfar._measure import Shape
-
-        return Shape(
+        return _measure.Shape(
             access_bytes=point.access_bytes,
             # A stride of one access is none; a window of the region likewise.
             stride_bytes=point.stride_bytes if point.stride_bytes > point.access_bytes else 0,
@@ -269,9 +258,7 @@ class Sampler:
     def _worker(
         self, point: SamplePoint, cpu: int, memory: Memory, part: int = 0, parts: int = 1
     ) -> Worker:
-        from nearfar._measure import Worker
-
-        return Worker(
+        return _measure.Worker(
             cpu,
             point.kernel,
             memory,
@@ -285,31 +272,27 @@ class Sampler:
 
     def _beside(self, point: SamplePoint) -> list[Worker]:
         """Return what runs beside one timed thread."""
-        from nearfar._measure import Worker
-
         beside = self._contending() + self._generators(point, first=1)
         if not beside and self.spin and len(self.cpus) > 1:
-            return [Worker(self.cpus[-1])]
+            return [_measure.Worker(self.cpus[-1])]
         return beside
 
     def _contending(self) -> list[Worker]:
-        from nearfar._measure import Worker
-
         if self.load == "none":
             return []
-        return [Worker(self.cpus[-1], LOAD_KERNELS[self.load], self.load_buffer, isa=self.isa)]
+        return [
+            _measure.Worker(self.cpus[-1], LOAD_KERNELS[self.load], self.load_buffer, isa=self.isa)
+        ]
 
     def _generators(self, point: SamplePoint, first: int) -> list[Worker]:
-        from nearfar._measure import Shape, Worker
-
         if point.pause_ns is None or not point.generator:
             return []
         if point.generator not in self._kernels:
             raise ValueError(f"generator {point.generator!r} does not exist or cannot run here")
         others = self.cpus[first : len(self.cpus) - (self.load != "none")]
-        shape = Shape(read_share=EVEN if point.read_share is None else point.read_share)
+        shape = _measure.Shape(read_share=EVEN if point.read_share is None else point.read_share)
         return [
-            Worker(
+            _measure.Worker(
                 cpu,
                 point.generator,
                 self.buffer,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from nearfar.measure.infer import infer
-from nearfar.measure.infer.probe import Probe
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE
 from nearfar.samples.point import SamplePoint
 
@@ -53,7 +53,7 @@ Device = int | str
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SelfTestVerdict:
     """One quantity of one device."""
 
     device: str
@@ -83,12 +83,12 @@ def self_test(
     budget: float = BUDGET_S,
     noise: float = 1.0,
     progress: Callable[[str, float], None] = lambda _what, _share: None,
-) -> list[Verdict]:
+) -> list[SelfTestVerdict]:
     """Infer each device of `devices` in about `budget` seconds, and judge every quantity.
 
     Raises NearfarError for a name that is not in the library.
     """
-    found: list[Verdict] = []
+    found: list[SelfTestVerdict] = []
     for number, device in enumerate(devices):
         name, subject = open_device(device, noise)
 
@@ -112,7 +112,7 @@ def open_device(device: Device, noise: float = 1.0) -> tuple[str, ModelSubject]:
     return device, ModelSubject(device, noise=noise)
 
 
-def judge(name: str, subject: ModelSubject, findings: Findings) -> list[Verdict]:
+def judge(name: str, subject: ModelSubject, findings: Findings) -> list[SelfTestVerdict]:
     """Return a verdict for each quantity of the truth, and for each one found beside it."""
     truth = subject.truth()
     return [
@@ -124,7 +124,7 @@ def judge(name: str, subject: ModelSubject, findings: Findings) -> list[Verdict]
     ]
 
 
-def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[Verdict]:
+def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVerdict]:
     model = truth.model
     levels = [(level, level.capacity_bytes, False) for level in model.caches]
     levels += [(level, level.capacity_bytes * model.devices, True) for level in model.buffers]
@@ -139,12 +139,14 @@ def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[Verdict]:
         why = findings.not_seen
         if not of_level:
             note = why.get("buffers", "")
-            yield Verdict(name, f"capacity of {what}", _size(capacity), "", "", "not seen", note)
+            yield SelfTestVerdict(
+                name, f"capacity of {what}", _size(capacity), "", "", "not seen", note
+            )
             continue
         for one in of_level:
             right = abs(np.log(one.capacity_bytes / capacity)) <= np.log(NEXT_TESTED)
             by = "" if one.operation == "read" else " by writes"
-            yield Verdict(
+            yield SelfTestVerdict(
                 name, f"capacity of {what}{by}", _size(capacity), _size(one.capacity_bytes),
                 _interval(one), "right" if right else "wrong",
             )  # fmt: skip
@@ -153,12 +155,12 @@ def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[Verdict]:
             if own:
                 yield from _inner(name, level, reads[0], why)
     for one in left:
-        yield Verdict(
+        yield SelfTestVerdict(
             name, f"{one.name}, {one.operation}", "none", _size(one.capacity_bytes),
             _interval(one), "invented",
         )  # fmt: skip
     if not levels and not findings.buffers:
-        yield Verdict(name, "buffers", "none", "none", "", "right")
+        yield SelfTestVerdict(name, "buffers", "none", "none", "", "right")
 
 
 def _waiting(model: DeviceModel) -> float:
@@ -167,28 +169,30 @@ def _waiting(model: DeviceModel) -> float:
     return 1 / (1 - refresh.length_ns / refresh.period_ns) if refresh is not None else 1.0
 
 
-def _latency(name: str, what: str, true_ns: float, found: BufferFigure) -> Verdict:
+def _latency(name: str, what: str, true_ns: float, found: BufferFigure) -> SelfTestVerdict:
     shown = "" if found.latency_ns is None else f"{found.latency_ns:.1f} ns"
     judged = _near(found.latency_ns, true_ns, LATENCY_WITHIN)
-    return Verdict(name, f"latency of {what}", f"{true_ns:.1f} ns", shown, "", judged)
+    return SelfTestVerdict(name, f"latency of {what}", f"{true_ns:.1f} ns", shown, "", judged)
 
 
 def _inner(
     name: str, level: MemoryLevel, found: BufferFigure, why: dict[str, str]
-) -> Iterable[Verdict]:
+) -> Iterable[SelfTestVerdict]:
     what = level.name
 
-    def one(quantity: str, truth: object, seen: object) -> Verdict:
+    def one(quantity: str, truth: object, seen: object) -> SelfTestVerdict:
         note = "" if seen is not None else why.get(f"{quantity} of {found.name}", "")
         judged: Judged = "not seen" if seen is None else "right" if seen == truth else "wrong"
-        return Verdict(name, f"{quantity} of {what}", str(truth), str(seen or ""), "", judged, note)
+        return SelfTestVerdict(
+            name, f"{quantity} of {what}", str(truth), str(seen or ""), "", judged, note
+        )
 
     yield one("block", level.block_bytes, found.block_bytes)
     yield one("ways", level.ways or level.blocks, found.ways)
     yield one("replacement", level.replacement, found.replacement)
 
 
-def _queue(name: str, truth: Truth, findings: Findings) -> Verdict:
+def _queue(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
     found = findings.write_queues[0] if findings.write_queues else None
     capacity = truth.write_queue_bytes
     if capacity is None:
@@ -201,13 +205,13 @@ def _queue(name: str, truth: Truth, findings: Findings) -> Verdict:
         off = abs(found.capacity_bytes - capacity) / 64
         judged = "right" if off <= lines else "wrong"
     interval = f"{found.capacity_low_bytes}..{found.capacity_high_bytes}" if found else ""
-    return Verdict(
+    return SelfTestVerdict(
         name, "write queue", _size(capacity), _size(found.capacity_bytes if found else None),
         interval, judged, findings.not_seen.get("write queue", ""),
     )  # fmt: skip
 
 
-def _interleave(name: str, truth: Truth, findings: Findings) -> Verdict:
+def _interleave(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
     found = findings.interleaves[0] if findings.interleaves else None
     seen = (found.devices, found.granularity_bytes) if found else None
     judged: Judged
@@ -216,10 +220,12 @@ def _interleave(name: str, truth: Truth, findings: Findings) -> Verdict:
     else:
         judged = "not seen" if seen is None else "right" if seen == truth.interleave else "wrong"
     note = findings.not_seen.get("interleave", "")
-    return Verdict(name, "interleave", _pair(truth.interleave), _pair(seen), "", judged, note)
+    return SelfTestVerdict(
+        name, "interleave", _pair(truth.interleave), _pair(seen), "", judged, note
+    )
 
 
-def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[Verdict]:
+def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVerdict]:
     wear = next((one for one in findings.stalls if one.period_writes is not None), None)
     refresh = next((one for one in findings.stalls if one.period_ns is not None), None)
     note = findings.not_seen.get("stalls", "")
@@ -231,12 +237,12 @@ def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[Verdict]:
     )  # fmt: skip
     for kind, figure, period, true_period, true_length in kinds:
         interval = f"{figure.low:.0f}..{figure.high:.0f}" if figure else ""
-        yield Verdict(
+        yield SelfTestVerdict(
             name, f"{kind} period", _number(true_period), _number(period), interval,
             _near(period, true_period, PERIOD_WITHIN), note,
         )  # fmt: skip
         if figure is not None and true_length is not None:
-            yield Verdict(
+            yield SelfTestVerdict(
                 name, f"{kind} length", _number(true_length), _number(figure.length_ns),
                 f"{figure.length_low_ns:.0f}..{figure.length_high_ns:.0f}",
                 _near(figure.length_ns, true_length, LENGTH_WITHIN),
@@ -246,10 +252,10 @@ def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[Verdict]:
         seen = wear.granularity_bytes
         judged: Judged = "not seen" if seen is None else "right" if seen == block else "wrong"
         why = findings.not_seen.get("granularity of stalls", "")
-        yield Verdict(name, "wear block", _size(block), _size(seen), "", judged, why)
+        yield SelfTestVerdict(name, "wear block", _size(block), _size(seen), "", judged, why)
 
 
-def _figures(name: str, subject: ModelSubject) -> Iterable[Verdict]:
+def _figures(name: str, subject: ModelSubject) -> Iterable[SelfTestVerdict]:
     """Yield idle latency, and the bandwidths of all threads against the device's own."""
     from nearfar.measure.model import ModelSubject as Model
 
@@ -265,11 +271,11 @@ def _figures(name: str, subject: ModelSubject) -> Iterable[Verdict]:
     # Buffers still hold a little of the largest region: the medium's own would be too slow.
     idle_ns = Model(subject.model, noise=0.0).sample(points["idle latency"]).value
     own = (idle_ns, truth.read_gb_per_s, truth.nt_store_gb_per_s)
-    probe = Probe(subject, BUDGET_S, SAMPLES, time.process_time)
+    probe = InferenceProbe(subject, BUDGET_S, SAMPLES, time.process_time)
     gathered = probe.gather(list(points.values()))
     for what, true, samples in zip(points, own, gathered, strict=True):
         found = float(np.median(samples))
-        yield Verdict(
+        yield SelfTestVerdict(
             name, what, f"{true:.1f}", f"{found:.1f}", "", _near(found, true, LATENCY_WITHIN)
         )
 
@@ -299,7 +305,7 @@ def _interval(one: BufferFigure) -> str:
 
 
 @dataclass(frozen=True)
-class Shares:
+class PassedDevices:
     """Of devices."""
 
     devices: int
@@ -307,15 +313,15 @@ class Shares:
     complete: int
 
 
-def shares(verdicts: Sequence[Verdict]) -> Shares:
+def shares(verdicts: Sequence[SelfTestVerdict]) -> PassedDevices:
     """Count the devices that are sound, and those that are sound and complete."""
     names = {one.device for one in verdicts}
     sound = names - {one.device for one in verdicts if not one.sound}
     complete = sound - {one.device for one in verdicts if not one.complete}
-    return Shares(len(names), len(sound), len(complete))
+    return PassedDevices(len(names), len(sound), len(complete))
 
 
-def table(verdicts: Sequence[Verdict], *, only_failures: bool = False) -> str:
+def table(verdicts: Sequence[SelfTestVerdict], *, only_failures: bool = False) -> str:
     """Return the verdicts as aligned lines, and the shares below."""
     shown = [one for one in verdicts if not only_failures or not (one.sound and one.complete)]
     rows = [("device", "quantity", "truth", "found", "interval", "judged")]

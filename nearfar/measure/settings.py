@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.memories.spec import MemorySpec
 from nearfar.samples.point import Sample, SamplePoint
 
@@ -65,14 +63,3 @@ class Settings:
 
 def no_progress(_what: str, _share: float) -> None:
     """Tell nobody."""
-
-
-def native() -> None:
-    """Refuse with one sentence where the native module was not built."""
-    try:
-        importlib.import_module("nearfar._measure")
-    except ImportError as error:
-        raise NearfarError(
-            f"the native module of `nearfar measure` cannot be loaded ({error}): run `make setup`",
-            ExitCode.MACHINE_LACKS,
-        ) from error

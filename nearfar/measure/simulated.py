@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.documents import DeviceProfile
-from nearfar.measure.opened import Opened
+from nearfar.measure.opened import OpenedMemory
 from nearfar.measure.settings import Settings
-from nearfar.measure.subject import Facts, Subject
+from nearfar.measure.subject import Subject, SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RANDOM = "random:"
 
 
-def open_simulated(settings: Settings) -> Opened:
+def open_simulated(settings: Settings) -> OpenedMemory:
     """Open the device that the spec names."""
     from nearfar.measure.model import ModelSubject
 
@@ -40,7 +40,7 @@ def open_simulated(settings: Settings) -> Opened:
         )
     subject: Subject = Bounded(truth, settings)
     facts = subject.facts()
-    return Opened(
+    return OpenedMemory(
         subject=subject,
         what=f"the simulated {name}",
         citation=f"measured by nearfar measure on its own simulation of {name}",
@@ -84,7 +84,7 @@ class Bounded:
             facts = replace(facts, page_sizes=(PAGE_BYTES[settings.spec.pages],))
         self._facts = facts
 
-    def facts(self) -> Facts:
+    def facts(self) -> SubjectFacts:
         """Return the facts, as bounded."""
         return self._facts
 

@@ -14,7 +14,7 @@ from nearfar.samples.point import Sample, SamplePoint
 
 
 @dataclass(frozen=True)
-class Facts:
+class SubjectFacts:
     """What a subject says of itself before anything is measured."""
 
     page_sizes: tuple[int, ...]
@@ -36,12 +36,12 @@ class Facts:
 class Subject(Protocol):
     """A memory that can be measured."""
 
-    def facts(self) -> Facts:
+    def facts(self) -> SubjectFacts:
         """Return what is known before measuring."""
 
     def sample(self, point: SamplePoint) -> Sample:
         """Measure `point` once: some 20 ms on real memory.
 
-        Raises ValueError for a kernel that is not among `Facts.kernels`, or a region beyond
-        `Facts.largest_bytes`.
+        Raises ValueError for a kernel that is not among `SubjectFacts.kernels`, or a region beyond
+        `SubjectFacts.largest_bytes`.
         """

@@ -24,7 +24,7 @@ SAME = 1.5
 
 
 @dataclass(frozen=True)
-class Mark:
+class AnswerMark:
     """A place on x where the profile has an answer."""
 
     at: float
@@ -34,43 +34,43 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Answer:
+class EvidenceAnswer:
     """What the profile says of one piece of evidence."""
 
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[AnswerMark, ...] = ()
     said: str = ""
     """What marks cannot say: a period, a kind."""
     not_seen: str = ""
     """Why the profile has not all that was looked for; empty: it has."""
 
 
-def answer_of(name: str, one: Evidence, device: DeviceProfile) -> Answer:
+def answer_of(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     """Return what `device` says of the evidence `name`, as inference calls it."""
     for start, answer in ANSWERS.items():
         if name == start or name.startswith(f"{start}-"):
             return answer(name, one, device)
-    return Answer()
+    return EvidenceAnswer()
 
 
-def _reads(name: str, one: Evidence, device: DeviceProfile) -> Answer:
+def _reads(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     del one
-    return Answer(_buffers(name, device), not_seen=_why(device, "buffers"))
+    return EvidenceAnswer(_buffers(name, device), not_seen=_why(device, "buffers"))
 
 
-def _writes(name: str, one: Evidence, device: DeviceProfile) -> Answer:
+def _writes(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     marks = list(_buffers(name, device))
     for buffer in device.buffers:
         near = [knee for knee in one.knees if 1 / SAME <= knee / buffer.capacity_bytes <= SAME]
         if buffer.evidence != name and near:
             text = f"{buffer.name} {_axes.size_text(buffer.capacity_bytes)}, as reads show it"
-            marks.append(Mark(buffer.capacity_bytes, text))
+            marks.append(AnswerMark(buffer.capacity_bytes, text))
     keys = ("write buffers", "fast write buffer", "small write buffer")
-    return Answer(tuple(marks), not_seen=_why(device, *keys))
+    return EvidenceAnswer(tuple(marks), not_seen=_why(device, *keys))
 
 
-def _queue(name: str, one: Evidence, device: DeviceProfile) -> Answer:
+def _queue(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     marks = tuple(
-        Mark(
+        AnswerMark(
             queue.capacity_bytes / LINE_BYTES,
             f"write queue {queue.capacity_bytes // LINE_BYTES} lines",
             queue.capacity_low_bytes and queue.capacity_low_bytes / LINE_BYTES,
@@ -85,13 +85,13 @@ def _queue(name: str, one: Evidence, device: DeviceProfile) -> Answer:
             f"a burst waits from {one.knees[0]:.0f} lines on: "
             f"{one.knees[0] - marks[0].at:.0f} drain while it is written"
         )
-    return Answer(marks, said, _why(device, "write queue"))
+    return EvidenceAnswer(marks, said, _why(device, "write queue"))
 
 
-def _interleave(name: str, one: Evidence, device: DeviceProfile) -> Answer:
+def _interleave(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     del one
     marks = tuple(
-        Mark(
+        AnswerMark(
             found.granularity_bytes,
             f"{found.devices} devices, {_axes.size_text(found.granularity_bytes)} each",
         )
@@ -104,35 +104,37 @@ def _interleave(name: str, one: Evidence, device: DeviceProfile) -> Answer:
     for reason in re.split(r"; (?=[a-z-]+: )", why):
         if reason.startswith(f"{kernel}: "):
             why = reason.removeprefix(f"{kernel}: ")
-    return Answer(marks, not_seen="" if marks else why or f"by {kernel} alone it does not show")
+    return EvidenceAnswer(
+        marks, not_seen="" if marks else why or f"by {kernel} alone it does not show"
+    )
 
 
-def _block(name: str, one: Evidence, device: DeviceProfile) -> Answer:
+def _block(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     del one
     marks, why = [], ""
     for buffer in device.buffers:
         if _slug(name) == buffer.name.replace(" ", "-"):
             if buffer.block_bytes is not None:
                 text = f"block {_axes.size_text(buffer.block_bytes)}"
-                marks.append(Mark(buffer.block_bytes, text))
+                marks.append(AnswerMark(buffer.block_bytes, text))
             why = _why(device, f"block of {buffer.name}")
-    return Answer(tuple(marks), not_seen=why)
+    return EvidenceAnswer(tuple(marks), not_seen=why)
 
 
-def _replacement(name: str, one: Evidence, device: DeviceProfile) -> Answer:
+def _replacement(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     del one
     for buffer in device.buffers:
         if _slug(name) == buffer.name.replace(" ", "-"):
             text = f"{buffer.name} {_axes.size_text(buffer.capacity_bytes)}"
             said = f"replacement: {buffer.replacement}" if buffer.replacement else ""
             why = _why(device, f"replacement of {buffer.name}")
-            return Answer((Mark(buffer.capacity_bytes, text),), said, why)
-    return Answer()
+            return EvidenceAnswer((AnswerMark(buffer.capacity_bytes, text),), said, why)
+    return EvidenceAnswer()
 
 
-def _stalls(name: str, one: Evidence, device: DeviceProfile) -> Answer:
+def _stalls(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     found = [stall for stall in device.stalls if stall.evidence == name]
-    marks = tuple(Mark(at, "") for at in one.knees) if found else ()
+    marks = tuple(AnswerMark(at, "") for at in one.knees) if found else ()
     said = "; ".join(
         f"stalls of {format_ns(stall.length_ns)} every "
         + (
@@ -142,10 +144,10 @@ def _stalls(name: str, one: Evidence, device: DeviceProfile) -> Answer:
         )
         for stall in found
     )
-    return Answer(marks, said, _why(device, "stalls"))
+    return EvidenceAnswer(marks, said, _why(device, "stalls"))
 
 
-ANSWERS: dict[str, Callable[[str, Evidence, DeviceProfile], Answer]] = {
+ANSWERS: dict[str, Callable[[str, Evidence, DeviceProfile], EvidenceAnswer]] = {
     "read-capacity": _reads,
     "write-capacity": _writes,
     "write-queue": _queue,
@@ -157,9 +159,9 @@ ANSWERS: dict[str, Callable[[str, Evidence, DeviceProfile], Answer]] = {
 """By what the names of evidence begin with; what follows a dash is a kernel or a buffer."""
 
 
-def _buffers(name: str, device: DeviceProfile) -> tuple[Mark, ...]:
+def _buffers(name: str, device: DeviceProfile) -> tuple[AnswerMark, ...]:
     return tuple(
-        Mark(
+        AnswerMark(
             buffer.capacity_bytes,
             f"{buffer.name} {_axes.size_text(buffer.capacity_bytes)}",
             buffer.capacity_low_bytes,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nearfar.plots import _axes
-from nearfar.plots._answers import Answer, answer_of
+from nearfar.plots._answers import EvidenceAnswer, answer_of
 from nearfar.plots._data import Drawing, Panel
 from nearfar.plots._registry import FIGURES
 
@@ -39,11 +39,11 @@ def panels(drawing: Drawing) -> list[Panel]:
     return found
 
 
-def _painter(one: Evidence, answer: Answer) -> Callable[[Axes], None]:
+def _painter(one: Evidence, answer: EvidenceAnswer) -> Callable[[Axes], None]:
     return lambda axes: draw(axes, one, answer)
 
 
-def draw(axes: Axes, one: Evidence, answer: Answer) -> None:
+def draw(axes: Axes, one: Evidence, answer: EvidenceAnswer) -> None:
     """Draw one curve with its quartiles, and what the profile says of it.
 
     Knees that the profile has are marked; what an inference considered and the profile has not
@@ -89,7 +89,7 @@ def _y_axis(axes: Axes, y: NDArray[np.float64]) -> None:
         axes.set_ylim(0.5 * middle, 1.5 * middle)
 
 
-def _note(answer: Answer) -> str:
+def _note(answer: EvidenceAnswer) -> str:
     """Return what marks do not say, and why something is not seen."""
     lines = [answer.said] if answer.said else []
     if answer.not_seen:

@@ -19,8 +19,9 @@ from nearfar.contention.program_memory import (
 )
 from nearfar.documents.validation import KernelResult, Session, ValidationReport
 from nearfar.measure import room
+from nearfar.measure.native import require_native
 from nearfar.measure.obtain import source_of
-from nearfar.measure.settings import Progress, native, no_progress
+from nearfar.measure.settings import Progress, no_progress
 from nearfar.memories import topology
 from nearfar.memories.checks import check_devdax
 from nearfar.program.executable import find_executable
@@ -133,7 +134,7 @@ def plan_session(
     rounds: int = 0,
 ) -> SessionPlan:
     """Return the plan of a session, checked; see `validate`. Allocates no memory."""
-    native()
+    require_native()
     machine = topology.detect()
     far_memory = program_memory(far or [*slower_memories(machine), STAND_IN][0], machine)
     near_memory = program_memory(near or DEFAULT_NEAR, machine)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.measure.native import _measure
 
 T = TypeVar("T")
 
@@ -192,8 +193,6 @@ def transfer_between(cpus: Sequence[int]) -> Callable[[], float] | None:
     """Return the probe of the first and the last CPU, in ns; None where there is one."""
     if len(cpus) < 2:
         return None
-    from nearfar import _measure
-
     memory = _measure.Memory.anonymous(LINE_MEMORY_BYTES, "thp", None)
     return lambda: float(_measure.core_to_core(cpus[0], cpus[-1], memory).line_ns)
 

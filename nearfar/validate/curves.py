@@ -30,12 +30,13 @@ from nearfar.documents.device import MeasuredContext, Source
 from nearfar.measure import figures
 from nearfar.measure.capacity import effective_llc_bytes
 from nearfar.measure.environment import fixed_facts
+from nearfar.measure.native import _measure
 from nearfar.measure.open_subject import open_memory
-from nearfar.measure.opened import Opened
+from nearfar.measure.opened import OpenedMemory
 from nearfar.measure.sampler import Sampler
 from nearfar.measure.settings import Settings
 from nearfar.measure.subject import Subject
-from nearfar.measure.surfaces import SURFACES, Parts, Plan
+from nearfar.measure.surfaces import SURFACES, SurfaceFigures, SurfacePlan
 from nearfar.measure.surfaces._surface import SOURCE
 from nearfar.memories.spec import MemorySpec
 from nearfar.samples.point import Sample, SamplePoint
@@ -78,8 +79,8 @@ BANDWIDTH_KERNELS = ("read", "read-random", "write", "nt-store", "nt-store-rando
 class MemoryCurves:
     """Samples of one memory's curves, by core pairing."""
 
-    opened: Opened
-    plan: Plan
+    opened: OpenedMemory
+    plan: SurfacePlan
     spec: MemorySpec
     points: dict[str, list[SamplePoint]]
     """Points by surface."""
@@ -111,7 +112,7 @@ class MemoryCurves:
             largest_bytes=region_bytes,
         )
         opened = open_memory(settings)
-        plan = Plan(opened.subject.facts(), quick=True)
+        plan = SurfacePlan(opened.subject.facts(), quick=True)
         points = {
             name: [point for point in SURFACES.get(name).points(plan) if _is_sampled(point)]
             for name in surfaces
@@ -281,8 +282,8 @@ class MemoryCurves:
             warnings=list(opened.warnings),
         )
 
-    def _parts(self, pairing: int) -> Parts:
-        samples, parts = self._joined(pairing), Parts()
+    def _parts(self, pairing: int) -> SurfaceFigures:
+        samples, parts = self._joined(pairing), SurfaceFigures()
         for surface, points in self.points.items():
             sampled = {point: samples[point] for point in points if point in samples}
             if sampled:
@@ -303,13 +304,11 @@ class MemoryCurves:
 
 
 def _use_isa(subject: Subject, isa: str) -> None:
-    from nearfar import _measure
-
     if isinstance(subject, Sampler) and isa != subject.isa and isa in ("", *_measure.isas()):
         subject.use_isa(isa)
 
 
-def _around_cache_ends(points: list[SamplePoint], opened: Opened) -> list[SamplePoint]:
+def _around_cache_ends(points: list[SamplePoint], opened: OpenedMemory) -> list[SamplePoint]:
     """Return the smallest and the largest region, and those around the ends of the caches.
 
     Other regions follow from their neighbours, and chases over tens of MiB take most of a round.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nearfar.measure.subject import Facts
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 
@@ -35,8 +35,8 @@ class MadeUpMemory:
     dice: random.Random = field(default_factory=lambda: random.Random(7))
     asked: list[SamplePoint] = field(default_factory=list)
 
-    def facts(self) -> Facts:
-        return Facts(
+    def facts(self) -> SubjectFacts:
+        return SubjectFacts(
             page_sizes=self.page_sizes,
             largest_bytes=self.largest_bytes,
             buffer_bytes=self.largest_bytes,

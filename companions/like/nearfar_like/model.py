@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from nearfar.base.errors import CommandError
 from nearfar.base.units import format_bytes
-from nearfar.measure.subject import Facts, Subject
+from nearfar.measure.subject import Subject, SubjectFacts
 from nearfar.samples.point import SamplePoint
 from nearfar_like.bench import Chase, HandOff, NodeFacts, Values, Worker
 from nearfar_like.repeat import FEWEST, Effort
@@ -30,7 +30,7 @@ class ModelBench:
         self.ghz = 1.0
         """A model has no clock: delays are in ns."""
         self._subject = subject
-        self._facts: Facts = subject.facts()
+        self._facts: SubjectFacts = subject.facts()
         self.llc_bytes = self._facts.llc_bytes
 
     def nodes(self) -> list[NodeFacts]:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.measure import obtain, room
+from nearfar.measure.native import _measure, require_native
 from nearfar.measure.sampler import warm_up_accesses
-from nearfar.measure.settings import native
 from nearfar.memories import checks, topology
 from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
 from nearfar_like import here
 from nearfar_like.bench import Chase, HandOff, NodeFacts, Place, Values, Worker
 from nearfar_like.repeat import FEWEST, Effort, repeat
-
-if TYPE_CHECKING:
-    from nearfar import _measure
 
 TIMED_ACCESSES = 50_000
 LEAST_NS = 5e6
@@ -44,9 +41,7 @@ class RealBench:
 
     def __post_init__(self) -> None:
         """Refuse where the native module was not built, or the instruction set is not there."""
-        native()
-        from nearfar import _measure
-
+        require_native()
         there = _measure.isas()
         if self.isa and self.isa not in there:
             raise CommandError(
@@ -57,8 +52,6 @@ class RealBench:
     @cached_property
     def vector(self) -> str:
         """Instruction set in use."""
-        from nearfar import _measure
-
         return self.isa or str(_measure.isas()[0])
 
     @cached_property
@@ -98,8 +91,6 @@ class RealBench:
 
     def measure(self, chase: Chase | None, workers: list[Worker], effort: Effort) -> Values:
         """Map what is not held yet, then sample."""
-        from nearfar import _measure
-
         keys = self._keys(chase, workers)
         memories = [self._memory(key) for key in keys]
         native_workers = [
@@ -132,8 +123,6 @@ class RealBench:
 
     def core_to_core(self) -> list[HandOff]:
         """Time a line between every two cores, on memory of the first one's node."""
-        from nearfar import _measure
-
         found = self.nodes()
         cpus = self.one_per_core(tuple(sorted(cpu for node in found for cpu in node.cpus)))
         if len(cpus) < 2:
@@ -162,8 +151,6 @@ class RealBench:
         return self._map(Place(node), node, size_bytes, here.default_pages())
 
     def _native(self, worker: Worker, memory: _measure.Memory) -> _measure.Worker:
-        from nearfar import _measure
-
         shape = _measure.Shape(
             stride_bytes=worker.stride_bytes if worker.stride_bytes > 64 else 0,
             window_bytes=worker.window_bytes,
@@ -180,8 +167,6 @@ class RealBench:
 
     def _spin(self, cpu: int) -> list[_measure.Worker]:
         """Keep another core awake: an idle one makes clocks change."""
-        from nearfar import _measure
-
         cpus = [one for node in self.nodes() for one in node.cpus]
         others = self.one_per_core(tuple(sorted(cpus)))
         return [_measure.Worker(others[-1])] if len(others) > 1 and others[-1] != cpu else []

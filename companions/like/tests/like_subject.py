@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearfar.measure.subject import Facts
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 BUFFER_BYTES = 16 << 20
@@ -26,8 +26,10 @@ class KnownSubject:
         names |= {"persist-nt-store-sequential", "persist-clwb-sequential"}
         self._kernels = frozenset(names - set(without))
 
-    def facts(self) -> Facts:
-        return Facts((2 << 20, 4096), 256 << 20, 64 << 20, THREADS, self._kernels, 1 << 20, 10, 1)
+    def facts(self) -> SubjectFacts:
+        return SubjectFacts(
+            (2 << 20, 4096), 256 << 20, 64 << 20, THREADS, self._kernels, 1 << 20, 10, 1
+        )
 
     def sample(self, point: SamplePoint) -> Sample:
         if point.kernel not in self._kernels:

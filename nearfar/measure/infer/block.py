@@ -31,7 +31,7 @@ BADLY_EXPLAINED = 6.0
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockFit:
     """Block size that explains the amplification curve; None with the reason."""
 
     size_bytes: int | None
@@ -45,7 +45,7 @@ def find_block(
     noise: float,
     step_ns: float,
     nearer: Sequence[tuple[int, float]] = (),
-) -> Block:
+) -> BlockFit:
     """Return the block size of the buffer whose misses cost `step_ns` more.
 
     `nearer` are (block, step in ns) of the buffers before it, which miss in this region too.
@@ -61,12 +61,12 @@ def find_block(
     chi_square, fitted = fits[best]
     if chi_square > BADLY_EXPLAINED * len(accesses):
         fall = float(ns_per_line[0] - ns_per_line[-1])
-        return Block(
+        return BlockFit(
             None,
             f"lines of one piece cost {fall:.0f} ns less than single ones where a miss costs "
             f"{step_ns:.0f} ns, and no block size explains how that grows with the piece",
         )
-    return Block(best, fitted=fitted)
+    return BlockFit(best, fitted=fitted)
 
 
 def _fit(

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nearfar.base.units import LINE_BYTES
-from nearfar.measure.infer.levels import Fit, Level, Medians, best_single, find_levels, refit
+from nearfar.measure.infer.levels import (
+    FittedLevel,
+    LevelsFit,
+    Medians,
+    best_single,
+    find_levels,
+    refit,
+)
 from nearfar.measure.infer.resample import medians, point_noise, resampled_medians
 from nearfar.measure.infer.sizes import (
     COARSE_PER_OCTAVE,
@@ -26,7 +33,7 @@ from nearfar.measure.infer.sizes import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nearfar.measure.infer.probe import Probe
+    from nearfar.measure.infer.probe import InferenceProbe
     from nearfar.samples.point import SamplePoint
 
 LEAST_POINTS = 8
@@ -62,14 +69,14 @@ OVERFLOWED = ((4.0, 1.6), (1.4, 6.0), (0.0, 16.0))
 
 
 @dataclass(frozen=True)
-class Curve:
+class CapacityCurve:
     """Samples over regions, ascending, and the levels they show."""
 
     regions: list[int]
     samples: list[NDArray[np.float64]]
     noise: NDArray[np.float64]
     """Relative standard error of each median."""
-    fit: Fit
+    fit: LevelsFit
 
 
 @dataclass(frozen=True)
@@ -91,16 +98,16 @@ class Capacity:
 
 
 def coarse_curve(
-    probe: Probe, point_at: Callable[[int], SamplePoint], low_bytes: int, high_bytes: int
-) -> Curve | None:
+    probe: InferenceProbe, point_at: Callable[[int], SamplePoint], low_bytes: int, high_bytes: int
+) -> CapacityCurve | None:
     """Return the curve at two regions an octave with the levels it shows; None: too few points."""
     regions = sizes(low_bytes, high_bytes, COARSE_PER_OCTAVE)
     return _curve(regions, probe.gather([point_at(region) for region in regions]))
 
 
 def refine(
-    probe: Probe, point_at: Callable[[int], SamplePoint], curve: Curve
-) -> tuple[Curve, list[Capacity]]:
+    probe: InferenceProbe, point_at: Callable[[int], SamplePoint], curve: CapacityCurve
+) -> tuple[CapacityCurve, list[Capacity]]:
     """Return the curve with fine sizes around each knee, and the capacities."""
     regions = set(curve.regions)
     largest = max(curve.regions)
@@ -123,13 +130,13 @@ def refine(
     return finer, found
 
 
-def _resampled(curve: Curve) -> Iterator[Medians]:
+def _resampled(curve: CapacityCurve) -> Iterator[Medians]:
     regions = np.array(curve.regions, dtype=float)
     for row in resampled_medians(curve.samples, SEEN_AGAIN):
         yield Medians(regions, row, curve.noise)
 
 
-def _has(levels: Sequence[Level], capacity_bytes: float) -> bool:
+def _has(levels: Sequence[FittedLevel], capacity_bytes: float) -> bool:
     ratios = [level.capacity_bytes / capacity_bytes for level in levels]
     return any(1 / FINE_AROUND <= ratio <= FINE_AROUND for ratio in ratios)
 
@@ -138,7 +145,9 @@ def known_level(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) 
     """Return the one level of a curve around a knee that is known to be there; None: no rise."""
     if len(regions) < LEAST_POINTS or not all(map(len, samples)):
         return None
-    curve = Curve(list(regions), list(samples), point_noise(samples), Fit((), 0.0, 0.0))
+    curve = CapacityCurve(
+        list(regions), list(samples), point_noise(samples), LevelsFit((), 0.0, 0.0)
+    )
     exact = np.array(regions, dtype=float)
     tried = np.geomspace(exact[1], exact[-2], PER_OCTAVE_TRIED * 2)
     fit = best_single(Medians(exact, medians(samples), curve.noise), tried)
@@ -147,7 +156,7 @@ def known_level(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) 
     return _capacity(replace(curve, fit=fit), 0)
 
 
-def _curve(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Curve | None:
+def _curve(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> CapacityCurve | None:
     kept = [
         (region, values)
         for region, values in zip(regions, samples, strict=True)
@@ -160,10 +169,10 @@ def _curve(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Cu
     noise = point_noise(values)
     fit = find_levels(Medians(np.array(sizes_bytes, dtype=float), medians(values), noise))
     seen = [level for level in fit.levels if level.capacity_bytes * SEEN_BEYOND <= sizes_bytes[-1]]
-    return Curve(sizes_bytes, values, noise, replace(fit, levels=tuple(seen)))
+    return CapacityCurve(sizes_bytes, values, noise, replace(fit, levels=tuple(seen)))
 
 
-def _settle(curve: Curve, latency: NDArray[np.float64]) -> Fit:
+def _settle(curve: CapacityCurve, latency: NDArray[np.float64]) -> LevelsFit:
     """Let each level look for its best place between the tested sizes, twice around."""
     fit = curve.fit
     for _ in range(2):
@@ -172,7 +181,9 @@ def _settle(curve: Curve, latency: NDArray[np.float64]) -> Fit:
     return fit
 
 
-def _move(curve: Curve, latency: NDArray[np.float64], fit: Fit, index: int) -> Fit:
+def _move(
+    curve: CapacityCurve, latency: NDArray[np.float64], fit: LevelsFit, index: int
+) -> LevelsFit:
     capacity = fit.levels[index].capacity_bytes
     span = np.arange(-PER_OCTAVE_TRIED // 2, PER_OCTAVE_TRIED // 2 + 1) / PER_OCTAVE_TRIED
     seen = Medians(np.array(curve.regions, dtype=float), latency, curve.noise)
@@ -180,7 +191,7 @@ def _move(curve: Curve, latency: NDArray[np.float64], fit: Fit, index: int) -> F
     return moved if len(moved.levels) == len(fit.levels) else fit
 
 
-def _served(curve: Curve, index: int) -> tuple[float, bool]:
+def _served(curve: CapacityCurve, index: int) -> tuple[float, bool]:
     """Return the latency of what level `index` serves, and whether that is known.
 
     Measured in it, or else what is fitted; which is known only if what the level before may still
@@ -205,7 +216,7 @@ def _served(curve: Curve, index: int) -> tuple[float, bool]:
     return fitted, hidden_ns <= MAY_BE_HIDDEN * fitted
 
 
-def _capacity(curve: Curve, index: int) -> Capacity:
+def _capacity(curve: CapacityCurve, index: int) -> Capacity:
     """Return level `index` with its bootstrap interval, at least the tested sizes around it."""
     level = curve.fit.levels[index]
     tested = min(curve.regions, key=lambda size: abs(np.log(size / level.capacity_bytes)))

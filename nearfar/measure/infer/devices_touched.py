@@ -37,7 +37,7 @@ CLEARLY = 3.0
 
 
 @dataclass(frozen=True)
-class Interleave:
+class InterleaveFit:
     """Granularity and number of devices; None: none, and why."""
 
     granularity_bytes: int | None
@@ -60,13 +60,13 @@ def touched(stride_bytes: int, granularity_bytes: int, devices: int) -> float:
 
 def find_interleave(
     strides: NDArray[np.int64], gb_per_s: NDArray[np.float64], noise: float
-) -> Interleave:
+) -> InterleaveFit:
     """Return the interleave that bandwidth over strides (ascending) shows."""
     level = np.log(gb_per_s)
     sigma = max(noise, MISFIT)
     spread = float(((level - level.mean()) ** 2).sum())
     if gb_per_s.max() < LEAST_CONTRAST * gb_per_s.min():
-        return Interleave(None, None, "bandwidth is the same at every stride")
+        return InterleaveFit(None, None, "bandwidth is the same at every stride")
     explained: list[tuple[float, int, int, NDArray[np.float64]]] = []
     for granularity in GRANULARITIES:
         for devices in range(2, MOST_DEVICES + 1):
@@ -79,7 +79,7 @@ def find_interleave(
             cost += len(set(counts.tolist())) * np.log(len(strides))
             explained.append((cost, granularity, devices, fitted))
     if not explained:
-        return Interleave(None, None, "too few strides were measured")
+        return InterleaveFit(None, None, "too few strides were measured")
     least = min(one[0] for one in explained)
     # Twice as many devices of half the granularity look nearly alike: the fewest that explain.
     cost, granularity, devices, fitted = min(
@@ -87,13 +87,13 @@ def find_interleave(
     )
     residual = float(((level - fitted) ** 2).sum())
     if residual > (1 - EXPLAINED) * spread:
-        return Interleave(None, None, "no number of devices explains bandwidth over strides")
+        return InterleaveFit(None, None, "no number of devices explains bandwidth over strides")
     if np.exp(np.ptp(fitted)) < LEAST_CONTRAST:
-        return Interleave(None, None, "bandwidth hardly depends on the devices touched")
+        return InterleaveFit(None, None, "bandwidth hardly depends on the devices touched")
     smooth = min(_isotonic_error(level), _isotonic_error(-level)) / sigma**2
     if smooth < CLEARLY * cost:
-        return Interleave(None, None, "bandwidth changes smoothly with the stride")
-    return Interleave(granularity, devices, "", np.exp(fitted))
+        return InterleaveFit(None, None, "bandwidth changes smoothly with the stride")
+    return InterleaveFit(granularity, devices, "", np.exp(fitted))
 
 
 def _by_count(level: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.inner import infer_inner
 from nearfar.measure.infer.interleave import infer_interleave
-from nearfar.measure.infer.probe import Probe
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.queue import infer_queue
 from nearfar.measure.infer.reads import infer_reads
 from nearfar.measure.infer.stalls import infer_stalls
@@ -35,7 +35,7 @@ def infer(
     `progress` is told what is going on and which share is done, 0 to 1.
     """
     start = clock()
-    probe = Probe(subject, budget, repetitions, clock)
+    probe = InferenceProbe(subject, budget, repetitions, clock)
     findings = Findings()
     progress("looking for caches and buffers, by reads", 0.0)
     with probe.share(0.5):

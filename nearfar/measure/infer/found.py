@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Buffer:
+class InferredBuffer:
     """A level of the memory itself, with what else is known of it so far."""
 
     figure: BufferFigure

@@ -10,8 +10,8 @@ import numpy as np
 from nearfar.base.units import LINE_BYTES
 from nearfar.measure.infer.block import ACCESSES, find_block
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.found import Buffer
-from nearfar.measure.infer.probe import Probe, until_sure
+from nearfar.measure.infer.found import InferredBuffer
+from nearfar.measure.infer.probe import InferenceProbe, until_sure
 from nearfar.measure.infer.replacement import RATIOS, Replacement, decide_replacement
 from nearfar.measure.infer.resample import medians
 from nearfar.measure.infer.sharpen import block_by_block, sharpen
@@ -36,7 +36,9 @@ LEAST_ROOM = 2.2
 """The next level must be so many times larger for misses of this one alone to show."""
 
 
-def infer_inner(probe: Probe, buffers: Sequence[Buffer], findings: Findings) -> None:
+def infer_inner(
+    probe: InferenceProbe, buffers: Sequence[InferredBuffer], findings: Findings
+) -> None:
     """Add block, ways and replacement to the figures of `buffers` (nearest first)."""
     nearer: list[tuple[int, float]] = []
     for buffer in buffers:
@@ -58,7 +60,7 @@ def infer_inner(probe: Probe, buffers: Sequence[Buffer], findings: Findings) -> 
         findings.buffers[place] = figure
 
 
-def _hidden(probe: Probe, name: str, findings: Findings) -> bool:
+def _hidden(probe: InferenceProbe, name: str, findings: Findings) -> bool:
     """Return whether a cache before the memory holds the few lines that would meet in a set."""
     if probe.facts.llc_bytes == 0:
         return False
@@ -69,7 +71,10 @@ def _hidden(probe: Probe, name: str, findings: Findings) -> bool:
 
 
 def _block(
-    probe: Probe, buffer: Buffer, nearer: Sequence[tuple[int, float]], findings: Findings
+    probe: InferenceProbe,
+    buffer: InferredBuffer,
+    nearer: Sequence[tuple[int, float]],
+    findings: Findings,
 ) -> int | None:
     capacity, name = buffer.figure.capacity_bytes, buffer.figure.name
     region = min(capacity * BEYOND, int(buffer.beyond_bytes / 1.1)) // 4096 * 4096
@@ -109,7 +114,7 @@ def _block(
     return answer.value
 
 
-def _ways(probe: Probe, buffer: Buffer, findings: Findings) -> int | None:
+def _ways(probe: InferenceProbe, buffer: InferredBuffer, findings: Findings) -> int | None:
     """Try odd multiples of a large power of two as strides; the fewest lines that fit are ways."""
     what = f"ways of {buffer.figure.name}"
     unit = LINE_BYTES
@@ -150,7 +155,7 @@ def _ways(probe: Probe, buffer: Buffer, findings: Findings) -> int | None:
     return min(fits)
 
 
-def _lines_points(probe: Probe, stride: int) -> list[SamplePoint]:
+def _lines_points(probe: InferenceProbe, stride: int) -> list[SamplePoint]:
     page, largest = probe.facts.page_sizes[0], probe.facts.largest_bytes
     if LINES[-1] * stride > largest:
         return []
@@ -159,7 +164,7 @@ def _lines_points(probe: Probe, stride: int) -> list[SamplePoint]:
     ]
 
 
-def _overflows(probe: Probe, most: SamplePoint, buffer: Buffer) -> bool:
+def _overflows(probe: InferenceProbe, most: SamplePoint, buffer: InferredBuffer) -> bool:
     """Return whether the most lines of a stride are not all served."""
     (values,) = probe.gather([most])
     served = buffer.capacity.served_ns
@@ -167,7 +172,7 @@ def _overflows(probe: Probe, most: SamplePoint, buffer: Buffer) -> bool:
 
 
 def _replacement(
-    probe: Probe, buffer: Buffer, block: int, ways: int | None, findings: Findings
+    probe: InferenceProbe, buffer: InferredBuffer, block: int, ways: int | None, findings: Findings
 ) -> Replacement | None:
     capacity, what = buffer.figure.capacity_bytes, f"replacement of {buffer.figure.name}"
     ratios = [one for one in RATIOS if one * capacity * 1.1 <= buffer.beyond_bytes]

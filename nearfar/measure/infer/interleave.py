@@ -15,7 +15,7 @@ from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.probe import Probe
+    from nearfar.measure.infer.probe import InferenceProbe
 
 KERNELS = ("nt-store-strided", "read-strided")
 """Stores first: they reach a device's limit with fewer threads, and no prefetcher helps them."""
@@ -36,7 +36,7 @@ def strides() -> list[int]:
     return sorted({one * odd for one in octaves for odd in ODD if one * odd <= LAST_BYTES})
 
 
-def infer_interleave(probe: Probe, findings: Findings) -> None:
+def infer_interleave(probe: InferenceProbe, findings: Findings) -> None:
     """Add the interleave of devices."""
     reasons = []
     for kernel in KERNELS:
@@ -48,7 +48,7 @@ def infer_interleave(probe: Probe, findings: Findings) -> None:
     findings.not_seen["interleave"] = "; ".join(reasons) or "there is no strided kernel"
 
 
-def _with(probe: Probe, kernel: str, findings: Findings) -> str:
+def _with(probe: InferenceProbe, kernel: str, findings: Findings) -> str:
     tested = [one for one in strides() if one * 64 <= probe.facts.buffer_bytes]
     points = [
         SamplePoint(

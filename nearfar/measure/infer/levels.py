@@ -51,7 +51,7 @@ class Medians:
 
 
 @dataclass(frozen=True)
-class Level:
+class FittedLevel:
     """One level as a curve shows it."""
 
     capacity_bytes: float
@@ -62,10 +62,10 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Fit:
+class LevelsFit:
     """Levels, nearest first, and the latency before all of them."""
 
-    levels: tuple[Level, ...]
+    levels: tuple[FittedLevel, ...]
     first_ns: float
     chi_square: float
 
@@ -95,7 +95,7 @@ def change_points(latency: NDArray[np.float64], noise: float) -> list[int]:
     return [int(index) for index in found[:-1]]
 
 
-def find_levels(curve: Medians) -> Fit:
+def find_levels(curve: Medians) -> LevelsFit:
     """Return the levels that a curve shows."""
     best = _solve(curve, [])
     changes = change_points(curve.latency, float(np.median(curve.noise)))
@@ -111,14 +111,14 @@ def find_levels(curve: Medians) -> Fit:
     return _prune(curve, best)
 
 
-def refit(curve: Medians, fit: Fit, index: int, capacities: NDArray[np.float64]) -> Fit:
+def refit(curve: Medians, fit: LevelsFit, index: int, capacities: NDArray[np.float64]) -> LevelsFit:
     """Return `fit` with level `index` moved to the best of `capacities`, all steps fitted anew."""
     others = [level for place, level in enumerate(fit.levels) if place != index]
     found = _best_extra(curve, others, capacities)
     return found if found is not None else fit
 
 
-def best_single(curve: Medians, capacities: NDArray[np.float64]) -> Fit | None:
+def best_single(curve: Medians, capacities: NDArray[np.float64]) -> LevelsFit | None:
     """Return the best fit of one level at any of `capacities`; None: latency does not rise."""
     return _best_extra(curve, [], capacities)
 
@@ -137,9 +137,9 @@ def _places(regions: NDArray[np.float64], changes: list[int]) -> NDArray[np.floa
 
 def _add(
     curve: Medians,
-    fit: Fit,
+    fit: LevelsFit,
     candidates: NDArray[np.float64],
-) -> Fit:
+) -> LevelsFit:
     """Return the best fit with one level more; each level then looks for a better place, twice."""
     found = _best_extra(curve, list(fit.levels), candidates)
     if found is None:
@@ -155,9 +155,9 @@ def _add(
 
 def _best_extra(
     curve: Medians,
-    levels: list[Level],
+    levels: list[FittedLevel],
     capacities: NDArray[np.float64],
-) -> Fit | None:
+) -> LevelsFit | None:
     """Return the best fit of `levels` and one more at any of `capacities`, of any sharpness."""
     if len(capacities) == 0:
         return None
@@ -184,17 +184,17 @@ def _best_extra(
     best = int(np.argmin(errors))
     if not np.isfinite(errors[best]):
         return None
-    chosen = [*levels, Level(float(places[best]), float(powers[best]), 0.0)]
+    chosen = [*levels, FittedLevel(float(places[best]), float(powers[best]), 0.0)]
     steps = solved[best, 1:]
     moved = [
-        Level(level.capacity_bytes, level.power, float(step))
+        FittedLevel(level.capacity_bytes, level.power, float(step))
         for level, step in zip(chosen, steps, strict=True)
     ]
     moved.sort(key=lambda level: level.capacity_bytes)
-    return Fit(tuple(moved), float(solved[best, 0]), float(errors[best]))
+    return LevelsFit(tuple(moved), float(solved[best, 0]), float(errors[best]))
 
 
-def _are_apart(capacities: NDArray[np.float64], levels: list[Level]) -> NDArray[np.bool_]:
+def _are_apart(capacities: NDArray[np.float64], levels: list[FittedLevel]) -> NDArray[np.bool_]:
     apart = np.ones(len(capacities), dtype=bool)
     for one in levels:
         ratio = capacities / one.capacity_bytes
@@ -204,8 +204,8 @@ def _are_apart(capacities: NDArray[np.float64], levels: list[Level]) -> NDArray[
 
 def _solve(
     curve: Medians,
-    levels: list[Level],
-) -> Fit:
+    levels: list[FittedLevel],
+) -> LevelsFit:
     """Fit the steps of levels whose places are given."""
     from scipy.optimize import nnls
 
@@ -214,16 +214,16 @@ def _solve(
     columns += [power_misses(regions / one.capacity_bytes, one.power) for one in levels]
     solved, residual = nnls(np.stack(columns, axis=1) / sigma[:, None], latency / sigma)
     fitted = tuple(
-        Level(level.capacity_bytes, level.power, float(step))
+        FittedLevel(level.capacity_bytes, level.power, float(step))
         for level, step in zip(levels, solved[1:], strict=True)
     )
-    return Fit(fitted, float(solved[0]), float(residual**2))
+    return LevelsFit(fitted, float(solved[0]), float(residual**2))
 
 
 def _prune(
     curve: Medians,
-    fit: Fit,
-) -> Fit:
+    fit: LevelsFit,
+) -> LevelsFit:
     """Drop levels whose step is too small to be believed, smallest first."""
     while fit.levels:
         shares = [

@@ -21,7 +21,7 @@ from nearfar.measure.infer.resample import agreement, median_noise, medians
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nearfar.measure.subject import Facts, Subject
+    from nearfar.measure.subject import Subject, SubjectFacts
     from nearfar.samples.point import Sample, SamplePoint
 
 Kind = TypeVar("Kind")
@@ -33,7 +33,7 @@ LEAST_SAMPLES = 2
 """Undisturbed samples of a point without which it is left out of its curve."""
 
 
-class Probe:
+class InferenceProbe:
     """Samples points of one subject until its deadline."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Probe:
     ) -> None:
         """Allow `seconds` from now on, and `repetitions` samples a point unless asked for more."""
         self.subject = subject
-        self.facts: Facts = subject.facts()
+        self.facts: SubjectFacts = subject.facts()
         self.repetitions = repetitions
         self.taken: dict[SamplePoint, list[Sample]] = {}
         self.disturbed = 0
@@ -133,7 +133,7 @@ DOUBLINGS = 5
 
 
 @dataclass(frozen=True)
-class Answer(Generic[Kind]):
+class Agreement(Generic[Kind]):
     """A decision, the share of resamples that give the same, and what it was made from."""
 
     value: Kind
@@ -143,16 +143,16 @@ class Answer(Generic[Kind]):
 
 
 def until_sure(
-    probe: Probe,
+    probe: InferenceProbe,
     points: Sequence[SamplePoint],
     decide: Callable[[NDArray[np.float64], float], Kind],
     doublings: int = DOUBLINGS,
-) -> Answer[Kind] | None:
+) -> Agreement[Kind] | None:
     """Sample `points` until resamples agree on what `decide` says of (medians, noise).
 
     None where the time is up before every point has its samples.
     """
-    answer: Answer[Kind] | None = None
+    answer: Agreement[Kind] | None = None
     for doubling in range(doublings + 1):
         samples = probe.gather(points, probe.repetitions << doubling)
         if not samples or not all(map(len, samples)):
@@ -162,7 +162,7 @@ def until_sure(
         share, _ = agreement(
             samples, partial(_with_noise, decide, noise), partial(operator.eq, value)
         )
-        answer = Answer(value, share, samples, noise)
+        answer = Agreement(value, share, samples, noise)
         if share >= SURE or probe.seconds_left() <= 0:
             break
     return answer

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.probe import Probe
+    from nearfar.measure.infer.probe import InferenceProbe
 
 SMALLEST_BYTES, LARGEST_BYTES = 64, 16384
 """Of a burst: what the persist kernels write in one access."""
@@ -35,7 +35,7 @@ SURE = 0.8
 EVIDENCE = "write-queue"
 
 
-def infer_queue(probe: Probe, findings: Findings) -> None:
+def infer_queue(probe: InferenceProbe, findings: Findings) -> None:
     """Add the write queue."""
     kernel = write_kernel(probe)
     if kernel is None:

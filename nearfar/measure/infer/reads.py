@@ -14,16 +14,16 @@ import numpy as np
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.device import BufferFigure
-from nearfar.measure.infer.capacity import Capacity, Curve, coarse_curve, refine
+from nearfar.measure.infer.capacity import Capacity, CapacityCurve, coarse_curve, refine
 from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.findings import HAD
-from nearfar.measure.infer.found import Buffer
+from nearfar.measure.infer.found import InferredBuffer
 from nearfar.measure.infer.resample import medians
 from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.probe import Probe
+    from nearfar.measure.infer.probe import InferenceProbe
     from nearfar.samples.evidence import Evidence
 
 SMALLEST_BYTES = 1024
@@ -46,12 +46,12 @@ EVIDENCE = "read-capacity"
 NOTHING = "no region size up to {largest} changes the latency by more than noise"
 
 
-def chase_at(probe: Probe, region_bytes: int) -> SamplePoint:
+def chase_at(probe: InferenceProbe, region_bytes: int) -> SamplePoint:
     """Return the chase over a region, on the largest pages."""
     return SamplePoint("latency", "chase", probe.facts.page_sizes[0], region_bytes)
 
 
-def infer_reads(probe: Probe, findings: Findings) -> list[Buffer]:
+def infer_reads(probe: InferenceProbe, findings: Findings) -> list[InferredBuffer]:
     """Add the caches and buffers that reads show; return those of the memory, nearest first."""
     largest = probe.facts.largest_bytes
     curve = coarse_curve(probe, lambda size: chase_at(probe, size), SMALLEST_BYTES, largest)
@@ -73,7 +73,7 @@ def infer_reads(probe: Probe, findings: Findings) -> list[Buffer]:
     ends = [*(one.value_bytes for one in kept[1:]), largest][: len(kept)]
     found = zip(figures, kept, ends, strict=True)
     return [
-        Buffer(figure, one, one.step_ns, end)
+        InferredBuffer(figure, one, one.step_ns, end)
         for figure, one, end in found
         if figure in sure and figure.name.startswith("buffer")
     ]
@@ -88,7 +88,7 @@ def part(capacities: Sequence[Capacity], llc_bytes: int) -> tuple[list[Capacity]
     )
 
 
-def read_evidence(curve: Curve, knees: Sequence[float]) -> Evidence:
+def read_evidence(curve: CapacityCurve, knees: Sequence[float]) -> Evidence:
     """Return the latency curve with its knees."""
     regions = np.array(curve.regions, dtype=float)
     return make_evidence(
@@ -115,7 +115,7 @@ def _figure(one: Capacity, name: str) -> BufferFigure:
     )
 
 
-def _is_page_walk(probe: Probe, one: Capacity, findings: Findings) -> bool:
+def _is_page_walk(probe: InferenceProbe, one: Capacity, findings: Findings) -> bool:
     """Return whether a knee is none of the memory's, as page sizes tell; says so if it is not."""
     if probe.facts.llc_bytes == 0:
         # Nothing before the memory: what would walk pages is not there either.
@@ -144,7 +144,7 @@ def _is_page_walk(probe: Probe, one: Capacity, findings: Findings) -> bool:
     return False
 
 
-def _why_none(probe: Probe) -> str:
+def _why_none(probe: InferenceProbe) -> str:
     llc = probe.facts.llc_bytes
     if llc == 0:
         return "no knee in read latency over regions"

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nearfar.measure.infer.capacity import Capacity, known_level
-from nearfar.measure.infer.found import Buffer
+from nearfar.measure.infer.found import InferredBuffer
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, sizes
 from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
-    from nearfar.measure.infer.probe import Probe
+    from nearfar.measure.infer.probe import InferenceProbe
 
 AROUND = 2.0
 """Regions from so many times below the capacity to so many above, where the next level allows."""
@@ -27,7 +27,7 @@ SAME = 1.3
 LEAST_CONFIDENCE = 0.8
 
 
-def block_by_block(probe: Probe, region_bytes: int, block_bytes: int) -> SamplePoint:
+def block_by_block(probe: InferenceProbe, region_bytes: int, block_bytes: int) -> SamplePoint:
     """Return the chase over the blocks of a region, each visited once a cycle.
 
     One line of each; where a cache is before the memory, all lines in turn: it would hold so few.
@@ -38,7 +38,7 @@ def block_by_block(probe: Probe, region_bytes: int, block_bytes: int) -> SampleP
     return SamplePoint("ways", "chase", page, region_bytes, stride_bytes=block_bytes)
 
 
-def sharpen(probe: Probe, buffer: Buffer, block_bytes: int) -> Buffer:
+def sharpen(probe: InferenceProbe, buffer: InferredBuffer, block_bytes: int) -> InferredBuffer:
     """Return `buffer` with its capacity, latency and step seen anew where that is surer."""
     before = buffer.capacity
     most = min(before.value_bytes * AROUND, buffer.beyond_bytes / 1.1)
@@ -69,4 +69,4 @@ def sharpen(probe: Probe, buffer: Buffer, block_bytes: int) -> Buffer:
         before.step_ns,
         seen.tested,
     )
-    return Buffer(figure, kept, buffer.step_ns, buffer.beyond_bytes)
+    return InferredBuffer(figure, kept, buffer.step_ns, buffer.beyond_bytes)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.probe import Probe
+    from nearfar.measure.infer.probe import InferenceProbe
 
 KERNEL = "overwrite"
 ACCESS_BYTES = 64
@@ -62,7 +62,9 @@ RESAMPLES = 200
 EVIDENCE = "overwrite"
 
 
-def overwrite(probe: Probe, region_bytes: int, writes: int, rest_ns: float = 0.0) -> SamplePoint:
+def overwrite(
+    probe: InferenceProbe, region_bytes: int, writes: int, rest_ns: float = 0.0
+) -> SamplePoint:
     """Return the point that writes over a region, each write timed."""
     return SamplePoint(
         "overwrite",
@@ -77,7 +79,7 @@ def overwrite(probe: Probe, region_bytes: int, writes: int, rest_ns: float = 0.0
 
 
 @dataclass(frozen=True)
-class Runs:
+class OverwriteRuns:
     """Times of the same writes without and with rests between them."""
 
     each: NDArray[np.float64]
@@ -85,7 +87,7 @@ class Runs:
     rest_ns: float
 
 
-def infer_stalls(probe: Probe, findings: Findings) -> None:
+def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
     """Add the stalls."""
     if KERNEL not in probe.facts.kernels:
         findings.not_seen["stalls"] = "this processor has no stores that pass the caches"
@@ -105,7 +107,7 @@ def infer_stalls(probe: Probe, findings: Findings) -> None:
     if sample.each_ns is None:
         findings.not_seen["stalls"] = "single writes are not timed"
         return
-    runs = Runs(each, sample.each_ns.astype(float), rest)
+    runs = OverwriteRuns(each, sample.each_ns.astype(float), rest)
     control = _control(probe, len(each))
     for kind in kinds:
         if _alike(kind, control):
@@ -118,7 +120,7 @@ def infer_stalls(probe: Probe, findings: Findings) -> None:
         findings.not_seen.pop("stalls", None)
 
 
-def _enough(probe: Probe) -> tuple[NDArray[np.float64] | None, list[Stalls]]:
+def _enough(probe: InferenceProbe) -> tuple[NDArray[np.float64] | None, list[Stalls]]:
     """Write longer and longer until enough stalls are seen; return the last row and its stalls."""
     each, kinds = None, list[Stalls]()
     for writes in WRITES:
@@ -135,7 +137,7 @@ def _enough(probe: Probe) -> tuple[NDArray[np.float64] | None, list[Stalls]]:
     return each, kinds
 
 
-def _control(probe: Probe, accesses: int) -> list[Stalls]:
+def _control(probe: InferenceProbe, accesses: int) -> list[Stalls]:
     """Return what stalls a loop within the first cache; none where there is no cache."""
     if probe.facts.llc_bytes == 0:
         return []
@@ -157,7 +159,7 @@ def _alike(kind: Stalls, control: Sequence[Stalls]) -> bool:
     return any(0.5 <= float(np.median(one.lengths_ns)) / length <= 2.0 for one in control)
 
 
-def _decide(probe: Probe, runs: Runs, kind: Stalls, findings: Findings) -> None:
+def _decide(probe: InferenceProbe, runs: OverwriteRuns, kind: Stalls, findings: Findings) -> None:
     """Say what a kind of stall recurs by: what both runs, with and without rests, agree on."""
     by_writes = _by_writes(runs, kind)
     period_ns = _by_time(runs, kind)
@@ -171,7 +173,7 @@ def _decide(probe: Probe, runs: Runs, kind: Stalls, findings: Findings) -> None:
         )
 
 
-def _by_writes(runs: Runs, kind: Stalls) -> Stalls | None:
+def _by_writes(runs: OverwriteRuns, kind: Stalls) -> Stalls | None:
     """Return the stalls of the rested run that recur after as many writes."""
     if kind.by_writes is None:
         return None
@@ -183,7 +185,7 @@ def _by_writes(runs: Runs, kind: Stalls) -> Stalls | None:
     return None
 
 
-def _by_time(runs: Runs, kind: Stalls) -> float | None:
+def _by_time(runs: OverwriteRuns, kind: Stalls) -> float | None:
     """Return the period in ns that both runs keep to.
 
     What passes between two writes unseen, u, is not known, but it is the same in both runs, and
@@ -208,7 +210,7 @@ def _by_time(runs: Runs, kind: Stalls) -> float | None:
     return second + writes_second * max(unseen, 0.0)
 
 
-def _add_wear(probe: Probe, kind: Stalls, again: Stalls, findings: Findings) -> None:
+def _add_wear(probe: InferenceProbe, kind: Stalls, again: Stalls, findings: Findings) -> None:
     assert kind.by_writes is not None
     assert again.by_writes is not None
     distances = np.concatenate([kind.by_writes.distances, again.by_writes.distances])

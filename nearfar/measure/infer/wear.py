@@ -12,7 +12,7 @@ from nearfar.measure.infer.stall_events import recurring_at
 from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
-    from nearfar.measure.infer.probe import Probe
+    from nearfar.measure.infer.probe import InferenceProbe
 
 SMALLEST_BYTES, LARGEST_BYTES = 512, 256 << 10
 """Around the blocks counted in the published media, 4 KiB; twice the one before each time."""
@@ -31,7 +31,9 @@ NEAR = 0.12
 """A region's period counts as so many times the first if within so much of it."""
 
 
-def wear_granularity(probe: Probe, period_writes: int, length_ns: float) -> tuple[int | None, str]:
+def wear_granularity(
+    probe: InferenceProbe, period_writes: int, length_ns: float
+) -> tuple[int | None, str]:
     """Return the block whose writes are counted together, or why it is not known."""
     region = SMALLEST_BYTES
     while region <= LARGEST_BYTES:
@@ -51,7 +53,9 @@ def wear_granularity(probe: Probe, period_writes: int, length_ns: float) -> tupl
     return None, f"writes to all of {LARGEST_BYTES >> 10} KiB are counted together, or more"
 
 
-def _times(probe: Probe, region: int, stall: tuple[int, float], lead: float) -> float | None:
+def _times(
+    probe: InferenceProbe, region: int, stall: tuple[int, float], lead: float
+) -> float | None:
     """Return a region's period in those of one place; None: it has none.
 
     Two blocks whose counts are half a period apart would stall as one does: `lead`, in periods,
@@ -68,7 +72,7 @@ def _times(probe: Probe, region: int, stall: tuple[int, float], lead: float) -> 
     return None if period is None else period.value / period_writes
 
 
-def _overwrite(probe: Probe, region: int, writes: int) -> SamplePoint:
+def _overwrite(probe: InferenceProbe, region: int, writes: int) -> SamplePoint:
     return SamplePoint(
         "overwrite",
         "overwrite",

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.found import Buffer
-    from nearfar.measure.infer.probe import Probe
+    from nearfar.measure.infer.found import InferredBuffer
+    from nearfar.measure.infer.probe import InferenceProbe
 
 KERNELS = ("persist-nt-store", "persist-clflushopt", "persist-clwb")
 """In this order, the first that there is: the others write through the caches' own queues."""
@@ -51,12 +51,14 @@ SAME = 1.5
 """Read and write capacities within so much are of one buffer: knees of writes are soft."""
 
 
-def write_kernel(probe: Probe) -> str | None:
+def write_kernel(probe: InferenceProbe) -> str | None:
     """Return the kernel that writes past the caches; None: there is none."""
     return next((kernel for kernel in KERNELS if kernel in probe.facts.kernels), None)
 
 
-def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> list[Capacity]:
+def infer_writes(
+    probe: InferenceProbe, reads: Sequence[InferredBuffer], findings: Findings
+) -> list[Capacity]:
     """Add the buffers that persisted writes show; return them, nearest first."""
     kernel = write_kernel(probe)
     if kernel is None:
@@ -124,13 +126,13 @@ def infer_writes(probe: Probe, reads: Sequence[Buffer], findings: Findings) -> l
     return slow
 
 
-def _single_ns(probe: Probe, point: SamplePoint) -> float | None:
+def _single_ns(probe: InferenceProbe, point: SamplePoint) -> float | None:
     """Return ns of a write that is waited for; None: it could not be sampled."""
     (values,) = probe.gather([point])
     return float(np.median(values)) if len(values) else None
 
 
-def _is_read(one: Capacity, reads: Sequence[Buffer]) -> bool:
+def _is_read(one: Capacity, reads: Sequence[InferredBuffer]) -> bool:
     """Return whether reads show the buffer too; they show its capacity more sharply."""
     ratios = [one.value_bytes / read.capacity.value_bytes for read in reads]
     return any(1 / SAME <= ratio <= SAME for ratio in ratios)

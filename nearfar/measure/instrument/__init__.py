@@ -14,7 +14,7 @@ out where the subject has no CPUs, as a simulated device.
 from __future__ import annotations
 
 from nearfar.measure.instrument.examine import Instrument, examine
-from nearfar.measure.instrument.verdict import Verdict
-from nearfar.measure.instrument.watch import Watch
+from nearfar.measure.instrument.verdict import InstrumentVerdict
+from nearfar.measure.instrument.watch import InstrumentWatch
 
-__all__ = ["Instrument", "Verdict", "Watch", "examine"]
+__all__ = ["Instrument", "InstrumentVerdict", "InstrumentWatch", "examine"]

@@ -12,8 +12,8 @@ from typing import cast
 
 from nearfar.documents.device import LatencyFigure
 from nearfar.measure.instrument import msr, prefetch, siblings, timer, tlb
-from nearfar.measure.instrument.verdict import Probe, Verdict
-from nearfar.measure.instrument.watch import Watch
+from nearfar.measure.instrument.verdict import InstrumentProbe, InstrumentVerdict
+from nearfar.measure.instrument.watch import InstrumentWatch
 from nearfar.measure.subject import Subject
 from nearfar.samples.point import Sample, SamplePoint
 
@@ -23,7 +23,7 @@ ROUNDS = 7
 FEWEST = 3
 """Rounds made even if time is up."""
 
-PROBES = cast("tuple[Probe, ...]", (timer, tlb, prefetch))
+PROBES = cast("tuple[InstrumentProbe, ...]", (timer, tlb, prefetch))
 
 Progress = Callable[[str, float], None]
 
@@ -32,7 +32,7 @@ Progress = Callable[[str, float], None]
 class Instrument:
     """What the instrument is like, here and now."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[InstrumentVerdict, ...]
     samples: dict[SamplePoint, list[Sample]]
     """All that was measured for it, for the Parquet file."""
 
@@ -57,7 +57,7 @@ def examine(
     *,
     rounds: int = ROUNDS,
     seconds: float = math.inf,
-    watch: Watch | None = None,
+    watch: InstrumentWatch | None = None,
     root: Path = Path("/"),
     progress: Progress = lambda _what, _share: None,
     sample: Callable[[SamplePoint], Sample] | None = None,
@@ -73,7 +73,7 @@ def examine(
     facts = subject.facts()
     cpus: tuple[int, ...] = tuple(getattr(subject, "cpus", ()))
     if cpus and watch is None:
-        watch = Watch(cpus)
+        watch = InstrumentWatch(cpus)
     take = sample or subject.sample
     wanted = list(dict.fromkeys(point for probe in PROBES for point in probe.points(facts)))
     samples: dict[SamplePoint, list[Sample]] = {point: [] for point in wanted}

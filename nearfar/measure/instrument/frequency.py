@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from nearfar.measure.instrument.verdict import Verdict
+from nearfar.measure.instrument.verdict import InstrumentVerdict
 
 ITERATIONS = 3000
 """About 1 ms: a thousand times the clock's cost, a hundredth of a round."""
@@ -41,11 +41,11 @@ def loop_ns(cpu: int) -> float:
     return best
 
 
-def judge(times_ns: Sequence[float]) -> Verdict:
+def judge(times_ns: Sequence[float]) -> InstrumentVerdict:
     """Say how much the fixed loop's time moved over the rounds, and which way."""
     if len(times_ns) < 4:
         text = f"frequency drift is not known: {len(times_ns)} rounds are too few to see it"
-        return Verdict("frequency", "unknown", text, facts={"frequency_drift": "unknown"})
+        return InstrumentVerdict("frequency", "unknown", text, facts={"frequency_drift": "unknown"})
     ordered = sorted(times_ns)
     cut = int(TAIL * len(ordered))
     low, high = ordered[cut], ordered[len(ordered) - 1 - cut]
@@ -59,8 +59,8 @@ def judge(times_ns: Sequence[float]) -> Verdict:
         f"{'longer' if trend > 0 else 'less'} in their second half"
     )
     if spread <= DRIFT:
-        return Verdict("frequency", "good", text, facts=kept)
-    return Verdict(
+        return InstrumentVerdict("frequency", "good", text, facts=kept)
+    return InstrumentVerdict(
         "frequency",
         "doubtful",
         f"the clock drifted: {text}",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.measure.instrument.verdict import Verdict
+from nearfar.measure.instrument.verdict import InstrumentVerdict
 
 STEAL = 0.01
 """Share of the CPUs' time that the hypervisor took, as `environment.STEAL_WARNING`."""
@@ -25,7 +25,7 @@ DISTURBED = 0.05
 
 
 @dataclass(frozen=True)
-class Counters:
+class InterferenceCounters:
     """At one moment, of the CPUs that measure."""
 
     wall_s: float
@@ -40,7 +40,7 @@ def read(
     cpus: tuple[int, ...],
     proc: Path = Path("/proc"),
     clock: Callable[[], float] = time.monotonic,
-) -> Counters:
+) -> InterferenceCounters:
     """Read the counters now."""
     per_second = os.sysconf("SC_CLK_TCK")
     steal = whole = 0
@@ -51,7 +51,7 @@ def read(
             ticks = [int(word) for word in rest.split()[:8]]
             steal += ticks[7] if len(ticks) > 7 else 0
             whole += sum(ticks)
-    return Counters(
+    return InterferenceCounters(
         wall_s=clock(),
         steal_s=steal / per_second,
         all_s=whole / per_second,
@@ -60,7 +60,9 @@ def read(
     )
 
 
-def judge(before: Counters, after: Counters, disturbed_share: float = 0.0) -> list[Verdict]:
+def judge(
+    before: InterferenceCounters, after: InterferenceCounters, disturbed_share: float = 0.0
+) -> list[InstrumentVerdict]:
     """Say what happened between two readings; `disturbed_share` of samples were interrupted."""
     seconds = max(after.wall_s - before.wall_s, 1e-9)
     return [
@@ -70,15 +72,20 @@ def judge(before: Counters, after: Counters, disturbed_share: float = 0.0) -> li
     ]
 
 
-def _steal(before: Counters, after: Counters) -> Verdict:
+def _steal(before: InterferenceCounters, after: InterferenceCounters) -> InstrumentVerdict:
     share = (after.steal_s - before.steal_s) / max(after.all_s - before.all_s, 1e-9)
     text = f"the hypervisor took {share:.1%} of the measuring CPUs' time"
     remedy = "measure again at a quieter time, or on a machine of your own"
     kept = {"steal_of_measuring_cpus": f"{share:.4f}"}
-    return Verdict("steal", "doubtful" if share > STEAL else "good", text, remedy, kept)
+    return InstrumentVerdict("steal", "doubtful" if share > STEAL else "good", text, remedy, kept)
 
 
-def _switches(before: Counters, after: Counters, seconds: float, disturbed_share: float) -> Verdict:
+def _switches(
+    before: InterferenceCounters,
+    after: InterferenceCounters,
+    seconds: float,
+    disturbed_share: float,
+) -> InstrumentVerdict:
     rate = (after.involuntary_switches - before.involuntary_switches) / seconds
     text = (
         f"measuring threads were switched out {rate:.0f} times a second, and {disturbed_share:.0%} "
@@ -87,18 +94,24 @@ def _switches(before: Counters, after: Counters, seconds: float, disturbed_share
     bad = rate > SWITCHES_PER_S or disturbed_share > DISTURBED
     remedy = "end other programs, or keep them off these CPUs (isolcpus=, cpuset)"
     kept = {"switches_per_s": f"{rate:.1f}", "disturbed_samples_share": f"{disturbed_share:.3f}"}
-    return Verdict("interruptions", "doubtful" if bad else "good", text, remedy, kept)
+    return InstrumentVerdict("interruptions", "doubtful" if bad else "good", text, remedy, kept)
 
 
-def _pressure(before: Counters, after: Counters, seconds: float) -> Verdict:
+def _pressure(
+    before: InterferenceCounters, after: InterferenceCounters, seconds: float
+) -> InstrumentVerdict:
     if before.waited_s is None or after.waited_s is None:
         text = "whether programs waited for CPUs is not known: the kernel has no pressure account"
-        return Verdict("pressure", "unknown", text, "boot with psi=1", {"cpu_pressure": "unknown"})
+        return InstrumentVerdict(
+            "pressure", "unknown", text, "boot with psi=1", {"cpu_pressure": "unknown"}
+        )
     share = (after.waited_s - before.waited_s) / seconds
     text = f"for {share:.0%} of the time some program waited for a CPU"
     remedy = "end other programs, or leave one CPU to them: --threads"
     kept = {"cpu_pressure": f"{share:.3f}"}
-    return Verdict("pressure", "doubtful" if share > PRESSURE else "good", text, remedy, kept)
+    return InstrumentVerdict(
+        "pressure", "doubtful" if share > PRESSURE else "good", text, remedy, kept
+    )
 
 
 def _waited_s(proc: Path) -> float | None:

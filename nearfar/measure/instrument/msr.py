@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nearfar.machine.sysfs import Tree
 from nearfar.machine.virtualisation import read_virtualisation
-from nearfar.measure.instrument.verdict import Verdict
+from nearfar.measure.instrument.verdict import InstrumentVerdict
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ REGISTERS = {
 }
 
 
-def judge(cpus: tuple[int, ...], root: Path = Path("/")) -> Verdict:
+def judge(cpus: tuple[int, ...], root: Path = Path("/")) -> InstrumentVerdict:
     """Say which prefetchers of `cpus` are switched off, or why that cannot be read."""
     tree = Tree(root)
     vendor = tree.table("proc/cpuinfo").get("vendor_id", "")
@@ -67,8 +67,10 @@ def judge(cpus: tuple[int, ...], root: Path = Path("/")) -> Verdict:
     if off:
         text = f"prefetchers are switched off ({', '.join(sorted(off))}{shown})"
         remedy = f"if you did not, a tool left them so: wrmsr -a {register.address:#x} 0, or reboot"
-        return Verdict("prefetchers", "doubtful", text, remedy, kept)
-    return Verdict("prefetchers", "good", f"all prefetchers are switched on{shown}", facts=kept)
+        return InstrumentVerdict("prefetchers", "doubtful", text, remedy, kept)
+    return InstrumentVerdict(
+        "prefetchers", "good", f"all prefetchers are switched on{shown}", facts=kept
+    )
 
 
 def _read(path: Path, address: int) -> int:
@@ -82,8 +84,8 @@ def _read(path: Path, address: int) -> int:
     return int.from_bytes(data, "little")
 
 
-def _unread(why: str, remedy: str = "") -> Verdict:
-    return Verdict(
+def _unread(why: str, remedy: str = "") -> InstrumentVerdict:
+    return InstrumentVerdict(
         "prefetchers",
         "unknown",
         f"whether prefetchers are switched off could not be read: {why}",

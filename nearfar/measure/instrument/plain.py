@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from nearfar.measure.subject import Facts
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
 
 def plain_chase(
-    facts: Facts, figure: Literal["instrument", "protocol"] = "instrument"
+    facts: SubjectFacts, figure: Literal["instrument", "protocol"] = "instrument"
 ) -> SamplePoint:
     """Return dependent loads, random over the largest region, on the largest pages there are."""
     return SamplePoint(figure, "chase", facts.page_sizes[0], facts.largest_bytes)

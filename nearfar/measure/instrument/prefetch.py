@@ -11,8 +11,8 @@ from dataclasses import replace
 from statistics import median
 
 from nearfar.measure.instrument.plain import plain_chase
-from nearfar.measure.instrument.verdict import Values, Verdict
-from nearfar.measure.subject import Facts
+from nearfar.measure.instrument.verdict import InstrumentVerdict, Values
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
 STRIDES_BYTES = (64, 128, 256, 512, 1024, 2048)
@@ -29,7 +29,7 @@ CHEAPER = 0.9
 more than the noise of a median of a few rounds."""
 
 
-def points(facts: Facts) -> list[SamplePoint]:
+def points(facts: SubjectFacts) -> list[SamplePoint]:
     """Return the plain chase, pairs of neighbours in random order, and constant strides."""
     plain = plain_chase(facts)
     found = [plain, _pairs(plain)]
@@ -38,7 +38,7 @@ def points(facts: Facts) -> list[SamplePoint]:
     return found
 
 
-def judge(facts: Facts, values: Values) -> list[Verdict]:
+def judge(facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:
     """Say which prefetchers were seen at work, and which strides they follow."""
     plain = plain_chase(facts)
     random_ns = median(values[plain])
@@ -63,7 +63,7 @@ def judge(facts: Facts, values: Values) -> list[Verdict]:
         "prefetched_strides_bytes": ",".join(map(str, followed)) or "none",
         **{f"stride_{stride}_cost": f"{share:.2f}" for stride, share in shares.items()},
     }
-    return [Verdict("prefetch", "good", "; ".join(parts), facts=kept)]
+    return [InstrumentVerdict("prefetch", "good", "; ".join(parts), facts=kept)]
 
 
 def _cause(share: float) -> str:

@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 from nearfar.machine.sysfs import Tree
-from nearfar.measure.instrument.verdict import Verdict
+from nearfar.measure.instrument.verdict import InstrumentVerdict
 from nearfar.memories.topology import node_cpus
 
 
 def judge(
     cpus: tuple[int, ...], root: Path = Path("/"), allowed: set[int] | None = None
-) -> Verdict:
+) -> InstrumentVerdict:
     """Say which CPUs were chosen, why, and whose siblings were left idle."""
     tree = Tree(root)
     allowed = os.sched_getaffinity(0) if allowed is None else allowed
@@ -35,7 +35,7 @@ def judge(
     kept = {"cpus_chosen": listed, "siblings_idle": ", ".join(map(str, sorted(idle))) or "none"}
     if shared:
         pairs = ", ".join(f"{one} and {other}" for one, other in shared)
-        return Verdict(
+        return InstrumentVerdict(
             "cpus",
             "doubtful",
             f"CPUs {pairs} are two threads of one core and share its caches and load buffers",
@@ -43,6 +43,8 @@ def judge(
             kept,
         )
     if not known:
-        return Verdict("cpus", "unknown", f"{why}; the kernel does not name siblings", facts=kept)
+        return InstrumentVerdict(
+            "cpus", "unknown", f"{why}; the kernel does not name siblings", facts=kept
+        )
     why += f"; their siblings {kept['siblings_idle']} were left idle" if idle else ""
-    return Verdict("cpus", "good", why, facts=kept)
+    return InstrumentVerdict("cpus", "good", why, facts=kept)

@@ -7,8 +7,8 @@ from statistics import median
 
 from nearfar.base.statistics import difference_estimate
 from nearfar.measure.instrument.plain import plain_chase
-from nearfar.measure.instrument.verdict import Values, Verdict
-from nearfar.measure.subject import Facts
+from nearfar.measure.instrument.verdict import InstrumentVerdict, Values
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
 TIMED = 20_000
@@ -23,13 +23,13 @@ LEFT_OVER = 0.1
 fences around an access also stop what overlapped with it."""
 
 
-def points(facts: Facts) -> list[SamplePoint]:
+def points(facts: SubjectFacts) -> list[SamplePoint]:
     """Return the plain chase, and the same with every access timed by itself."""
     plain = plain_chase(facts)
     return [plain, _each(plain)]
 
 
-def judge(facts: Facts, values: Values) -> list[Verdict]:
+def judge(facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:
     """Compare timing each access with timing many at once."""
     plain = plain_chase(facts)
     latency_ns = median(values[plain])
@@ -49,7 +49,7 @@ def judge(facts: Facts, values: Values) -> list[Verdict]:
     elif leaves:
         remedy = "compare percentiles of single accesses with each other, not with the mean latency"
     return [
-        Verdict(
+        InstrumentVerdict(
             "timer",
             "doubtful" if coarse or leaves else "good",
             text,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from nearfar.base.statistics import difference_estimate, median_estimate
 from nearfar.documents.device import LatencyFigure
 from nearfar.measure.instrument.plain import page_name, plain_chase
-from nearfar.measure.instrument.verdict import Values, Verdict
-from nearfar.measure.subject import Facts
+from nearfar.measure.instrument.verdict import InstrumentVerdict, Values
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
 HUGE_BYTES = 2 << 20
@@ -18,13 +18,13 @@ SEEN = 0.01
 """Share of the latency below which a difference is no TLB's: medians of a few rounds differ so."""
 
 
-def points(facts: Facts) -> list[SamplePoint]:
+def points(facts: SubjectFacts) -> list[SamplePoint]:
     """Return the plain chase on every page size obtained."""
     plain = plain_chase(facts)
     return [replace(plain, page_bytes=size) for size in facts.page_sizes]
 
 
-def judge(facts: Facts, values: Values) -> list[Verdict]:
+def judge(facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:
     """Say what small pages add to the latency of the largest region, in ns and as a share."""
     plain = plain_chase(facts)
     large, small = max(facts.page_sizes), min(facts.page_sizes)
@@ -36,7 +36,7 @@ def judge(facts: Facts, values: Values) -> list[Verdict]:
             "so latencies of large regions hold page walks"
         )
         # No remedy: whoever obtained the memory has said why there are no huge pages.
-        return [Verdict("tlb", "unknown", text, facts={"tlb_share": "unknown"})]
+        return [InstrumentVerdict("tlb", "unknown", text, facts={"tlb_share": "unknown"})]
     huge = median_estimate(values[replace(plain, page_bytes=large)])
     walked = median_estimate(values[replace(plain, page_bytes=small)])
     extra = difference_estimate(
@@ -70,4 +70,4 @@ def judge(facts: Facts, values: Values) -> list[Verdict]:
         "tlb_high_ns": f"{extra.high:.2f}",
         "tlb_share": f"{max(share, 0.0):.3f}",
     }
-    return [Verdict("tlb", "good", text, facts=facts_kept, latency=figures)]
+    return [InstrumentVerdict("tlb", "good", text, facts=facts_kept, latency=figures)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from nearfar.documents.device import LatencyFigure
-from nearfar.measure.subject import Facts
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
 State = Literal["good", "doubtful", "unknown"]
@@ -18,7 +18,7 @@ Values = Mapping[SamplePoint, Sequence[float]]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class InstrumentVerdict:
     """What was found of one thing."""
 
     name: str
@@ -41,11 +41,11 @@ class Verdict:
         return f"{self.text}: {self.remedy}" if self.remedy else self.text
 
 
-class Probe(Protocol):
+class InstrumentProbe(Protocol):
     """One module of this folder: it names points and judges their values."""
 
-    def points(self, facts: Facts) -> list[SamplePoint]:
+    def points(self, facts: SubjectFacts) -> list[SamplePoint]:
         """Return what to measure; empty where the subject cannot show it."""
 
-    def judge(self, facts: Facts, values: Values) -> list[Verdict]:
+    def judge(self, facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:
         """Say what the values of all probes' points show of this one's matter."""

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nearfar.measure.instrument import frequency, interference
-from nearfar.measure.instrument.verdict import Verdict
+from nearfar.measure.instrument.verdict import InstrumentVerdict
 
 
-class Watch:
+class InstrumentWatch:
     """Clock drift between rounds, and what took time from start to end."""
 
     def __init__(
@@ -31,7 +31,7 @@ class Watch:
             self._round = number
             self._times_ns.append(self._loop_ns(self._cpus[0]))
 
-    def verdicts(self, disturbed_share: float = 0.0) -> list[Verdict]:
+    def verdicts(self, disturbed_share: float = 0.0) -> list[InstrumentVerdict]:
         """Say what was seen since the start; `disturbed_share` of samples were interrupted."""
         after = interference.read(self._cpus, self._proc)
         return [

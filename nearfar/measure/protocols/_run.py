@@ -12,8 +12,8 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.statistics import difference_estimate, median_estimate
 from nearfar.documents.device import ProtocolResult
 from nearfar.measure.instrument.plain import plain_chase
-from nearfar.measure.protocols.recipe import RECIPES, CannotSwitchError, Recipe, Setup
-from nearfar.measure.subject import Facts, Subject
+from nearfar.measure.protocols.recipe import RECIPES, CannotSwitchError, ProtocolSetup, Recipe
+from nearfar.measure.subject import Subject, SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 ROUNDS = 9
@@ -24,7 +24,7 @@ FEWEST = 3
 
 PLAIN = "plain-chase"
 
-Ladder = list[tuple[str, Setup]]
+Ladder = list[tuple[str, ProtocolSetup]]
 """From the plain chase (cause "") to the recipe, one factor a rung."""
 
 
@@ -64,9 +64,9 @@ def run_protocols(
     return [_result(name, recipes[name], ladders[name], taken, facts) for name in recipes]
 
 
-def ladder(recipe: Recipe, facts: Facts) -> tuple[Ladder, list[str]]:
+def ladder(recipe: Recipe, facts: SubjectFacts) -> tuple[Ladder, list[str]]:
     """Return the recipe's rungs that can be had here, and what cannot and why."""
-    setup = Setup(plain_chase(facts, "protocol"))
+    setup = ProtocolSetup(plain_chase(facts, "protocol"))
     rungs: Ladder = [("", setup)]
     lacking: list[str] = []
     for step in recipe.steps:
@@ -86,7 +86,7 @@ def _result(
     recipe: Recipe,
     rungs_and_lacks: tuple[Ladder, list[str]],
     taken: Mapping[SamplePoint, list[float]],
-    facts: Facts,
+    facts: SubjectFacts,
 ) -> ProtocolResult:
     rungs, lacking = rungs_and_lacks
     causes: dict[str, Estimate] = {}
@@ -110,7 +110,10 @@ def _result(
 
 
 def _difference(
-    before: Setup, now: Setup, taken: Mapping[SamplePoint, list[float]], facts: Facts
+    before: ProtocolSetup,
+    now: ProtocolSetup,
+    taken: Mapping[SamplePoint, list[float]],
+    facts: SubjectFacts,
 ) -> Estimate:
     """Return what one factor adds, ns; differences sum up to that from the plain chase."""
     values = _values(now, taken, facts)
@@ -121,7 +124,9 @@ def _difference(
     return difference_estimate(values, _values(before, taken, facts))
 
 
-def _values(setup: Setup, taken: Mapping[SamplePoint, list[float]], facts: Facts) -> list[float]:
+def _values(
+    setup: ProtocolSetup, taken: Mapping[SamplePoint, list[float]], facts: SubjectFacts
+) -> list[float]:
     clock_ns = facts.timer_overhead_ns if setup.clock_stays else 0.0
     return [value + clock_ns for value in taken[setup.point]]
 

@@ -11,6 +11,13 @@ share       reads over all that crosses the memory bus, lines read for ownership
 tail        percentiles of the times of single accesses
 """
 
-from nearfar.measure.surfaces._surface import SURFACES, Parts, Plan, Samples, Surface, all_surfaces
+from nearfar.measure.surfaces._surface import (
+    SURFACES,
+    Samples,
+    Surface,
+    SurfaceFigures,
+    SurfacePlan,
+    all_surfaces,
+)
 
-__all__ = ["SURFACES", "Parts", "Plan", "Samples", "Surface", "all_surfaces"]
+__all__ = ["SURFACES", "Samples", "Surface", "SurfaceFigures", "SurfacePlan", "all_surfaces"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from nearfar.measure.surfaces._shares import mixture
-from nearfar.measure.surfaces._surface import Plan
+from nearfar.measure.surfaces._surface import SurfacePlan
 from nearfar.samples.point import Sample, SamplePoint
 
 BURST_BYTES = 2048
@@ -51,7 +51,7 @@ class Drive:
         return sorted({0.0, *(self.pause_ns(one) for one in fractions)}, reverse=True)
 
 
-def generator_of(plan: Plan, share: float) -> tuple[str, float | None] | None:
+def generator_of(plan: SurfacePlan, share: float) -> tuple[str, float | None] | None:
     """Return kernel and share of loads of what draws `share` reads; None: not to be had."""
     chosen = mixture(share)
     if plan.has(chosen.kernel):
@@ -61,7 +61,9 @@ def generator_of(plan: Plan, share: float) -> tuple[str, float | None] | None:
     return (fixed, None) if fixed is not None and plan.has(fixed) else None
 
 
-def scouted(plan: Plan, timed: SamplePoint, shares: Sequence[float], take: Take) -> Plan:
+def scouted(
+    plan: SurfacePlan, timed: SamplePoint, shares: Sequence[float], take: Take
+) -> SurfacePlan:
     """Return `plan` with a drive for the generator of each of `shares`, probed beside `timed`.
 
     Probed are points like those measured later, so what an interrupted run kept of them answers.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.measure.surfaces._drive import generator_of
 from nearfar.measure.surfaces._shares import traffic_per_payload, traffic_share
-from nearfar.measure.surfaces._surface import HAD, Plan, Samples, values
+from nearfar.measure.surfaces._surface import HAD, Samples, SurfacePlan, values
 from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ TAIL_PERCENTILES = {
 
 
 def loads(
-    plan: Plan, timed: SamplePoint, shares: Sequence[float], fractions: Sequence[float]
+    plan: SurfacePlan, timed: SamplePoint, shares: Sequence[float], fractions: Sequence[float]
 ) -> list[SamplePoint]:
     """Return `timed` beside no load, `fractions` of the peak, and all; `shares` are reads over all
     traffic. Nothing for a generator that `Surface.scout` found no drive for."""
@@ -73,7 +73,7 @@ def few_loads(curve: LoadedLatencyCurve, quick: bool) -> str:
     )
 
 
-def curves(samples: Samples, plan: Plan, instruction: str) -> list[LoadedLatencyCurve]:
+def curves(samples: Samples, plan: SurfacePlan, instruction: str) -> list[LoadedLatencyCurve]:
     """Return a curve for each read share, most reads first, points in order of rising load."""
     # Where the subject cannot say what its generators drew there is no curve: what is timed draws
     # less the longer it waits, and would look like one.

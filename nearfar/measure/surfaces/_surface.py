@@ -17,7 +17,7 @@ from nearfar.documents.device import (
     LatencyFigure,
     LoadedLatencyCurve,
 )
-from nearfar.measure.subject import Facts
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Group, Sample, SamplePoint
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ SMALLEST_REGION_BYTES = 16 << 10
 
 
 @dataclass(frozen=True)
-class Plan:
+class SurfacePlan:
     """What can be measured and how much of it there is time for."""
 
-    facts: Facts
+    facts: SubjectFacts
     quick: bool
     drives: Mapping[tuple[str, float | None], Drive | None] = field(default_factory=dict)
     """By generator and its share of loads, as `Surface.scout` found them; None: the subject cannot
@@ -80,7 +80,7 @@ def region_sizes(largest_bytes: int, step: int) -> list[int]:
 
 
 @dataclass
-class Parts:
+class SurfaceFigures:
     """Figures for a DeviceProfile."""
 
     latency: list[LatencyFigure] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Parts:
     warnings: list[str] = field(default_factory=list)
     """What a reader of the figures must know, one sentence each."""
 
-    def add(self, other: Parts) -> None:
+    def add(self, other: SurfaceFigures) -> None:
         """Append the figures of another surface."""
         self.latency += other.latency
         self.bandwidth += other.bandwidth
@@ -106,20 +106,20 @@ class Surface(ABC):
     summary: ClassVar[str]
     """One line for people, after "measures"."""
 
-    def scout(self, plan: Plan, take: Callable[[SamplePoint], Sample]) -> Plan:
+    def scout(self, plan: SurfacePlan, take: Callable[[SamplePoint], Sample]) -> SurfacePlan:
         """Return `plan` with what must be known before points are chosen, by a few samples."""
         del take
         return plan
 
     @abstractmethod
-    def points(self, plan: Plan) -> list[SamplePoint]:
+    def points(self, plan: SurfacePlan) -> list[SamplePoint]:
         """Return what to sample once a round; empty where the subject cannot."""
 
     @abstractmethod
-    def figures(self, samples: Samples, plan: Plan) -> Parts:
+    def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Turn samples of `points` into figures with 95 % intervals."""
 
-    def lacking(self, plan: Plan) -> str:
+    def lacking(self, plan: SurfacePlan) -> str:
         """Return why the subject cannot give this surface, one sentence; empty: it can."""
         del plan
         return ""

@@ -8,10 +8,10 @@ from nearfar.documents.device import BandwidthFigure, Operation, Pattern
 from nearfar.measure.surfaces._surface import (
     HAD,
     SURFACES,
-    Parts,
-    Plan,
     Samples,
     Surface,
+    SurfaceFigures,
+    SurfacePlan,
     gb_of,
 )
 from nearfar.samples.point import SamplePoint
@@ -42,13 +42,13 @@ STRIDES_BYTES = (256, 1024, 4096)
 """One line in so many bytes: what a medium with larger blocks fetches and nobody uses."""
 
 
-class Bandwidth(Surface):
+class BandwidthSurface(Surface):
     """GB/s of payload."""
 
     group = "bandwidth"
     summary = "bandwidth by threads, kind, size and pattern of access"
 
-    def points(self, plan: Plan) -> list[SamplePoint]:
+    def points(self, plan: SurfacePlan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
 
         def point(
@@ -89,7 +89,7 @@ class Bandwidth(Surface):
             ]
         return found
 
-    def figures(self, samples: Samples, plan: Plan) -> Parts:
+    def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
         del plan
         figures: list[BandwidthFigure] = []
@@ -112,9 +112,9 @@ class Bandwidth(Surface):
             for point in samples
             if point.kernel in STRIDES
         ]
-        return Parts(bandwidth=figures)
+        return SurfaceFigures(bandwidth=figures)
 
-    def lacking(self, plan: Plan) -> str:
+    def lacking(self, plan: SurfacePlan) -> str:
         """Return what cannot be had; see `Surface.lacking`."""
         missing = [name for name in KERNELS if not plan.has(name)]
         if not missing:
@@ -148,4 +148,4 @@ def _best(figures: list[BandwidthFigure]) -> BandwidthFigure:
     return msgspec.structs.replace(best, threads=None, note=note)
 
 
-SURFACES.register("bandwidth")(Bandwidth())
+SURFACES.register("bandwidth")(BandwidthSurface())

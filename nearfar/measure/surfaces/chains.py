@@ -6,10 +6,10 @@ from nearfar.documents.device import ChainsFigure
 from nearfar.measure.surfaces._surface import (
     HAD,
     SURFACES,
-    Parts,
-    Plan,
     Samples,
     Surface,
+    SurfaceFigures,
+    SurfacePlan,
     ns_of,
 )
 from nearfar.samples.point import SamplePoint
@@ -18,13 +18,13 @@ CHAINS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Up to beyond the line-fill buffers of today's cores (10 to 16, and 48 behind them)."""
 
 
-class Chains(Surface):
+class ChainsSurface(Surface):
     """How far one core overlaps misses."""
 
     group = "chains"
     summary = "ns per access with 1 to 32 independent chains in one core"
 
-    def points(self, plan: Plan) -> list[SamplePoint]:
+    def points(self, plan: SurfacePlan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         if not plan.has("chains"):
             return []
@@ -34,10 +34,10 @@ class Chains(Surface):
             for count in CHAINS
         ]
 
-    def figures(self, samples: Samples, plan: Plan) -> Parts:
+    def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
         del plan
-        return Parts(
+        return SurfaceFigures(
             chains=[
                 ChainsFigure(
                     chains=point.chains, page_bytes=point.page_bytes, **ns_of(taken), **HAD
@@ -47,4 +47,4 @@ class Chains(Surface):
         )
 
 
-SURFACES.register("chains")(Chains())
+SURFACES.register("chains")(ChainsSurface())

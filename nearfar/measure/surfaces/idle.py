@@ -8,10 +8,10 @@ from nearfar.documents.device import LatencyFigure, Pattern
 from nearfar.measure.surfaces._surface import (
     HAD,
     SURFACES,
-    Parts,
-    Plan,
     Samples,
     Surface,
+    SurfaceFigures,
+    SurfacePlan,
     ns_of,
 )
 from nearfar.samples.point import SamplePoint
@@ -24,13 +24,13 @@ STRIDES_BYTES = (128, 256, 512, 1024, 4096, 16384)
 QUICK_STRIDES_BYTES = (256, 4096)
 
 
-class Idle(Surface):
+class IdleSurface(Surface):
     """Latency of a read that depends on the one before."""
 
     group = "latency"
     summary = "idle read latency by region size, pattern and page size"
 
-    def points(self, plan: Plan) -> list[SamplePoint]:
+    def points(self, plan: SurfacePlan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         found: list[SamplePoint] = []
         for page_bytes in plan.facts.page_sizes:
@@ -51,9 +51,9 @@ class Idle(Surface):
         ]
         return found
 
-    def figures(self, samples: Samples, plan: Plan) -> Parts:
+    def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
-        parts = Parts()
+        parts = SurfaceFigures()
         largest = max((point.region_bytes for point in samples), default=0)
         for point, taken in samples.items():
             figure = LatencyFigure(
@@ -72,4 +72,4 @@ class Idle(Surface):
         return parts
 
 
-SURFACES.register("idle")(Idle())
+SURFACES.register("idle")(IdleSurface())

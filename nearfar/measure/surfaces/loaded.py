@@ -6,26 +6,32 @@ from dataclasses import replace
 
 from nearfar.measure.surfaces._drive import FRACTIONS, QUICK_FRACTIONS, Take, scouted
 from nearfar.measure.surfaces._loads import QUICK_SHARES, SHARES, curves, few_loads, loads
-from nearfar.measure.surfaces._surface import SURFACES, Parts, Plan, Samples, Surface
+from nearfar.measure.surfaces._surface import (
+    SURFACES,
+    Samples,
+    Surface,
+    SurfaceFigures,
+    SurfacePlan,
+)
 from nearfar.samples.point import SamplePoint
 
 TAIL_ACCESSES = 8192
 """Single accesses a round: 13 rounds see ten beyond p99.99, and keep 0.4 MB of times a point."""
 
 
-class Loaded(Surface):
+class LoadedSurface(Surface):
     """Latency of a dependent read under load."""
 
     group = "loaded"
     summary = "read latency over bandwidth and read share, with p50 to p99.99 of single accesses"
 
-    def scout(self, plan: Plan, take: Take) -> Plan:
+    def scout(self, plan: SurfacePlan, take: Take) -> SurfacePlan:
         """Find how hard the generators are to be driven; see `Surface.scout`."""
         if not self._can(plan):
             return plan
         return scouted(plan, _chase(plan), QUICK_SHARES if plan.quick else SHARES, take)
 
-    def points(self, plan: Plan) -> list[SamplePoint]:
+    def points(self, plan: SurfacePlan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         if not self._can(plan):
             return []
@@ -36,13 +42,13 @@ class Loaded(Surface):
             return found + loads(plan, timed, QUICK_SHARES[:1], QUICK_FRACTIONS)
         return loads(plan, chase, SHARES, FRACTIONS) + loads(plan, timed, SHARES, FRACTIONS)
 
-    def figures(self, samples: Samples, plan: Plan) -> Parts:
+    def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
         found = curves(samples, plan, "load")
         warnings = [text for one in found if (text := few_loads(one, plan.quick))]
-        return Parts(loaded_latency=found, warnings=warnings)
+        return SurfaceFigures(loaded_latency=found, warnings=warnings)
 
-    def lacking(self, plan: Plan) -> str:
+    def lacking(self, plan: SurfacePlan) -> str:
         """Return what cannot be had; see `Surface.lacking`."""
         if plan.facts.threads < 2:
             return "latency under load was not measured: it takes a second CPU"
@@ -54,12 +60,12 @@ class Loaded(Surface):
             )
         return ""
 
-    def _can(self, plan: Plan) -> bool:
+    def _can(self, plan: SurfacePlan) -> bool:
         return plan.facts.threads >= 2 and plan.has("chase")
 
 
-def _chase(plan: Plan) -> SamplePoint:
+def _chase(plan: SurfacePlan) -> SamplePoint:
     return SamplePoint("loaded", "chase", plan.page_bytes, plan.facts.largest_bytes)
 
 
-SURFACES.register("loaded")(Loaded())
+SURFACES.register("loaded")(LoadedSurface())

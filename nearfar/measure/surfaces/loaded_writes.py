@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from nearfar.measure.surfaces._drive import QUICK_FRACTIONS, WRITES_FRACTIONS, Take, scouted
 from nearfar.measure.surfaces._loads import curves, few_loads, loads
-from nearfar.measure.surfaces._surface import SURFACES, Parts, Plan, Samples, Surface
+from nearfar.measure.surfaces._surface import (
+    SURFACES,
+    Samples,
+    Surface,
+    SurfaceFigures,
+    SurfacePlan,
+)
 from nearfar.measure.surfaces.loaded import TAIL_ACCESSES
 from nearfar.measure.surfaces.writes import INSTRUCTIONS
 from nearfar.samples.point import SamplePoint
@@ -15,27 +21,27 @@ WRITES = ("persist-clwb", "persist-nt-store", "persist-clflushopt")
 SHARES = (1.0, 0.5, 0.0)
 
 
-class LoadedWrites(Surface):
+class LoadedWritesSurface(Surface):
     """Latency of a write, its flush and its fence under load; every one is timed."""
 
     group = "loaded"
     summary = "persisted-write latency over bandwidth and read share, with p50 to p99.99"
 
-    def scout(self, plan: Plan, take: Take) -> Plan:
+    def scout(self, plan: SurfacePlan, take: Take) -> SurfacePlan:
         """Find how hard the generators are to be driven; see `Surface.scout`."""
         for write in _timed(plan)[:1]:
             plan = scouted(plan, write, SHARES[:1] if plan.quick else SHARES, take)
         return plan
 
-    def points(self, plan: Plan) -> list[SamplePoint]:
+    def points(self, plan: SurfacePlan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         shares = SHARES[:1] if plan.quick else SHARES
         fractions = QUICK_FRACTIONS if plan.quick else WRITES_FRACTIONS
         return [point for write in _timed(plan) for point in loads(plan, write, shares, fractions)]
 
-    def figures(self, samples: Samples, plan: Plan) -> Parts:
+    def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
-        parts = Parts()
+        parts = SurfaceFigures()
         for kernel in WRITES:
             of_kernel = {point: taken for point, taken in samples.items() if point.kernel == kernel}
             parts.loaded_latency += curves(of_kernel, plan, INSTRUCTIONS[kernel][0])
@@ -44,14 +50,14 @@ class LoadedWrites(Surface):
         ]
         return parts
 
-    def lacking(self, plan: Plan) -> str:
+    def lacking(self, plan: SurfacePlan) -> str:
         """Return what cannot be had; see `Surface.lacking`."""
         if plan.facts.threads < 2:
             return "persisted writes under load were not measured: it takes a second CPU"
         return ""
 
 
-def _timed(plan: Plan) -> list[SamplePoint]:
+def _timed(plan: SurfacePlan) -> list[SamplePoint]:
     """Return the writes that are timed; none where nothing can run beside them."""
     if plan.facts.threads < 2:
         return []
@@ -69,4 +75,4 @@ def _timed(plan: Plan) -> list[SamplePoint]:
     ]
 
 
-SURFACES.register("loaded-writes")(LoadedWrites())
+SURFACES.register("loaded-writes")(LoadedWritesSurface())

@@ -7,10 +7,10 @@ from nearfar.measure.surfaces._shares import mixture, traffic_per_payload, traff
 from nearfar.measure.surfaces._surface import (
     HAD,
     SURFACES,
-    Parts,
-    Plan,
     Samples,
     Surface,
+    SurfaceFigures,
+    SurfacePlan,
     gb_of,
 )
 from nearfar.samples.point import SamplePoint
@@ -20,13 +20,13 @@ QUICK_SHARES = (0.25, 0.5, 0.75)
 """All reads and all nt-stores are points of the bandwidth surface as well."""
 
 
-class Mixtures(Surface):
+class MixturesSurface(Surface):
     """GB/s of traffic of loads and stores in one stream."""
 
     group = "bandwidth"
     summary = "bandwidth by read share, 0 to 100 % of the traffic"
 
-    def points(self, plan: Plan) -> list[SamplePoint]:
+    def points(self, plan: SurfacePlan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         endings = ("",) if plan.quick else ("", "-random")
         counts = plan.threads(few=True)
@@ -48,10 +48,10 @@ class Mixtures(Surface):
             ]
         return found
 
-    def figures(self, samples: Samples, plan: Plan) -> Parts:
+    def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
         del plan
-        return Parts(bandwidth=[_figure(point, samples) for point in samples])
+        return SurfaceFigures(bandwidth=[_figure(point, samples) for point in samples])
 
 
 def _figure(point: SamplePoint, samples: Samples) -> BandwidthFigure:
@@ -73,4 +73,4 @@ def _figure(point: SamplePoint, samples: Samples) -> BandwidthFigure:
     )
 
 
-SURFACES.register("mixture")(Mixtures())
+SURFACES.register("mixture")(MixturesSurface())

@@ -15,10 +15,10 @@ from nearfar.measure.surfaces._surface import (
     HAD,
     SMALLEST_REGION_BYTES,
     SURFACES,
-    Parts,
-    Plan,
     Samples,
     Surface,
+    SurfaceFigures,
+    SurfacePlan,
     ns_of,
 )
 from nearfar.samples.point import SamplePoint
@@ -38,13 +38,13 @@ SEQUENTIAL = "-sequential"
 REGION_STEP = 4
 
 
-class Writes(Surface):
+class WritesSurface(Surface):
     """Latency of a write and its fence."""
 
     group = "persist"
     summary = "idle write and persist latency by region size and instruction"
 
-    def points(self, plan: Plan) -> list[SamplePoint]:
+    def points(self, plan: SurfacePlan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
         regions = plan.regions(REGION_STEP)
         if plan.quick:
@@ -61,9 +61,9 @@ class Writes(Surface):
             ]
         return [SamplePoint("persist", kernel, plan.page_bytes, region) for kernel, region in asked]
 
-    def figures(self, samples: Samples, plan: Plan) -> Parts:
+    def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
-        parts = Parts()
+        parts = SurfaceFigures()
         for point, taken in samples.items():
             kernel = point.kernel.removesuffix(SEQUENTIAL)
             pattern: Pattern = "random" if kernel == point.kernel else "sequential"
@@ -83,7 +83,7 @@ class Writes(Surface):
                 parts.latency.append(msgspec.structs.replace(figure, region_bytes=None, note=note))
         return parts
 
-    def lacking(self, plan: Plan) -> str:
+    def lacking(self, plan: SurfacePlan) -> str:
         """Return what cannot be had; see `Surface.lacking`."""
         missing = [text for name, (text, _) in INSTRUCTIONS.items() if not plan.has(name)]
         if not missing:
@@ -91,4 +91,4 @@ class Writes(Surface):
         return f"latency of {', '.join(missing)} was not measured: not to be had here"
 
 
-SURFACES.register("writes")(Writes())
+SURFACES.register("writes")(WritesSurface())

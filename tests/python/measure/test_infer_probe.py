@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nearfar.measure.infer import infer
-from nearfar.measure.infer.probe import LEAST_SAMPLES, Probe, until_sure
+from nearfar.measure.infer.probe import LEAST_SAMPLES, InferenceProbe, until_sure
 from nearfar.measure.infer.resample import median_noise
 from nearfar.measure.model import ModelSubject
 from nearfar.samples.point import SamplePoint
@@ -31,7 +31,7 @@ def subject():
 
 
 def test_disturbed_samples_are_counted_and_dropped(subject):
-    probe = Probe(subject, 100, 60)
+    probe = InferenceProbe(subject, 100, 60)
     gathered = probe.gather(POINTS)
     assert all(len(values) >= 60 for values in gathered)
     assert probe.disturbed > 0
@@ -40,7 +40,7 @@ def test_disturbed_samples_are_counted_and_dropped(subject):
 
 
 def test_points_without_enough_samples_at_the_deadline_are_empty(subject):
-    probe = Probe(subject, 8, 5, Ticks())
+    probe = InferenceProbe(subject, 8, 5, Ticks())
     gathered = probe.gather(POINTS)
     assert probe.out_of_time
     assert any(len(values) == 0 for values in gathered)
@@ -48,14 +48,14 @@ def test_points_without_enough_samples_at_the_deadline_are_empty(subject):
 
 
 def test_a_share_of_the_time_ends_earlier(subject):
-    probe = Probe(subject, 1000, 5, Ticks())
+    probe = InferenceProbe(subject, 1000, 5, Ticks())
     with probe.share(0.1):
         assert probe.seconds_left() < 100
     assert probe.seconds_left() > 900
 
 
 def test_an_unsure_answer_is_asked_again(subject):
-    probe = Probe(subject, 100, 3)
+    probe = InferenceProbe(subject, 100, 3)
     latency = subject.model.buffers[0].latency_ns
     # Which side of the truth a noisy median lies on is not to be known.
     answer = until_sure(probe, POINTS[:1], lambda row, _noise: bool(row[0] > latency), doublings=2)

@@ -9,10 +9,10 @@ import pytest
 
 from nearfar.measure.infer import infer
 from nearfar.measure.infer.findings import Findings
-from nearfar.measure.infer.probe import CALM_TRIES, Probe
+from nearfar.measure.infer.probe import CALM_TRIES, InferenceProbe
 from nearfar.measure.infer.resample import median_noise, point_noise
 from nearfar.measure.infer.writes import infer_writes
-from nearfar.measure.subject import Facts
+from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 CACHES = ((32 << 10, 1.1), (1 << 20, 4.0), (8 << 20, 14.0))
@@ -30,8 +30,8 @@ class SharedDram:
         self._rng = np.random.default_rng(seed)
         self._load = 0.0
 
-    def facts(self) -> Facts:
-        return Facts(
+    def facts(self) -> SubjectFacts:
+        return SubjectFacts(
             page_sizes=(2 << 20, 4096),
             largest_bytes=256 << 20,
             buffer_bytes=256 << 20,
@@ -106,8 +106,8 @@ def test_without_a_single_writes_time_no_write_buffer_is_said():
             return sample
 
     told, untold = Findings(), Findings()
-    infer_writes(Probe(Slow(1), 60.0, 6), [], told)
-    infer_writes(Probe(Slow(1, single_writes=False), 60.0, 6), [], untold)
+    infer_writes(InferenceProbe(Slow(1), 60.0, 6), [], told)
+    infer_writes(InferenceProbe(Slow(1, single_writes=False), 60.0, 6), [], untold)
     assert [one.name for one in told.buffers] == ["write buffer 1"]
     assert not untold.buffers
     assert "single writes" in untold.not_seen["write buffers"]
@@ -124,7 +124,7 @@ def test_points_that_scatter_more_are_weighed_less():
 
 def test_a_calm_sample_is_looked_for_a_few_times():
     subject = SharedDram(1)
-    probe = Probe(subject, 60.0, 6)
+    probe = InferenceProbe(subject, 60.0, 6)
     calm = SamplePoint("latency", "chase", 4096, 1 << 20)
     assert not probe.calm(calm).disturbed
     assert len(probe.taken[calm]) == 1

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from made_up_subject import MadeUpMemory
 
-from nearfar.measure.instrument import Watch, examine, frequency, interference, msr, siblings
+from nearfar.measure.instrument import (
+    InstrumentWatch,
+    examine,
+    frequency,
+    interference,
+    msr,
+    siblings,
+)
 
 
 def tree(root: Path, vendor: str = "GenuineIntel", flags: str = "sse2") -> Path:
@@ -140,7 +147,7 @@ def test_a_watch_times_its_loop_once_a_round(tmp_path: Path) -> None:
         asked.append(cpu)
         return 1000.0
 
-    watch = Watch((3, 4), loop_ns, proc(tmp_path / "p", 0, 0))
+    watch = InstrumentWatch((3, 4), loop_ns, proc(tmp_path / "p", 0, 0))
     for number in (0, 0, 0, 1, 1, 2, 3, 4):
         watch.round(number)
     assert asked == [3] * 5

@@ -11,8 +11,8 @@ import pytest
 from nearfar.base.estimate import Estimate
 from nearfar.documents.machine import JointLimit, Split
 from nearfar.measure.joint import (
-    Limits,
-    Run,
+    CopyRun,
+    JointEffort,
     decide,
     joint_limit,
     measure_joint,
@@ -39,13 +39,13 @@ def about(value: float, width: float = 0.01) -> Estimate:
     return Estimate(value, value * (1 - width), value * (1 + width))
 
 
-def thesis_samples() -> dict[Run, list[tuple[float, ...]]]:
+def thesis_samples() -> dict[CopyRun, list[tuple[float, ...]]]:
     dice = random.Random(5)
 
     def five(*rates: float) -> list[tuple[float, ...]]:
         return [tuple(rate * dice.gauss(1, 0.01) for rate in rates) for _ in range(5)]
 
-    samples: dict[Run, list[tuple[float, ...]]] = {}
+    samples: dict[CopyRun, list[tuple[float, ...]]] = {}
     for copy, rates in (("A->A", THESIS_DRAM), ("B->B", THESIS_NVM)):
         samples |= {((copy, n),): five(rate) for n, rate in enumerate(rates, 1)}
     for n, rates_of in enumerate(THESIS_SPLITS, 1):
@@ -122,9 +122,9 @@ class MadeUpMachine:
     one_channel: bool = True
     noise: float = 0.01
     dice: random.Random = field(default_factory=lambda: random.Random(3))
-    asked: list[Run] = field(default_factory=list)
+    asked: list[CopyRun] = field(default_factory=list)
 
-    def together(self, run: Run) -> tuple[float, ...]:
+    def together(self, run: CopyRun) -> tuple[float, ...]:
         self.asked.append(run)
         demands = [n * self.thread_gb_per_s for _, n in run]
         channels = {"A": 0.0, "B": 0.0}
@@ -137,7 +137,7 @@ class MadeUpMachine:
 
 
 def measured(machine: MadeUpMachine, *, one_memory: bool = False) -> JointLimit:
-    return measure_joint(machine, ("a", "b"), Limits(1e9, rounds=6), one_memory=one_memory)
+    return measure_joint(machine, ("a", "b"), JointEffort(1e9, rounds=6), one_memory=one_memory)
 
 
 def test_one_channel_is_shared_and_two_are_not() -> None:
@@ -191,7 +191,7 @@ def test_time_ends_it_but_not_before_three_rounds() -> None:
     measure_joint(
         machine,
         ("a", "b"),
-        Limits(0.0, clock=lambda: float(next(ticks))),
+        JointEffort(0.0, clock=lambda: float(next(ticks))),
         progress=lambda _what, share: told.append(share),
     )
     assert len(machine.asked) == 3 * len(runs(2))

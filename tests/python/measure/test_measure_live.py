@@ -19,7 +19,7 @@ def chase(region_bytes: int, page_bytes: int = 2 << 20) -> SamplePoint:
 
 
 def test_a_curve_is_of_medians_of_the_largest_pages() -> None:
-    curves = live.Curves()
+    curves = live.LiveCurves()
     for page_bytes in (4096, 2 << 20, 4096):
         for value in (9.0, 1.0, 2.0) if page_bytes > 4096 else (50.0,):
             curves.add(chase(1 << 20, page_bytes), Sample(value))

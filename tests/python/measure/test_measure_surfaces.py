@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from nearfar.base.errors import NearfarError
-from nearfar.measure.subject import Facts
-from nearfar.measure.surfaces import SURFACES, Plan, all_surfaces
+from nearfar.measure.subject import SubjectFacts
+from nearfar.measure.surfaces import SURFACES, SurfacePlan, all_surfaces
 from nearfar.measure.surfaces._shares import mixture, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces.bandwidth import KERNELS as BANDWIDTH
 from nearfar.measure.surfaces.chains import CHAINS
@@ -20,7 +20,7 @@ from nearfar.samples.point import Sample, SamplePoint
 GENERAL = {"chase", "chase-sequential", "chains", "read-strided", "write-strided"}
 MIXED = {name + ending for name in ("mixed", "mixed-nt") for ending in ("", "-random")}
 
-FACTS = Facts(
+FACTS = SubjectFacts(
     page_sizes=(2 << 20, 4096),
     largest_bytes=256 << 20,
     buffer_bytes=256 << 20,
@@ -32,8 +32,8 @@ FACTS = Facts(
 )
 
 
-def plan(*, quick: bool = True, **changes) -> Plan:
-    return Plan(replace(FACTS, **changes), quick)
+def plan(*, quick: bool = True, **changes) -> SurfacePlan:
+    return SurfacePlan(replace(FACTS, **changes), quick)
 
 
 PEAK_GB_PER_S, BURST_NS = 6.0, 2500.0
@@ -49,7 +49,7 @@ def take(point: SamplePoint) -> Sample:
 GENERATORS = 23
 
 
-def scouted(chosen: Plan, names: tuple[str, ...] = (), sample=take) -> Plan:
+def scouted(chosen: SurfacePlan, names: tuple[str, ...] = (), sample=take) -> SurfacePlan:
     for one in all_surfaces(names).values():
         chosen = one.scout(chosen, sample)
     return chosen

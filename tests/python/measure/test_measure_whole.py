@@ -16,7 +16,7 @@ from nearfar.measure.budget import SHARES, share_out
 from nearfar.measure.model import ModelSubject
 from nearfar.measure.open_subject import open_subject
 from nearfar.measure.recorder import Recorder
-from nearfar.measure.rounds import Limits, run_rounds
+from nearfar.measure.rounds import RoundLimits, run_rounds
 from nearfar.measure.settings import Settings
 from nearfar.memories.spec import parse_spec
 from nearfar.samples.point import Sample, SamplePoint
@@ -171,7 +171,7 @@ def test_a_recorder_gives_back_what_was_kept_and_measures_only_the_rest(tmp_path
 def test_rounds_go_on_after_earlier_samples_and_make_up_a_cut_one() -> None:
     subject = Counting()
     earlier = {POINTS[0]: [Sample(1.0)] * 3, POINTS[1]: [Sample(1.0)] * 2}
-    rounds = run_rounds(POINTS, subject.sample, Limits(0.0, repetitions=4), earlier=earlier)
+    rounds = run_rounds(POINTS, subject.sample, RoundLimits(0.0, repetitions=4), earlier=earlier)
     assert {len(taken) for taken in rounds.samples.values()} == {4}
     assert subject.asked == 3 * 4 - 5
     assert (rounds.ended, rounds.count) == ("repetitions", 4)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from nearfar.measure.infer import Findings
-from nearfar.measure.self_test import Verdict, judge, open_device, self_test, shares, table
+from nearfar.measure.self_test import SelfTestVerdict, judge, open_device, self_test, shares, table
 
 BUDGET_S = 25.0
 """CPU seconds a device; most need far less."""
@@ -40,7 +40,7 @@ MUST_BE_SEEN = {
 """What these devices show plainly: "not seen" is no answer there."""
 
 
-def unseen(verdicts: Sequence[Verdict]) -> set[str]:
+def unseen(verdicts: Sequence[SelfTestVerdict]) -> set[str]:
     """Return what must be seen of these devices and was not, or not rightly."""
     must = set().union(*(MUST_BE_SEEN.get(one.device, set()) for one in verdicts))
     return must - {one.quantity for one in verdicts if one.judged == "right"}
@@ -65,10 +65,10 @@ def test_nothing_is_wrong(verdicts):
 
 
 def test_the_table_shows_what_failed_and_counts_devices():
-    right = Verdict("a", "capacity of L1", "1 B", "1 B", "", "right")
-    unseen = Verdict("b", "ways of L1", "8", "", "", "not seen")
-    lost = Verdict("c", "capacity of L1", "1 B", "", "", "not seen")
-    wrong = Verdict("d", "ways of L1", "8", "4", "", "wrong")
+    right = SelfTestVerdict("a", "capacity of L1", "1 B", "1 B", "", "right")
+    unseen = SelfTestVerdict("b", "ways of L1", "8", "", "", "not seen")
+    lost = SelfTestVerdict("c", "capacity of L1", "1 B", "", "", "not seen")
+    wrong = SelfTestVerdict("d", "ways of L1", "8", "4", "", "wrong")
     counted = shares([right, unseen, lost, wrong])
     assert (counted.devices, counted.sound, counted.complete) == (4, 3, 2)
     text = table([right, unseen, lost, wrong], only_failures=True)

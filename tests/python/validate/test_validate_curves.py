@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import cast
 
-from nearfar.measure.opened import Opened
-from nearfar.measure.surfaces import Plan
+from nearfar.measure.opened import OpenedMemory
+from nearfar.measure.surfaces import SurfacePlan
 from nearfar.memories.spec import MemorySpec
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.validate.core_pairing import CorePairings
@@ -17,8 +17,8 @@ READ = SamplePoint(figure="bandwidth", kernel="read", page_bytes=4096, region_by
 
 def curves(by_pairing: dict[int, list[float]]) -> MemoryCurves:
     made = MemoryCurves(
-        cast(Opened, None),
-        cast(Plan, None),
+        cast(OpenedMemory, None),
+        cast(SurfacePlan, None),
         MemorySpec(kind="dram"),
         {"bandwidth": [READ]},
         CorePairings(None),

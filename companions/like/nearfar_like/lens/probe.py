@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from nearfar.measure.subject import Facts, Subject
+from nearfar.measure.subject import Subject, SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 
@@ -15,7 +15,7 @@ class Probe:
     """One subject, and how it is probed."""
 
     subject: Subject
-    facts: Facts
+    facts: SubjectFacts
     largest_bytes: int
     rounds: int
     writes: int

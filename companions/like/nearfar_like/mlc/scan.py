@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import struct
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar.measure.native import _measure
 from nearfar_like.here import KEPT
 from nearfar_like.mlc.run import Run
-
-if TYPE_CHECKING:
-    from nearfar import _measure
 
 BLOCK_BYTES = 1 << 30
 SAMPLES = 3
@@ -31,7 +29,6 @@ def scan(run: Run, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]]:
     bench = run.bench
     if not isinstance(bench, RealBench):
         raise CommandError(f"{bench.name} has no physical memory to scan")
-    from nearfar import _measure
     from nearfar.measure.room import available_bytes
 
     node = run.node(memory, "-j")

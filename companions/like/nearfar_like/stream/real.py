@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.measure import obtain, room
-from nearfar.measure.settings import native
+from nearfar.measure.native import _measure, require_native
 from nearfar.memories import topology
 from nearfar.memories.spec import MemorySpec, Pages, parse_spec
 from nearfar_like import here
@@ -17,8 +17,6 @@ from nearfar_like.stream.arrays import ELEMENT_BYTES, Function
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from nearfar import _measure
 
 PER_LINE = 64 // ELEMENT_BYTES
 FIRST_TRIAL_NS = 50e6
@@ -34,7 +32,7 @@ class RealArrays:
 
     def __init__(self, memory: str, threads: int | None) -> None:
         """Choose CPUs: all cores of the machine for ``dram``, else those near the memory."""
-        native()
+        require_native()
         self._spec = parse_spec(memory)
         self._machine = topology.detect()
         self._shares = self._cpus(threads)
@@ -135,8 +133,6 @@ class RealArrays:
 
     def _run(self, function: Function, duration_ns: float) -> list[float]:
         """Return GB/s of every thread."""
-        from nearfar import _measure
-
         workers = [
             _measure.Worker(
                 cpu,
