@@ -10,13 +10,12 @@ from nearfar.documents import DeviceProfile
 from nearfar.documents.device import LatencyFigure, MeasuredContext, Source
 from nearfar.documents.header import Producer
 from nearfar.measure import environment, figures
-from nearfar.measure.budget import TimeBudget
-from nearfar.measure.capacity import effective_llc_bytes
+from nearfar.measure.figures import effective_llc_bytes
 from nearfar.measure.native import _measure
-from nearfar.measure.opened import OpenedMemory
-from nearfar.measure.parts import PartResults
+from nearfar.measure.parts import PartResults, TimeBudget
 from nearfar.measure.rounds import Rounds
 from nearfar.measure.settings import Settings
+from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import Samples, Surface, SurfaceFigures, SurfacePlan
 from nearfar.measure.surfaces._surface import SOURCE
 

@@ -9,6 +9,32 @@ from nearfar.base.units import format_bytes
 from nearfar.measure.rounds import half_width
 from nearfar.samples.point import Sample, SamplePoint
 
+SMALLEST_SHARE = 1 / 16
+"""No less than this share of the claimed capacity is believed: below it the curve says noise."""
+
+
+def effective_llc_bytes(
+    latency_ns_by_region: Mapping[int, float], inner_bytes: int, llc_bytes: int
+) -> int | None:
+    """Return the last-level capacity the curve implies, at most `llc_bytes`; None: not seen.
+
+    `inner_bytes` is the size of the cache before the last level; regions within twice of it say
+    nothing of the last level. None where no region lies between it and the last level's size.
+    """
+    regions = sorted(latency_ns_by_region)
+    inside = [size for size in regions if 2 * inner_bytes < size <= llc_bytes]
+    if not inside or regions[-1] < 2 * llc_bytes:
+        return None
+    memory_ns = latency_ns_by_region[regions[-1]]
+    cached_ns = min(latency_ns_by_region[size] for size in inside)
+    if memory_ns <= cached_ns:
+        return None
+    implied = [
+        size * (memory_ns - latency_ns_by_region[size]) / (memory_ns - cached_ns) for size in inside
+    ]
+    return int(min(llc_bytes, max(*implied, llc_bytes * SMALLEST_SHARE)))
+
+
 NOISE_QUANTILE = 0.9
 """The A/A floor is this quantile over points: all but one in ten differ less from themselves."""
 

@@ -13,13 +13,12 @@ from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.documents import DeviceProfile, producer
 from nearfar.measure import drift, environment, room
 from nearfar.measure.assemble import Assembly, assemble
-from nearfar.measure.budget import FULL_S, QUICK_S, SHARES, TimeBudget, share_out
 from nearfar.measure.open_subject import open_memory
-from nearfar.measure.opened import OpenedMemory
-from nearfar.measure.parts import run_parts
+from nearfar.measure.parts import FULL_S, QUICK_S, SHARES, TimeBudget, run_parts, share_out
 from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import RoundLimits, Rounds, run_rounds
 from nearfar.measure.settings import Progress, Settings, no_progress
+from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import SURFACES, Surface, SurfacePlan, all_surfaces
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header, store_path

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from nearfar.base.errors import NearfarError
 from nearfar.documents import MachineProfile
 from nearfar.measure.competing import CompetingCopies, check_pair
-from nearfar.measure.core_to_core import measure_core_to_core
 from nearfar.measure.instrument import InstrumentWatch
 from nearfar.measure.joint import JointEffort, measure_joint
-from nearfar.measure.matrix import measure_matrix
+from nearfar.measure.matrix import measure_core_to_core, measure_matrix
 from nearfar.measure.native import require_native
 from nearfar.memories import topology
 from nearfar.memories.spec import KINDS, MemorySpec, parse_spec

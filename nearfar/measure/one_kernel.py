@@ -18,7 +18,7 @@ from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
-    from nearfar.measure.opened import OpenedMemory
+    from nearfar.measure.subject import OpenedMemory
 
 KERNEL_S = 3.0
 """Some 100 samples: enough for an interval of 1 %."""

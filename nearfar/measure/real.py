@@ -10,9 +10,9 @@ from nearfar.documents.header import cpu_model
 from nearfar.measure import memory_mode, room
 from nearfar.measure.native import require_native
 from nearfar.measure.obtain import file_system_bytes, huge_share, is_direct, source_of
-from nearfar.measure.opened import OpenedMemory, Technology
 from nearfar.measure.sampler import Sampler
 from nearfar.measure.settings import Progress, Settings, no_progress
+from nearfar.measure.subject import OpenedMemory, Technology
 from nearfar.memories import checks, topology
 from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
 from nearfar.memories.topology import Topology

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nearfar.measure.environment import StolenTime
 from nearfar.measure.native import _measure
-from nearfar.measure.stolen import StolenTime
 from nearfar.measure.subject import SubjectFacts
 from nearfar.memories.spec import Load
 from nearfar.samples.point import Sample, SamplePoint

@@ -4,9 +4,8 @@ To add one: a file with a function marked ``@FIGURES.register("name")`` that ret
 can draw of what is there (none, if nothing is). To remove it: delete the file.
 """
 
-from nearfar.plots._data import Drawing, Panel
+from nearfar.plots._data import FIGURES, Drawing, Panel
 from nearfar.plots._draw import ENDINGS, check_ending, panels_of, plot, plot_drawing
-from nearfar.plots._registry import FIGURES
 
 __all__ = [
     "ENDINGS",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nearfar.base.registry import Registry
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.machine import JointLimit
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
     from nearfar.samples.evidence import Evidence
     from nearfar.samples.store import SampleRecord
+
+
+FIGURES: Registry[Callable[[Drawing], list[Panel]]] = Registry("nearfar.plots", "figure")
 
 
 @dataclass(frozen=True)

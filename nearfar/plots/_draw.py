@@ -115,7 +115,7 @@ def _head(axes: Axes, panel: Panel) -> None:
 
 def panels_of(drawing: Drawing, figures: Sequence[str] = ()) -> list[Panel]:
     """Return all panels of the kinds `figures` (empty: all) that `drawing` has data for."""
-    from nearfar.plots._registry import FIGURES
+    from nearfar.plots._data import FIGURES
 
     for name in figures:
         FIGURES.get(name)

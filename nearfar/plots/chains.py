@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.plots import _axes
-from nearfar.plots._data import Drawing, Panel
-from nearfar.plots._registry import FIGURES
+from nearfar.plots._data import FIGURES, Drawing, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.plots import _axes
-from nearfar.plots._data import Drawing, Panel
-from nearfar.plots._registry import FIGURES
+from nearfar.plots._data import FIGURES, Drawing, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

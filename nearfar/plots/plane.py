@@ -9,8 +9,7 @@ import numpy as np
 
 from nearfar.documents.device import BandwidthFigure, Pattern
 from nearfar.plots import _axes
-from nearfar.plots._data import Drawing, Panel
-from nearfar.plots._registry import FIGURES
+from nearfar.plots._data import FIGURES, Drawing, Panel
 from nearfar.plots.bandwidth import OTHER, Key, said
 
 if TYPE_CHECKING:

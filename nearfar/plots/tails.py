@@ -9,8 +9,7 @@ import numpy as np
 
 from nearfar.base.units import format_ns
 from nearfar.plots import _axes
-from nearfar.plots._data import Drawing, Panel
-from nearfar.plots._registry import FIGURES
+from nearfar.plots._data import FIGURES, Drawing, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,14 +28,13 @@ from nearfar.contention.companion import CompanionProcess, working
 from nearfar.documents import DeviceProfile, producer
 from nearfar.documents.device import MeasuredContext, Source
 from nearfar.measure import figures
-from nearfar.measure.capacity import effective_llc_bytes
 from nearfar.measure.environment import fixed_facts
+from nearfar.measure.figures import effective_llc_bytes
 from nearfar.measure.native import _measure
 from nearfar.measure.open_subject import open_memory
-from nearfar.measure.opened import OpenedMemory
 from nearfar.measure.sampler import Sampler
 from nearfar.measure.settings import Settings
-from nearfar.measure.subject import Subject
+from nearfar.measure.subject import OpenedMemory, Subject
 from nearfar.measure.surfaces import SURFACES, SurfaceFigures, SurfacePlan
 from nearfar.measure.surfaces._surface import SOURCE
 from nearfar.memories.spec import MemorySpec

@@ -33,8 +33,22 @@ from nearfar.measure.infer.sizes import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nearfar.documents.device import BufferFigure
     from nearfar.measure.infer.probe import InferenceProbe
     from nearfar.samples.point import SamplePoint
+
+
+@dataclass(frozen=True)
+class InferredBuffer:
+    """A level of the memory itself, with what else is known of it so far."""
+
+    figure: BufferFigure
+    capacity: Capacity
+    step_ns: float
+    """What an access costs more that it misses."""
+    beyond_bytes: int
+    """Capacity of the next level, or the largest region tested."""
+
 
 LEAST_POINTS = 8
 """Of a curve: four octaves; fewer show no plateau on both sides of a knee."""

@@ -8,14 +8,22 @@ import msgspec
 import numpy as np
 
 from nearfar.base.units import LINE_BYTES
-from nearfar.measure.infer.block import ACCESSES, find_block
+from nearfar.measure.infer.capacity import InferredBuffer
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.found import InferredBuffer
 from nearfar.measure.infer.probe import InferenceProbe, until_sure
-from nearfar.measure.infer.replacement import RATIOS, Replacement, decide_replacement
 from nearfar.measure.infer.resample import medians
 from nearfar.measure.infer.sharpen import block_by_block, sharpen
-from nearfar.measure.infer.ways import LINES, MOST_WAYS, ODD, lines_knee
+from nearfar.measure.infer.structure import (
+    ACCESSES,
+    LINES,
+    MAX_WAYS,
+    ODD,
+    RATIOS,
+    Replacement,
+    decide_replacement,
+    find_block,
+    lines_knee,
+)
 from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
@@ -146,7 +154,7 @@ def _ways(probe: InferenceProbe, buffer: InferredBuffer, findings: Findings) -> 
             findings.not_seen[what] = "lines far apart overflow it, but not at a clear number"
             return None
         fits.append(answer.value)
-    if not fits or min(fits) > MOST_WAYS:
+    if not fits or min(fits) > MAX_WAYS:
         findings.not_seen[what] = (
             f"up to {LINES[-1]} lines at no stride overflow one set: fully associative, or more "
             "ways, or a nearer buffer holds them"

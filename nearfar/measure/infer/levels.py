@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LEAST_STEP = 0.06
 """A level must add so much to the latency of what it serves: less is noise on shared machines."""
 
-MISFIT = 0.01
+MODEL_ERROR = 0.01
 """Relative: what no real curve keeps to its form by (set hashing, page walks)."""
 
 LEAST_GAIN = 12.0
@@ -47,7 +47,7 @@ class Medians:
 
     def sigma(self) -> NDArray[np.float64]:
         """Return what each latency may be off, ns."""
-        return np.asarray(np.maximum(self.noise, MISFIT) * self.latency)
+        return np.asarray(np.maximum(self.noise, MODEL_ERROR) * self.latency)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def change_points(latency: NDArray[np.float64], noise: float) -> list[int]:
     signal = np.log(latency).reshape(-1, 1)
     # The usual penalty of a change of mean, 2 sigma^2 log n, twice: a change too few is mended by
     # the fit, one too many in a flat curve is a buffer that is not there.
-    penalty = 4 * max(noise, MISFIT) ** 2 * np.log(len(latency))
+    penalty = 4 * max(noise, MODEL_ERROR) ** 2 * np.log(len(latency))
     found = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(signal).predict(pen=penalty)
     return [int(index) for index in found[:-1]]
 

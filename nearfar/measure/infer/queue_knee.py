@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nearfar.measure.infer.levels import MISFIT
+from nearfar.measure.infer.levels import MODEL_ERROR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def find_queue(
     lines: NDArray[np.float64], burst_ns: NDArray[np.float64], noise: float
 ) -> QueueKnee:
     """Return the queue that ns per burst of `lines` (ascending) shows."""
-    sigma = max(noise, MISFIT) * burst_ns
+    sigma = max(noise, MODEL_ERROR) * burst_ns
     straight = _line(lines, burst_ns, sigma, None)
     knees = np.geomspace(lines[1], lines[-2], 200)
     fits = [_line(lines, burst_ns, sigma, float(knee)) for knee in knees]

@@ -14,10 +14,15 @@ import numpy as np
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.device import BufferFigure
-from nearfar.measure.infer.capacity import Capacity, CapacityCurve, coarse_curve, refine
+from nearfar.measure.infer.capacity import (
+    Capacity,
+    CapacityCurve,
+    InferredBuffer,
+    coarse_curve,
+    refine,
+)
 from nearfar.measure.infer.evidence import make_evidence
 from nearfar.measure.infer.findings import HAD
-from nearfar.measure.infer.found import InferredBuffer
 from nearfar.measure.infer.resample import medians
 from nearfar.samples.point import SamplePoint
 

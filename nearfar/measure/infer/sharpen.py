@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nearfar.measure.infer.capacity import Capacity, known_level
-from nearfar.measure.infer.found import InferredBuffer
+from nearfar.measure.infer.capacity import Capacity, InferredBuffer, known_level
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, sizes
 from nearfar.samples.point import SamplePoint
 

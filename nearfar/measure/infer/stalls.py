@@ -16,8 +16,7 @@ import numpy as np
 from nearfar.documents.device import StallFigure
 from nearfar.measure.infer.findings import HAD
 from nearfar.measure.infer.periods import find_comb
-from nearfar.measure.infer.stall_events import Stalls, find_kinds
-from nearfar.measure.infer.wear import wear_granularity
+from nearfar.measure.infer.stall_events import Stalls, find_kinds, wear_granularity
 from nearfar.samples.evidence import Evidence
 from nearfar.samples.point import SamplePoint
 

@@ -23,8 +23,8 @@ from nearfar.samples.point import SamplePoint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nearfar.measure.infer.capacity import InferredBuffer
     from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.found import InferredBuffer
     from nearfar.measure.infer.probe import InferenceProbe
 
 KERNELS = ("persist-nt-store", "persist-clflushopt", "persist-clwb")

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import median
 
-from nearfar.measure.instrument.plain import plain_chase
-from nearfar.measure.instrument.verdict import InstrumentVerdict, Values
+from nearfar.measure.instrument.verdict import InstrumentVerdict, Values, plain_chase
 from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 

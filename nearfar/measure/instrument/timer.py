@@ -6,8 +6,7 @@ from dataclasses import replace
 from statistics import median
 
 from nearfar.base.statistics import difference_estimate
-from nearfar.measure.instrument.plain import plain_chase
-from nearfar.measure.instrument.verdict import InstrumentVerdict, Values
+from nearfar.measure.instrument.verdict import InstrumentVerdict, Values, plain_chase
 from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from nearfar.base.statistics import difference_estimate, median_estimate
 from nearfar.documents.device import LatencyFigure
-from nearfar.measure.instrument.plain import page_name, plain_chase
-from nearfar.measure.instrument.verdict import InstrumentVerdict, Values
+from nearfar.measure.instrument.verdict import InstrumentVerdict, Values, page_name, plain_chase
 from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 

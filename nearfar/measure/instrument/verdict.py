@@ -10,6 +10,19 @@ from nearfar.documents.device import LatencyFigure
 from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
+
+def plain_chase(
+    facts: SubjectFacts, figure: Literal["instrument", "protocol"] = "instrument"
+) -> SamplePoint:
+    """Return dependent loads, random over the largest region, on the largest pages there are."""
+    return SamplePoint(figure, "chase", facts.page_sizes[0], facts.largest_bytes)
+
+
+def page_name(page_bytes: int) -> str:
+    """Return ``2 MiB`` or ``4 KiB``."""
+    return f"{page_bytes >> 20} MiB" if page_bytes >= 1 << 20 else f"{page_bytes >> 10} KiB"
+
+
 State = Literal["good", "doubtful", "unknown"]
 """doubtful: figures suffer. unknown: could not be seen; a warning where a remedy would show it."""
 

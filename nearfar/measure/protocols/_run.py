@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from nearfar.base.estimate import Estimate
 from nearfar.base.statistics import difference_estimate, median_estimate
 from nearfar.documents.device import ProtocolResult
-from nearfar.measure.instrument.plain import plain_chase
+from nearfar.measure.instrument.verdict import plain_chase
 from nearfar.measure.protocols.recipe import RECIPES, CannotSwitchError, ProtocolSetup, Recipe
 from nearfar.measure.subject import Subject, SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nearfar.documents.device import LoadedLatencyCurve, Tail
-from nearfar.measure.surfaces._drive import generator_of
-from nearfar.measure.surfaces._shares import traffic_per_payload, traffic_share
+from nearfar.measure.surfaces._drive import generator_of, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces._surface import HAD, Samples, SurfacePlan, values
 from nearfar.samples.point import Sample, SamplePoint
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.documents.device import BandwidthFigure, Pattern
-from nearfar.measure.surfaces._shares import mixture, traffic_per_payload, traffic_share
+from nearfar.measure.surfaces._drive import mixture, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces._surface import (
     HAD,
     SURFACES,

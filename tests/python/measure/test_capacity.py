@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nearfar.measure.capacity import effective_llc_bytes
+from nearfar.measure.figures import effective_llc_bytes
 
 MIB = 1 << 20
 

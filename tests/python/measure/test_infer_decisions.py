@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nearfar.measure.infer.block import ACCESSES, find_block
-from nearfar.measure.infer.devices_touched import find_interleave, touched
-from nearfar.measure.infer.interleave import strides
+from nearfar.measure.infer.interleave import find_interleave, strides, touched
 from nearfar.measure.infer.miss_curves import lru_misses, power_misses, random_misses
 from nearfar.measure.infer.queue_knee import find_queue
-from nearfar.measure.infer.replacement import RATIOS, decide_replacement
-from nearfar.measure.infer.ways import LINES, lines_knee
+from nearfar.measure.infer.structure import (
+    ACCESSES,
+    LINES,
+    RATIOS,
+    decide_replacement,
+    find_block,
+    lines_knee,
+)
 
 SIZES = np.array(ACCESSES, dtype=float)
 LINES_OF_BURSTS = np.array([1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256.0])

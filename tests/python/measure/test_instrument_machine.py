@@ -9,14 +9,7 @@ from pathlib import Path
 import pytest
 from made_up_subject import MadeUpMemory
 
-from nearfar.measure.instrument import (
-    InstrumentWatch,
-    examine,
-    frequency,
-    interference,
-    msr,
-    siblings,
-)
+from nearfar.measure.instrument import InstrumentWatch, examine, msr, siblings, watch
 
 
 def tree(root: Path, vendor: str = "GenuineIntel", flags: str = "sse2") -> Path:
@@ -95,19 +88,19 @@ def test_two_threads_of_one_core_are_warned_of(tmp_path: Path) -> None:
 def test_a_steady_clock_with_a_few_interruptions_is_good() -> None:
     times = [1000.0 + i % 3 for i in range(40)]
     times[7] = times[21] = 1500.0
-    assert frequency.judge(times).state == "good"
+    assert watch.judge_frequency(times).state == "good"
 
 
 def test_a_clock_that_falls_is_warned_of_and_its_way_said() -> None:
-    found = frequency.judge([1000.0] * 20 + [1100.0] * 20)
+    found = watch.judge_frequency([1000.0] * 20 + [1100.0] * 20)
     assert found.state == "doubtful"
     assert found.facts["frequency_trend"] == "+0.100"
-    assert frequency.judge([1000.0] * 3).state == "unknown"
+    assert watch.judge_frequency([1000.0] * 3).state == "unknown"
 
 
 def test_the_fixed_loop_leaves_the_thread_where_it_may_run() -> None:
     before = os.sched_getaffinity(0)
-    assert frequency.loop_ns(min(before)) > 0
+    assert watch.loop_ns(min(before)) > 0
     assert os.sched_getaffinity(0) == before
 
 
@@ -125,9 +118,9 @@ def proc(root: Path, steal: int, waited_us: int | None) -> Path:
 
 
 def test_steal_of_the_measuring_cpus_alone_counts(tmp_path: Path) -> None:
-    before = interference.read((0,), proc(tmp_path / "p", 0, 0), clock=lambda: 0.0)
-    after = interference.read((0,), proc(tmp_path / "p", 100, 4_000_000), clock=lambda: 10.0)
-    steal, switches, pressure = interference.judge(before, after)
+    before = watch.read_counters((0,), proc(tmp_path / "p", 0, 0), clock=lambda: 0.0)
+    after = watch.read_counters((0,), proc(tmp_path / "p", 100, 4_000_000), clock=lambda: 10.0)
+    steal, switches, pressure = watch.judge_interference(before, after)
     assert steal.state == "doubtful"
     assert steal.facts["steal_of_measuring_cpus"] == "1.0000"
     assert switches.state == "good"
@@ -136,8 +129,8 @@ def test_steal_of_the_measuring_cpus_alone_counts(tmp_path: Path) -> None:
 
 
 def test_a_kernel_without_pressure_account_is_said(tmp_path: Path) -> None:
-    reading = interference.read((0,), proc(tmp_path / "p", 0, None), clock=lambda: 0.0)
-    assert interference.judge(reading, reading)[2].state == "unknown"
+    reading = watch.read_counters((0,), proc(tmp_path / "p", 0, None), clock=lambda: 0.0)
+    assert watch.judge_interference(reading, reading)[2].state == "unknown"
 
 
 def test_a_watch_times_its_loop_once_a_round(tmp_path: Path) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nearfar.measure.competing import CompetingCopies
-from nearfar.measure.core_to_core import measure_core_to_core
 from nearfar.measure.instrument import examine
-from nearfar.measure.matrix import RealProber
+from nearfar.measure.matrix import RealProber, measure_core_to_core
 from nearfar.measure.open_subject import open_subject
 from nearfar.measure.protocols import RECIPES, describe, run_protocols
 from nearfar.measure.subject import Subject

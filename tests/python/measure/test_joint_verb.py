@@ -13,8 +13,13 @@ from nearfar.machine.read import read_machine
 from nearfar.machine.render import render
 from nearfar.measure import competing
 from nearfar.measure.competing import check_pair
-from nearfar.measure.core_to_core import chosen_pairs, measure_core_to_core
-from nearfar.measure.matrix import NodePair, measure_matrix, pairs
+from nearfar.measure.matrix import (
+    NodePair,
+    chosen_pairs,
+    measure_core_to_core,
+    measure_matrix,
+    pairs,
+)
 from nearfar.measure.measure_machine import parse_pair
 from nearfar.memories import topology
 from nearfar.memories.spec import MemorySpec, parse_spec

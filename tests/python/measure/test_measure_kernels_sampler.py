@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from nearfar import _measure
+from nearfar.measure.environment import StolenTime
 from nearfar.measure.sampler import Sampler
-from nearfar.measure.stolen import StolenTime
 from nearfar.memories.topology import detect
 from nearfar.samples.point import SamplePoint
 

@@ -11,7 +11,7 @@ import pytest
 from nearfar.base.errors import NearfarError
 from nearfar.measure.subject import SubjectFacts
 from nearfar.measure.surfaces import SURFACES, SurfacePlan, all_surfaces
-from nearfar.measure.surfaces._shares import mixture, traffic_per_payload, traffic_share
+from nearfar.measure.surfaces._drive import mixture, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces.bandwidth import KERNELS as BANDWIDTH
 from nearfar.measure.surfaces.chains import CHAINS
 from nearfar.measure.surfaces.writes import INSTRUCTIONS

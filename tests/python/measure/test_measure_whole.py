@@ -12,9 +12,9 @@ from nearfar.devices import check, curves
 from nearfar.documents import DeviceProfile, load, save
 from nearfar.documents.device import LatencyFigure
 from nearfar.measure import measure as measuring
-from nearfar.measure.budget import SHARES, share_out
 from nearfar.measure.model import ModelSubject
 from nearfar.measure.open_subject import open_subject
+from nearfar.measure.parts import SHARES, share_out
 from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import RoundLimits, run_rounds
 from nearfar.measure.settings import Settings

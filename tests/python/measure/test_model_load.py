@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nearfar.measure.model import HUGE_BYTES, ModelSubject
-from nearfar.measure.surfaces._shares import mixture, traffic_per_payload
+from nearfar.measure.surfaces._drive import mixture, traffic_per_payload
 from nearfar.samples.point import SamplePoint
 
 REGION_BYTES = 256 << 20

@@ -8,7 +8,7 @@ import pytest
 
 from nearfar.devices.library import load_device
 from nearfar.measure.model import HUGE_BYTES, ModelSubject
-from nearfar.measure.surfaces._shares import mixture, traffic_per_payload
+from nearfar.measure.surfaces._drive import mixture, traffic_per_payload
 from nearfar.samples.point import SamplePoint
 
 REGION_BYTES = 256 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import cast
 
-from nearfar.measure.opened import OpenedMemory
+from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import SurfacePlan
 from nearfar.memories.spec import MemorySpec
 from nearfar.samples.point import Sample, SamplePoint
