@@ -1,4 +1,4 @@
-"""Puts what every part found into one DeviceProfile."""
+"""Assembly of the results of all parts into one DeviceProfile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nearfar.measure.surfaces._surface import SOURCE
 
 @dataclass(frozen=True)
 class Assembly:
-    """All there is to put together."""
+    """Results of all parts of one measurement."""
 
     settings: Settings
     opened: OpenedMemory
@@ -31,7 +31,7 @@ class Assembly:
     samples: Mapping[str, Samples]
     """By surface."""
     rounds: Rounds
-    found: PartResults
+    results: PartResults
     budget: TimeBudget
     before: environment.Snapshot
     after: environment.Snapshot
@@ -46,8 +46,8 @@ def assemble(made: Assembly) -> DeviceProfile:
     for name, surface in made.surfaces.items():
         if made.samples[name]:
             parts.add(surface.figures(made.samples[name], made.plan))
-    if made.found.instrument is not None:
-        parts.latency += not_yet(parts.latency, made.found.instrument.latency)
+    if made.results.instrument is not None:
+        parts.latency += not_yet(parts.latency, made.results.instrument.latency)
     device = DeviceProfile(
         producer=made.producer,
         name=settings.name or settings.spec.slug(),
@@ -63,7 +63,7 @@ def assemble(made: Assembly) -> DeviceProfile:
         loaded_latency=parts.loaded_latency,
         measured=_context(made, parts.warnings),
     )
-    if (findings := made.found.findings) is not None:
+    if (findings := made.results.findings) is not None:
         device.buffers = findings.buffers
         device.write_queues = findings.write_queues
         device.interleaves = findings.interleaves
@@ -74,13 +74,19 @@ def assemble(made: Assembly) -> DeviceProfile:
 
 
 def not_yet(figures: Sequence[LatencyFigure], more: Sequence[LatencyFigure]) -> list[LatencyFigure]:
-    """Return those of `more` that `figures` do not have: one thing has one value in a profile."""
-    had = {_same(one) for one in figures}
-    return [one for one in more if _same(one) not in had]
+    """Return those of `more` that are not in `figures`: a profile has each value once."""
+    present = {_same(figure) for figure in figures}
+    return [figure for figure in more if _same(figure) not in present]
 
 
-def _same(one: LatencyFigure) -> tuple[object, ...]:
-    return (one.instruction, one.pattern, one.region_bytes, one.page_bytes, one.stride_bytes)
+def _same(figure: LatencyFigure) -> tuple[object, ...]:
+    return (
+        figure.instruction,
+        figure.pattern,
+        figure.region_bytes,
+        figure.page_bytes,
+        figure.stride_bytes,
+    )
 
 
 def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
@@ -96,12 +102,12 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
     warnings += of_figures
     warnings += disturbances
     warnings += figures.doubts(samples, opened.llc_bytes)
-    instrument = made.found.instrument
+    instrument = made.results.instrument
     if instrument is not None:
         recorded |= instrument.environment
         warnings += instrument.warnings
-    if made.found.findings is not None:
-        recorded["inference_ended"] = made.found.findings.ended or "done"
+    if made.results.findings is not None:
+        recorded["inference_ended"] = made.results.findings.ended or "done"
     return MeasuredContext(
         memory_spec=str(settings.spec),
         repetitions=made.rounds.count,
@@ -118,9 +124,9 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
             **recorded,
             **opened.facts,
             "timer_overhead_ns": f"{facts.timer_overhead_ns:.1f}",
-            "time_shared_out": made.budget.said(),
+            "time_shared_out": made.budget.text(),
         },
-        protocols=made.found.protocols,
+        protocols=made.results.protocols,
         ended=made.rounds.ended,
         warnings=list(dict.fromkeys(warnings)),
     )
@@ -129,11 +135,11 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
 def _left_out(settings: Settings) -> list[str]:
     if not settings.only:
         return []
-    return [f"only {', '.join(settings.only)} was measured (--only): the profile lacks the rest"]
+    return [f"only {', '.join(settings.only)} was measured (--only): the other parts are missing"]
 
 
 def _surroundings(made: Assembly) -> tuple[dict[str, str], list[str]]:
-    """Return what went on on this machine meanwhile; nothing of it matters to a simulation."""
+    """Return facts and warnings about this machine; none for a simulation."""
     if not made.opened.cpus:
         return {}, []
     recorded, disturbances = environment.describe(made.before, made.after)

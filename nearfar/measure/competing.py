@@ -22,7 +22,7 @@ WARM_UP_NS = 3e6
 """As of bandwidths (`sampler`): 15 ms move some 150 MB a core, far more than caches hold back."""
 
 CACHED_BYTES = 4096
-"""What an idle CPU reads over and over beside copies that leave it nothing to do."""
+"""Size of the buffer that an idle CPU reads repeatedly, in its first-level cache."""
 
 BUFFERS_OF_A = 3
 """A->A takes two; the other group's copies to or from A take one of their own."""
@@ -111,14 +111,14 @@ def _pages(spec: MemorySpec) -> Pages:
 def _buffer_bytes(a: MemorySpec, b: MemorySpec, machine: Topology) -> int:
     wanted = room.CACHES_PER_REGION // 2 * machine.total_llc_bytes
     count = BUFFERS_OF_A + BUFFERS_OF_B
-    size = min(wanted, int(room.available_bytes() * room.SHARE) // count)
+    size = min(wanted, int(room.available_bytes() * room.USABLE_SHARE) // count)
     for spec, buffers in ((a, BUFFERS_OF_A), (b, BUFFERS_OF_B)):
         if spec.kind == "node" and spec.node is not None:
-            size = min(size, int(node_memory_bytes(spec.node)[1] * room.SHARE) // buffers)
+            size = min(size, int(node_memory_bytes(spec.node)[1] * room.USABLE_SHARE) // buffers)
         if spec.kind == "devdax" and spec.path is not None:
             size = min(size, check_devdax(spec.path)[0] // (count if a.path == b.path else buffers))
         if spec.kind == "file" and spec.path is not None and spec.path.exists():
-            size = min(size, int(file_system_bytes(spec.path)[1] * room.SHARE) // buffers)
+            size = min(size, int(file_system_bytes(spec.path)[1] * room.USABLE_SHARE) // buffers)
     size = size // (2 << 20) * (2 << 20)
     if size <= machine.total_llc_bytes:
         raise NearfarError(

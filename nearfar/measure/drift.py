@@ -1,4 +1,4 @@
-"""Drift: what moved since an earlier run on the same memory and machine, beyond both runs' noise.
+"""Drift: changes beyond noise since an earlier run on the same memory and machine.
 
 Tools that print one number cannot tell a change of the machine from noise. A guide to Intel's MLC
 shows the same command reading 87.8 ns and later 185.7 ns "until reboot", cause not found; with
@@ -17,12 +17,12 @@ from nearfar.documents import DeviceProfile
 from nearfar.documents.device import Drift
 from nearfar.documents.header import load
 
-LEAP = 1.5
-"""Times from which a change is too large for noise, temperature or a neighbour: something of the
-machine is in another state. Run-to-run shifts in the authors' trials were 6 to 14 %."""
+STATE_CHANGE_RATIO = 1.5
+"""Ratio of change that means another state of the machine: too large for noise, temperature or a
+neighbour. Run-to-run shifts in the authors' trials were 6 to 14 %."""
 
-SHOWN = 3
-"""Drifts named in one warning; the profile has them all."""
+MAX_NAMED_DRIFTS = 3
+"""Drifts that one warning names; the profile has all."""
 
 CHECKS = (
     "huge pages (memory too fragmented since boot: grep AnonHugePages /proc/self/smaps, "
@@ -32,7 +32,7 @@ CHECKS = (
     "the clock (cpupower frequency-info)",
     "Memory Mode, where a cache of DRAM stands before the memory",
 )
-"""What leaves a machine slow until it is booted again, most likely first."""
+"""Possible causes of a machine that stays slow until reboot, most likely first."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def earlier_run(path: Path) -> DeviceProfile | None:
 
 
 def comparable(now: DeviceProfile, before: DeviceProfile) -> bool:
-    """Say whether both were measured of the same memory on the same machine."""
+    """Return whether both profiles are of the same memory on the same machine."""
     return (
         now.measured is not None
         and before.measured is not None
@@ -66,10 +66,10 @@ def comparable(now: DeviceProfile, before: DeviceProfile) -> bool:
 
 
 def compare(now: DeviceProfile, before: DeviceProfile) -> list[Drift]:
-    """Return how every figure that both runs have moved; empty where they are not comparable.
+    """Return the change of every figure that both runs have; empty if they are not comparable.
 
-    A figure is beyond noise if the intervals of both runs are apart, and its change is more than
-    either run differed from itself (A/A floor).
+    A change is beyond noise if the intervals do not overlap and the change exceeds the A/A floor
+    of both runs.
     """
     if not comparable(now, before) or now.measured is None or before.measured is None:
         return []
@@ -95,22 +95,23 @@ def compare(now: DeviceProfile, before: DeviceProfile) -> list[Drift]:
 
 
 def warnings(drifts: list[Drift]) -> list[str]:
-    """Return one sentence on what moved beyond noise; empty where nothing did."""
-    moved = sorted((one for one in drifts if one.beyond_noise), key=_times, reverse=True)
+    """Return one sentence on figures that moved beyond noise; empty if none did."""
+    moved = sorted((drift for drift in drifts if drift.beyond_noise), key=_times, reverse=True)
     if not moved:
         return []
     named = "; ".join(
-        f"{one.figure} {one.before:.1f} {one.unit} then, {one.now:.1f} now" for one in moved[:SHOWN]
+        f"{drift.figure} {drift.before:.1f} {drift.unit} then, {drift.now:.1f} now"
+        for drift in moved[:MAX_NAMED_DRIFTS]
     )
-    rest = f" and {len(moved) - SHOWN} more" if len(moved) > SHOWN else ""
+    rest = f" and {len(moved) - MAX_NAMED_DRIFTS} more" if len(moved) > MAX_NAMED_DRIFTS else ""
     text = (
         f"{len(moved)} of {len(drifts)} figures moved beyond noise since {moved[0].since}: "
         f"{named}{rest}"
     )
-    if _times(moved[0]) >= LEAP:
+    if _times(moved[0]) >= STATE_CHANGE_RATIO:
         text += (
-            "; so large a change is a machine in another state, which often lasts until reboot: "
-            "check " + "; ".join(CHECKS)
+            "; so large a change means another state of the machine, which often lasts until "
+            "reboot: check " + "; ".join(CHECKS)
         )
     return [text]
 
@@ -121,13 +122,15 @@ def _times(drift: Drift) -> float:
 
 
 def _figures(device: DeviceProfile) -> Iterator[tuple[str, _Value]]:
-    """Yield every figure with an interval, under a name that says what it is."""
-    for one in device.latency:
-        where = format_bytes(one.region_bytes) if one.region_bytes else "beyond all buffers"
-        name = f"{one.pattern} {one.instruction} latency, {where}{_pages(one.page_bytes)}"
-        name += _stride(one.stride_bytes)
-        if one.low_ns is not None and one.high_ns is not None:
-            yield name, _Value(one.value_ns, one.low_ns, one.high_ns, "ns")
+    """Yield every figure with an interval, and its name."""
+    for latency in device.latency:
+        where = format_bytes(latency.region_bytes) if latency.region_bytes else "beyond all buffers"
+        name = (
+            f"{latency.pattern} {latency.instruction} latency, {where}{_pages(latency.page_bytes)}"
+        )
+        name += _stride(latency.stride_bytes)
+        if latency.low_ns is not None and latency.high_ns is not None:
+            yield name, _Value(latency.value_ns, latency.low_ns, latency.high_ns, "ns")
     for chain in device.chains:
         if chain.low_ns is not None and chain.high_ns is not None:
             name = f"{chain.chains} chains{_pages(chain.page_bytes)}"

@@ -1,4 +1,4 @@
-"""What else went on while we measured: recorded with every profile, and warned of if it matters."""
+"""The machine during a measurement: load, stolen time, swapping; recorded and warned of."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from nearfar.machine.sysfs import Tree
 from nearfar.machine.virtualisation import read_virtualisation
 
 STEAL_FIELD = 8
-"""Of a CPU's line of /proc/stat (proc(5))."""
+"""Index of stolen ticks in a CPU's line of /proc/stat (proc(5))."""
 
-MATTERS = 0.02
-"""Share of a CPU's time that must be stolen: the CPU clock may count it as the thread's own, and
-latencies are held to 3 %. A tick of 10 ms in a sample of 20 ms is far more."""
+MAX_STOLEN_SHARE = 0.02
+"""Share of a CPU's time that may be stolen: the CPU clock may count it as the thread's, and
+latencies must be right to 3 %. A tick of 10 ms in a sample of 20 ms is far more."""
 
 
 class StolenTime:
-    """Watches some CPUs in /proc/stat; on machines that are not virtual, where it is slow, not."""
+    """Stolen time of some CPUs, from /proc/stat; read only on virtual machines, as it is slow."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class StolenTime:
     ) -> None:
         self._stat = root / "proc/stat"
         self._names = {f"cpu{cpu}" for cpu in cpus}
-        # The kernel says "none" of real machines; what it cannot tell may be virtual.
+        # "none" is a real machine; an unknown one may be virtual.
         self._watched = read_virtualisation(Tree(root)) != "none"
         self._clock = clock
         self._tick_s = 1 / os.sysconf("SC_CLK_TCK")
@@ -39,18 +39,18 @@ class StolenTime:
         self._at = clock()
 
     def matters(self) -> bool:
-        """Say whether one of the CPUs lost so much since the last call that times are off."""
+        """Return whether a CPU lost so much since the last call that times are wrong."""
         now, at = self._read(), self._clock()
         most = max((ticks - self._last.get(cpu, ticks) for cpu, ticks in now.items()), default=0)
         passed = at - self._at
         self._last, self._at = now, at
-        return most > 0 and most * self._tick_s > MATTERS * passed
+        return most > 0 and most * self._tick_s > MAX_STOLEN_SHARE * passed
 
     def _read(self) -> dict[str, int]:
-        """Return ticks stolen by CPU; nothing of those that the kernel does not tell of."""
-        found: dict[str, int] = {}
+        """Return stolen ticks by CPU; CPUs that the kernel does not report are left out."""
+        ticks: dict[str, int] = {}
         if not self._watched:
-            return found
+            return ticks
         try:
             with self._stat.open() as stat:
                 for line in stat:
@@ -58,21 +58,21 @@ class StolenTime:
                         break
                     fields = line.split()
                     if fields[0] in self._names:
-                        found[fields[0]] = int(fields[STEAL_FIELD])
+                        ticks[fields[0]] = int(fields[STEAL_FIELD])
         except (OSError, ValueError, IndexError):
             return {}
-        return found
+        return ticks
 
 
 STEAL_WARNING = 0.01
-"""Share of CPU time the hypervisor took: beyond it, medians of the authors' runs moved visibly."""
+"""Stolen share of CPU time beyond which medians of the authors' runs moved visibly."""
 
 LOAD_WARNING = 0.25
 """Other programs' share of all CPUs, by CPU time, beyond which caches and bandwidth are shared."""
 
 SWAPPED_WARNING = 16
-"""Pages read back from swap, by any program, beyond which memory is called short. Major faults by
-themselves say nothing: libraries that are loaded when first needed make some in every run."""
+"""Pages read back from swap, by any program, beyond which memory is short. Major faults alone show
+nothing: lazily loaded libraries cause some in every run."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Snapshot:
     """Counters at one moment."""
 
     load_average: float
-    """Of the last minute."""
+    """Load average of the last minute."""
     busy_s: float
     """CPU time all programs used since boot, stolen time left out, seconds."""
     steal_s: float
@@ -122,7 +122,7 @@ def _swapped_in(proc: Path) -> int:
 
 
 def describe(before: Snapshot, after: Snapshot) -> tuple[dict[str, str], list[str]]:
-    """Return what to record of the time between two snapshots, and what to warn of."""
+    """Return facts and warnings about the time between two snapshots."""
     elapsed = max(after.all_s - before.all_s, 1e-9)
     steal = (after.steal_s - before.steal_s) / elapsed
     own = after.own_s - before.own_s
@@ -158,7 +158,7 @@ def describe(before: Snapshot, after: Snapshot) -> tuple[dict[str, str], list[st
 
 
 def fixed_facts(cpu: int, root: Path = Path("/")) -> dict[str, str]:
-    """Return what does not change while we measure: governor, huge pages, virtualisation."""
+    """Return what does not change during a measurement: governor, huge pages, virtualisation."""
     sysfs = root / "sys"
     frequency = sysfs / f"devices/system/cpu/cpu{cpu}/cpufreq"
     huge = _text(sysfs / "kernel/mm/transparent_hugepage/enabled")

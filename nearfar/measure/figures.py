@@ -1,4 +1,10 @@
-"""What samples say of themselves: the A/A noise floor, and what gives reason to doubt them."""
+"""Figures of all samples: A/A noise floor, warnings, and the last-level cache one core gets.
+
+A virtual machine shares the last-level cache with neighbours, so a core gets less of it than the
+processor claims. A random chase over a region R that does not fit takes h x cached + (1 - h) x
+memory with h = C / R, so each region implies a capacity C = h R; a region that fits implies at
+least itself.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,7 @@ from nearfar.measure.rounds import half_width
 from nearfar.samples.point import Sample, SamplePoint
 
 SMALLEST_SHARE = 1 / 16
-"""No less than this share of the claimed capacity is believed: below it the curve says noise."""
+"""Smallest share of the claimed capacity that is believed: below it the curve is noise."""
 
 
 def effective_llc_bytes(
@@ -18,8 +24,8 @@ def effective_llc_bytes(
 ) -> int | None:
     """Return the last-level capacity the curve implies, at most `llc_bytes`; None: not seen.
 
-    `inner_bytes` is the size of the cache before the last level; regions within twice of it say
-    nothing of the last level. None where no region lies between it and the last level's size.
+    `inner_bytes` is the size of the cache before the last level; regions up to twice of it are
+    ignored. None where no region lies between it and the last level's size.
     """
     regions = sorted(latency_ns_by_region)
     inside = [size for size in regions if 2 * inner_bytes < size <= llc_bytes]
@@ -38,7 +44,7 @@ def effective_llc_bytes(
 NOISE_QUANTILE = 0.9
 """The A/A floor is this quantile over points: all but one in ten differ less from themselves."""
 
-WIDE = 0.1
+MAX_HALF_WIDTH = 0.1
 """Relative half-width of an interval beyond which a figure is warned of."""
 
 LIKE_MEMORY = 0.6
@@ -57,8 +63,8 @@ def noise_floor(samples: Samples, figure: str = "") -> float:
     for point, values in samples.items():
         half = len(values) // 2
         if half and figure in ("", point.figure):
-            first = statistics.median(one.value for one in values[:half])
-            second = statistics.median(one.value for one in values[half:])
+            first = statistics.median(sample.value for sample in values[:half])
+            second = statistics.median(sample.value for sample in values[half:])
             differences.append(abs(first - second) / second)
     if not differences:
         return 0.0
@@ -70,7 +76,7 @@ def random_latency_ns(samples: Samples) -> dict[int, float]:
     """Return the median ns of a random chase by region size, on the largest pages measured."""
     pages = max((point.page_bytes for point in samples), default=0)
     return {
-        point.region_bytes: statistics.median(one.value for one in values)
+        point.region_bytes: statistics.median(sample.value for sample in values)
         for point, values in samples.items()
         if (point.figure, point.kernel, point.page_bytes) == ("latency", "chase", pages)
         and not point.stride_bytes
@@ -78,13 +84,16 @@ def random_latency_ns(samples: Samples) -> dict[int, float]:
 
 
 def doubts(samples: Samples, llc_bytes: int) -> list[str]:
-    """Return what the samples themselves give reason to doubt, one sentence each."""
-    found: list[str] = []
-    wide = sum(half_width([one.value for one in values]) > WIDE for values in samples.values())
+    """Return warnings about wide intervals and a shared last-level cache, one sentence each."""
+    warnings: list[str] = []
+    wide = sum(
+        half_width([sample.value for sample in values]) > MAX_HALF_WIDTH
+        for values in samples.values()
+    )
     if wide:
-        found.append(
-            f"{wide} of {len(samples)} medians have an interval wider than +-{WIDE:.0%}: "
-            "measure longer or at a quieter time"
+        warnings.append(
+            f"{wide} of {len(samples)} medians have an interval wider than +-{MAX_HALF_WIDTH:.0%}: "
+            "measure longer, or at a quieter time"
         )
     by_region = random_latency_ns(samples)
     inside = [size for size in by_region if size <= llc_bytes // 2]
@@ -92,9 +101,9 @@ def doubts(samples: Samples, llc_bytes: int) -> list[str]:
         size = max(inside)
         share = by_region[size] / by_region[max(by_region)]
         if share > LIKE_MEMORY:
-            found.append(
+            warnings.append(
                 f"a region of {format_bytes(size)} takes {share:.0%} of memory's latency although "
-                f"the last-level cache is said to hold {format_bytes(llc_bytes)}: others use that "
+                f"the last-level cache reports {format_bytes(llc_bytes)}: other programs use that "
                 "cache too, or this virtual machine has less of it"
             )
-    return found
+    return warnings

@@ -1,4 +1,4 @@
-"""Joint limits: what two memories can do together, from competing copies under every split.
+"""Joint limits: bandwidth of two memories together, from competing copies under every split.
 
 Two groups of threads copy at once, the first within A, the second within B, from B to A or from A
 to B; with T threads there are T-1 splits of each (the NVDIMM thesis' 15 splits with 16 threads).
@@ -22,29 +22,29 @@ from nearfar.documents.machine import JointLimit, Split
 from nearfar.memories.joint_bandwidth import FIRST
 
 SECONDS = ("B->B", "B->A", "A->B")
-"""What the second group copies beside the first's A->A."""
+"""Copies of the second group, while the first copies A->A."""
 
-MARGIN = 0.1
-"""Shortfall from apart to together that is no sign of a shared channel: memories with channels of
-their own still share the last-level cache and the mesh, which takes some per cent."""
+MIN_SHORTFALL = 0.1
+"""Relative shortfall that means a shared channel: memories with separate channels still share the
+last-level cache and the mesh, which costs a few per cent."""
 
 ROUNDS = 9
-FEWEST = 3
+MIN_ROUNDS = 3
 
 CopyGroup = tuple[str, int]
-"""A copy and how many threads run it."""
+"""A copy and the number of its threads."""
 CopyRun = tuple[CopyGroup] | tuple[CopyGroup, CopyGroup]
-"""Groups that run at once: one, or two that compete."""
+"""One group, or two that compete."""
 CopyPair = tuple[CopyGroup, CopyGroup]
 CopySamples = Mapping[CopyRun, Sequence[tuple[float, ...]]]
-"""One sample a round of every run: GB/s of each of its groups."""
+"""Samples of every run, one a round: GB/s of each group."""
 
 
 class Copier(Protocol):
     """Two memories that threads can copy within and between."""
 
     threads: int
-    """All that may run at once."""
+    """Number of threads that may run at once."""
 
     def together(self, run: CopyRun) -> tuple[float, ...]:
         """Return GB/s of each group; all groups start and stop together."""
@@ -52,10 +52,10 @@ class Copier(Protocol):
 
 @dataclass(frozen=True)
 class JointEffort:
-    """When to stop."""
+    """Time and rounds for one pair of memories."""
 
     seconds: float
-    """After so many, but not before `FEWEST` rounds."""
+    """Time after which no round begins, once `MIN_ROUNDS` are made."""
     rounds: int = ROUNDS
     clock: Callable[[], float] = time.monotonic
 
@@ -79,7 +79,7 @@ def measure_joint(
     one_memory: bool = False,
     progress: Callable[[str, float], None] = lambda _what, _share: None,
 ) -> JointLimit:
-    """Measure every run once a round and say whether A and B hold each other back.
+    """Measure every run once a round, and return whether A and B slow each other.
 
     `one_memory`: A and B are known to lie in the same memory, such as one node.
     """
@@ -88,7 +88,7 @@ def measure_joint(
     dice = random.Random(1)
     start = limits.clock()
     done = 0
-    while done < limits.rounds and (done < FEWEST or limits.clock() - start < limits.seconds):
+    while done < limits.rounds and (done < MIN_ROUNDS or limits.clock() - start < limits.seconds):
         for index, run in enumerate(dice.sample(wanted, len(wanted))):
             samples[run].append(copier.together(run))
             share = (done + (index + 1) / len(wanted)) / limits.rounds
@@ -100,13 +100,17 @@ def measure_joint(
 def joint_limit(
     memories: tuple[str, str], samples: CopySamples, *, one_memory: bool = False
 ) -> JointLimit:
-    """Return the limit that samples show; `shared` only where the data or `one_memory` say so."""
-    whole = {run: median_estimate([sum(one) for one in taken]) for run, taken in samples.items()}
-    alone = {run[0]: estimate for run, estimate in whole.items() if len(run) == 1}
-    competing: dict[CopyPair, Estimate] = {run: one for run, one in whole.items() if len(run) == 2}
+    """Return the limit that samples show; `shared` only if the data or `one_memory` show it."""
+    totals = {
+        run: median_estimate([sum(rates) for rates in taken]) for run, taken in samples.items()
+    }
+    alone = {run[0]: estimate for run, estimate in totals.items() if len(run) == 1}
+    competing: dict[CopyPair, Estimate] = {
+        run: total for run, total in totals.items() if len(run) == 2
+    }
     threads = max(n for _, n in alone)
     best_a, best_b = alone["A->A", threads], alone["B->B", threads]
-    best = max(competing.values(), key=lambda one: one.value) if competing else None
+    best = max(competing.values(), key=lambda total: total.value) if competing else None
     shared, note = decide(alone, competing, one_memory=one_memory)
     return JointLimit(
         memories=memories,
@@ -126,18 +130,18 @@ def decide(
     *,
     one_memory: bool = False,
 ) -> tuple[bool, str]:
-    """Say whether copies within A and copies within B hold each other back, and why.
+    """Return whether copies within A and copies within B slow each other, and why.
 
-    Compared is the split whose groups, each run alone with as many threads, add up to most. They
-    hold each other back if together they reach less, by intervals and by more than `MARGIN`.
-    Where one memory alone could have served that sum, nothing follows: the cores set the limit.
+    The split is compared whose groups, run alone with as many threads, have the largest sum. They
+    slow each other if together they reach less, by intervals and by more than `MIN_SHORTFALL`.
+    Where one memory alone could serve that sum, the cores set the limit and nothing follows.
     """
-    pairs = {run: one for run, one in competing.items() if run[1][0] == "B->B"}
+    pairs = {pair: rate for pair, rate in competing.items() if pair[1][0] == "B->B"}
     if not pairs:
         if one_memory:
-            return True, "both lie in one memory; one thread cannot make two copies compete"
-        return False, "not seen: competing copies take two threads"
-    run = max(pairs, key=lambda one: alone[one[0]].value + alone[one[1]].value)
+            return True, "both are in one memory; one thread cannot run two competing copies"
+        return False, "not seen: competing copies need two threads"
+    run = max(pairs, key=lambda pair: alone[pair[0]].value + alone[pair[1]].value)
     a, b, together = alone[run[0]], alone[run[1]], pairs[run]
     apart = a.value + b.value
     split = f"{run[0][1]}+{run[1][1]} threads"
@@ -145,24 +149,24 @@ def decide(
         f"{split} copy {apart:.1f} GB/s apart and {together.value:.1f} "
         f"[{together.low:.1f}, {together.high:.1f}] together"
     )
-    held = together.high < min(a.low + b.low, apart * (1 - MARGIN))
+    held = together.high < min(a.low + b.low, apart * (1 - MIN_SHORTFALL))
     if held:
-        return True, f"{rates}: they hold each other back"
+        return True, f"{rates}: they slow each other"
     if one_memory:
-        return True, f"both lie in one memory, although {split} do not fill it: {rates}"
-    most = max(one.high for (_, n), one in alone.items() if n == max(m for _, m in alone))
+        return True, f"both are in one memory, although {split} do not fill it: {rates}"
+    most = max(rate.high for (_, n), rate in alone.items() if n == max(m for _, m in alone))
     if together.low > most:
         return False, f"{rates}: more than either memory gives to all threads alone"
     return False, f"not seen: the cores set the limit, {rates}; one memory alone gives {most:.1f}"
 
 
-def _split(run: CopyPair, taken: Sequence[tuple[float, ...]]) -> Split:
+def _split(run: CopyPair, samples: Sequence[tuple[float, ...]]) -> Split:
     (first, n), (second, m) = run
     return Split(
         copies=(first, second),
         threads=(n, m),
         gb_per_s=(
-            float(np.median([one[0] for one in taken])),
-            float(np.median([one[1] for one in taken])),
+            float(np.median([rates[0] for rates in samples])),
+            float(np.median([rates[1] for rates in samples])),
         ),
     )

@@ -1,7 +1,6 @@
-"""The terminal's view of a measurement: what is measured now, curves as they grow, time left.
+"""Live view of a measurement in the terminal: current step, growing curves, time left.
 
-It is drawn between samples, by the thread that takes them: a thread of its own would run on a core
-that is being measured.
+The sampling thread draws it between samples: another thread would run on a measured core.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
     from nearfar.samples.point import Sample, SamplePoint
 
 DRAWN_EVERY_S = 1.0
-"""A picture takes some 20 ms, so that a fiftieth of the time goes to watching."""
+"""Time between two pictures: one takes some 20 ms, a fiftieth of the time."""
 PLOT_LINES = 9
-FEWEST_COLUMNS = 100
-"""Of a terminal that has room for two curves beside each other."""
+MIN_COLUMNS = 100
+"""Columns of a terminal that two curves side by side need."""
 
 
 class LiveCurves:
-    """Medians of the samples so far, by what a curve is drawn over."""
+    """Medians of the samples so far, by region and by chains."""
 
     def __init__(self) -> None:
         self._latency: dict[int, list[float]] = defaultdict(list)
@@ -58,7 +57,7 @@ class LiveCurves:
 
 
 class LiveView:
-    """A bar, the time left, and the curves; `tell` and `seen` are what a measurement calls."""
+    """Bar, time left and curves; a measurement calls `tell` and `seen`."""
 
     def __init__(self, console: Console, most_s: float | None) -> None:
         from rich.live import Live
@@ -69,11 +68,11 @@ class LiveView:
         self._drawn = 0.0
         self._what, self._share = "", 0.0
         self._console = console
-        # auto_refresh would be that other thread.
+        # auto_refresh would start another thread.
         self.live = Live(console=console, auto_refresh=False, transient=True)
 
     def tell(self, what: str, share: float) -> None:
-        """Take what is going on and the share of the work done."""
+        """Take the current step and the share of the work done."""
         self._what, self._share = what, share
         self._draw()
 
@@ -103,8 +102,8 @@ class LiveView:
             plot(self._curves.latency(), "ns per line, by region", region=True),
             plot(self._curves.chains(), "ns per line, by parallel chains"),
         ]
-        drawn = [one for one in plots if one]
-        if not drawn or self._console.width < FEWEST_COLUMNS:
+        drawn = [text for text in plots if text]
+        if not drawn or self._console.width < MIN_COLUMNS:
             return head
         beside = Table.grid(padding=(0, 2))
         beside.add_row(*drawn)
@@ -112,7 +111,7 @@ class LiveView:
 
 
 def plot(points: list[tuple[int, float]], title: str, *, region: bool = False) -> str:
-    """Return a curve as lines of text; nothing before it has two points."""
+    """Return a curve as lines of text; empty below two points."""
     if len(points) < 2:
         return ""
     from uniplot import plot_to_string
@@ -130,5 +129,5 @@ def plot(points: list[tuple[int, float]], title: str, *, region: bool = False) -
     )
     first, last = points[0], points[-1]
     ends = [format_bytes(at) if region else str(at) for at in (first[0], last[0])]
-    said = f"{title}: {first[1]:.1f} at {ends[0]}, {last[1]:.1f} at {ends[1]}"
-    return f"{said}\n{lines if isinstance(lines, str) else chr(10).join(lines)}"
+    heading = f"{title}: {first[1]:.1f} at {ends[0]}, {last[1]:.1f} at {ends[1]}"
+    return f"{heading}\n{lines if isinstance(lines, str) else chr(10).join(lines)}"

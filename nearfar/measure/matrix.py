@@ -1,4 +1,4 @@
-"""Latency and bandwidth of every node's memory from every node with CPUs."""
+"""Latency and bandwidth between all nodes, and hand-over times between CPUs."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from nearfar._measure import Memory
 
 
-MOST_PAIRS = 300
-"""All pairs of 25 CPUs. Beyond, a random sample: at 9 rounds of 10 ms, half a minute."""
+MAX_PAIRS = 300
+"""Pairs measured at most: all of 25 CPUs, else a random sample; 9 rounds of 10 ms, 30 s."""
 
 ROUNDS = 9
 
 LINES_BYTES = 2 << 20
-"""Of the memory whose lines are handed over; one huge page, so that no TLB miss is in it."""
+"""Size of the memory whose lines are handed over: one huge page, without TLB misses."""
 
 HandOver = Callable[[int, int], float]
-"""From two CPUs to ns one way."""
+"""Function from two CPUs to ns one way."""
 
 
-def chosen_pairs(cpus: Sequence[int], most: int = MOST_PAIRS) -> list[tuple[int, int]]:
+def chosen_pairs(cpus: Sequence[int], most: int = MAX_PAIRS) -> list[tuple[int, int]]:
     """Return all pairs of `cpus`, or `most` of them.
 
-    Of many CPUs, each still has its neighbour in number: those share a core or a cache, and a
-    random sample of a large machine would hold few such pairs.
+    A sample keeps neighbours in number: they share a core or a cache, and a random sample of a
+    large machine would have few such pairs.
     """
     every = list(itertools.combinations(sorted(cpus), 2))
     if len(every) <= most:
@@ -60,10 +60,10 @@ def measure_core_to_core(
     hand_over: HandOver | None = None,
     rounds: int = ROUNDS,
 ) -> tuple[list[CoreToCore], list[str]]:
-    """Return the time of a line between the CPUs of each pair, and what has to be said."""
+    """Return the time of a line between the CPUs of each pair, and warnings."""
     pairs = chosen_pairs(cpus)
     if not pairs:
-        return [], ["core-to-core was not measured: this process may use one CPU only"]
+        return [], ["core-to-core was not measured: this process may use 1 CPU; 2 are needed"]
     hand_over = hand_over or _native()
     times: dict[tuple[int, int], list[float]] = {pair: [] for pair in pairs}
     dice = random.Random(1)
@@ -75,32 +75,34 @@ def measure_core_to_core(
     warnings = []
     every = len(cpus) * (len(cpus) - 1) // 2
     if len(pairs) < every:
-        warnings.append(f"core-to-core: {len(pairs)} of {every} pairs were measured, by lot")
-    found = []
-    for (one, other), values in times.items():
+        warnings.append(
+            f"core-to-core: {len(pairs)} of {every} pairs were measured, chosen at random"
+        )
+    entries = []
+    for (cpu, other_cpu), values in times.items():
         estimate = median_estimate(values)
-        found.append(
+        entries.append(
             CoreToCore(
-                cpu=one,
-                other_cpu=other,
+                cpu=cpu,
+                other_cpu=other_cpu,
                 value_ns=estimate.value,
                 low_ns=estimate.low,
                 high_ns=estimate.high,
             )
         )
-    return found, warnings
+    return entries, warnings
 
 
 def _native() -> HandOver:
     memory = _measure.Memory.anonymous(LINES_BYTES, "thp", None)
-    return lambda one, other: float(_measure.core_to_core(one, other, memory).line_ns)
+    return lambda cpu, other_cpu: float(_measure.core_to_core(cpu, other_cpu, memory).line_ns)
 
 
 Progress = Callable[[str, float], None]
 
 
 class Prober(Protocol):
-    """What measures one memory from the CPUs of several nodes."""
+    """Measurement of one memory from the CPUs of several nodes."""
 
     def latency_ns(self, cpus: Sequence[int]) -> float:
         """Return ns of a random chase by the first of `cpus`."""
@@ -140,10 +142,10 @@ def measure_matrix(
     prober: Callable[[int], Prober] | None = None,
     rounds: int = ROUNDS,
 ) -> tuple[list[MatrixEntry], list[str]]:
-    """Return an entry for every pair of nodes, and what has to be said of those left out.
+    """Return an entry for every pair of nodes, and warnings about those left out.
 
-    One memory at a time is taken; from the CPUs of every node once a round. `prober` makes what
-    measures the memory of a node (default: this machine's).
+    One memory at a time is mapped and measured from the CPUs of every node once a round. `prober`
+    makes the prober of a node's memory (default: of this machine).
     """
     machine = topology.detect()
     make = prober or (lambda node: RealProber(node, machine))
@@ -169,7 +171,7 @@ def measure_matrix(
                 rates[pair].append(probe.read_gb_per_s(pair.cpus))
             progress(what, (done + (number + 1) / rounds) / len(by_memory))
         entries += _entries(ns, rates)
-    return sorted(entries, key=lambda one: (one.cpu_node, one.memory_node)), warnings
+    return sorted(entries, key=lambda entry: (entry.cpu_node, entry.memory_node)), warnings
 
 
 def _entries(
@@ -190,10 +192,10 @@ def _entries(
 
 
 class RealProber:
-    """The memory of one node, held while it lives; chases and reads go over all of it."""
+    """Prober of one node's memory; holds it while it exists, and chases and reads all of it."""
 
     def __init__(self, node: int, machine: topology.Topology) -> None:
-        """Take memory of `node`: eight times the last-level cache, less where memory is short."""
+        """Map memory of `node`: eight times the last-level cache, less where memory is short."""
         wanted = max(
             room.CACHES_PER_REGION * machine.llc_bytes,
             room.CACHES_PER_REGION // 2 * machine.total_llc_bytes,
@@ -203,10 +205,10 @@ class RealProber:
             free = topology.node_memory_bytes(node)[1]
             # Memory without CPUs need not count as available to the rest of the system.
             available = min(available, free) if topology.node_cpus(node) else free
-        size = min(wanted, int(available * room.SHARE)) // (2 << 20) * (2 << 20)
-        if size < room.SMALLEST_USEFUL_BYTES:
+        size = min(wanted, int(available * room.USABLE_SHARE)) // (2 << 20) * (2 << 20)
+        if size < room.MIN_REGION_BYTES:
             raise NearfarError(
-                f"only {format_bytes(available)} are free there", ExitCode.MACHINE_LACKS
+                f"only {format_bytes(available)} are free on node {node}", ExitCode.MACHINE_LACKS
             )
         spec = MemorySpec("node", node=node) if node in machine.nodes else MemorySpec("dram")
         self._memory: Memory = source_of(spec, machine)(size, "thp")
@@ -225,4 +227,4 @@ class RealProber:
             for part, cpu in enumerate(cpus)
         ]
         drawn = _measure.together(workers, DURATION_NS, WARM_UP_NS)
-        return float(sum(one.gb_per_s for one in drawn.each))
+        return float(sum(worker.gb_per_s for worker in drawn.each))

@@ -1,4 +1,4 @@
-"""One measurement of one memory, from spec to DeviceProfile: the parts, one after the other."""
+"""One measurement of one memory, from spec to DeviceProfile, part by part."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 __all__ = ["Measurement", "Settings", "measure", "parts_of", "run"]
 
 SAMPLE_S = 0.025
-"""What a sample of an earlier run counts as spent: some 20 ms, and its warm-up."""
+"""Time that a sample of an earlier run counts: some 20 ms, and its warm-up."""
 
 TAIL_S = 1.0
-"""Kept for what only computes between the last sample and the profile."""
+"""Time reserved for computing after the last sample."""
 
 
 @dataclass
 class Measurement:
-    """A profile, and what it was made of."""
+    """A profile with its evidence and samples."""
 
     device: DeviceProfile
     evidence: dict[str, Evidence] = field(default_factory=dict)
     store: SampleStore | None = None
-    """Open; whoever asked for it writes the Parquet file and discards it."""
+    """Open store; the caller writes the Parquet file and discards it."""
 
     def write_samples(self, path: Path) -> None:
         """Write the samples to `path` as Parquet and name that file in the profile."""
@@ -53,13 +53,13 @@ class Measurement:
         self.device.measured = msgspec.structs.replace(self.device.measured, samples_file=path.name)
 
     def discard_store(self) -> None:
-        """Remove what only an interrupted measurement needs, once everything is written."""
+        """Remove the store, which only an interrupted measurement needs."""
         if self.store is not None:
             self.store.discard()
 
 
 def parts_of(names: tuple[str, ...]) -> tuple[dict[str, Surface], set[str]]:
-    """Return the surfaces and the parts of `budget.SHARES` that `names` ask for; empty: all."""
+    """Return the surfaces and the parts of `parts.SHARES` that `names` select; empty: all."""
     others = [part for part in SHARES if part != "surfaces"]
     if not names:
         return all_surfaces(), set(SHARES)
@@ -67,14 +67,14 @@ def parts_of(names: tuple[str, ...]) -> tuple[dict[str, Surface], set[str]]:
         if name not in (*SURFACES.names(), *others):
             valid = [*SURFACES.names(), *others]
             hint = nearest(name, valid) or f"; there are: {', '.join(valid)}"
-            raise NearfarError(f"there is no part {name!r} to measure{hint}")
+            raise NearfarError(f"cannot measure {name!r}: no such part{hint}")
     chosen = [name for name in names if name in SURFACES.names()]
     parts = {name for name in names if name in others}
     return (all_surfaces(chosen) if chosen else {}), parts | ({"surfaces"} if chosen else set())
 
 
 def seconds_given(settings: Settings) -> float | None:
-    """Return the time for everything; None: as long as the repetitions asked for take."""
+    """Return the time for everything, s; None: as long as the requested repetitions take."""
     if settings.seconds is None and settings.repetitions is not None:
         return None
     return settings.seconds or (QUICK_S if settings.quick else FULL_S)
@@ -88,13 +88,12 @@ def measure(settings: Settings, progress: Progress = no_progress) -> DeviceProfi
 def run(settings: Settings, progress: Progress = no_progress) -> Measurement:
     """Measure the memory of `settings`; samples are kept beside its `output`, if it has one.
 
-    Ctrl-C is a NearfarError of exit code 130 where samples were kept: it says how to go on.
+    Ctrl-C raises a NearfarError with exit code 130 if samples are kept; it tells how to resume.
     """
     start = time.monotonic()
-    parts_of(settings.only)  # refuses before the memory is taken
+    parts_of(settings.only)  # refuses before memory is mapped
     earlier = _earlier_run(settings)
-    # What cannot be resumed is refused before memory is taken, and what an earlier run kept is
-    # given up only after.
+    # Refuse what cannot be resumed before mapping memory; drop an earlier run's samples only after.
     store = _resumed(settings)
     try:
         opened = open_memory(settings, progress)
@@ -138,17 +137,17 @@ def _measure(
     for surface in surfaces.values():
         plan = surface.scout(plan, take)
     points = {name: surface.points(plan) for name, surface in surfaces.items()}
-    wanted = list(dict.fromkeys(point for of_one in points.values() for point in of_one))
-    if not wanted and parts == {"surfaces"}:
+    every_point = list(dict.fromkeys(point for of_one in points.values() for point in of_one))
+    if not every_point and parts == {"surfaces"}:
         raise _nothing_to_measure(surfaces, plan)
     rounds = _surfaces(
-        subject, wanted, settings, budget, began=began, progress=progress, watch=watch
+        subject, every_point, settings, budget, began=began, progress=progress, watch=watch
     )
     if settings.repetitions is not None and settings.seconds is None:
         # Time is not the limit then: the other parts keep their proportion to the surfaces.
         spent = time.monotonic() - began
         budget = share_out(min(spent / SHARES["surfaces"], seconds), parts)
-    found = run_parts(subject, budget, watch, _later(progress, budget))
+    results = run_parts(subject, budget, watch, _later(progress, budget))
     progress("computing intervals", 1.0)
     made = Assembly(
         settings=settings,
@@ -160,22 +159,22 @@ def _measure(
             for name, of_one in points.items()
         },
         rounds=rounds,
-        found=found,
+        results=results,
         budget=budget,
         before=before,
         after=environment.snapshot(),
         seconds=time.monotonic() - start,
         producer=producer(),
     )
-    evidence = found.findings.evidence if found.findings is not None else {}
+    evidence = results.findings.evidence if results.findings is not None else {}
     return assemble(made), evidence
 
 
 def _nothing_to_measure(surfaces: dict[str, Surface], plan: SurfacePlan) -> NearfarError:
-    said = [text for surface in surfaces.values() if (text := surface.lacking(plan))]
-    why = "; ".join(said) or "this memory can run no kernel of it"
+    reasons = [text for surface in surfaces.values() if (text := surface.lacking(plan))]
+    why = "; ".join(reasons) or "this memory can run no kernel of it"
     return NearfarError(
-        f"nothing of {', '.join(surfaces)} can be measured here: {why}", ExitCode.MACHINE_LACKS
+        f"cannot measure {', '.join(surfaces)} on this memory: {why}", ExitCode.MACHINE_LACKS
     )
 
 
@@ -189,8 +188,10 @@ def _surfaces(
     progress: Progress,
     watch: InstrumentWatch | None,
 ) -> Rounds:
-    """Sample all points in rounds; those of an earlier run count as rounds and as time spent, and
-    so does what was probed since `began` (`time.monotonic`)."""
+    """Sample all points in rounds; samples of an earlier run count as rounds and as time.
+
+    So does the time since `began` (`time.monotonic`).
+    """
     earlier = subject.earlier(points)
     done = sum(len(samples) for samples in earlier.values())
     share = budget.surfaces / budget.total if budget.total else 1.0
@@ -215,7 +216,7 @@ def _surfaces(
 
 
 def _later(progress: Progress, budget: TimeBudget) -> Progress:
-    """Return progress for what follows the surfaces: parts tell 0 to 1 each, it goes on rising."""
+    """Return progress for the parts after the surfaces: each part reports 0 to 1."""
     ends: list[float] = []
     reached = budget.surfaces
     for part in ("inference", "protocols", "instrument"):
@@ -237,12 +238,12 @@ def _later(progress: Progress, budget: TimeBudget) -> Progress:
 
 
 def _earlier_run(settings: Settings) -> DeviceProfile | None:
-    """Return the run to compare with: that of --since, else what is at the output now."""
+    """Return the run to compare with: --since, else the file at the output."""
     if settings.since is not None:
         before = drift.earlier_run(settings.since)
         if before is None:
             raise NearfarError(
-                f"cannot compare with {settings.since}: it is no profile of `nearfar measure`"
+                f"cannot compare with {settings.since}: it is not a profile of `nearfar measure`"
             )
         return before
     return drift.earlier_run(settings.output) if settings.output is not None else None
@@ -263,7 +264,7 @@ def _begun(settings: Settings) -> SampleStore | None:
 
 
 def _keep_what_is_done(store: SampleStore | None, error: BaseException, seconds: float) -> None:
-    """Leave the store if it holds anything; turn Ctrl-C into a sentence that says how to go on."""
+    """Keep the store if it has samples; turn Ctrl-C into an error that tells how to resume."""
     if store is None:
         return
     kept = sum(1 for _ in store.records())

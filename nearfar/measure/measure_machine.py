@@ -1,4 +1,4 @@
-"""What `nearfar machine --measure` adds to a machine: matrix, core to core, joint limits."""
+"""Measurements of `nearfar machine --measure`: matrix, core to core, joint limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nearfar.memories import topology
 from nearfar.memories.spec import KINDS, MemorySpec, parse_spec
 
 JOINT_S = 60.0
-"""For one pair of memories: 9 rounds of all splits of 32 threads; with more, fewer rounds."""
+"""Time for one pair of memories: 9 rounds of all splits of 32 threads; with more, fewer rounds."""
 
 Progress = Callable[[str, float], None]
 Pair = tuple[MemorySpec, MemorySpec]
@@ -29,8 +29,8 @@ def parse_pair(text: str) -> Pair:
     split = re.fullmatch(rf"(.+?),((?:{heads})(?:[:,].*)?)", text, re.DOTALL)
     if split is None:
         raise NearfarError(
-            f"--joint {text!r} names no two memories: write them with a comma between, such as "
-            "dram,node:1 or dram,file:/mnt/pmem0"
+            f"--joint {text!r}: expected two memories with a comma between, such as dram,node:1 or "
+            "dram,file:/mnt/pmem0"
         )
     return parse_spec(split[1]), parse_spec(split[2])
 
@@ -42,20 +42,20 @@ def measure_machine(
 ) -> list[str]:
     """Measure into `machine`: about 3 s a pair of nodes, 30 s cores, 60 s a pair of memories.
 
-    Returns what has to be said: what was left out, and what disturbed the measurement. Nothing of
-    `machine` changes if it is interrupted.
+    Returns warnings: what was left out, and what disturbed the measurement. `machine` does not
+    change if it is interrupted.
     """
     require_native()
     here = topology.detect()
     for pair in joint:
-        # Memories that are not there are refused before the first minute has passed.
+        # Refuse missing memories before the first minute has passed.
         check_pair(*pair, here)
     watch = InstrumentWatch(here.cpus)
     stages = 2 + len(joint)
 
     def stage(number: int) -> Progress:
         def tell(what: str, share: float) -> None:
-            watch.round(int((number + share) * 10))  # ten looks at the clock a stage
+            watch.round(int((number + share) * 10))  # ten checks of the clock a stage
             progress(what, (number + share) / stages)
 
         return tell

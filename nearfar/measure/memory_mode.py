@@ -33,8 +33,8 @@ def cache_bytes(
     if node is not None:
         here = f"{NODES}/node{node}/memory_side_cache"
         sizes = [tree.size_bytes(f"{here}/{i}/size") for i in tree.entries(here, r"index[0-9]+")]
-        if found := sum(size for size in sizes if size):
-            return found
+        if total := sum(size for size in sizes if size):
+            return total
     sockets = len(tree.entries(NODES, r"node[0-9]+")) or 1
     return _from_ipmctl((ipmctl or _ask_ipmctl)()) // sockets
 
@@ -82,13 +82,13 @@ def largest_bytes(cache: int, usual: int, usable: int) -> int:
 
 def warning(cache: int, largest: int) -> str:
     """Say what was measured; one sentence."""
-    said = f"Memory Mode: {format_bytes(cache)} of DRAM cache the memory"
+    cached = f"Memory Mode: {format_bytes(cache)} of DRAM cache the memory"
     if largest > cache:
         return (
-            f"{said}, so regions up to that read DRAM and larger ones, up to "
+            f"{cached}, so regions up to that read DRAM and larger ones, up to "
             f"{format_bytes(largest)}, DRAM and persistent memory together"
         )
     return (
-        f"{said}, and the largest region is {format_bytes(largest)}: what was measured is that "
+        f"{cached}, and the largest region is {format_bytes(largest)}: what was measured is that "
         "DRAM; --largest beyond it shows the memory behind"
     )

@@ -1,4 +1,4 @@
-"""`model:NAME`: a simulated device in place of a memory, whose truth is known.
+"""Subject of `model:NAME`: a simulated device whose truth is known.
 
 Latencies, amplification, ways, queues and persisted writes come from the native simulator, run on
 the address sequence that the kernel would make; bandwidths, chains and loaded latency from closed
@@ -32,16 +32,16 @@ HUGE_BYTES = 2 << 20
 SMALL_BYTES = 4096
 
 TIMED_LINES = 100_000
-"""Of one latency point: shares are then known to 0.3 %, and it takes some 5 ms."""
+"""Lines of one latency point: shares are known to 0.3 %, in some 5 ms."""
 
 PERSISTED_LINES = 60_000
-"""Of one persist point without a number of accesses; some 10 ms."""
+"""Lines of one persist point that does not set its accesses; some 10 ms."""
 
 EACH_ACCESSES = 20_000
 
 TIMER_OVERHEAD_NS = 18.0
 TIMER_RESOLUTION_NS = 1.0
-"""Of a time stamp counter; taken off already, as on real memory."""
+"""Overhead and resolution of a time stamp counter, ns; subtracted already, as on real memory."""
 
 LATENCY = frozenset({"chase", "chase-sequential", "read-after-write"})
 INSTRUCTIONS = ("store", "nt-store", "clwb", "clflushopt", "clflush")
@@ -51,13 +51,13 @@ PERSIST = frozenset(
 KERNELS = LATENCY | PERSIST | {"chains"} | model_bandwidth.KERNELS
 
 FLUSH_FACTOR = {"store": 1.0, "clwb": 1.0, "clflushopt": 1.05, "clflush": 1.6}
-"""Time beyond the queue over that of clwb: clflush is ordered and waits for the one before (FAST
-2020, figure 12: 64 B latencies)."""
+"""Ratio of the time beyond the queue to that of clwb: clflush is ordered and waits for the one
+before (FAST 2020, figure 12: 64 B latencies)."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What a prober should recover."""
+    """The truth that inference should recover."""
 
     model: DeviceModel
     caches: tuple[int, ...]
@@ -73,7 +73,7 @@ class Truth:
     refresh_length_ns: float | None
     idle_ns: float
     read_gb_per_s: float
-    """Of all threads; of some memories fewer get more."""
+    """Bandwidth of all threads; some memories give more to fewer."""
     nt_store_gb_per_s: float
 
 
@@ -96,7 +96,7 @@ class ModelSubject:
         self._written = 0
 
     def facts(self) -> SubjectFacts:
-        """Return what a machine would say of itself."""
+        """Return the facts that a machine would report."""
         model = self.model
         return SubjectFacts(
             page_sizes=(HUGE_BYTES, SMALL_BYTES),
@@ -110,7 +110,7 @@ class ModelSubject:
         )
 
     def truth(self) -> Truth:
-        """Return what a prober should recover."""
+        """Return the truth that inference should recover."""
         model = self.model
         wear, refresh, interleave = model.wear, model.refresh, model.interleave
         return Truth(
@@ -133,7 +133,7 @@ class ModelSubject:
     def sample(self, point: SamplePoint) -> Sample:
         """Measure `point` once."""
         if point.kernel not in KERNELS:
-            raise ValueError(f"a simulated memory has no kernel {point.kernel!r}")
+            raise ValueError(f"a simulated memory does not run the kernel {point.kernel!r}")
         if not LINE_BYTES <= point.region_bytes <= self.model.largest_bytes:
             raise ValueError(
                 f"a region of {point.region_bytes} B is outside {LINE_BYTES} B to "
@@ -212,7 +212,7 @@ class ModelSubject:
         )
 
     def _persist(self, point: SamplePoint) -> Sample:
-        """One memory for all of them: blocks stay as worn as earlier points left them."""
+        """Sample a persist point; one memory serves all, so blocks stay as worn as before."""
         from nearfar import _sim
 
         if self._worn is None:

@@ -49,10 +49,10 @@ KERNELS = (
 )
 
 GENERATOR_BYTES = 2048
-"""What a generator moves before it rests (`SamplePoint.pause_ns`)."""
+"""Bytes that a generator moves before it rests (`SamplePoint.pause_ns`)."""
 
 CHAIN_SHARPNESS = 6.0
-"""Of the corner where chains meet a core's own bandwidth."""
+"""Sharpness of the corner where chains meet a core's bandwidth."""
 
 
 def gb_per_s(model: DeviceModel, point: SamplePoint, region_ns: float) -> float:
@@ -128,7 +128,7 @@ def _as_published(model: DeviceModel, share: float, how: str) -> float:
         # Below the least published share there is no other end to go to.
         ratios[0.0] = ratios[min(traffic for traffic in ratios if traffic > 0)]
     at = share if how == "nt-store" else 1.0 / (2.0 - share)
-    return float(np.interp(at, sorted(ratios), [ratios[one] for one in sorted(ratios)]))
+    return float(np.interp(at, sorted(ratios), [ratios[at_share] for at_share in sorted(ratios)]))
 
 
 def _lines_moved(share: float, how: str) -> float:
@@ -172,13 +172,13 @@ def load_of_generators(
     alone = replace(
         point, kernel=point.generator, threads=1, generator="", access_bytes=GENERATOR_BYTES
     )
-    one = gb_per_s(model, alone, model.media_ns)
+    rate = gb_per_s(model, alone, model.media_ns)
     # As published for so many threads, where it was; else a memory's most, which few may not reach.
     known = bool(model.read.points or model.nt_store.points or model.write.points)
     most = gb_per_s(
         model, replace(alone, threads=generators if known else MANY_THREADS), model.media_ns
     )
-    demand = generators * GENERATOR_BYTES / (point.pause_ns + GENERATOR_BYTES / one)
+    demand = generators * GENERATOR_BYTES / (point.pause_ns + GENERATOR_BYTES / rate)
     share, per_payload = _traffic_of(point)
     most = min(most, _end_of_curve(model, share) / per_payload)
     drawn = saturated(demand, most, model.read.sharpness)

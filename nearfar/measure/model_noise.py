@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from nearfar.samples.point import Sample
 
 SPREAD = 0.015
-"""Of one sample about its median, relative; 1-3 % for 50,000 accesses on an idle guest."""
+"""Relative spread of one sample about its median; 1-3 % for 50,000 accesses on an idle guest."""
 
 DRIFT = 0.01
 DRIFT_MEMORY = 0.99
@@ -23,7 +23,7 @@ can tell (steal time and context switches are counted, a neighbour's traffic is 
 
 EACH_SPREAD = 0.03
 EACH_JITTER_NS = 1.0
-"""Of single accesses: relative, and of the timer."""
+"""Jitter of single accesses: relative, and of the timer in ns."""
 
 INTERRUPT_EVERY_NS = 4e6
 INTERRUPT_NS = 2000.0

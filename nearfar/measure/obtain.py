@@ -1,4 +1,4 @@
-"""From a spec to mapped, placed, populated memory; says what was obtained in fact."""
+"""Mapping, placing and populating of memory for a spec, and checks of what was obtained."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from nearfar._measure import Memory
 
 SAMPLED_PAGES = 64
-"""Pages asked for their node, spread over the memory; a partly failed binding shows in them."""
+"""Pages whose node is checked, spread over the memory: they show a partly failed binding."""
 
 Source = Callable[[int, Pages], "Memory"]
-"""Makes memory of so many bytes with such pages."""
+"""Maker of memory with this size in bytes and these pages."""
 
 
 def source_of(spec: MemorySpec, topology: Topology) -> Source:
-    """Return what makes memory of `spec`; refuse a memory this machine does not have."""
+    """Return a maker of memory of `spec`; refuse a memory that this machine lacks."""
     if spec.kind == "file":
         assert spec.path is not None
         if not spec.path.exists():
-            # Its folder would be measured in its place: an unmounted pmem as the disk below.
+            # Its folder would be measured instead: for an unmounted pmem, the disk below.
             raise NearfarError(
                 f"there is no {spec.path}: name a folder or file on the memory to measure, and "
                 "mount it first",
@@ -54,7 +54,7 @@ def source_of(spec: MemorySpec, topology: Topology) -> Source:
 
 
 def huge_share(memory: Memory, smaps: Path = Path("/proc/self/smaps")) -> float:
-    """Return which share of the memory's present pages are 2 MiB, from the kernel's account."""
+    """Return the share of the memory's present pages that have 2 MiB, as smaps reports."""
     first, last = memory.address, memory.address + memory.size_bytes
     huge_kib = present_kib = 0
     inside = False
@@ -76,7 +76,7 @@ def huge_share(memory: Memory, smaps: Path = Path("/proc/self/smaps")) -> float:
 
 
 def is_direct(spec: MemorySpec) -> bool:
-    """Say whether the file system of a ``file:`` spec maps its medium without a page cache."""
+    """Return whether the file system of a ``file:`` spec maps its medium without a page cache."""
     assert spec.path is not None
     with _temporary_file(spec.path, 1 << 20) as descriptor:
         try:
@@ -87,7 +87,7 @@ def is_direct(spec: MemorySpec) -> bool:
 
 
 def file_system_bytes(path: Path) -> tuple[int, int]:
-    """Return (total, free to us) bytes of the file system that holds `path`."""
+    """Return (total, available) bytes of the file system of `path`."""
     try:
         status = os.statvfs(_folder(path))
     except OSError as error:
@@ -104,8 +104,8 @@ def _anonymous(size_bytes: int, pages: Pages, node: int | None) -> Memory:
     elsewhere = sorted({place for place in where if place != node})
     if elsewhere:
         raise NearfarError(
-            f"asked for memory of node {node}, but pages landed on {elsewhere}: "
-            "is there enough free memory on that node?",
+            f"requested memory of node {node}, but pages are on {elsewhere}: free memory on node "
+            f"{node}",
             ExitCode.MACHINE_LACKS,
         )
     return memory
@@ -136,7 +136,7 @@ def _no_memory(size_bytes: int, pages: Pages, node: int | None, error: OSError) 
 
 
 class _DaxDevice:
-    """Hands out parts of a DAX device, one behind the other; what is on it is lost."""
+    """A DAX device whose parts are mapped one behind the other; its content is lost."""
 
     def __init__(self, path: Path) -> None:
         from nearfar.memories.checks import check_devdax
@@ -146,13 +146,13 @@ class _DaxDevice:
         self._used_bytes = 0
 
     def take(self, size_bytes: int, _pages: Pages) -> Memory:
-        """Map the next part; a part given back is not handed out again."""
+        """Map the next part; a released part is not reused."""
         align = self._align_bytes
-        whole = -(-size_bytes // align) * align
-        if self._used_bytes + whole > self._size_bytes:
+        rounded = -(-size_bytes // align) * align
+        if self._used_bytes + rounded > self._size_bytes:
             raise NearfarError(
-                f"{self._path} holds {format_bytes(self._size_bytes)}, of which "
-                f"{format_bytes(self._used_bytes)} are in use, and {format_bytes(whole)} more are "
+                f"{self._path} has {format_bytes(self._size_bytes)}, "
+                f"{format_bytes(self._used_bytes)} are in use and {format_bytes(rounded)} more are "
                 "needed: choose a smaller --largest",
                 ExitCode.MACHINE_LACKS,
             )
@@ -166,15 +166,15 @@ class _DaxDevice:
             raise self._refused(error) from error
         finally:
             os.close(descriptor)
-        self._used_bytes += whole
+        self._used_bytes += rounded
         return memory
 
     def _refused(self, error: OSError) -> NearfarError:
         hint = {
-            errno.EBUSY: "something else holds it: end that, or choose another device",
+            errno.EBUSY: "another program uses it: end that, or choose another device",
             errno.EINVAL: f"a mapping must be a multiple of {format_bytes(self._align_bytes)}",
-            errno.EACCES: "run as root, or give yourself the right (setfacl)",
-            errno.EPERM: "run as root, or give yourself the right (setfacl)",
+            errno.EACCES: "run as root, or get access with setfacl",
+            errno.EPERM: "run as root, or get access with setfacl",
         }.get(error.errno or 0, "see `daxctl list`")
         return NearfarError(
             f"cannot map {self._path}: {error.strerror}; {hint}", ExitCode.MACHINE_LACKS
@@ -197,9 +197,9 @@ def _file(spec: MemorySpec, size_bytes: int) -> Memory:
 
 @contextlib.contextmanager
 def _temporary_file(path: Path, size_bytes: int) -> Iterator[int]:
-    """Yield a descriptor of a file of `size_bytes` in the folder; it has no name any more.
+    """Yield a descriptor of a nameless file of `size_bytes` in the folder.
 
-    Without a name it vanishes with its last mapping, however this process ends.
+    Without a name the file vanishes with its last mapping, however this process ends.
     """
     try:
         descriptor = _nameless(_folder(path))
@@ -216,13 +216,13 @@ def _temporary_file(path: Path, size_bytes: int) -> Iterator[int]:
 
 
 def _nameless(folder: Path) -> int:
-    """Return a descriptor of an empty file that has no name, so that none can be left behind."""
+    """Return a descriptor of an empty file without a name, so that none is left behind."""
     try:
         return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT):
             raise
-    # File systems without nameless files: for a moment it has a name.
+    # On a file system without nameless files it has a name for a moment.
     descriptor, name = tempfile.mkstemp(prefix=".nearfar-measure-", dir=folder)
     Path(name).unlink()
     return descriptor
@@ -235,8 +235,8 @@ def _folder(path: Path) -> Path:
 def _no_file(path: Path, error: OSError) -> NearfarError:
     if error.errno == errno.ENOENT and _folder(path).is_dir():
         return NearfarError(
-            f"no file can be made in {_folder(path)} (the kernel makes what is there): name a "
-            "folder of the memory to measure",
+            f"cannot create a file in {_folder(path)} (a file system of the kernel): name a folder "
+            "on the memory to measure",
             ExitCode.MACHINE_LACKS,
         )
     hint = {

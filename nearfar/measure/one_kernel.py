@@ -134,7 +134,7 @@ def _kernel(name: str, choice: KernelChoice, *, simulated: bool) -> dict[str, An
             else f"kernel {name!r} has no chains: leave --chains out, or use --kernel chains"
         )
     if choice.each and not kernel["can_time_each"]:
-        can = ", ".join(one for one in known if known[one]["can_time_each"])
+        can = ", ".join(other for other in known if known[other]["can_time_each"])
         raise NearfarError(
             f"kernel {name!r} cannot time each access: leave --each out, or use one of {can}"
         )
@@ -166,7 +166,9 @@ def _check_shape(kernel: dict[str, Any], choice: KernelChoice) -> None:
     options = ["window"] if name.endswith("-strided") else []
     if name in IN_SEQUENCE or name.startswith(SIDE_BY_SIDE):
         options = ["access", "stride", "window"]
-    given = [f"--{one}" for one in options if getattr(choice, one) != getattr(bare, one)]
+    given = [
+        f"--{option}" for option in options if getattr(choice, option) != getattr(bare, option)
+    ]
     if given:
         raise NearfarError(
             f"kernel {name!r} goes {'on by its stride' if len(options) == 1 else 'line after line'}"
@@ -181,7 +183,7 @@ def _check_isa(name: str, isa: str) -> None:
             f"--isa is one of {', '.join(_measure.isas())}",
             ExitCode.MACHINE_LACKS,
         )
-    kernel = next(one for one in _measure.kernels() if one.name == name)
+    kernel = next(candidate for candidate in _measure.kernels() if candidate.name == name)
     if missing := kernel.missing(isa):
         which = f"the instruction set {isa}" if isa else "this processor"
         raise NearfarError(
@@ -242,13 +244,13 @@ def _share(text: str) -> float:
     return value
 
 
-FEWEST_ACCESSES = 8
+MIN_ACCESSES = 8
 """In each thread's part: kernels divide it into arrays, or groups of lines."""
 
 
 def _check_sizes(shape: dict[str, Any], size_bytes: int, threads: int) -> None:
     step = max(shape["access_bytes"], shape["stride_bytes"], shape["window_bytes"])
-    if FEWEST_ACCESSES * shape["access_bytes"] * threads > size_bytes or step > size_bytes:
+    if MIN_ACCESSES * shape["access_bytes"] * threads > size_bytes or step > size_bytes:
         raise NearfarError(
             f"a region of {size_bytes} bytes is too small for accesses of {shape['access_bytes']} "
             f"bytes, stride {shape['stride_bytes']}, window {shape['window_bytes']} and {threads} "
@@ -261,16 +263,16 @@ def _timer(facts: SubjectFacts) -> dict[str, float]:
 
 
 def _result(point: SamplePoint, taken: list[Sample]) -> dict[str, Any]:
-    estimate = median_estimate([one.value for one in taken])
+    estimate = median_estimate([sample.value for sample in taken])
     result: dict[str, Any] = {
         "page_bytes": point.page_bytes,
         "value": estimate.value,
         "low": estimate.low,
         "high": estimate.high,
         "repetitions": len(taken),
-        "disturbed": sum(one.disturbed for one in taken),
+        "disturbed": sum(sample.disturbed for sample in taken),
     }
-    singles = [one.each_ns for one in taken if one.each_ns is not None]
+    singles = [sample.each_ns for sample in taken if sample.each_ns is not None]
     if singles:
         import numpy as np
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 QUICK_S = 55.0
 FULL_S = 870.0
-"""Until the last sample; statistics and writing come after, within the minute and the 15."""
+"""Time until the last sample, s; computing and writing end within 1 and 15 minutes."""
 
 SHARES = {"surfaces": 0.58, "inference": 0.27, "instrument": 0.05, "protocols": 0.10}
-"""Of the time: the surfaces are what predictions are made of; the inference has to look at many
-region sizes; the other two have few points. What a part leaves is not given to the next."""
+"""Share of the time for each part: predictions use the surfaces; inference measures many region
+sizes; the other two have few points. Time that a part leaves is not used by the next."""
 
 
 @dataclass(frozen=True)
@@ -40,35 +40,35 @@ class TimeBudget:
         """All parts together."""
         return self.surfaces + self.inference + self.instrument + self.protocols
 
-    def said(self) -> str:
-        """Return the shares for people: ``surfaces 33 s, inference 15 s``."""
+    def text(self) -> str:
+        """Return the shares as text: ``surfaces 33 s, inference 15 s``."""
         return ", ".join(f"{part} {getattr(self, part):.0f} s" for part in SHARES if self.has(part))
 
     def has(self, part: str) -> bool:
-        """Say whether there is any time for `part`."""
+        """Return whether there is any time for `part`."""
         return float(getattr(self, part)) > 0
 
 
 def share_out(seconds: float, parts: set[str]) -> TimeBudget:
     """Share `seconds` out among `parts` (names of `SHARES`)."""
-    whole = sum(share for part, share in SHARES.items() if part in parts)
+    total = sum(share for part, share in SHARES.items() if part in parts)
     given = {
-        part: seconds * share / whole if part in parts else 0.0 for part, share in SHARES.items()
+        part: seconds * share / total if part in parts else 0.0 for part, share in SHARES.items()
     }
     return TimeBudget(**given)
 
 
 INSTRUMENT_ROUND_S = 0.8
 PROTOCOL_ROUND_S = 1.1
-"""Of one round of all their points on an idle machine; some 30 points of 30 ms each."""
+"""Time of one round on an idle machine: some 30 points of 30 ms each."""
 
-FEWEST_ROUNDS, MOST_ROUNDS = 2, 15
-"""Two give an interval at all; beyond 15 the median of a protocol moves less than memory does."""
+MIN_ROUNDS, MAX_ROUNDS = 2, 15
+"""Two rounds give an interval; beyond 15 a protocol's median moves less than the memory."""
 
 
 @dataclass
 class PartResults:
-    """What the parts found; None or empty where they did not run."""
+    """Results of the parts; None or empty where they did not run."""
 
     findings: Findings | None = None
     instrument: Instrument | None = None
@@ -80,31 +80,31 @@ def run_parts(
 ) -> PartResults:
     """Run the parts that `budget` has time for, one after the other.
 
-    `watch` has looked on since the start, where the subject has CPUs.
+    `watch` runs since the start if the subject has CPUs.
     """
-    found = PartResults()
+    results = PartResults()
     if budget.has("inference"):
         from nearfar.measure.infer import infer
 
-        found.findings = infer(subject, budget.inference, progress)
+        results.findings = infer(subject, budget.inference, progress)
     if budget.has("protocols"):
         from nearfar.measure.protocols import run_protocols
 
-        found.protocols = run_protocols(
+        results.protocols = run_protocols(
             subject, rounds=_rounds(budget.protocols, PROTOCOL_ROUND_S), progress=progress
         )
     if budget.has("instrument"):
         from nearfar.measure.instrument import examine
 
         # Last: its watch has then seen everything.
-        found.instrument = examine(
+        results.instrument = examine(
             subject,
             rounds=_rounds(budget.instrument, INSTRUMENT_ROUND_S),
             watch=watch,
             progress=progress,
         )
-    return found
+    return results
 
 
 def _rounds(seconds: float, round_s: float) -> int:
-    return max(FEWEST_ROUNDS, min(MOST_ROUNDS, int(seconds / round_s)))
+    return max(MIN_ROUNDS, min(MAX_ROUNDS, int(seconds / round_s)))

@@ -1,4 +1,4 @@
-"""Opens a memory of this machine: finds CPUs and sizes, checks, maps, places and links."""
+"""Opening of a memory of this machine: find CPUs and sizes, check, map, place and link."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nearfar.base.units import format_bytes
 from nearfar.documents.header import cpu_model
 from nearfar.measure import memory_mode, room
 from nearfar.measure.native import require_native
-from nearfar.measure.obtain import file_system_bytes, huge_share, is_direct, source_of
+from nearfar.measure.obtain import Source, file_system_bytes, huge_share, is_direct, source_of
 from nearfar.measure.sampler import Sampler
 from nearfar.measure.settings import Progress, Settings, no_progress
 from nearfar.measure.subject import OpenedMemory, Technology
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from nearfar._measure import Memory
 
 MAPPINGS = 3
-"""Of whole pages each: what is chased, what is stored to, and the buffer of bandwidths."""
+"""Mappings in whole pages: for chases, for stores, and the buffer of bandwidths."""
 
 HUGE_ENOUGH = 0.9
-"""Share of 2 MiB pages from which a region counts as one of huge pages: the rest adds less than a
+"""Share of 2 MiB pages from which a region counts as huge pages: the remainder adds less than a
 tenth of the difference between the page sizes."""
 
 
 def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMemory:
-    """Open a memory of this machine; takes seconds, as all of it is touched."""
+    """Open a memory of this machine; takes seconds, as all pages are touched."""
     require_native()
     spec = settings.spec
     machine = topology.detect()
@@ -37,7 +37,7 @@ def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMem
     cpus = machine.cpus[: settings.threads]
     if spec.load != "none" and len(cpus) < 2:
         raise NearfarError(
-            f"load={spec.load} needs a second CPU for the contending core, and there is one",
+            f"load={spec.load} needs a second CPU for the contending core; this process has 1",
             ExitCode.MACHINE_LACKS,
         )
     _check_place(spec, settings.largest_bytes)
@@ -49,31 +49,15 @@ def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMem
         if spec.dax == "require":
             raise checks.no_dax(spec.path)
         warnings.append(
-            f"{spec.path} is not on a DAX file system: what was measured is its page cache, "
-            "which is DRAM"
+            f"{spec.path} is not on a DAX file system: its page cache was measured, which is DRAM"
         )
     kinds = page_kinds(spec)
-    sizes, said = plan(settings, machine, kinds)
-    warnings += said
+    sizes, notes = plan(settings, machine, kinds)
+    warnings += notes
     progress("preparing memory", 0.0)
-    chased: dict[int, Memory] = {}
-    obtained: dict[int, Pages] = {}
-    for pages in kinds:
-        memory = source(sizes.largest_bytes, pages)
-        share = huge_share(memory)
-        page_bytes = PAGE_BYTES[pages]
-        if direct and share >= HUGE_ENOUGH:
-            page_bytes = PAGE_BYTES["thp"]  # a DAX file system maps 2 MiB where it can
-        if pages == "thp" and share < HUGE_ENOUGH and sizes.largest_bytes >= PAGE_BYTES["thp"]:
-            warnings.append(
-                f"huge pages were not obtained ({share:.0%} of the largest region): "
-                "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or free memory"
-            )
-            if len(kinds) > 1:
-                continue  # the other kind says what there is to say
-            page_bytes = PAGE_BYTES["4k"]
-        chased[page_bytes] = memory
-        obtained[page_bytes] = pages
+    mapped = _map_regions(source, sizes.largest_bytes, kinds, direct, warnings)
+    chased = {page_bytes: memory for page_bytes, (memory, _) in mapped.items()}
+    obtained = {page_bytes: pages for page_bytes, (_, pages) in mapped.items()}
     contended = spec.load != "none"
     best = next(iter(obtained.values()))
     sampler = Sampler(
@@ -83,7 +67,7 @@ def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMem
         cpus=cpus,
         llc_bytes=machine.llc_bytes,
         load=spec.load,
-        # Of its own: lines that two cores both use would come from caches.
+        # A separate buffer: lines that two cores use would come from caches.
         load_buffer=source(sizes.buffer_bytes, best) if contended else None,
         spin=settings.spin,
     )
@@ -108,6 +92,29 @@ def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMem
         },
         warnings=warnings,
     )
+
+
+def _map_regions(
+    source: Source, size_bytes: int, kinds: list[Pages], direct: bool, warnings: list[str]
+) -> dict[int, tuple[Memory, Pages]]:
+    """Map a region for chases with each kind of pages; return it by the page size obtained."""
+    mapped: dict[int, tuple[Memory, Pages]] = {}
+    for pages in kinds:
+        memory = source(size_bytes, pages)
+        share = huge_share(memory)
+        page_bytes = PAGE_BYTES[pages]
+        if direct and share >= HUGE_ENOUGH:
+            page_bytes = PAGE_BYTES["thp"]  # a DAX file system maps 2 MiB where it can
+        if pages == "thp" and share < HUGE_ENOUGH and size_bytes >= PAGE_BYTES["thp"]:
+            warnings.append(
+                f"huge pages were not obtained ({share:.0%} of the largest region): "
+                "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or free memory"
+            )
+            if len(kinds) > 1:
+                continue  # the other kind is measured
+            page_bytes = PAGE_BYTES["4k"]
+        mapped[page_bytes] = (memory, pages)
+    return mapped
 
 
 def page_kinds(spec: MemorySpec) -> list[Pages]:
@@ -164,7 +171,7 @@ def _check_place(spec: MemorySpec, wanted_bytes: int) -> None:
         checks.check_aligned(spec.path, wanted_bytes, align)
     if spec.pages in ("2m", "1g"):
         page_bytes = PAGE_BYTES[spec.pages]
-        each = -(-max(wanted_bytes, room.SMALLEST_USEFUL_BYTES) // page_bytes) * page_bytes
+        each = -(-max(wanted_bytes, room.MIN_REGION_BYTES) // page_bytes) * page_bytes
         checks.check_huge_pages(spec.pages, MAPPINGS * each)
 
 
@@ -184,7 +191,7 @@ def _usable_bytes(spec: MemorySpec, kinds: list[Pages]) -> int:
     if spec.pages in ("2m", "1g"):
         page_bytes = PAGE_BYTES[kinds[0]]
         return (checks.free_huge_pages(page_bytes) or 0) * page_bytes
-    return int(usable * room.SHARE)
+    return int(usable * room.USABLE_SHARE)
 
 
 def capacity_bytes(spec: MemorySpec, machine: Topology) -> int | None:

@@ -1,7 +1,7 @@
-"""A subject that keeps every sample, and first gives back those that an earlier run took.
+"""A subject that stores every sample, and first returns those of an earlier run.
 
 Everything is measured through it, so that Ctrl-C loses no part and ``--resume`` repeats none: a
-part asks for the same points in the same order again, and is answered from the store.
+part requests the same points in the same order, and gets them from the store.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from nearfar.samples.point import Sample, SamplePoint
 if TYPE_CHECKING:
     from nearfar.samples.store import SampleStore
 
-MOST_IN_MEMORY_BYTES = 512 << 20
-"""Of single accesses' times that an earlier run left; what is beyond is measured again."""
+MAX_REPLAYED_BYTES = 512 << 20
+"""Single accesses' times of an earlier run that are loaded; more are measured again."""
 
 
 class Recorder:
-    """A subject around another."""
+    """A subject that records another."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Recorder:
             for record in store.records():
                 each = record.sample.each_ns
                 held += each.nbytes if each is not None else 0
-                if held > MOST_IN_MEMORY_BYTES and each is not None:
+                if held > MAX_REPLAYED_BYTES and each is not None:
                     continue
                 self._earlier.setdefault(record.point, deque()).append(record.sample)
 
@@ -64,11 +64,11 @@ class Recorder:
         return sample
 
     def earlier(self, points: Iterable[SamplePoint]) -> dict[SamplePoint, list[Sample]]:
-        """Take out all samples of `points` that the earlier run left."""
-        found = {point: list(self._earlier.pop(point, ())) for point in points}
-        self.replayed += sum(len(samples) for samples in found.values())
-        return found
+        """Remove and return all samples of `points` from the earlier run."""
+        samples_by_point = {point: list(self._earlier.pop(point, ())) for point in points}
+        self.replayed += sum(len(samples) for samples in samples_by_point.values())
+        return samples_by_point
 
     def __getattr__(self, name: str) -> Any:
-        # What only one kind of subject has (`cpus`, `clock`) is asked for by name.
+        # Attributes that only one kind of subject has (`cpus`, `clock`).
         return getattr(self._subject, name)

@@ -1,4 +1,4 @@
-"""How much memory a measurement may take, and how large its regions get."""
+"""Sizes: how much memory a measurement may use, and how large its regions are."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.memories.topology import Topology
 
-SHARE = 0.4
-"""Of the available memory; the rest is left to whoever else runs here."""
+USABLE_SHARE = 0.4
+"""Share of the available memory that a measurement uses; the rest is for other programs."""
 
 CACHES_PER_REGION = 8
-"""The largest region over the last-level cache: a random line is in the cache 1 time in 8 at
-most, and never in the order in which a chase visits them."""
+"""Ratio of the largest region to the last-level cache: a random line hits the cache at most 1 time
+in 8, and never in the order of a chase."""
 
-SMALLEST_USEFUL_BYTES = 4 << 20
-"""Regions below this fit in second-level caches: nothing would be learnt of the memory."""
+MIN_REGION_BYTES = 4 << 20
+"""Smallest useful largest region: smaller ones fit in second-level caches."""
 
-LEAST_LEFT_BYTES = 256 << 20
-LEAST_LEFT_SHARE = 0.02
-"""Memory that must stay available while we measure, the less of the two: beyond it the kernel
-begins to drop its caches and to swap."""
+MIN_AVAILABLE_BYTES = 256 << 20
+MIN_AVAILABLE_SHARE = 0.02
+"""Memory that must stay available during a measurement, the smaller of the two: with less the
+kernel drops its caches and swaps."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """Sizes that fit."""
+    """Region sizes that fit in the usable memory."""
 
     largest_bytes: int
-    """Largest region that is chased."""
+    """Largest region of a chase."""
     buffer_bytes: int
-    """What bandwidth kernels run over, all threads together."""
+    """Size of the buffer that all threads of a bandwidth kernel share."""
     page_kinds: int
     buffers: int = 1
-    """Two where a contending core has one of its own."""
+    """Number of such buffers: two where a contending core has its own."""
 
     @property
     def total_bytes(self) -> int:
-        """Memory taken: regions halve or quarter, so they sum to less than twice the largest."""
+        """Memory used: regions halve or quarter, so they sum to less than twice the largest."""
         return 2 * self.largest_bytes * self.page_kinds + self.buffers * self.buffer_bytes
 
 
 def plan_room(
     machine: Topology, available_bytes: int, wanted_bytes: int, page_kinds: int, buffers: int = 1
 ) -> Room:
-    """Size regions: as `wanted_bytes` (0: by the caches), less where memory is short."""
+    """Return sizes: as `wanted_bytes` (0: by the caches), smaller where memory is short."""
     largest = wanted_bytes or CACHES_PER_REGION * machine.llc_bytes
     # Threads share the buffer, and together they own all caches.
     buffer = wanted_bytes or max(largest, CACHES_PER_REGION // 2 * machine.total_llc_bytes)
@@ -56,24 +56,25 @@ def plan_room(
         return wanted
     if wanted_bytes:
         raise NearfarError(
-            f"regions up to {format_bytes(wanted_bytes)} take {format_bytes(wanted.total_bytes)} "
-            f"together, and {format_bytes(available_bytes)} may be used "
-            f"({SHARE:.0%} of what is available): choose a smaller --largest",
+            f"regions up to {format_bytes(wanted_bytes)} need {format_bytes(wanted.total_bytes)} "
+            f"in total; {format_bytes(available_bytes)} may be used ({USABLE_SHARE:.0%} of the "
+            "available memory): choose a smaller --largest",
             ExitCode.MACHINE_LACKS,
         )
     scale = available_bytes / wanted.total_bytes
     room = Room(_whole(int(largest * scale)), _whole(int(buffer * scale)), page_kinds, buffers)
-    if room.largest_bytes < SMALLEST_USEFUL_BYTES:
+    if room.largest_bytes < MIN_REGION_BYTES:
         raise NearfarError(
             f"too little memory to measure: {format_bytes(available_bytes)} may be used "
-            f"({SHARE:.0%} of what is available); end other programs, or free space for a file:",
+            f"({USABLE_SHARE:.0%} of the available memory); end other programs, or free space for "
+            "file:",
             ExitCode.MACHINE_LACKS,
         )
     return room
 
 
 def available_bytes(proc: Path = Path("/proc"), sysfs: Path = Path("/sys")) -> int:
-    """Return what the kernel says can be had without swapping, within our control groups."""
+    """Return the bytes available without swapping, within this process's control groups."""
     available = _meminfo_bytes(proc, "MemAvailable")
     for limit, used in _group_limits(proc, sysfs):
         available = min(available, max(limit - used, 0))
@@ -86,9 +87,9 @@ def total_bytes(proc: Path = Path("/proc")) -> int:
 
 
 def refuse_to_swap(proc: Path = Path("/proc"), sysfs: Path = Path("/sys")) -> None:
-    """Stop where others came to need the memory that we hold, before the machine swaps."""
+    """Raise NearfarError before the machine swaps, where other programs need the memory."""
     left = available_bytes(proc, sysfs)
-    least = min(LEAST_LEFT_BYTES, int(LEAST_LEFT_SHARE * _meminfo_bytes(proc, "MemTotal")))
+    least = min(MIN_AVAILABLE_BYTES, int(MIN_AVAILABLE_SHARE * _meminfo_bytes(proc, "MemTotal")))
     if left < least:
         raise NearfarError(
             f"stopped before the machine would swap: other programs left {format_bytes(left)} of "
@@ -114,7 +115,7 @@ def _group_limits(proc: Path, sysfs: Path) -> Iterator[tuple[int, int]]:
             for controller in controllers.split(","):
                 groups[controller] = Path(path)
     except (OSError, ValueError):
-        pass  # a kernel without control groups; the root is looked at all the same
+        pass  # a kernel without control groups; the root is read anyway
     for base, own, limit_name, used_name in (
         (root, groups[""], "memory.max", "memory.current"),
         (root / "memory", groups["memory"], "memory.limit_in_bytes", "memory.usage_in_bytes"),
@@ -130,6 +131,6 @@ def _group_limits(proc: Path, sysfs: Path) -> Iterator[tuple[int, int]]:
 
 
 def _whole(size_bytes: int) -> int:
-    """Round down to 2 MiB where that leaves something, else to 4 KiB."""
+    """Round down to 2 MiB, or to 4 KiB below that."""
     page = 2 << 20 if size_bytes >= 2 << 20 else 4096
     return max(size_bytes // page * page, 4096)

@@ -11,41 +11,41 @@ from typing import Literal
 
 from nearfar.samples.point import Sample, SamplePoint
 
-NARROW = 0.01
-"""Relative half-width of a median's interval that is narrow enough: medians of runs minutes apart
-differ by more (6 % idle in the authors' trials), so more repetitions would not help."""
+NARROW_HALF_WIDTH = 0.01
+"""Relative half-width at which a median's interval is narrow enough: medians of runs minutes apart
+differ by more (6 % idle in the authors' trials), so more repetitions do not help."""
 
 NARROW_SHARE = 0.95
 """Share of points that must be narrow; a few are bistable (page colours) and never get there."""
 
-FEWEST = 3
+MIN_ROUNDS = 3
 """Rounds made even if time is up."""
 
-FEWEST_TO_STOP = 15
-"""Rounds made before narrowness may end it: an interval of fewer is itself unsure."""
+MIN_ROUNDS_TO_STOP = 15
+"""Rounds before narrow intervals may end a measurement: with fewer, intervals are uncertain."""
 
 Ended = Literal["narrow", "time", "repetitions", "nothing to repeat"]
 
 
 @dataclass(frozen=True)
 class RoundLimits:
-    """When to stop."""
+    """Limits of time and rounds."""
 
     deadline_s: float
-    """On `clock`."""
+    """Deadline on `clock`, s."""
     repetitions: int | None = None
-    """Exactly so many rounds, whatever the time; None: until narrow or the deadline."""
+    """Exact number of rounds, whatever the time; None: until narrow or the deadline."""
     clock: Callable[[], float] = time.monotonic
 
 
 @dataclass
 class Rounds:
-    """All samples, and why there are no more."""
+    """All samples, and why sampling ended."""
 
     samples: dict[SamplePoint, list[Sample]]
     ended: Ended = "time"
     count: int = field(default=0)
-    """Of whole rounds: the fewest samples of a point."""
+    """Number of complete rounds: the fewest samples of a point."""
 
 
 def run_rounds(
@@ -73,11 +73,11 @@ def run_rounds(
         if ended is not None:
             return Rounds(samples, ended, rounds)
         each_round(rounds)
-        # Of a round that was cut short only the rest is made up.
+        # Complete only the remainder of a round that was cut short.
         order = [point for point in points if len(samples[point]) == rounds]
         dice.shuffle(order)
         for index, point in enumerate(order):
-            if rounds >= FEWEST and _time_is_up(limits):
+            if rounds >= MIN_ROUNDS and _time_is_up(limits):
                 return Rounds(samples, "time", rounds)  # in random order, so none is favoured
             samples[point].append(sample(point))
             done = rounds + (index + 1) / len(order)
@@ -107,14 +107,14 @@ def _finished(
 ) -> Ended | None:
     if limits.repetitions is not None:
         return "repetitions" if rounds >= limits.repetitions else None
-    if rounds < FEWEST:
+    if rounds < MIN_ROUNDS:
         return None
     if _time_is_up(limits):
         return "time"
-    if rounds < FEWEST_TO_STOP:
+    if rounds < MIN_ROUNDS_TO_STOP:
         return None
-    widths = [half_width([one.value for one in taken]) for taken in samples.values()]
-    narrow = sum(width <= NARROW for width in widths) >= NARROW_SHARE * len(widths)
+    widths = [half_width([sample.value for sample in values]) for values in samples.values()]
+    narrow = sum(width <= NARROW_HALF_WIDTH for width in widths) >= NARROW_SHARE * len(widths)
     return "narrow" if narrow else None
 
 
@@ -122,4 +122,4 @@ def _share(rounds: float, start: float, limits: RoundLimits) -> float:
     if limits.repetitions is not None:
         return min(rounds / limits.repetitions, 1.0)
     by_time = (limits.clock() - start) / max(limits.deadline_s - start, 1e-9)
-    return min(by_time, rounds / FEWEST, 1.0)
+    return min(by_time, rounds / MIN_ROUNDS, 1.0)

@@ -1,4 +1,4 @@
-"""Samples points on real memory: which mapping, how long to warm, which threads beside.
+"""Sampling of points on real memory: which mapping, how long to warm, which companions.
 
 Memory used is bounded: for each page size one mapping that is chased (the largest region; smaller
 ones are its beginning) and, once something is stored to, one of at most that size for it; and the
@@ -25,37 +25,38 @@ if TYPE_CHECKING:
     from nearfar._measure import Drawn, Kernel, Memory, Shape, Worker
 
 WARM_UP_ACCESSES = 100_000
-"""Before every timed stretch: a cold chase reads 30 % high (TLB, page-table lines, frequency)."""
+"""Accesses before every timed stretch: a cold chase reads 30 % high (TLB, page tables, clock)."""
 
 TIMED_ACCESSES = 50_000
-"""Of a chase whose latency is known to be tens of ns or more: 5 ms of 100 ns each."""
+"""Accesses of a chase that takes tens of ns or more each: 5 ms at 100 ns."""
 
-FEWEST_TIMED = 10_000
+MIN_TIMED_ACCESSES = 10_000
 TIMED_NS = 15e6
-"""At least about so long: a first-level hit takes 1 ns, and starting threads some 100 us, which
-must stay below 1 % of a sample (benchmarks/rows/harness.py)."""
+"""Minimum accesses and time of a sample: starting threads takes some 100 us, which must stay below
+1 % of it (benchmarks/rows/harness.py)."""
 
 STORED_ACCESSES = 2_000
 STORED_NS = 15e6
-"""The same of accesses with a fence, which take 100 ns to 10 us."""
+"""Minimum accesses and time for accesses with a fence, which take 100 ns to 10 us."""
 
 EACH_ACCESSES = 50_000
-"""Timed one by one where the point does not say: p99.9 is then known from 50 of them."""
+"""Accesses timed one by one if the point does not set them: p99.9 comes from 50 of them."""
 
 BANDWIDTH_NS = 20e6
 BANDWIDTH_WARM_UP_NS = 3e6
-"""20 ms move some 200 MB in one core: far more than caches hold back or absorb at the ends."""
+"""Timed and warm-up time: 20 ms move some 200 MB a core, far more than caches absorb."""
 
 WARM_UP_PASSES = 12
-"""Over a region that fits in the last level, which the points before may have emptied: caches that
-admit a line only when it comes back fill slowly. On an AMD EPYC (family 25) a 4 MiB region reads
-115 ns after one pass, 38 ns after four and 16 ns, its settled latency, after twelve."""
+"""Warm-up passes over a region that fits in the last level, which earlier points may have emptied:
+caches that admit a line only at its second use fill slowly. On an AMD EPYC (family 25) a 4 MiB
+region reads 115 ns after one pass, 38 ns after four and 16 ns, its settled latency, after
+twelve."""
 
-MOST_HIT = 0.1
-"""Share of accesses with a preemption in them beyond which the mean of the middle half is off."""
+MAX_PREEMPTED_SHARE = 0.1
+"""Share of preempted accesses beyond which the mean of the middle half is wrong."""
 
-EVEN = 0.5
-"""Read share of the mixed kernels where a point gives none."""
+DEFAULT_READ_SHARE = 0.5
+"""Read share of the mixed kernels if a point sets none."""
 
 LOAD_KERNELS: dict[Load, str] = {"read": "read", "store": "write", "copy": "copy-nt"}
 
@@ -76,24 +77,24 @@ class Sampler:
     """The memories and CPUs of a measurement; a `Subject`."""
 
     chased: dict[int, Memory]
-    """By page bytes, largest first; each as large as the largest region."""
+    """Chased memory by page size, largest first; each as large as the largest region."""
     buffer: Memory
-    """Of bandwidth kernels and load generators; of the largest pages."""
+    """Buffer of bandwidth kernels and load generators, on the largest pages."""
     map_more: Callable[[int, int], Memory]
-    """Maps another memory of (page bytes, size): what is stored to must not hold links."""
+    """Mapper of further memory of (page bytes, size): stores must not overwrite links."""
     cpus: tuple[int, ...]
-    """The first times; the others accompany."""
+    """CPUs: the first times, the others run companions."""
     llc_bytes: int
     load: Load = "none"
     load_buffer: Memory | None = None
-    """Of the contending core, if there is one."""
+    """Buffer of the contending core, if there is one."""
     spin: bool = True
     isa: str = ""
     """Instruction set of the kernels (sse2, avx2, avx512); empty: the widest here."""
     loops_s: float = field(default=0.0, init=False)
-    """Of all sampling so far, what was spent in kernels' loops (warm-up included), seconds."""
+    """Time spent in kernels' loops so far, warm-up included, s."""
     set_up_s: float = field(default=0.0, init=False)
-    """And what in mapping and linking memory."""
+    """Time spent mapping and linking memory, s."""
     _stored: dict[int, Memory] = field(default_factory=dict, init=False)
     _stolen: StolenTime = field(init=False)
 
@@ -103,7 +104,9 @@ class Sampler:
 
     @cached_property
     def _kernels(self) -> dict[str, Kernel]:
-        return {one.name: one for one in _measure.kernels() if not one.missing(self.isa)}
+        return {
+            kernel.name: kernel for kernel in _measure.kernels() if not kernel.missing(self.isa)
+        }
 
     def use_isa(self, isa: str) -> None:
         """Use the kernels of another instruction set from now on."""
@@ -126,29 +129,32 @@ class Sampler:
         )
 
     def sample(self, point: SamplePoint) -> Sample:
-        """Measure `point` once; takes some 20 ms, more where its region is linked anew.
+        """Measure `point` once; takes some 20 ms, more where its region is linked again.
 
         `value` of a point timed `each` is the mean of the middle half: a median finer than the
         clock's step.
         """
         if point.kernel not in self._kernels:
-            raise ValueError(f"kernel {point.kernel!r} does not exist or cannot run here")
+            raise ValueError(
+                f"kernel {point.kernel!r} does not exist or cannot run on this machine"
+            )
         if point.page_bytes not in self.chased:
-            raise ValueError(f"there are no pages of {point.page_bytes} bytes here")
+            raise ValueError(f"no memory with pages of {point.page_bytes} bytes is mapped")
         if point.each or (point.rest_ns > 0 and self._kernels[point.kernel].can_time_each):
-            # Rests are not timed, so what lies between two of them is timed by itself.
+            # Rests are not timed, so each access between two of them is timed by itself.
             return self._each(point)
         if point.threads > 1 or not self.is_latency(point.kernel):
             return self._bandwidth(point)
         return self._latency(point)
 
     def is_latency(self, kernel: str) -> bool:
-        """Say whether each access of a kernel waits for the one before: by data, or by a fence."""
+        """Return whether each access of a kernel waits for the one before: by data, or by a
+        fence."""
         traffic = self._kernels[kernel].traffic()
         return bool(traffic.dependent_loads > 0 or traffic.fences > 0)
 
     def _bandwidth(self, point: SamplePoint) -> Sample:
-        # Not the spinning companion: it would only take a core from the kernel's threads.
+        # No spinning companion: it would only use a core of the kernel's threads.
         beside = self._contending() + self._generators(point, first=point.threads)
         memory = self._memory(point, self.buffer.size_bytes)
         threads = point.threads
@@ -159,7 +165,7 @@ class Sampler:
             for part, cpu in enumerate(self.cpus[:threads])
         ]
         together = _measure.together([*workers, *beside], BANDWIDTH_NS, BANDWIDTH_WARM_UP_NS)
-        rates = [one.gb_per_s for one in together.each]
+        rates = [worker.gb_per_s for worker in together.each]
         drawn = sum(rates) if len(rates) > threads else 0.0
         self.loops_s += together.loops_ns / 1e9
         return Sample(sum(rates[:threads]), drawn, None, self._disturbed(together.disturbed))
@@ -187,9 +193,10 @@ class Sampler:
             worker, point.accesses or EACH_ACCESSES, warm_up, point.rest_ns, beside
         )
         self.loops_s += timing.loops_ns / 1e9
-        # Of single accesses the rarest count, and one switch makes one of them; their middle half
-        # is moved by far more.
-        disturbed = timing.disturbed if point.each else timing.switches > MOST_HIT * len(each_ns)
+        # The rarest single accesses count, and one switch makes one; the middle half needs more.
+        disturbed = (
+            timing.disturbed if point.each else timing.switches > MAX_PREEMPTED_SHARE * len(each_ns)
+        )
         return Sample(
             timing.ns,
             self._drawn(point, timing.ns, timing.beside),
@@ -198,17 +205,17 @@ class Sampler:
         )
 
     def _effort(self, point: SamplePoint) -> tuple[int, int, float]:
-        """Return accesses to warm up, to time, and the least time they may take."""
+        """Return accesses to warm up, accesses to time, and their minimum time, ns."""
         traffic = self._kernels[point.kernel].traffic()
         if traffic.fences > 0:
             warm_up, accesses, least_ns = STORED_ACCESSES, STORED_ACCESSES, STORED_NS
         else:
             warm_up = warm_up_accesses(point.region_bytes, self.llc_bytes)
-            accesses, least_ns = FEWEST_TIMED, TIMED_NS
+            accesses, least_ns = MIN_TIMED_ACCESSES, TIMED_NS
         return warm_up, point.accesses or accesses, 0.0 if point.accesses else least_ns
 
     def _pass(self, point: SamplePoint) -> int:
-        """Return accesses of a warm-up's pass: more are made only while passes get faster."""
+        """Return accesses of one warm-up pass: passes repeat only while they get faster."""
         if point.region_bytes > self.llc_bytes:
             return 0  # it settles within the accesses given, which are less than a pass
         return max(point.region_bytes // 64, WARM_UP_ACCESSES // 2)
@@ -217,7 +224,7 @@ class Sampler:
         return int(self.chased[point.page_bytes].size_bytes)
 
     def _memory(self, point: SamplePoint, most_bytes: int) -> Memory:
-        """Return the memory whose first `region_bytes` the point is of."""
+        """Return the memory whose first `region_bytes` the point uses."""
         if point.region_bytes > most_bytes:
             raise ValueError(
                 f"a region of {point.region_bytes} bytes is beyond the largest, {most_bytes}"
@@ -236,14 +243,14 @@ class Sampler:
             return memory
         if not self.is_latency(point.kernel) and point.page_bytes == next(iter(self.chased)):
             return self.buffer
-        had = self._stored.pop(point.page_bytes, None)
-        if had is None or had.size_bytes < point.region_bytes:
-            doubled = 2 * had.size_bytes if had is not None else 0
-            del had  # before its successor takes as much again
+        memory = self._stored.pop(point.page_bytes, None)
+        if memory is None or memory.size_bytes < point.region_bytes:
+            doubled = 2 * memory.size_bytes if memory is not None else 0
+            del memory  # before its successor takes as much again
             size_bytes = min(max(point.region_bytes, doubled), most_bytes)
-            had = self.map_more(point.page_bytes, size_bytes)
-        self._stored[point.page_bytes] = had
-        return had
+            memory = self.map_more(point.page_bytes, size_bytes)
+        self._stored[point.page_bytes] = memory
+        return memory
 
     def _shape(self, point: SamplePoint) -> Shape:
         return _measure.Shape(
@@ -251,7 +258,7 @@ class Sampler:
             # A stride of one access is none; a window of the region likewise.
             stride_bytes=point.stride_bytes if point.stride_bytes > point.access_bytes else 0,
             window_bytes=point.window_bytes if point.window_bytes < point.region_bytes else 0,
-            read_share=EVEN if point.read_share is None else point.read_share,
+            read_share=DEFAULT_READ_SHARE if point.read_share is None else point.read_share,
             fence_every=point.fence_every,
         )
 
@@ -271,7 +278,7 @@ class Sampler:
         )
 
     def _beside(self, point: SamplePoint) -> list[Worker]:
-        """Return what runs beside one timed thread."""
+        """Return the companions of one timed thread."""
         beside = self._contending() + self._generators(point, first=1)
         if not beside and self.spin and len(self.cpus) > 1:
             return [_measure.Worker(self.cpus[-1])]
@@ -290,7 +297,9 @@ class Sampler:
         if point.generator not in self._kernels:
             raise ValueError(f"generator {point.generator!r} does not exist or cannot run here")
         others = self.cpus[first : len(self.cpus) - (self.load != "none")]
-        shape = _measure.Shape(read_share=EVEN if point.read_share is None else point.read_share)
+        shape = _measure.Shape(
+            read_share=DEFAULT_READ_SHARE if point.read_share is None else point.read_share
+        )
         return [
             _measure.Worker(
                 cpu,
@@ -311,7 +320,7 @@ class Sampler:
             return 0.0
         traffic = self._kernels[point.kernel].traffic(self._shape(point))
         own = traffic.read_bytes + traffic.written_bytes + traffic.non_temporal_bytes
-        return float(sum(one.gb_per_s for one in beside) + own / ns)
+        return float(sum(worker.gb_per_s for worker in beside) + own / ns)
 
     def _disturbed(self, preempted: bool) -> bool:
         return self._stolen.matters() or preempted

@@ -42,11 +42,11 @@ LENGTH_WITHIN = 0.15
 """Lengths of one device's own stalls differ from each other by a tenth."""
 
 SAMPLES = 401
-"""Of a latency or bandwidth point, in rounds: drift that lasts for a hundred samples averages
-out, and the median is known to a third of a per cent."""
+"""Samples of a latency or bandwidth point: drift over a hundred samples averages out, and the
+median is known to 0.3 %."""
 
 OPTIONAL = ("ways", "replacement", "write queue", "interleave", "wear block")
-"""What a device may hide for good reason; wrong answers count all the same."""
+"""Quantities that a device may hide for good reason; wrong answers still count."""
 
 Device = int | str
 """Seed of a synthetic memory, or name of one in the library."""
@@ -88,7 +88,7 @@ def self_test(
 
     Raises NearfarError for a name that is not in the library.
     """
-    found: list[SelfTestVerdict] = []
+    verdicts: list[SelfTestVerdict] = []
     for number, device in enumerate(devices):
         name, subject = open_device(device, noise)
 
@@ -97,8 +97,8 @@ def self_test(
 
         # CPU time: what a busy machine takes longer for must not be judged otherwise.
         findings = infer(subject, budget, tell, clock=time.process_time)
-        found += judge(name, subject, findings)
-    return found
+        verdicts += judge(name, subject, findings)
+    return verdicts
 
 
 def open_device(device: Device, noise: float = 1.0) -> tuple[str, ModelSubject]:
@@ -131,11 +131,13 @@ def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVer
     left = list(findings.buffers)
     for level, capacity, own in levels:
         of_level = [
-            one for one in left if abs(np.log(one.capacity_bytes / capacity)) <= np.log(SAME_LEVEL)
+            buffer
+            for buffer in left
+            if abs(np.log(buffer.capacity_bytes / capacity)) <= np.log(SAME_LEVEL)
         ]
-        left = [one for one in left if one not in of_level]
+        left = [buffer for buffer in left if buffer not in of_level]
         what = level.name.removesuffix(" cache")
-        reads = [one for one in of_level if one.operation == "read"]
+        reads = [buffer for buffer in of_level if buffer.operation == "read"]
         why = findings.not_seen
         if not of_level:
             note = why.get("buffers", "")
@@ -143,21 +145,21 @@ def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVer
                 name, f"capacity of {what}", _size(capacity), "", "", "not seen", note
             )
             continue
-        for one in of_level:
-            right = abs(np.log(one.capacity_bytes / capacity)) <= np.log(NEXT_TESTED)
-            by = "" if one.operation == "read" else " by writes"
+        for buffer in of_level:
+            right = abs(np.log(buffer.capacity_bytes / capacity)) <= np.log(NEXT_TESTED)
+            by = "" if buffer.operation == "read" else " by writes"
             yield SelfTestVerdict(
-                name, f"capacity of {what}{by}", _size(capacity), _size(one.capacity_bytes),
-                _interval(one), "right" if right else "wrong",
+                name, f"capacity of {what}{by}", _size(capacity), _size(buffer.capacity_bytes),
+                _interval(buffer), "right" if right else "wrong",
             )  # fmt: skip
         if reads:
             yield _latency(name, what, level.latency_ns * (_waiting(model) if own else 1), reads[0])
             if own:
                 yield from _inner(name, level, reads[0], why)
-    for one in left:
+    for buffer in left:
         yield SelfTestVerdict(
-            name, f"{one.name}, {one.operation}", "none", _size(one.capacity_bytes),
-            _interval(one), "invented",
+            name, f"{buffer.name}, {buffer.operation}", "none", _size(buffer.capacity_bytes),
+            _interval(buffer), "invented",
         )  # fmt: skip
     if not levels and not findings.buffers:
         yield SelfTestVerdict(name, "buffers", "none", "none", "", "right")
@@ -169,51 +171,51 @@ def _waiting(model: DeviceModel) -> float:
     return 1 / (1 - refresh.length_ns / refresh.period_ns) if refresh is not None else 1.0
 
 
-def _latency(name: str, what: str, true_ns: float, found: BufferFigure) -> SelfTestVerdict:
-    shown = "" if found.latency_ns is None else f"{found.latency_ns:.1f} ns"
-    judged = _near(found.latency_ns, true_ns, LATENCY_WITHIN)
+def _latency(name: str, what: str, true_ns: float, buffer: BufferFigure) -> SelfTestVerdict:
+    shown = "" if buffer.latency_ns is None else f"{buffer.latency_ns:.1f} ns"
+    judged = _near(buffer.latency_ns, true_ns, LATENCY_WITHIN)
     return SelfTestVerdict(name, f"latency of {what}", f"{true_ns:.1f} ns", shown, "", judged)
 
 
 def _inner(
-    name: str, level: MemoryLevel, found: BufferFigure, why: dict[str, str]
+    name: str, level: MemoryLevel, buffer: BufferFigure, why: dict[str, str]
 ) -> Iterable[SelfTestVerdict]:
     what = level.name
 
-    def one(quantity: str, truth: object, seen: object) -> SelfTestVerdict:
-        note = "" if seen is not None else why.get(f"{quantity} of {found.name}", "")
+    def verdict(quantity: str, truth: object, seen: object) -> SelfTestVerdict:
+        note = "" if seen is not None else why.get(f"{quantity} of {buffer.name}", "")
         judged: Judged = "not seen" if seen is None else "right" if seen == truth else "wrong"
         return SelfTestVerdict(
             name, f"{quantity} of {what}", str(truth), str(seen or ""), "", judged, note
         )
 
-    yield one("block", level.block_bytes, found.block_bytes)
-    yield one("ways", level.ways or level.blocks, found.ways)
-    yield one("replacement", level.replacement, found.replacement)
+    yield verdict("block", level.block_bytes, buffer.block_bytes)
+    yield verdict("ways", level.ways or level.blocks, buffer.ways)
+    yield verdict("replacement", level.replacement, buffer.replacement)
 
 
 def _queue(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
-    found = findings.write_queues[0] if findings.write_queues else None
+    queue = findings.write_queues[0] if findings.write_queues else None
     capacity = truth.write_queue_bytes
     if capacity is None:
-        judged: Judged = "right" if found is None else "invented"
-    elif found is None:
+        judged: Judged = "right" if queue is None else "invented"
+    elif queue is None:
         judged = "not seen"
     else:
         # Whole lines are tested: of few lines the next tested size is one more or less.
         lines = max(capacity // 64 * (NEXT_TESTED - 1), 1.0)
-        off = abs(found.capacity_bytes - capacity) / 64
+        off = abs(queue.capacity_bytes - capacity) / 64
         judged = "right" if off <= lines else "wrong"
-    interval = f"{found.capacity_low_bytes}..{found.capacity_high_bytes}" if found else ""
+    interval = f"{queue.capacity_low_bytes}..{queue.capacity_high_bytes}" if queue else ""
     return SelfTestVerdict(
-        name, "write queue", _size(capacity), _size(found.capacity_bytes if found else None),
+        name, "write queue", _size(capacity), _size(queue.capacity_bytes if queue else None),
         interval, judged, findings.not_seen.get("write queue", ""),
     )  # fmt: skip
 
 
 def _interleave(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
-    found = findings.interleaves[0] if findings.interleaves else None
-    seen = (found.devices, found.granularity_bytes) if found else None
+    interleave = findings.interleaves[0] if findings.interleaves else None
+    seen = (interleave.devices, interleave.granularity_bytes) if interleave else None
     judged: Judged
     if truth.interleave is None:
         judged = "right" if seen is None else "invented"
@@ -226,8 +228,8 @@ def _interleave(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
 
 
 def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVerdict]:
-    wear = next((one for one in findings.stalls if one.period_writes is not None), None)
-    refresh = next((one for one in findings.stalls if one.period_ns is not None), None)
+    wear = next((stall for stall in findings.stalls if stall.period_writes is not None), None)
+    refresh = next((stall for stall in findings.stalls if stall.period_ns is not None), None)
     note = findings.not_seen.get("stalls", "")
     kinds = (
         ("wear", wear, wear.period_writes if wear else None, truth.wear_period_writes,
@@ -274,18 +276,18 @@ def _figures(name: str, subject: ModelSubject) -> Iterable[SelfTestVerdict]:
     probe = InferenceProbe(subject, BUDGET_S, SAMPLES, time.process_time)
     gathered = probe.gather(list(points.values()))
     for what, true, samples in zip(points, own, gathered, strict=True):
-        found = float(np.median(samples))
+        median = float(np.median(samples))
         yield SelfTestVerdict(
-            name, what, f"{true:.1f}", f"{found:.1f}", "", _near(found, true, LATENCY_WITHIN)
+            name, what, f"{true:.1f}", f"{median:.1f}", "", _near(median, true, LATENCY_WITHIN)
         )
 
 
-def _near(found: float | None, truth: float | None, within: float) -> Judged:
+def _near(value: float | None, truth: float | None, within: float) -> Judged:
     if truth is None:
-        return "right" if found is None else "invented"
-    if found is None:
+        return "right" if value is None else "invented"
+    if value is None:
         return "not seen"
-    return "right" if abs(found / truth - 1) <= within else "wrong"
+    return "right" if abs(value / truth - 1) <= within else "wrong"
 
 
 def _size(size_bytes: int | None) -> str:
@@ -300,13 +302,13 @@ def _pair(pair: tuple[int, int] | None) -> str:
     return "none" if pair is None else f"{pair[0]} devices by {pair[1]} B"
 
 
-def _interval(one: BufferFigure) -> str:
-    return f"{one.capacity_low_bytes}..{one.capacity_high_bytes}"
+def _interval(buffer: BufferFigure) -> str:
+    return f"{buffer.capacity_low_bytes}..{buffer.capacity_high_bytes}"
 
 
 @dataclass(frozen=True)
 class PassedDevices:
-    """Of devices."""
+    """Numbers of tested, sound and complete devices."""
 
     devices: int
     sound: int
@@ -315,15 +317,19 @@ class PassedDevices:
 
 def shares(verdicts: Sequence[SelfTestVerdict]) -> PassedDevices:
     """Count the devices that are sound, and those that are sound and complete."""
-    names = {one.device for one in verdicts}
-    sound = names - {one.device for one in verdicts if not one.sound}
-    complete = sound - {one.device for one in verdicts if not one.complete}
+    names = {verdict.device for verdict in verdicts}
+    sound = names - {verdict.device for verdict in verdicts if not verdict.sound}
+    complete = sound - {verdict.device for verdict in verdicts if not verdict.complete}
     return PassedDevices(len(names), len(sound), len(complete))
 
 
 def table(verdicts: Sequence[SelfTestVerdict], *, only_failures: bool = False) -> str:
     """Return the verdicts as aligned lines, and the shares below."""
-    shown = [one for one in verdicts if not only_failures or not (one.sound and one.complete)]
+    shown = [
+        verdict
+        for verdict in verdicts
+        if not only_failures or not (verdict.sound and verdict.complete)
+    ]
     rows = [("device", "quantity", "truth", "found", "interval", "judged")]
     rows += [(o.device, o.quantity, o.truth, o.found, o.interval, o.judged) for o in shown]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

@@ -1,4 +1,4 @@
-"""What a measurement is asked for, and what it tells while it runs."""
+"""Settings of a measurement, and its progress callbacks."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from nearfar.memories.spec import MemorySpec
 from nearfar.samples.point import Sample, SamplePoint
 
 Progress = Callable[[str, float], None]
-"""Told what is going on and which share of the work is done, 0 to 1."""
+"""Callback for the current step and the share of the work done, 0 to 1."""
 
 
 def ignore(_point: SamplePoint, _sample: Sample) -> None:
-    """Look at no sample."""
+    """Ignore a sample."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What to measure and for how long."""
+    """Memory, parts and time of one measurement."""
 
     spec: MemorySpec
     quick: bool = False
     seconds: float | None = None
-    """For everything; None: `budget.QUICK_S` or `budget.FULL_S`."""
+    """Time for everything; None: `parts.QUICK_S` or `parts.FULL_S`."""
     repetitions: int | None = None
-    """Exactly so many rounds of the surfaces; None: until narrow or out of time."""
+    """Exact number of rounds of the surfaces; None: until narrow or out of time."""
     threads: int | None = None
-    """At most so many threads; None: every core of the node."""
+    """Maximum threads; None: every core of the node."""
     largest_bytes: int = 0
     """Largest region; 0: by the caches."""
     spin: bool = True
     seed: int = 1
-    """Of a simulated memory's noise."""
+    """Seed of a simulated memory's noise."""
     only: tuple[str, ...] = ()
     """Surfaces and other parts to measure; empty: all."""
     output: Path | None = None
-    """Where the profile goes; samples are kept beside it. None: they are not kept."""
+    """Path of the profile; samples are stored next to it. None: they are not stored."""
     keep: bool = True
-    """Whether samples are kept, where there is an output."""
+    """Whether samples are stored if there is an output."""
     resume: bool = False
-    """Go on with the samples beside `output`."""
+    """Resume with the samples next to `output`."""
     since: Path | None = None
-    """An earlier profile to compare with; None: what is at `output` before it is replaced."""
+    """Earlier profile to compare with; None: the file at `output` before it is replaced."""
     name: str = ""
     title: str = ""
     seen: Callable[[SamplePoint, Sample], None] = ignore
-    """Told each sample once it is taken, in the thread that takes them."""
+    """Callback for each new sample, in the sampling thread."""
 
     def decides(self) -> dict[str, str]:
-        """Return what decides which points there are: only the same may be resumed."""
+        """Return the settings that decide the points: only equal ones may be resumed."""
         return {
             "quick": str(self.quick),
             "threads": str(self.threads or "all"),
@@ -62,4 +62,4 @@ class Settings:
 
 
 def no_progress(_what: str, _share: float) -> None:
-    """Tell nobody."""
+    """Ignore progress."""

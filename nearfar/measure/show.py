@@ -1,4 +1,4 @@
-"""What a person sees of a measurement: progress while it runs, a summary at its end."""
+"""Output of a measurement for people: progress while it runs, a summary at its end."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from nearfar.documents.device import (
 from nearfar.measure.settings import ignore
 from nearfar.samples.point import Sample, SamplePoint
 
-ENDED = {
+END_NAMES = {
     "narrow": "narrow intervals",
     "time": "time",
-    "repetitions": "the repetitions asked for",
+    "repetitions": "the requested repetitions",
 }
 """`MeasuredContext.ended` in words."""
 
 PLAIN_STEP_S = 10.0
-"""Without a terminal, one line of progress in so many seconds."""
+"""Seconds between two lines of progress without a terminal."""
 
 
-TOLD_FROM = 0.05
-"""Share of the work done from which the time left is told: before it, one slow first sample would
-be taken for the pace of all."""
+MIN_SHARE_DONE = 0.05
+"""Share of the work done from which the time left is shown: before, one slow sample would set the
+pace."""
 
 
 @contextlib.contextmanager
 def progress(
     quiet: bool, verb: str = "measure", most_s: float | None = None
 ) -> Iterator[Callable[[str, float], None]]:
-    """Yield what `measure` tells its progress to: a bar on a terminal, else plain lines.
+    """Yield the progress callback of `measure`: a bar on a terminal, else plain lines.
 
-    `most_s`: seconds that the work is given; the time left is never told to be beyond them.
+    `most_s`: time limit of the work in s; the time left never exceeds it.
     """
     if quiet:
         yield lambda _what, _share: None
@@ -72,9 +72,9 @@ def progress(
 def watching(
     quiet: bool, most_s: float | None = None
 ) -> Iterator[tuple[Callable[[str, float], None], Callable[[SamplePoint, Sample], None]]]:
-    """Yield what a measurement tells its progress and its samples to.
+    """Yield the callbacks for progress and samples.
 
-    On a terminal the curves are seen to grow; elsewhere there are plain lines.
+    A terminal shows growing curves; elsewhere there are plain lines.
     """
     if quiet or not sys.stderr.isatty():
         with progress(quiet, most_s=most_s) as tell:
@@ -108,18 +108,18 @@ def time_left(elapsed_s: float, share: float, most_s: float | None) -> str:
 
     Past `most_s` only the pace can tell: the fewest rounds are made however long they take.
     """
-    paced_s = elapsed_s * (1 - share) / share if TOLD_FROM <= share < 1 else None
+    paced_s = elapsed_s * (1 - share) / share if MIN_SHARE_DONE <= share < 1 else None
     given_s = most_s - elapsed_s if most_s is not None and elapsed_s < most_s else None
-    known = [one for one in (paced_s, given_s) if one is not None]
+    known = [seconds for seconds in (paced_s, given_s) if seconds is not None]
     return f"about {min(known):.0f} s left" if known and share < 1 else ""
 
 
 def summary(device: DeviceProfile) -> str:
     """Return the profile in a few lines, each figure with its 95 % interval."""
     lines = [device.title]
-    for one in device.latency:
-        if one.region_bytes is None:
-            lines.append(f"  {_latency_name(one):28s} {_interval(one)}, {one.note}")
+    for latency in device.latency:
+        if latency.region_bytes is None:
+            lines.append(f"  {_latency_name(latency):28s} {_interval(latency)}, {latency.note}")
     for chain in device.chains:
         if chain.chains == 32 and chain.page_bytes == max(c.page_bytes or 0 for c in device.chains):
             lines.append(f"  {'32 chains':28s} {_interval(chain)}")
@@ -135,7 +135,7 @@ def summary(device: DeviceProfile) -> str:
         if context.repetitions:
             lines.append(
                 f"  {context.repetitions} rounds in {context.seconds:.0f} s, ended by "
-                f"{ENDED.get(context.ended, context.ended)}; A/A noise floor "
+                f"{END_NAMES.get(context.ended, context.ended)}; A/A noise floor "
                 f"{context.noise_floor:.1%}"
             )
         else:
@@ -162,7 +162,7 @@ def _loaded(curve: LoadedLatencyCurve) -> str:
 
 
 def _inferred(device: DeviceProfile) -> Iterator[str]:
-    """Yield what was inferred, each with its confidence, and what was looked for and not seen."""
+    """Yield what was inferred with its confidence, and what was not seen."""
     for buffer in device.buffers:
         block = f", blocks of {format_bytes(buffer.block_bytes)}" if buffer.block_bytes else ""
         ways = f", {buffer.ways} ways" if buffer.ways else ""
@@ -172,9 +172,9 @@ def _inferred(device: DeviceProfile) -> Iterator[str]:
         )
     for queue in device.write_queues:
         yield f"{'write queue':28s} {format_bytes(queue.capacity_bytes)}{_sure(queue)}"
-    for one in device.interleaves:
-        granularity = format_bytes(one.granularity_bytes)
-        yield f"{'interleaved':28s} {one.devices} devices, {granularity} each{_sure(one)}"
+    for interleave in device.interleaves:
+        each = f"{format_bytes(interleave.granularity_bytes)} each{_sure(interleave)}"
+        yield f"{'interleaved':28s} {interleave.devices} devices, {each}"
     for stall in device.stalls:
         every = (
             f"every {stall.period_writes} writes"

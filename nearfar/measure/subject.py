@@ -19,7 +19,7 @@ Technology = Literal[
 
 @dataclass
 class OpenedMemory:
-    """A subject and where it comes from."""
+    """A subject that is ready to be measured, and what is known of its memory."""
 
     subject: Subject
     what: str
@@ -30,7 +30,7 @@ class OpenedMemory:
     durable: bool = False
     persists_through: str = ""
     cpus: tuple[int, ...] = ()
-    """The first times, the others accompany; empty: simulated."""
+    """CPUs: the first times, the others run companions; empty: simulated."""
     llc_bytes: int = 0
     inner_bytes: int = 0
     """The largest data cache before the last level; 0: none."""
@@ -43,21 +43,21 @@ class OpenedMemory:
 
 @dataclass(frozen=True)
 class SubjectFacts:
-    """What a subject says of itself before anything is measured."""
+    """Facts of a subject that are known before measuring."""
 
     page_sizes: tuple[int, ...]
     """Obtained, largest first; the first holds `buffer_bytes`."""
     largest_bytes: int
     """Largest region that a chase may have."""
     buffer_bytes: int
-    """Of bandwidth kernels and generators."""
+    """Size of the buffer of bandwidth kernels and generators."""
     threads: int
-    """Most that may run at once."""
+    """Maximum number of threads at once."""
     kernels: frozenset[str]
     llc_bytes: int
     """Last-level cache before the memory as the machine claims it; 0: none."""
     timer_overhead_ns: float
-    """Of timing a single access, median; taken off already."""
+    """Median overhead of timing a single access, ns; subtracted already."""
     timer_resolution_ns: float
 
 

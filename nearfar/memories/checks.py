@@ -1,7 +1,7 @@
-"""Refusals before anything is mapped: memories that are not there, busy, or too small.
+"""Checks before anything is mapped: memories that are missing, busy or too small.
 
-Each is one sentence that ends in what a person can do. They read sysfs below `root`, so that they
-are tested on machines nobody has; what only mapping can tell is refused where it is mapped.
+Each raises one sentence that ends with what to do. They read sysfs below `root`, so that tests
+can describe any machine. What only mapping shows is refused where it is mapped.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check_threads(wanted: int | None, cpus: int, node: int | None) -> None:
 
 
 def check_node(node: int, root: Path = ROOT) -> None:
-    """Refuse a node that is not there, offline, or without memory."""
+    """Refuse a node that is missing, offline, or without memory."""
     tree = Tree(root)
     online = [int(name[4:]) for name in tree.entries(NODES, r"node[0-9]+")]
     if node not in online:
@@ -57,9 +57,9 @@ def check_node(node: int, root: Path = ROOT) -> None:
 
 
 def check_folder(path: Path, size_bytes: int) -> None:
-    """Refuse a folder that is not there, that may not be written, or has too little space."""
+    """Refuse a folder that is missing, not writable, or has too little space."""
     if not path.exists():
-        # Its parent would be measured in its place: an unmounted pmem as the disk below.
+        # Its parent would be measured instead: for an unmounted pmem, the disk below.
         raise _lacks(
             f"there is no {path}: name a folder or file on the memory to measure, and mount it "
             "first"
@@ -79,14 +79,16 @@ def check_folder(path: Path, size_bytes: int) -> None:
 
 
 def no_dax(path: Path, root: Path = ROOT) -> NearfarError:
-    """Return the refusal of a folder whose file system maps through the page cache."""
+    """Return the error for a folder whose file system maps through the page cache."""
     mounts = [
-        one for one in read_persistent_memory(Tree(root)) if one.mode == "fsdax" and not one.dax
+        mount
+        for mount in read_persistent_memory(Tree(root))
+        if mount.mode == "fsdax" and not mount.dax
     ]
     remedy = "mount -o dax on a namespace in fsdax mode (ndctl create-namespace --mode=fsdax)"
     if mounts:
-        names = ", ".join(f"/dev/{one.device}" for one in mounts)
-        remedy = f"{names} could give it: mount -o dax (ext4 or XFS)"
+        names = ", ".join(f"/dev/{mount.device}" for mount in mounts)
+        remedy = f"{names} can do it: mount -o dax (ext4 or XFS)"
     return _lacks(
         f"dax=require, but {path} is mapped through the page cache, which is DRAM: {remedy}, or "
         "leave dax=require out to measure that"
@@ -94,7 +96,7 @@ def no_dax(path: Path, root: Path = ROOT) -> NearfarError:
 
 
 def check_devdax(path: Path, root: Path = ROOT) -> tuple[int, int]:
-    """Return (size, alignment) bytes of a DAX device; refuse one that is not to be had."""
+    """Return (size, alignment) bytes of a DAX device; refuse one that cannot be used."""
     tree = Tree(root)
     name = path.name
     here = f"{DAX_DEVICES}/{name}"
@@ -122,12 +124,12 @@ def check_devdax(path: Path, root: Path = ROOT) -> tuple[int, int]:
     size = tree.number(f"{here}/size") or 0
     align = tree.number(f"{here}/align") or PAGE_BYTES["2m"]
     if size < align:
-        raise _lacks(f"{path} holds nothing: its size is {size} bytes; `daxctl list` shows all")
+        raise _lacks(f"{path} is empty: its size is {size} bytes; `daxctl list` shows all")
     return size, align
 
 
 def check_aligned(path: Path, size_bytes: int, align_bytes: int) -> None:
-    """Refuse a region of a DAX device that ends between its pages."""
+    """Refuse a region of a DAX device that is not a multiple of its pages."""
     if size_bytes % align_bytes:
         raise _lacks(
             f"{format_bytes(size_bytes)} of {path} is misaligned: a mapping must be a multiple of "
@@ -140,17 +142,18 @@ def _no_device(path: Path, devices: list[str], tree: Tree) -> str:
     there = f"there are: {', '.join('/dev/' + name for name in devices)}"
     if devices:
         return f"there is no DAX device {path}; {there}"
-    others = [one for one in read_persistent_memory(tree) if one.mode != "devdax"]
+    others = [device for device in read_persistent_memory(tree) if device.mode != "devdax"]
     if not others:
         return f"there is no DAX device {path}: this machine has none; `nearfar machine` shows all"
     used = ", ".join(
-        f"{one.device} ({one.mode}{f', mounted at {one.mount}' if one.mount else ''})"
-        for one in others
+        f"{device.device} ({device.mode}{f', mounted at {device.mount}' if device.mount else ''})"
+        for device in others
     )
-    unmount = next((f"umount {one.mount}; " for one in others if one.mount), "")
+    unmount = next((f"umount {device.mount}; " for device in others if device.mount), "")
     return (
-        f"there is no DAX device {path}: namespaces in another mode are in the way, {used}; "
-        f"to lose what they hold: {unmount}ndctl create-namespace -f -e NAMESPACE --mode=devdax"
+        f"there is no DAX device {path}: namespaces have another mode, {used}; to "
+        f"convert one and lose its data: {unmount}ndctl create-namespace -f -e NAMESPACE "
+        "--mode=devdax"
     )
 
 
@@ -161,7 +164,7 @@ def free_huge_pages(page_bytes: int, root: Path = ROOT) -> int | None:
 
 
 def check_huge_pages(pages: Pages, size_bytes: int, root: Path = ROOT) -> None:
-    """Refuse reserved huge pages that are not there, with the command that reserves them."""
+    """Refuse missing huge pages, with the command that reserves them."""
     page_bytes = PAGE_BYTES[pages]
     free = free_huge_pages(page_bytes, root)
     if free is None:
@@ -184,7 +187,7 @@ def check_huge_pages(pages: Pages, size_bytes: int, root: Path = ROOT) -> None:
 
 
 def check_region(spec: MemorySpec, wanted_bytes: int, total_bytes: int, what: str) -> None:
-    """Refuse a region larger than all the memory there is at `what`, used or not."""
+    """Refuse a region larger than all memory of `what`, used or not."""
     if wanted_bytes > total_bytes:
         raise _lacks(
             f"a region of {format_bytes(wanted_bytes)} is larger than {what}, which has "

@@ -29,10 +29,14 @@ def joint_bandwidth(limit: JointLimit, demand_a: float, demand_b: float) -> tupl
 def _cap(limit: JointLimit, share_b: float) -> float:
     """Return the most A and B give together if B moves `share_b` of the bytes."""
     points = {0.0: limit.alone_gb_per_s[0], 1.0: limit.alone_gb_per_s[1]}
-    pairs = [one for one in limit.splits if one.copies == (FIRST, "B->B") and sum(one.gb_per_s) > 0]
+    pairs = [
+        split
+        for split in limit.splits
+        if split.copies == (FIRST, "B->B") and sum(split.gb_per_s) > 0
+    ]
     for split in pairs:
-        whole = sum(split.gb_per_s)
-        points[split.gb_per_s[1] / whole] = whole
+        total = sum(split.gb_per_s)
+        points[split.gb_per_s[1] / total] = total
     if not pairs:
         # Published limits may come without splits: one figure for all of them.
         points[0.5] = limit.together_gb_per_s

@@ -1,4 +1,4 @@
-"""Memory specs: what people type to name a memory, and the one parser for them."""
+"""Memory specs such as ``dram``, ``node:1`` or ``file:/mnt/pmem0``, and their parser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Pages = Literal["4k", "thp", "2m", "1g"]
 """4k: 4 KiB pages; thp: transparent huge pages, 2 MiB where the kernel gives them; 2m, 1g: pages
 of the reserved pools."""
 Load = Literal["none", "read", "store", "copy"]
-"""What a contending core does beside every measurement."""
+"""Load that a contending core runs during every measurement."""
 Dax = Literal["any", "require"]
 """any: a file is mapped without a page cache where its file system can; require: only so."""
 
@@ -37,13 +37,13 @@ class MemorySpec:
     kind: Kind
     node: int | None = None
     path: Path | None = None
-    """Of a file, a folder or a DAX device."""
+    """Path of a file, a folder or a DAX device."""
     pages: Pages | None = None
     """None: every page size that matters."""
     load: Load = "none"
     dax: Dax = "any"
     model: str = ""
-    """What follows ``model:``: a library device, a profile's path, or ``random:SEED``."""
+    """Text after ``model:``: a library device, a profile's path, or ``random:SEED``."""
 
     def __str__(self) -> str:
         pages = f",pages={self.pages}" if self.pages and self.kind != "hugetlb" else ""
@@ -70,11 +70,11 @@ class MemorySpec:
 
 
 def parse_spec(text: str) -> MemorySpec:
-    """Parse a memory spec, or refuse it and say what is valid."""
+    """Return the parsed memory spec; refuse an invalid one and name the valid forms."""
     head, options = _split(text)
     kind, colon, rest = head.partition(":")
     if kind not in KINDS:
-        raise _refusal(text, f"{kind!r} is no kind of memory{nearest(kind, list(KINDS))}")
+        raise _refusal(text, f"unknown kind of memory {kind!r}{nearest(kind, list(KINDS))}")
     form = KINDS[kind]
     spec = form.read(rest if colon else None)
     if isinstance(spec, str):
@@ -94,7 +94,7 @@ def parse_spec(text: str) -> MemorySpec:
 
 def _dram(rest: str | None) -> MemorySpec | str:
     if rest is not None:
-        return "dram takes nothing after a colon; a node is node:N"
+        return "dram has nothing after a colon; a node is node:N"
     return MemorySpec("dram")
 
 
@@ -132,19 +132,20 @@ def _model(rest: str | None) -> MemorySpec | str:
 
 @dataclass(frozen=True)
 class _Form:
-    """How one kind of memory is typed."""
+    """Form of the spec of one kind of memory."""
 
     form: str
     read: Callable[[str | None], MemorySpec | str]
-    """From what follows the colon (None: there is none) to the spec, or to why it is refused."""
+    """Parser of the text after the colon (None: no colon); returns the spec, or why it is
+    refused."""
     options: tuple[str, ...]
     why: dict[str, str] = field(default_factory=dict)
-    """Why an option is not taken, where people may wonder."""
+    """Reasons why an option is refused."""
 
 
 _FILE_PAGES = {"pages": " (a file's pages are its file system's)"}
 _DEVICE_PAGES = {"pages": " (a device's pages are what its namespace is aligned to)"}
-_HUGETLB_PAGES = {"pages": " (its size says it: hugetlb:2M, hugetlb:1G)"}
+_HUGETLB_PAGES = {"pages": " (its size sets them: hugetlb:2M, hugetlb:1G)"}
 
 KINDS: dict[Kind, _Form] = {
     "dram": _Form("dram", _dram, ("pages", "load")),
@@ -175,10 +176,10 @@ def _options(text: str, options: list[tuple[str, str]]) -> dict[str, str]:
     chosen: dict[str, str] = {}
     for key, value in options:
         if key not in OPTIONS:
-            raise _refusal(text, f"there is no option {key!r}{nearest(key, list(OPTIONS))}")
+            raise _refusal(text, f"unknown option {key!r}{nearest(key, list(OPTIONS))}")
         if value not in OPTIONS[key]:
             valid = ", ".join(OPTIONS[key])
-            raise _refusal(text, f"{key}= is one of {valid}, not {value!r}")
+            raise _refusal(text, f"{key}= must be one of {valid}, not {value!r}")
         if key in chosen:
             raise _refusal(text, f"{key}= is given twice")
         chosen[key] = value

@@ -1,4 +1,4 @@
-"""CPUs, nodes and caches that a measurement needs to know; read by `nearfar.machine`'s means."""
+"""CPUs, nodes and caches of this machine, as far as a measurement needs them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearfar.machine.sysfs import Tree
 ROOT = Path("/")
 
 ASSUMED_LLC_BYTES = 32 << 20
-"""Where nothing describes the caches (some virtual machines): regions go up to 8 times this."""
+"""Last-level cache assumed where nothing describes the caches (some virtual machines)."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Topology:
     """The CPUs this process may use on the node it starts on, and what they share."""
 
     cpus: tuple[int, ...]
-    """One CPU of each core, of one node, that this process may run on; ascending."""
+    """One CPU of each core of one node that this process may use; ascending."""
     node: int | None
     """Their node; None where the kernel has no nodes."""
     nodes: tuple[int, ...]
@@ -33,7 +33,7 @@ class Topology:
     inner_bytes: int
     """The largest data cache before the last level, as one CPU sees it; 0: none."""
     total_llc_bytes: int
-    """Of all last-level caches that `cpus` can have at most."""
+    """Total size of the last-level caches that `cpus` can use at most."""
     llc_known: bool
 
 
@@ -77,17 +77,17 @@ def node_cpus(node: int, root: Path = ROOT) -> set[int]:
 
 def node_memory_bytes(node: int, root: Path = ROOT) -> tuple[int, int]:
     """Return (total, free) bytes of a node; the page cache it could drop counts as free."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for key, value in Tree(root).pairs(f"{NODES}/node{node}/meminfo"):
         number = value.split()[0]
         if number.isdigit():
-            found[key.split()[-1]] = int(number) * 1024
-    free = found.get("MemFree", 0) + found.get("Inactive(file)", 0)
-    return found.get("MemTotal", 0), free
+            sizes[key.split()[-1]] = int(number) * 1024
+    free = sizes.get("MemFree", 0) + sizes.get("Inactive(file)", 0)
+    return sizes.get("MemTotal", 0), free
 
 
 def node_technology(node: int, root: Path = ROOT) -> Literal["remote-dram", "cxl", "pmem"]:
-    """Return what a memory-only node is made of as far as the kernel tells."""
+    """Return the technology of a memory-only node, as far as the kernel reports it."""
     tree = Tree(root)
     if any(device.node == node for device in read_cxl(tree)):
         return "cxl"

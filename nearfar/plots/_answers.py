@@ -1,4 +1,4 @@
-"""What a profile says of a piece of evidence: where its answer lies, or why there is none.
+"""Answers of a profile to a piece of evidence: where they lie, or why there is none.
 
 Evidence carries the knees that an inference considered, confirmed or not. The profile alone says
 which of them became an answer, so a picture and its profile cannot disagree.
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from nearfar.samples.evidence import Evidence
 
 
-SAME = 1.5
-"""A knee of writes within so much of a buffer that reads showed is of that buffer."""
+SAME_BUFFER_RATIO = 1.5
+"""Ratio within which a knee of writes belongs to a buffer that reads showed."""
 
 
 @dataclass(frozen=True)
@@ -35,32 +35,36 @@ class AnswerMark:
 
 @dataclass(frozen=True)
 class EvidenceAnswer:
-    """What the profile says of one piece of evidence."""
+    """The profile's answer to one piece of evidence."""
 
     marks: tuple[AnswerMark, ...] = ()
-    said: str = ""
-    """What marks cannot say: a period, a kind."""
+    text: str = ""
+    """Text that marks cannot show: a period, a kind."""
     not_seen: str = ""
-    """Why the profile has not all that was looked for; empty: it has."""
+    """Why the profile has no full answer; empty: it has."""
 
 
-def answer_of(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
-    """Return what `device` says of the evidence `name`, as inference calls it."""
+def answer_of(name: str, evidence: Evidence, device: DeviceProfile) -> EvidenceAnswer:
+    """Return the answer of `device` to the evidence `name`."""
     for start, answer in ANSWERS.items():
         if name == start or name.startswith(f"{start}-"):
-            return answer(name, one, device)
+            return answer(name, evidence, device)
     return EvidenceAnswer()
 
 
-def _reads(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
-    del one
+def _reads(name: str, evidence: Evidence, device: DeviceProfile) -> EvidenceAnswer:
+    del evidence
     return EvidenceAnswer(_buffers(name, device), not_seen=_why(device, "buffers"))
 
 
-def _writes(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
+def _writes(name: str, evidence: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     marks = list(_buffers(name, device))
     for buffer in device.buffers:
-        near = [knee for knee in one.knees if 1 / SAME <= knee / buffer.capacity_bytes <= SAME]
+        near = [
+            knee
+            for knee in evidence.knees
+            if 1 / SAME_BUFFER_RATIO <= knee / buffer.capacity_bytes <= SAME_BUFFER_RATIO
+        ]
         if buffer.evidence != name and near:
             text = f"{buffer.name} {_axes.size_text(buffer.capacity_bytes)}, as reads show it"
             marks.append(AnswerMark(buffer.capacity_bytes, text))
@@ -68,7 +72,7 @@ def _writes(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     return EvidenceAnswer(tuple(marks), not_seen=_why(device, *keys))
 
 
-def _queue(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
+def _queue(name: str, evidence: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     marks = tuple(
         AnswerMark(
             queue.capacity_bytes / LINE_BYTES,
@@ -79,24 +83,24 @@ def _queue(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
         for queue in device.write_queues
         if queue.evidence == name
     )
-    said = ""
-    if marks and one.knees and one.knees[0] > marks[0].at:
-        said = (
-            f"a burst waits from {one.knees[0]:.0f} lines on: "
-            f"{one.knees[0] - marks[0].at:.0f} drain while it is written"
+    text = ""
+    if marks and evidence.knees and evidence.knees[0] > marks[0].at:
+        text = (
+            f"a burst waits from {evidence.knees[0]:.0f} lines on: "
+            f"{evidence.knees[0] - marks[0].at:.0f} drain while it is written"
         )
-    return EvidenceAnswer(marks, said, _why(device, "write queue"))
+    return EvidenceAnswer(marks, text, _why(device, "write queue"))
 
 
-def _interleave(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
-    del one
+def _interleave(name: str, evidence: Evidence, device: DeviceProfile) -> EvidenceAnswer:
+    del evidence
     marks = tuple(
         AnswerMark(
-            found.granularity_bytes,
-            f"{found.devices} devices, {_axes.size_text(found.granularity_bytes)} each",
+            interleave.granularity_bytes,
+            f"{interleave.devices} devices, {_axes.size_text(interleave.granularity_bytes)} each",
         )
-        for found in device.interleaves
-        if found.evidence == name
+        for interleave in device.interleaves
+        if interleave.evidence == name
     )
     kernel = name.partition("-")[2]
     why = _why(device, "interleave")
@@ -109,8 +113,8 @@ def _interleave(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnsw
     )
 
 
-def _block(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
-    del one
+def _block(name: str, evidence: Evidence, device: DeviceProfile) -> EvidenceAnswer:
+    del evidence
     marks, why = [], ""
     for buffer in device.buffers:
         if _slug(name) == buffer.name.replace(" ", "-"):
@@ -121,30 +125,30 @@ def _block(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
     return EvidenceAnswer(tuple(marks), not_seen=why)
 
 
-def _replacement(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
-    del one
+def _replacement(name: str, evidence: Evidence, device: DeviceProfile) -> EvidenceAnswer:
+    del evidence
     for buffer in device.buffers:
         if _slug(name) == buffer.name.replace(" ", "-"):
             text = f"{buffer.name} {_axes.size_text(buffer.capacity_bytes)}"
-            said = f"replacement: {buffer.replacement}" if buffer.replacement else ""
+            kind = f"replacement: {buffer.replacement}" if buffer.replacement else ""
             why = _why(device, f"replacement of {buffer.name}")
-            return EvidenceAnswer((AnswerMark(buffer.capacity_bytes, text),), said, why)
+            return EvidenceAnswer((AnswerMark(buffer.capacity_bytes, text),), kind, why)
     return EvidenceAnswer()
 
 
-def _stalls(name: str, one: Evidence, device: DeviceProfile) -> EvidenceAnswer:
-    found = [stall for stall in device.stalls if stall.evidence == name]
-    marks = tuple(AnswerMark(at, "") for at in one.knees) if found else ()
-    said = "; ".join(
+def _stalls(name: str, evidence: Evidence, device: DeviceProfile) -> EvidenceAnswer:
+    stalls = [stall for stall in device.stalls if stall.evidence == name]
+    marks = tuple(AnswerMark(at, "") for at in evidence.knees) if stalls else ()
+    text = "; ".join(
         f"stalls of {format_ns(stall.length_ns)} every "
         + (
             f"{stall.period_writes:,} writes"
             if stall.period_writes
             else format_ns(stall.period_ns or 0.0)
         )
-        for stall in found
+        for stall in stalls
     )
-    return EvidenceAnswer(marks, said, _why(device, "stalls"))
+    return EvidenceAnswer(marks, text, _why(device, "stalls"))
 
 
 ANSWERS: dict[str, Callable[[str, Evidence, DeviceProfile], EvidenceAnswer]] = {
@@ -156,7 +160,7 @@ ANSWERS: dict[str, Callable[[str, Evidence, DeviceProfile], EvidenceAnswer]] = {
     "replacement": _replacement,
     "overwrite": _stalls,
 }
-"""By what the names of evidence begin with; what follows a dash is a kernel or a buffer."""
+"""Functions by the begin of an evidence's name; a kernel or buffer follows after a dash."""
 
 
 def _buffers(name: str, device: DeviceProfile) -> tuple[AnswerMark, ...]:

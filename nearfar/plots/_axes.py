@@ -10,7 +10,7 @@ from nearfar.base.units import format_ns
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_TICKS = 6
+MAX_TICKS = 6
 """Labels of sizes that fit side by side under one panel."""
 
 SMALL = 7.5
@@ -30,10 +30,10 @@ def size_text(size_bytes: float) -> str:
 
 
 def size_ticks(low: float, high: float) -> list[int]:
-    """Return powers of two from `low` to `high` bytes, evenly spaced, at most `MOST_TICKS`."""
+    """Return powers of two from `low` to `high` bytes, evenly spaced, at most `MAX_TICKS`."""
     first, last = math.ceil(math.log2(max(1, low)) - 1e-9), math.floor(math.log2(high) + 1e-9)
     step = 1
-    while (last - first) // step + 1 > MOST_TICKS:
+    while (last - first) // step + 1 > MAX_TICKS:
         step += 1
     return [2**power for power in range(first, last + 1, step)]
 

@@ -1,4 +1,4 @@
-"""What there is to draw of one memory, and a panel of a picture."""
+"""Data to draw of one memory, panels of a picture, and the registry of figures."""
 
 from __future__ import annotations
 

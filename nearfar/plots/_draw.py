@@ -28,7 +28,7 @@ NOTE_WIDTH = 84
 """Characters of a line of a note: as wide as a panel's axes."""
 NOTE_LEADING = 1.25 * SMALL
 """Points from one line of a note to the next."""
-MOST_PANELS = 60
+MAX_PANELS = 60
 """Beyond, a PNG would be taller than programs show; what is over is said in the heading."""
 
 
@@ -70,7 +70,7 @@ def plot_drawing(drawing: Drawing, path: Path, figures: Sequence[str] = ()) -> l
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    shown = panels[:MOST_PANELS]
+    shown = panels[:MAX_PANELS]
     columns = min(COLUMNS, len(shown))
     rows = math.ceil(len(shown) / columns)
     width, height = PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows + 0.5

@@ -18,14 +18,14 @@ OTHER: dict[Key, Key] = {"threads": "access_bytes", "access_bytes": "threads"}
 @FIGURES.register("bandwidth")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return up to two panels: by threads (of one access size), by access size (of one count)."""
-    found = []
+    drawn = []
     by_threads = _lines(drawing.device.bandwidth, "threads")
     if by_threads:
-        found.append(Panel("Bandwidth by threads", lambda axes: _threads(axes, by_threads)))
+        drawn.append(Panel("Bandwidth by threads", lambda axes: _threads(axes, by_threads)))
     by_size = _lines(drawing.device.bandwidth, "access_bytes")
     if by_size:
-        found.append(Panel("Bandwidth by access size", lambda axes: _sizes(axes, by_size)))
-    return found
+        drawn.append(Panel("Bandwidth by access size", lambda axes: _sizes(axes, by_size)))
+    return drawn
 
 
 def _lines(figures: list[BandwidthFigure], key: Key) -> dict[str, list[BandwidthFigure]]:
@@ -42,14 +42,14 @@ def _lines(figures: list[BandwidthFigure], key: Key) -> dict[str, list[Bandwidth
         line = kind.setdefault(getattr(figure, OTHER[key]), {})
         # Of several of the same, the first: a device's file lists what it trusts most first.
         line.setdefault(at, figure)
-    found = {}
+    lines = {}
     for (pattern, operation, stride), kind in sorted(kinds.items(), key=str):
-        other, line = max(kind.items(), key=lambda one: (len(one[1]), _most(one[1])))
+        other, line = max(kind.items(), key=lambda item: (len(item[1]), _most(item[1])))
         if len(line) > 1:
             every = f", one in {_axes.size_text(stride)}" if stride else ""
             name = f"{pattern} {operation}{every}{said(OTHER[key], other)}"
-            found[name] = [line[at] for at in sorted(line)]
-    return found
+            lines[name] = [line[at] for at in sorted(line)]
+    return lines
 
 
 def _most(line: dict[int, BandwidthFigure]) -> float:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel of reads and one of writes, each if there are two regions of a kind."""
     device = drawing.device
-    found = []
+    drawn = []
     for title, chosen in (
         ("Idle read latency by region", [f for f in device.latency if f.operation == "read"]),
         ("Idle write latency by region", [f for f in device.latency if f.operation != "read"]),
@@ -29,8 +29,8 @@ def panels(drawing: Drawing) -> list[Panel]:
             buffers = [b for b in device.buffers if (b.operation == "read") == reads]
             queues = [] if reads else device.write_queues
             llc = device.measured.llc_bytes if device.measured is not None and reads else 0
-            found.append(Panel(title, _Painter(lines, buffers, queues, llc)))
-    return found
+            drawn.append(Panel(title, _Painter(lines, buffers, queues, llc)))
+    return drawn
 
 
 @dataclass(frozen=True)

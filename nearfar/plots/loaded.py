@@ -18,27 +18,27 @@ PERCENTILES = {
     "p99.9": "p99_9_ns",
     "p99.99": "p99_99_ns",
 }
-FEWEST_BEYOND = 5
+MIN_BEYOND = 5
 """A percentile with fewer accesses beyond it is luck: it is not drawn."""
 
 
 @FIGURES.register("loaded")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel of the family for each instruction, and one of percentiles a curve has."""
-    found = []
+    drawn = []
     curves = drawing.device.loaded_latency
     for instruction in sorted({curve.instruction for curve in curves}):
         family = sorted(
             (curve for curve in curves if curve.instruction == instruction),
             key=lambda curve: -curve.read_share,
         )
-        found.append(
+        drawn.append(
             Panel(
                 f"{_called(instruction)} while others draw bandwidth",
                 lambda axes, family=family: _family(axes, family),  # type: ignore[misc]
             )
         )
-        found += [
+        drawn += [
             Panel(
                 f"Percentiles of {_called(instruction).lower()} under load, "
                 f"{curve.read_share:.0%} reads",
@@ -47,7 +47,7 @@ def panels(drawing: Drawing) -> list[Panel]:
             for curve in family
             if curve.tails
         ]
-    return found
+    return drawn
 
 
 def _called(instruction: str) -> str:
@@ -93,4 +93,4 @@ def _percentiles(axes: Axes, curve: LoadedLatencyCurve) -> None:
 
 
 def _counts(tail: Tail, percentile: float) -> bool:
-    return tail.accesses * (1 - percentile / 100) >= FEWEST_BEYOND
+    return tail.accesses * (1 - percentile / 100) >= MIN_BEYOND

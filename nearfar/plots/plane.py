@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 Plane = dict[tuple[float, int], float]
 """(read share, threads or bytes) to GB/s."""
 
-MOST_CELLS = 150
+MAX_CELLS = 150
 """With more, numbers in the cells are too small to read; the colours stay."""
 
 
 @FIGURES.register("plane")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel for each pattern and each of threads and access sizes that vary."""
-    found = []
+    drawn = []
     patterns: tuple[Pattern, ...] = ("sequential", "random")
     keys: tuple[tuple[Key, str], ...] = (("threads", "threads"), ("access_bytes", "access size"))
     for pattern in patterns:
@@ -35,8 +35,8 @@ def panels(drawing: Drawing) -> list[Panel]:
             if plane:
                 of = said(OTHER[key], fixed)
                 title = f"Traffic by reads and {word}, {pattern}{of}, GB/s"
-                found.append(Panel(title, _painter(plane, key)))
-    return found
+                drawn.append(Panel(title, _painter(plane, key)))
+    return drawn
 
 
 def _plane(figures: list[BandwidthFigure], key: Key) -> tuple[int | None, Plane]:
@@ -53,16 +53,16 @@ def _plane(figures: list[BandwidthFigure], key: Key) -> tuple[int | None, Plane]
     if not mixed:
         return None, {}
     fixed = max(mixed, key=lambda other: (mixed[other], -(other or 0)))
-    found: Plane = {}
+    plane: Plane = {}
     for figure in figures:
         at = getattr(figure, key)
         # Of both the payload is all the traffic; an ordinary store's is not, and is a mixture.
         share = {"read": 1.0, "nt-store": 0.0, "mixed": figure.read_share}.get(figure.operation)
         if at is not None and share is not None and getattr(figure, OTHER[key]) == fixed:
             place = (share, at)
-            found[place] = max(figure.value_gb_per_s, found.get(place, 0.0))
-    shares, rows = {share for share, _ in found}, {at for _, at in found}
-    return fixed, found if len(shares) > 2 and len(rows) > 1 else {}
+            plane[place] = max(figure.value_gb_per_s, plane.get(place, 0.0))
+    shares, rows = {share for share, _ in plane}, {at for _, at in plane}
+    return fixed, plane if len(shares) > 2 and len(rows) > 1 else {}
 
 
 def _painter(plane: Plane, key: Key) -> Callable[[Axes], None]:
@@ -79,7 +79,7 @@ def _painter(plane: Plane, key: Key) -> Callable[[Axes], None]:
             xlabel="reads of all traffic",
             ylabel="bytes of one access" if key == "access_bytes" else "threads",
         )
-        if grid.size <= MOST_CELLS:
+        if grid.size <= MAX_CELLS:
             _numbers(axes, grid)
         axes.figure.colorbar(image, ax=axes, label="traffic, GB/s (1e9 B/s)")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @FIGURES.register("splits")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel for each pair of memories and each pair of copies."""
-    found = []
+    drawn = []
     for limit in drawing.joint_limits:
         a, b = limit.memories
         groups: dict[tuple[str, str], list[Split]] = {}
@@ -24,8 +24,8 @@ def panels(drawing: Drawing) -> list[Panel]:
             groups.setdefault(split.copies, []).append(split)
         for copies, splits in groups.items():
             title = f"{copies[0]} beside {copies[1]}; A = {a}, B = {b}"
-            found.append(Panel(title, _painter(limit, splits)))
-    return found
+            drawn.append(Panel(title, _painter(limit, splits)))
+    return drawn
 
 
 def _painter(limit: JointLimit, splits: list[Split]) -> Callable[[Axes], None]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from nearfar.samples.point import SamplePoint
     from nearfar.samples.store import SampleRecord
 
-MOST_LINES = 8
-"""Lines of one panel that can be told apart; of more points, evenly chosen ones are drawn."""
+MAX_LINES = 8
+"""Lines of one panel that can be distinguished; of more points, evenly chosen ones are drawn."""
 
 Tail = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 """Times, ascending, and the share of accesses that take longer."""
@@ -44,7 +44,7 @@ WHERE: dict[str, str] = {
     "instrument": ", as the instrument was examined",
     "protocol": ", as other tools measure",
 }
-"""What a group of samples adds to the heading; of the others the kernel says all."""
+"""Addition to the heading, by group of samples; the others need none."""
 
 KERNELS = {
     "chase": "dependent loads",
@@ -54,7 +54,7 @@ KERNELS = {
 
 
 def _timed(kernel: str) -> str:
-    """Return what a kernel times, in words."""
+    """Return what a kernel times, as text."""
     if kernel in KERNELS:
         return KERNELS[kernel]
     if kernel.startswith("persist-"):
@@ -90,8 +90,8 @@ def tail_of(records: list[SampleRecord]) -> Tail:
 def _painter(points: dict[SamplePoint, list[SampleRecord]]) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
         chosen = list(points)
-        if len(chosen) > MOST_LINES:
-            places = np.linspace(0, len(chosen) - 1, MOST_LINES).round().astype(int)
+        if len(chosen) > MAX_LINES:
+            places = np.linspace(0, len(chosen) - 1, MAX_LINES).round().astype(int)
             chosen = [chosen[place] for place in places]
         names = _names(chosen)
         ends: list[float] = []
@@ -132,7 +132,7 @@ def _names(points: list[SamplePoint]) -> dict[SamplePoint, str]:
         "page_bytes": lambda point: f"{_axes.size_text(point.page_bytes)} pages",
         "access_bytes": lambda point: f"accesses of {_axes.size_text(point.access_bytes)}",
         "fence_every": lambda point: f"fence every {point.fence_every}",
-        "generator": lambda point: f"beside {point.generator}" if point.generator else "alone",
+        "generator": lambda point: f"with {point.generator}" if point.generator else "alone",
         "read_share": lambda point: "" if point.read_share is None else f"{point.read_share:.0%} r",
         "pause_ns": lambda point: (
             "idle" if point.pause_ns is None else f"others rest {format_ns(point.pause_ns)}"
@@ -146,7 +146,7 @@ def _names(points: list[SamplePoint]) -> dict[SamplePoint, str]:
     varying = [key for key in words if len({getattr(point, key) for point in points}) > 1]
     shown = [key for key in varying if key != "accesses"] or ["region_bytes"]
     if len({tuple(getattr(point, key) for key in shown) for point in points}) < len(points):
-        # Longer and longer runs of the same: nothing else tells them apart.
+        # Runs of growing length of one kind differ only in their accesses.
         shown.append("accesses")
     return {
         point: ", ".join(filter(None, (words[key](point) for key in shown))) for point in points

@@ -17,10 +17,10 @@ class Evidence:
     """A curve that an inference was made from, ready to be drawn."""
 
     group: Group
-    """Of the samples it was made of."""
+    """Group of the samples it was made of."""
     title: str
     x_name: str
-    """With its unit, such as "region (bytes)"."""
+    """Name with unit, such as "region (bytes)"."""
     y_name: str
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -29,7 +29,7 @@ class Evidence:
     y_high: NDArray[np.float64]
     """Quartiles of the samples."""
     knees: tuple[float, ...] = ()
-    """Where, on x, the decision lies."""
+    """Positions on x of the decision."""
     fitted: NDArray[np.float64] | None = None
-    """What the answer predicts at each x."""
+    """Prediction of the answer at each x."""
     log_x: bool = True

@@ -58,7 +58,7 @@ nearfar does not have; a test compares it with what the kernels declare."""
 
 @dataclass(frozen=True)
 class AccessSummary:
-    """What is kept of the single accesses of a long sample."""
+    """Summary of the single accesses of a long sample."""
 
     count: int
     quantiles_ns: NDArray[np.float32]
@@ -152,13 +152,13 @@ def read_evidence(path: Path) -> dict[str, Evidence]:
     if kept is None:
         return {}
     arrays = ("x", "y", "y_low", "y_high", "fitted")
-    found = {}
+    evidence = {}
     for name, fields in msgspec.json.decode(kept).items():
         for key in arrays:
             if fields[key] is not None:
                 fields[key] = np.asarray(fields[key], np.float64)
-        found[name] = Evidence(**{**fields, "knees": tuple(fields["knees"])})
-    return found
+        evidence[name] = Evidence(**{**fields, "knees": tuple(fields["knees"])})
+    return evidence
 
 
 def _schema(head: StoreHeader, evidence: Mapping[str, Evidence]) -> pa.Schema:

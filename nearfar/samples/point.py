@@ -13,15 +13,15 @@ Group = Literal[
     "latency", "chains", "bandwidth", "loaded", "persist", "amplification", "ways", "queue",
     "interleave", "overwrite", "instrument", "protocol", "split",
 ]  # fmt: skip
-"""Which surface or inference a point is for; names its samples in files and pictures."""
+"""Surface or inference that a point is for; names its samples in files and pictures."""
 
 
 @dataclass(frozen=True)
 class SamplePoint:
     """One thing measured once a round.
 
-    How it is timed follows from what is asked: `each` - every access by itself; `threads` > 1, or
-    a kernel without dependent loads - GB/s; otherwise ns per access of one thread.
+    Timing follows from the fields: with `each`, every access by itself; with `threads` > 1 or a
+    kernel without dependent loads, GB/s; otherwise ns per access of one thread.
     """
 
     figure: Group
@@ -31,17 +31,17 @@ class SamplePoint:
     chains: int = 1
     threads: int = 1
     generator: str = ""
-    """Kernel that the other cores run meanwhile."""
+    """Kernel that the other cores run at the same time."""
     pause_ns: float | None = None
     """Rest of each generator after 2 KiB; None: the generators do not run."""
     access_bytes: int = 64
-    """What one access touches, its lines one after the other. Of a chase: lines of such a block
-    are visited in turn (dependent), blocks in random order; value stays ns per 64-byte line."""
+    """Bytes of one access, its lines one after the other. A chase visits the lines of such a block
+    in turn (dependent), blocks in random order; the value stays ns per 64-byte line."""
     stride_bytes: int = 0
     """Distance of neighbouring accesses; 0: `access_bytes`. A strided chase visits only every
     stride of the region, in random order."""
     window_bytes: int = 0
-    """Random accesses stay in a window of so much that moves on; 0: the whole region."""
+    """Size of a moving window that random accesses stay in; 0: the whole region."""
     read_share: float | None = None
     """Reads over all lines, 0 to 1, of the kernels `mixed` and `mixed-nt`; also as a generator."""
     fence_every: int = 1
@@ -60,8 +60,8 @@ class Sample:
 
     value: float
     drawn_gb_per_s: float = 0.0
-    """What load generators and the timed thread drew meanwhile; only with a generator."""
+    """Bandwidth of load generators and the timed thread; only with a generator."""
     each_ns: NDArray[np.float32] | None = None
-    """In order; the timer's cost is taken off. Only with `each`."""
+    """Times in order, without the timer's cost. Only with `each`."""
     disturbed: bool = False
-    """Whether the kernel says that something else ran on the core meanwhile (steal, preemption)."""
+    """Whether something else ran on the core (steal, preemption), as the kernel reports."""

@@ -36,12 +36,12 @@ __all__ = ["SampleRecord", "SampleStore", "StoreHeader", "header", "settings_has
 
 MAGIC = b"nfsmpl1\n"
 _HEAD = struct.Struct("<II")
-MOST_RECORD_BYTES = 1 << 30
-"""A longer length is a torn head, not a record: 2^28 accesses would take some 30 s to time."""
+MAX_RECORD_BYTES = 1 << 30
+"""Largest record; a longer length is a torn head: 2^28 accesses would take some 30 s to time."""
 
 
 class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the samples of a store are of; only samples of the same may be added."""
+    """Memory, machine and settings of a store's samples; only equal ones may be added."""
 
     spec: str
     """The memory as typed: ``dram,pages=4k``."""
@@ -50,15 +50,15 @@ class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     kernel: str
     nearfar_version: str
     time_utc: str
-    """When the store was begun, ISO 8601."""
+    """Time of the store's creation, ISO 8601."""
     settings: dict[str, str]
-    """What decides which points there are and how they are measured."""
+    """Settings that decide the points and how they are measured."""
     settings_hash: str
 
 
 @dataclass(frozen=True)
 class SampleRecord:
-    """One sample and what it is a sample of."""
+    """One sample and its point."""
 
     point: SamplePoint
     sample: Sample
@@ -101,7 +101,7 @@ class SampleStore:
         self.path = path
         self.header = head
         self.dropped_bytes = dropped
-        """Of a torn last record, taken off when the store was opened."""
+        """Bytes of a torn last record, removed when the store was opened."""
         self._handle = handle
         self._end = end
 
@@ -167,8 +167,8 @@ class SampleStore:
         """Yield all samples in the order they were taken; one at a time is in memory."""
         position = len(MAGIC)
         first = True
-        while (found := _record(self._handle, position, self._end)) is not None:
-            content, position = found
+        while (record := _record(self._handle, position, self._end)) is not None:
+            content, position = record
             if not first:
                 yield _unpacked(content, self.path)
             first = False
@@ -223,20 +223,20 @@ def _open(path: Path, flags: int) -> int:
             "output with -o"
         ) from error
     except OSError:
-        pass  # a file system without locks: two at once are then the user's care
+        pass  # a file system without locks: the user must not run two at once
     return handle
 
 
 def _refuse_other(path: Path, there: StoreHeader, here: StoreHeader) -> None:
     remedy = "measure without --resume, or with another -o"
-    for what, one, other in (
+    for what, stored, other in (
         ("memory", there.spec, here.spec),
         ("machine", f"{there.host} ({there.cpu_model})", f"{here.host} ({here.cpu_model})"),
         ("nearfar version", there.nearfar_version, here.nearfar_version),
     ):
-        if one != other:
+        if stored != other:
             raise NearfarError(
-                f"cannot resume {path}: its samples are of another {what}, {one}, and this is "
+                f"cannot resume {path}: its samples are of another {what}, {stored}, and this is "
                 f"{other}; {remedy}"
             )
     if there.settings_hash != here.settings_hash:
@@ -304,16 +304,16 @@ def _scan(path: Path, handle: int) -> tuple[StoreHeader, int, int]:
             f"{path} holds no samples of nearfar measure (or of another version of it): "
             "choose another output with -o, or remove it"
         )
-    found = _record(handle, len(MAGIC), size)
-    if found is None:
+    record = _record(handle, len(MAGIC), size)
+    if record is None:
         raise NearfarError(f"{path} ends within its header: remove it and measure again")
     try:
-        head = msgspec.msgpack.decode(found[0], type=StoreHeader)
+        head = msgspec.msgpack.decode(record[0], type=StoreHeader)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise NearfarError(f"cannot read samples {path}: {error}; measure again") from error
-    end = found[1]
-    while (found := _record(handle, end, size)) is not None:
-        end = found[1]
+    end = record[1]
+    while (record := _record(handle, end, size)) is not None:
+        end = record[1]
     return head, end, size
 
 
@@ -324,7 +324,7 @@ def _record(handle: int, position: int, size: int) -> tuple[bytes, int] | None:
         return None
     length, crc = _HEAD.unpack(head)
     begin = position + _HEAD.size
-    if length > MOST_RECORD_BYTES or begin + length > size:
+    if length > MAX_RECORD_BYTES or begin + length > size:
         return None
     content = os.pread(handle, length, begin)
     if len(content) < length or zlib.crc32(content) != crc:

@@ -175,7 +175,7 @@ def pool(paths: Sequence[Path], *, again: bool = False) -> ValidationReport:
 def default_region_bytes(machine: topology.Topology, quick: bool) -> int:
     """Return the size of kernels' data: a multiple of the caches, less where memory is short."""
     preferred = CACHES_PER_REGION[quick] * machine.llc_bytes
-    usable = int(room.available_bytes() * room.SHARE) // REGIONS_IN_USE
+    usable = int(room.available_bytes() * room.USABLE_SHARE) // REGIONS_IN_USE
     return min(preferred, usable) >> 21 << 21
 
 

@@ -1,8 +1,8 @@
-"""What a memory is made of, inferred from samples alone: caches, buffers, queues, stalls.
+"""Inference of what a memory is made of, from samples: caches, buffers, queues, stalls.
 
-Each inference is a file: which points it samples (through a `Subject` only, as its `Probe` allows),
+Each inference is a file: which points it samples (through a `Subject` only, as its probe allows),
 the decision (pure functions, arrays in, answer out), an interval, a confidence, the evidence for a
-picture, or "not seen" and why. Nothing is reported that the samples do not show.
+picture, or "not seen" and why. It reports nothing that the samples do not show.
 
 Glossary
 --------

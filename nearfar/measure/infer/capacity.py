@@ -1,7 +1,6 @@
-"""Capacities of caches and buffers: a coarse latency curve, its levels, then a fine look at each.
+"""Capacities of caches and buffers: a coarse latency curve, its levels, then fine sizes at each.
 
-Serves chases (reads) and persisted writes alike; which, is the caller's function from region to
-point.
+The caller's function from region to point decides whether reads or persisted writes are measured.
 """
 
 from __future__ import annotations
@@ -40,46 +39,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InferredBuffer:
-    """A level of the memory itself, with what else is known of it so far."""
+    """A level of the memory itself, with everything known of it so far."""
 
     figure: BufferFigure
     capacity: Capacity
     step_ns: float
-    """What an access costs more that it misses."""
+    """Additional ns of an access that misses."""
     beyond_bytes: int
     """Capacity of the next level, or the largest region tested."""
 
 
-LEAST_POINTS = 8
-"""Of a curve: four octaves; fewer show no plateau on both sides of a knee."""
+MIN_POINTS = 8
+"""Points of a curve, four octaves: fewer show no plateau on both sides of a knee."""
 
-SEEN_BEYOND = 3.0
-"""Regions must go so many times beyond a capacity: else nothing says that the rise ends."""
+MIN_REGION_RATIO = 3.0
+"""Ratio of the largest region to a capacity: with less nothing shows that the rise ends."""
 
-FINE_AROUND = 1.5
-"""Fine sizes from so many times below a coarse capacity to so many above: it is known to 1.4."""
+FINE_RATIO = 1.5
+"""Range of fine sizes below and above a coarse capacity, which is known to a factor of 1.4."""
 
-PER_OCTAVE_TRIED = 32
+TRIED_PER_OCTAVE = 32
 """Capacities tried by the fit: a quarter of the distance of tested sizes."""
 
 INTERVAL = (2.5, 97.5)
 
-SEEN_AGAIN = 20
-"""Resamples in which levels are looked for from the start: one that is there is in nearly all."""
+LEVEL_RESAMPLES = 20
+"""Resamples in which levels are searched again: a real one is in nearly all."""
 
 
-IS_TESTED = 0.02
-"""A knee so near to a tested size is that size: the fit knows no better, and sizes are round."""
+TESTED_TOLERANCE = 0.02
+"""Relative distance within which a knee is at a tested size: the fit is no better."""
 
-SERVED = (0.7, 0.96)
-"""Regions from this to that share of a capacity are served by it, if the level before it is
-overflowed wholly."""
+SERVED_SHARES = (0.7, 0.96)
+"""Shares of a capacity between which regions are served by it, once the level before overflows."""
 
-MAY_BE_HIDDEN = 0.03
-"""Of a latency: what figures are held to."""
+MAX_HIDDEN_SHARE = 0.03
+"""Share of a latency that may be hidden: figures must be right to this."""
 
-OVERFLOWED = ((4.0, 1.6), (1.4, 6.0), (0.0, 16.0))
-"""(sharpness at least, times its capacity from which a level serves less than a tenth)."""
+OVERFLOW_RATIOS = ((4.0, 1.6), (1.4, 6.0), (0.0, 16.0))
+"""(Minimum sharpness, ratio to the capacity from which a level serves less than a tenth)."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +102,8 @@ class Capacity:
     confidence: float
     served_ns: float
     is_plateau: bool
-    """Whether `served_ns` is measured, or hardly depends on the form of the knee before; else it is
-    good enough to plan by, and not to be told."""
+    """Whether `served_ns` is measured or hardly depends on the knee before; else it is good enough
+    for planning only."""
     step_ns: float
     tested: float
     """Largest ratio of neighbouring tested sizes around it."""
@@ -127,7 +125,7 @@ def refine(
     largest = max(curve.regions)
     for level in curve.fit.levels:
         around = sizes(
-            level.capacity_bytes / FINE_AROUND, level.capacity_bytes * FINE_AROUND, FINE_PER_OCTAVE
+            level.capacity_bytes / FINE_RATIO, level.capacity_bytes * FINE_RATIO, FINE_PER_OCTAVE
         )
         regions |= {size for size in around if size <= largest}
     ordered = sorted(regions)
@@ -136,34 +134,34 @@ def refine(
         return curve, []
     finer = replace(finer, fit=_settle(finer, medians(finer.samples)))
     again = [find_levels(seen).levels for seen in _resampled(finer)]
-    found = []
+    capacities = []
     for index, level in enumerate(finer.fit.levels):
-        one = _capacity(finer, index)
-        there = float(np.mean([_has(levels, level.capacity_bytes) for levels in again]))
-        found.append(replace(one, confidence=min(one.confidence, there)))
-    return finer, found
+        capacity = _capacity(finer, index)
+        share = float(np.mean([_has(levels, level.capacity_bytes) for levels in again]))
+        capacities.append(replace(capacity, confidence=min(capacity.confidence, share)))
+    return finer, capacities
 
 
 def _resampled(curve: CapacityCurve) -> Iterator[Medians]:
     regions = np.array(curve.regions, dtype=float)
-    for row in resampled_medians(curve.samples, SEEN_AGAIN):
+    for row in resampled_medians(curve.samples, LEVEL_RESAMPLES):
         yield Medians(regions, row, curve.noise)
 
 
 def _has(levels: Sequence[FittedLevel], capacity_bytes: float) -> bool:
     ratios = [level.capacity_bytes / capacity_bytes for level in levels]
-    return any(1 / FINE_AROUND <= ratio <= FINE_AROUND for ratio in ratios)
+    return any(1 / FINE_RATIO <= ratio <= FINE_RATIO for ratio in ratios)
 
 
 def known_level(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Capacity | None:
-    """Return the one level of a curve around a knee that is known to be there; None: no rise."""
-    if len(regions) < LEAST_POINTS or not all(map(len, samples)):
+    """Return the single level of a curve around a known knee; None: no rise."""
+    if len(regions) < MIN_POINTS or not all(map(len, samples)):
         return None
     curve = CapacityCurve(
         list(regions), list(samples), point_noise(samples), LevelsFit((), 0.0, 0.0)
     )
     exact = np.array(regions, dtype=float)
-    tried = np.geomspace(exact[1], exact[-2], PER_OCTAVE_TRIED * 2)
+    tried = np.geomspace(exact[1], exact[-2], TRIED_PER_OCTAVE * 2)
     fit = best_single(Medians(exact, medians(samples), curve.noise), tried)
     if fit is None:
         return None
@@ -176,18 +174,20 @@ def _curve(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Ca
         for region, values in zip(regions, samples, strict=True)
         if len(values) and np.median(values) > 0
     ]
-    if len(kept) < LEAST_POINTS:
+    if len(kept) < MIN_POINTS:
         return None
     sizes_bytes = [region for region, _ in kept]
-    values = [one for _, one in kept]
+    values = [value for _, value in kept]
     noise = point_noise(values)
     fit = find_levels(Medians(np.array(sizes_bytes, dtype=float), medians(values), noise))
-    seen = [level for level in fit.levels if level.capacity_bytes * SEEN_BEYOND <= sizes_bytes[-1]]
+    seen = [
+        level for level in fit.levels if level.capacity_bytes * MIN_REGION_RATIO <= sizes_bytes[-1]
+    ]
     return CapacityCurve(sizes_bytes, values, noise, replace(fit, levels=tuple(seen)))
 
 
 def _settle(curve: CapacityCurve, latency: NDArray[np.float64]) -> LevelsFit:
-    """Let each level look for its best place between the tested sizes, twice around."""
+    """Move each level to its best capacity between the tested sizes, twice."""
     fit = curve.fit
     for _ in range(2):
         for index in range(len(fit.levels)):
@@ -199,7 +199,7 @@ def _move(
     curve: CapacityCurve, latency: NDArray[np.float64], fit: LevelsFit, index: int
 ) -> LevelsFit:
     capacity = fit.levels[index].capacity_bytes
-    span = np.arange(-PER_OCTAVE_TRIED // 2, PER_OCTAVE_TRIED // 2 + 1) / PER_OCTAVE_TRIED
+    span = np.arange(-TRIED_PER_OCTAVE // 2, TRIED_PER_OCTAVE // 2 + 1) / TRIED_PER_OCTAVE
     seen = Medians(np.array(curve.regions, dtype=float), latency, curve.noise)
     moved = refit(seen, fit, index, capacity * 2**span)
     return moved if len(moved.levels) == len(fit.levels) else fit
@@ -208,15 +208,15 @@ def _move(
 def _served(curve: CapacityCurve, index: int) -> tuple[float, bool]:
     """Return the latency of what level `index` serves, and whether that is known.
 
-    Measured in it, or else what is fitted; which is known only if what the level before may still
-    serve there, with the softest knee there is, does not count.
+    It is measured where regions lie within the level, else fitted. A fitted one is known only if
+    the level before hardly serves there, even with the softest knee.
     """
     hidden_ns = 0.0
     level = curve.fit.levels[index]
-    low, high = (share * level.capacity_bytes for share in SERVED)
+    low, high = (share * level.capacity_bytes for share in SERVED_SHARES)
     if index > 0:
         before = curve.fit.levels[index - 1]
-        times = next(times for power, times in OVERFLOWED if before.power >= power)
+        times = next(times for power, times in OVERFLOW_RATIOS if before.power >= power)
         low = max(low, before.capacity_bytes * times)
         hidden_ns = before.step_ns * min(before.capacity_bytes / high, 1.0)
     inside = [
@@ -227,7 +227,7 @@ def _served(curve: CapacityCurve, index: int) -> tuple[float, bool]:
     if inside:
         return float(np.median(np.concatenate(inside))), True
     fitted = curve.fit.served_ns(index)
-    return fitted, hidden_ns <= MAY_BE_HIDDEN * fitted
+    return fitted, hidden_ns <= MAX_HIDDEN_SHARE * fitted
 
 
 def _capacity(curve: CapacityCurve, index: int) -> Capacity:
@@ -237,14 +237,14 @@ def _capacity(curve: CapacityCurve, index: int) -> Capacity:
     place = curve.regions.index(tested)
     around = curve.regions[max(place - 1, 0) : place + 2]
     step = geometric_gaps(around)
-    found = [
+    estimates = [
         _move(curve, row, curve.fit, index).levels[index].capacity_bytes
         for row in resampled_medians(curve.samples)
     ]
     exact = round(level.capacity_bytes / LINE_BYTES) * LINE_BYTES
-    value = tested if abs(exact / tested - 1) <= IS_TESTED else max(exact, LINE_BYTES)
-    same = [1 / step <= one / value <= step for one in found]
-    low, high = (float(end) for end in np.percentile(found, INTERVAL))
+    value = tested if abs(exact / tested - 1) <= TESTED_TOLERANCE else max(exact, LINE_BYTES)
+    same = [1 / step <= estimate / value <= step for estimate in estimates]
+    low, high = (float(end) for end in np.percentile(estimates, INTERVAL))
     below, above = neighbours(curve.regions, level.capacity_bytes)
     served_ns, is_plateau = _served(curve, index)
     return Capacity(

@@ -54,7 +54,7 @@ def infer(
         infer_writes(probe, reads, findings)
     progress("looking for stalls", 0.9)
     infer_stalls(probe, findings)
-    first = next((one for one in findings.buffers if one.name == "buffer 1"), None)
+    first = next((buffer for buffer in findings.buffers if buffer.name == "buffer 1"), None)
     if first is not None and first.block_bytes is not None:
         findings.granularity_bytes = first.block_bytes
         findings.granularity_confidence = first.confidence

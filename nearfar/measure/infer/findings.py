@@ -1,4 +1,4 @@
-"""What inference found, what it did not see and why, and the evidence for both."""
+"""Results of inference: figures, what was not seen and why, and the evidence for both."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     )
     from nearfar.samples.evidence import Evidence
 
-HAD: dict[str, Any] = {"how": "measured", "source": "here"}
-"""How every inferred figure was had; its confidence says that it was inferred."""
+MEASURED_HERE: dict[str, Any] = {"how": "measured", "source": "here"}
+"""Fields of every inferred figure; its confidence marks it as inferred."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Findings:
     """Block of the memory's first buffer: what it fetches at least; None: not seen."""
     granularity_confidence: float | None = None
     not_seen: dict[str, str] = field(default_factory=dict)
-    """What was looked for and is not in the samples, to why."""
+    """Reasons why something is not in the samples, by its name."""
     evidence: dict[str, Evidence] = field(default_factory=dict)
     """By the name that figures give as `evidence`."""
     samples: int = 0

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
     from nearfar.measure.infer.findings import Findings
 
-BEYOND = 32
+REGION_RATIO = 32
 """Regions so many times the capacity, where the next level allows, miss it nearly always."""
 
-OVERFLOWS = 0.3
+MIN_OVERFLOW_SHARE = 0.3
 """Share of a miss that the most lines of a stride must cost beyond what the level serves in."""
 
-UNSURE = 0.8
+MIN_AGREEMENT = 0.8
 """Below it after all repetitions, there is no answer."""
 
-LEAST_ROOM = 2.2
+MIN_NEXT_RATIO = 2.2
 """The next level must be so many times larger for misses of this one alone to show."""
 
 
@@ -51,7 +51,7 @@ def infer_inner(
     nearer: list[tuple[int, float]] = []
     for buffer in buffers:
         name = buffer.figure.name
-        if buffer.beyond_bytes < LEAST_ROOM * buffer.figure.capacity_bytes:
+        if buffer.beyond_bytes < MIN_NEXT_RATIO * buffer.figure.capacity_bytes:
             findings.not_seen[f"block of {name}"] = "the next level begins too near to it"
             continue
         block = _block(probe, buffer, nearer, findings)
@@ -64,7 +64,7 @@ def infer_inner(
             figure = msgspec.structs.replace(
                 seen.figure, block_bytes=block, ways=ways, replacement=kind
             )
-        place = next(i for i, one in enumerate(findings.buffers) if one.name == name)
+        place = next(i for i, other in enumerate(findings.buffers) if other.name == name)
         findings.buffers[place] = figure
 
 
@@ -85,7 +85,7 @@ def _block(
     findings: Findings,
 ) -> int | None:
     capacity, name = buffer.figure.capacity_bytes, buffer.figure.name
-    region = min(capacity * BEYOND, int(buffer.beyond_bytes / 1.1)) // 4096 * 4096
+    region = min(capacity * REGION_RATIO, int(buffer.beyond_bytes / 1.1)) // 4096 * 4096
     points = [
         SamplePoint(
             "amplification", "chase", probe.facts.page_sizes[0], region, access_bytes=access
@@ -104,19 +104,19 @@ def _block(
         findings.not_seen[what] = "the time was up"
         return None
     samples = answer.samples
-    found = find_block(accesses, medians(samples), answer.noise, buffer.step_ns, nearer)
+    fit = find_block(accesses, medians(samples), answer.noise, buffer.step_ns, nearer)
     findings.evidence[f"amplification-{_slug(name)}"] = make_evidence(
         "amplification",
         f"Latency by piece, {name}",
         ("bytes read in turn", "latency (ns per line)"),
         accesses,
         samples,
-        knees=[found.size_bytes] if found.size_bytes else [],
-        fitted=found.fitted,
+        knees=[fit.size_bytes] if fit.size_bytes else [],
+        fitted=fit.fitted,
     )
     if answer.value is None:
-        findings.not_seen[what] = found.why_not
-    elif answer.share < UNSURE:
+        findings.not_seen[what] = fit.why_not
+    elif answer.share < MIN_AGREEMENT:
         findings.not_seen[what] = f"{answer.value} bytes in only {answer.share:.0%} of resamples"
         return None
     return answer.value
@@ -126,9 +126,9 @@ def _ways(probe: InferenceProbe, buffer: InferredBuffer, findings: Findings) -> 
     """Try odd multiples of a large power of two as strides; the fewest lines that fit are ways."""
     what = f"ways of {buffer.figure.name}"
     unit = LINE_BYTES
-    for found in findings.interleaves:
+    for interleave in findings.interleaves:
         # A stride over whole rounds of the devices stays on one of them.
-        unit = max(unit, found.granularity_bytes * found.devices)
+        unit = max(unit, interleave.granularity_bytes * interleave.devices)
     largest = probe.facts.largest_bytes // (LINES[-1] * ODD[-1])
     stride = unit << max((largest // unit).bit_length() - 1, 0)
     fits: list[int] = []
@@ -150,7 +150,7 @@ def _ways(probe: InferenceProbe, buffer: InferredBuffer, findings: Findings) -> 
             ),
             doublings=3,
         )
-        if answer is None or answer.value is None or answer.share < UNSURE:
+        if answer is None or answer.value is None or answer.share < MIN_AGREEMENT:
             findings.not_seen[what] = "lines far apart overflow it, but not at a clear number"
             return None
         fits.append(answer.value)
@@ -176,14 +176,16 @@ def _overflows(probe: InferenceProbe, most: SamplePoint, buffer: InferredBuffer)
     """Return whether the most lines of a stride are not all served."""
     (values,) = probe.gather([most])
     served = buffer.capacity.served_ns
-    return len(values) > 0 and float(np.median(values)) > served + OVERFLOWS * buffer.step_ns
+    return (
+        len(values) > 0 and float(np.median(values)) > served + MIN_OVERFLOW_SHARE * buffer.step_ns
+    )
 
 
 def _replacement(
     probe: InferenceProbe, buffer: InferredBuffer, block: int, ways: int | None, findings: Findings
 ) -> Replacement | None:
     capacity, what = buffer.figure.capacity_bytes, f"replacement of {buffer.figure.name}"
-    ratios = [one for one in RATIOS if one * capacity * 1.1 <= buffer.beyond_bytes]
+    ratios = [ratio for ratio in RATIOS if ratio * capacity * 1.1 <= buffer.beyond_bytes]
     regions = [round(capacity * ratio / block) * block for ratio in ratios]
     points = [block_by_block(probe, region, block) for region in regions]
     actual = np.array(regions) / capacity
@@ -201,7 +203,7 @@ def _replacement(
         answer.samples,
         knees=[capacity],
     )
-    if answer.value is None or answer.share < UNSURE:
+    if answer.value is None or answer.share < MIN_AGREEMENT:
         findings.not_seen[what] = (
             "LRU and random replacement explain the samples alike, or neither well"
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from nearfar.documents.device import InterleaveFigure
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import HAD
+from nearfar.measure.infer.findings import MEASURED_HERE
 from nearfar.measure.infer.levels import MODEL_ERROR
 from nearfar.measure.infer.resample import agreement, median_noise, medians
 from nearfar.samples.point import SamplePoint
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 GRANULARITIES = tuple(1 << bits for bits in range(8, 17))
 """256 B (CXL's smallest) to 64 KiB."""
 
-MOST_DEVICES = 16
+MAX_DEVICES = 16
 
-LEAST_CONTRAST = 1.3
+MIN_CONTRAST = 1.3
 """Most over least bandwidth; with fewer devices touched it must fall visibly."""
 
 EXPLAINED = 0.85
@@ -69,12 +69,14 @@ def find_interleave(
     level = np.log(gb_per_s)
     sigma = max(noise, MODEL_ERROR)
     spread = float(((level - level.mean()) ** 2).sum())
-    if gb_per_s.max() < LEAST_CONTRAST * gb_per_s.min():
+    if gb_per_s.max() < MIN_CONTRAST * gb_per_s.min():
         return InterleaveFit(None, None, "bandwidth is the same at every stride")
     explained: list[tuple[float, int, int, NDArray[np.float64]]] = []
     for granularity in GRANULARITIES:
-        for devices in range(2, MOST_DEVICES + 1):
-            counts = np.array([touched(int(one), granularity, devices) for one in strides]).round(3)
+        for devices in range(2, MAX_DEVICES + 1):
+            counts = np.array(
+                [touched(int(candidate), granularity, devices) for candidate in strides]
+            ).round(3)
             if len(set(counts.tolist())) < 2:
                 continue
             fitted = _by_count(level, counts)
@@ -84,15 +86,16 @@ def find_interleave(
             explained.append((cost, granularity, devices, fitted))
     if not explained:
         return InterleaveFit(None, None, "too few strides were measured")
-    least = min(one[0] for one in explained)
+    least = min(candidate[0] for candidate in explained)
     # Twice as many devices of half the granularity look nearly alike: the fewest that explain.
     cost, granularity, devices, fitted = min(
-        (one for one in explained if one[0] <= least + ALIKE), key=lambda one: (one[2], one[0])
+        (candidate for candidate in explained if candidate[0] <= least + ALIKE),
+        key=lambda candidate: (candidate[2], candidate[0]),
     )
     residual = float(((level - fitted) ** 2).sum())
     if residual > (1 - EXPLAINED) * spread:
         return InterleaveFit(None, None, "no number of devices explains bandwidth over strides")
-    if np.exp(np.ptp(fitted)) < LEAST_CONTRAST:
+    if np.exp(np.ptp(fitted)) < MIN_CONTRAST:
         return InterleaveFit(None, None, "bandwidth hardly depends on the devices touched")
     smooth = min(_isotonic_error(level), _isotonic_error(-level)) / sigma**2
     if smooth < CLEARLY * cost:
@@ -131,7 +134,7 @@ EVIDENCE = "interleave"
 def strides() -> list[int]:
     """Return the strides to test, ascending."""
     octaves = [FIRST_BYTES << shift for shift in range((LAST_BYTES // FIRST_BYTES).bit_length())]
-    return sorted({one * odd for one in octaves for odd in ODD if one * odd <= LAST_BYTES})
+    return sorted({octave * odd for octave in octaves for odd in ODD if octave * odd <= LAST_BYTES})
 
 
 def infer_interleave(probe: InferenceProbe, findings: Findings) -> None:
@@ -194,7 +197,7 @@ def _with(probe: InferenceProbe, kernel: str, findings: Findings) -> str:
             devices=found.devices,
             confidence=share,
             evidence=f"{EVIDENCE}-{kernel}",
-            **HAD,
+            **MEASURED_HERE,
         )
     )
     return ""

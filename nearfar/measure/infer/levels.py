@@ -17,22 +17,22 @@ from nearfar.measure.infer.miss_curves import POWERS, power_misses
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LEAST_STEP = 0.06
-"""A level must add so much to the latency of what it serves: less is noise on shared machines."""
+MIN_STEP_SHARE = 0.06
+"""Relative rise of latency that makes a level: less is noise on shared machines."""
 
 MODEL_ERROR = 0.01
-"""Relative: what no real curve keeps to its form by (set hashing, page walks)."""
+"""Relative error of the model itself: set hashing and page walks change the form of real curves."""
 
-LEAST_GAIN = 12.0
-"""How much chi-square a level's two parameters and its step must win, in units of log(points)."""
+MIN_GAIN = 12.0
+"""Chi-square that another level must win, in units of log(points)."""
 
-BETWEEN = 8
-"""Capacities tried from one tested size to the next."""
+CAPACITIES_PER_STEP = 8
+"""Capacities tried between two tested sizes."""
 
-APART = 3.0
-"""Levels nearer than that are one: two knees cannot be told from one that is not quite its form."""
+MIN_LEVEL_RATIO = 3.0
+"""Ratio of capacities below which two levels are one: their knees cannot be distinguished."""
 
-MOST_LEVELS = 6
+MAX_LEVELS = 6
 """Three or four caches before the memory, two or three buffers in it."""
 
 
@@ -46,7 +46,7 @@ class Medians:
     """Relative standard error of the latencies, one for all or one each."""
 
     def sigma(self) -> NDArray[np.float64]:
-        """Return what each latency may be off, ns."""
+        """Return the standard error of each latency, ns."""
         return np.asarray(np.maximum(self.noise, MODEL_ERROR) * self.latency)
 
 
@@ -58,7 +58,7 @@ class FittedLevel:
     power: float
     """Sharpness of its knee, see `power_misses`."""
     step_ns: float
-    """What an access costs more that it misses."""
+    """Additional ns of an access that misses."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ def change_points(latency: NDArray[np.float64], noise: float) -> list[int]:
     if len(latency) < 3:
         return []
     signal = np.log(latency).reshape(-1, 1)
-    # The usual penalty of a change of mean, 2 sigma^2 log n, twice: a change too few is mended by
-    # the fit, one too many in a flat curve is a buffer that is not there.
+    # The usual penalty of a change of mean, 2 sigma^2 log n, twice: the fit repairs
+    # a missing change, but one too many in a flat curve is a buffer that does not exist.
     penalty = 4 * max(noise, MODEL_ERROR) ** 2 * np.log(len(latency))
-    found = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(signal).predict(pen=penalty)
-    return [int(index) for index in found[:-1]]
+    changes = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(signal).predict(pen=penalty)
+    return [int(index) for index in changes[:-1]]
 
 
 def find_levels(curve: Medians) -> LevelsFit:
@@ -102,20 +102,20 @@ def find_levels(curve: Medians) -> LevelsFit:
     if not changes:
         return best
     candidates = _places(curve.regions, changes)
-    while len(best.levels) < MOST_LEVELS:
-        found = _add(curve, best, candidates)
-        gain = best.chi_square - found.chi_square
-        if gain < LEAST_GAIN * np.log(len(curve.regions)):
+    while len(best.levels) < MAX_LEVELS:
+        extended = _add(curve, best, candidates)
+        gain = best.chi_square - extended.chi_square
+        if gain < MIN_GAIN * np.log(len(curve.regions)):
             break
-        best = found
+        best = extended
     return _prune(curve, best)
 
 
 def refit(curve: Medians, fit: LevelsFit, index: int, capacities: NDArray[np.float64]) -> LevelsFit:
-    """Return `fit` with level `index` moved to the best of `capacities`, all steps fitted anew."""
+    """Return `fit` with level `index` moved to the best of `capacities`, all steps refitted."""
     others = [level for place, level in enumerate(fit.levels) if place != index]
-    found = _best_extra(curve, others, capacities)
-    return found if found is not None else fit
+    fitted = _best_extra(curve, others, capacities)
+    return fitted if fitted is not None else fit
 
 
 def best_single(curve: Medians, capacities: NDArray[np.float64]) -> LevelsFit | None:
@@ -128,11 +128,11 @@ def _places(regions: NDArray[np.float64], changes: list[int]) -> NDArray[np.floa
     inside = np.zeros(len(regions) - 1, dtype=bool)
     for index in changes:
         inside[max(index - 2, 0) : index + 1] = True
-    found: set[float] = set()
+    places: set[float] = set()
     for place in np.nonzero(inside)[0]:
-        between = np.geomspace(regions[place], regions[place + 1], BETWEEN + 1)
-        found |= {float(size) for size in between if regions[0] < size < regions[-1]}
-    return np.array(sorted(found))
+        between = np.geomspace(regions[place], regions[place + 1], CAPACITIES_PER_STEP + 1)
+        places |= {float(size) for size in between if regions[0] < size < regions[-1]}
+    return np.array(sorted(places))
 
 
 def _add(
@@ -141,16 +141,16 @@ def _add(
     candidates: NDArray[np.float64],
 ) -> LevelsFit:
     """Return the best fit with one level more; each level then looks for a better place, twice."""
-    found = _best_extra(curve, list(fit.levels), candidates)
-    if found is None:
+    extended = _best_extra(curve, list(fit.levels), candidates)
+    if extended is None:
         return fit
     for _ in range(2):
-        for index in range(len(found.levels)):
-            others = [level for place, level in enumerate(found.levels) if place != index]
+        for index in range(len(extended.levels)):
+            others = [level for place, level in enumerate(extended.levels) if place != index]
             better = _best_extra(curve, others, candidates)
-            if better is not None and better.chi_square < found.chi_square:
-                found = better
-    return found
+            if better is not None and better.chi_square < extended.chi_square:
+                extended = better
+    return extended
 
 
 def _best_extra(
@@ -169,7 +169,7 @@ def _best_extra(
     places = np.repeat(apart, len(POWERS))
     extra = 1.0 - np.maximum(regions / places[:, None], 1.0) ** -powers[:, None]
     fixed = [np.ones(len(regions))]
-    fixed += [power_misses(regions / one.capacity_bytes, one.power) for one in levels]
+    fixed += [power_misses(regions / level.capacity_bytes, level.power) for level in levels]
     base = np.stack(fixed) / sigma
     target = latency / sigma
     design = np.concatenate(
@@ -196,9 +196,9 @@ def _best_extra(
 
 def _are_apart(capacities: NDArray[np.float64], levels: list[FittedLevel]) -> NDArray[np.bool_]:
     apart = np.ones(len(capacities), dtype=bool)
-    for one in levels:
-        ratio = capacities / one.capacity_bytes
-        apart &= np.maximum(ratio, 1 / ratio) >= APART
+    for level in levels:
+        ratio = capacities / level.capacity_bytes
+        apart &= np.maximum(ratio, 1 / ratio) >= MIN_LEVEL_RATIO
     return apart
 
 
@@ -211,7 +211,7 @@ def _solve(
 
     regions, latency, sigma = curve.regions, curve.latency, curve.sigma()
     columns = [np.ones(len(regions))]
-    columns += [power_misses(regions / one.capacity_bytes, one.power) for one in levels]
+    columns += [power_misses(regions / level.capacity_bytes, level.power) for level in levels]
     solved, residual = nnls(np.stack(columns, axis=1) / sigma[:, None], latency / sigma)
     fitted = tuple(
         FittedLevel(level.capacity_bytes, level.power, float(step))
@@ -231,7 +231,7 @@ def _prune(
             for index, level in enumerate(fit.levels)
         ]
         least = int(np.argmin(shares))
-        if shares[least] >= LEAST_STEP:
+        if shares[least] >= MIN_STEP_SHARE:
             break
         kept = [level for index, level in enumerate(fit.levels) if index != least]
         fit = _solve(curve, kept)

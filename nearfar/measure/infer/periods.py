@@ -1,6 +1,6 @@
-"""Whether events recur at a fixed distance, and at which: a few strays among them do not matter.
+"""Periods: the fixed distance at which events recur, even with a few strays among them.
 
-A period is one at which most events have another event, and chance does not explain how many.
+At a period most events have another event, and chance does not explain how many.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TOLERANCE = 0.03
-"""Distances within so much of a period count as one: real wear counters are not exact."""
+"""Relative deviation from a period that is allowed: real wear counters are not exact."""
 
-LEAST_EVENTS = 5
-"""Four distances; of fewer nothing can be said."""
+MIN_EVENTS = 5
+"""Events required: they give four distances, and fewer show no period."""
 
-LEAST_SHARE = 0.5
+MIN_SHARE = 0.5
 """Share of events that must have a successor one period on."""
 
-NEARLY = 0.75
-"""Of the best share: multiples of a period do about as well as it, and it is the smallest."""
+NEAR_BEST_SHARE = 0.75
+"""Share of the best score that a shorter period must reach: multiples of a period score alike."""
 
-NEXT = 6
-"""Successors of an event looked at: strays between two periodic events, at most five."""
+SUCCESSORS = 6
+"""Successors of an event that are tested: at most five strays lie between two periodic events."""
 
-CHANCE = 1e-4
-"""Probability, all tried periods together, that random events do as well."""
+MAX_CHANCE = 1e-4
+"""Probability over all tried periods that random events score as well."""
 
-COVERED = (0.6, 1.5)
-"""Events over the periods that the whole time holds."""
+EVENTS_PER_PERIOD = (0.6, 1.5)
+"""Smallest and largest ratio of events to the periods within the observed time."""
 
 
-IN_PHASE = 0.9
-"""Length of the mean of all phases, as unit vectors: 1 for one phase, about 1/sqrt(n) by chance."""
+MIN_COHERENCE = 0.9
+"""Length of the mean of all phases as unit vectors: 1 for one phase, about 1/sqrt(n) by chance."""
 
-MOST_TRIED = 200_000
-"""Frequencies: more would take seconds, and only very many events need them."""
+MAX_FREQUENCIES = 200_000
+"""Frequencies tried at most: more take seconds, and only very many events need them."""
 
 
 @dataclass(frozen=True)
@@ -48,26 +48,26 @@ class Period:
 
     value: float
     share: float
-    """Of events, that have a successor one period on."""
+    """Share of events that have a successor one period later."""
     members: NDArray[np.intp]
-    """Indices of the events that have one, or are one."""
+    """Indices of events that have such a successor or are one."""
     distances: NDArray[np.float64]
     """The distances that count as one period."""
 
 
 def find_period(positions: NDArray[np.float64]) -> Period | None:
     """Return the smallest distance at which events (ascending) recur; None: they do not."""
-    if len(positions) < LEAST_EVENTS:
+    if len(positions) < MIN_EVENTS:
         return None
     ahead = _ahead(positions)
     candidates = np.unique(ahead[np.isfinite(ahead) & (ahead > 0)])
     if len(candidates) > 400:
-        # As many as are looked through in a moment; they are dense where events recur.
+        # A limit on computing time; candidates are dense where events recur.
         candidates = candidates[:: len(candidates) // 400 + 1]
     shares = np.array([_share(ahead, positions, candidate) for candidate in candidates])
-    if len(shares) == 0 or shares.max() < LEAST_SHARE:
+    if len(shares) == 0 or shares.max() < MIN_SHARE:
         return None
-    period = float(candidates[int(np.argmax(shares >= NEARLY * shares.max()))])
+    period = float(candidates[int(np.argmax(shares >= NEAR_BEST_SHARE * shares.max()))])
     for _ in range(3):
         near = np.abs(ahead / period - 1) <= TOLERANCE
         period = float(np.median(ahead[near]))
@@ -76,9 +76,9 @@ def find_period(positions: NDArray[np.float64]) -> Period | None:
     span = positions[-1] - positions[0]
     kept = np.unique(np.concatenate([np.nonzero(near)[0], _partners(near)]))
     periods = span / period
-    if not COVERED[0] * periods <= len(kept) <= COVERED[1] * (periods + 1):
+    if not EVENTS_PER_PERIOD[0] * periods <= len(kept) <= EVENTS_PER_PERIOD[1] * (periods + 1):
         return None
-    if share < LEAST_SHARE or not _beyond_chance(positions, period, share, len(candidates)):
+    if share < MIN_SHARE or not _beyond_chance(positions, period, share, len(candidates)):
         return None
     return Period(period, share, kept, ahead[near])
 
@@ -86,34 +86,34 @@ def find_period(positions: NDArray[np.float64]) -> Period | None:
 def find_comb(positions: NDArray[np.float64], low: float, high: float) -> float | None:
     """Return the period from low to high at whose multiples events lie, however many are missing.
 
-    Events are looked at by their phase: at a period that is theirs all have the same.
+    At the true period all events have the same phase.
     """
-    if len(positions) < LEAST_EVENTS:
+    if len(positions) < MIN_EVENTS:
         return None
     span = float(positions[-1] - positions[0])
     # An eighth of a turn over the whole span from one tried frequency to the next.
     tried = np.arange(1 / high, 1 / low, 1 / (8 * span))
-    if not 0 < len(tried) <= MOST_TRIED:
+    if not 0 < len(tried) <= MAX_FREQUENCIES:
         return None
     together = np.array(
         [abs(np.exp(2j * np.pi * frequency * positions).mean()) for frequency in tried]
     )
     best = int(np.argmax(together))
-    return float(1 / tried[best]) if together[best] >= IN_PHASE else None
+    return float(1 / tried[best]) if together[best] >= MIN_COHERENCE else None
 
 
 def _ahead(positions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return distances from each event (row) to its next `NEXT` ones; inf where there is none."""
-    found = np.full((len(positions), NEXT), np.inf)
-    for step in range(1, min(NEXT, len(positions) - 1) + 1):
-        found[:-step, step - 1] = positions[step:] - positions[:-step]
-    return found
+    """Return distances from each event (row) to its next `SUCCESSORS` ones; inf: there is none."""
+    distances = np.full((len(positions), SUCCESSORS), np.inf)
+    for step in range(1, min(SUCCESSORS, len(positions) - 1) + 1):
+        distances[:-step, step - 1] = positions[step:] - positions[:-step]
+    return distances
 
 
 def _share(ahead: NDArray[np.float64], positions: NDArray[np.float64], period: float) -> float:
     # Events less than a period before the end cannot have a successor.
     can = positions <= positions[-1] - period * (1 - TOLERANCE)
-    if can.sum() < LEAST_EVENTS - 1:
+    if can.sum() < MIN_EVENTS - 1:
         return 0.0
     return float((np.abs(ahead[can] / period - 1) <= TOLERANCE).any(axis=1).mean())
 
@@ -124,11 +124,11 @@ def _partners(near: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 
 def _beyond_chance(positions: NDArray[np.float64], period: float, share: float, tried: int) -> bool:
-    """Return whether events strewn at random would hardly ever keep to a period so well."""
+    """Return whether random events would hardly ever keep to a period so well."""
     from scipy.stats import binom
 
     span = positions[-1] - positions[0]
     expected = 2 * TOLERANCE * period * len(positions) / span
     can = int((positions <= positions[-1] - period * (1 - TOLERANCE)).sum())
     by_chance = binom.sf(round(share * can) - 1, can, 1 - np.exp(-expected))
-    return bool(by_chance * max(tried, 1) < CHANCE)
+    return bool(by_chance * max(tried, 1) < MAX_CHANCE)

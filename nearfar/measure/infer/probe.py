@@ -29,7 +29,7 @@ Kind = TypeVar("Kind")
 CALM_TRIES = 3
 """One sample in twenty is disturbed on shared machines; three in a row are one in 8,000."""
 
-LEAST_SAMPLES = 2
+MIN_SAMPLES = 2
 """Undisturbed samples of a point without which it is left out of its curve."""
 
 
@@ -61,12 +61,12 @@ class InferenceProbe:
     @contextmanager
     def share(self, share: float) -> Iterator[None]:
         """Allow only a share of the time that is left."""
-        whole = self._deadline
+        deadline = self._deadline
         self._deadline = self._clock() + max(self.seconds_left(), 0.0) * share
         try:
             yield
         finally:
-            self._deadline = whole
+            self._deadline = deadline
 
     def sample(self, point: SamplePoint) -> Sample:
         """Take one sample more, whatever the time; disturbed ones too."""
@@ -112,7 +112,7 @@ class InferenceProbe:
     def values(self, point: SamplePoint) -> NDArray[np.float64]:
         """Return the undisturbed values taken of a point so far."""
         taken = self.taken.get(point, ())
-        return np.array([one.value for one in taken if not one.disturbed], dtype=float)
+        return np.array([sample.value for sample in taken if not sample.disturbed], dtype=float)
 
     def too_few(self, what: str) -> str:
         """Return why there are too few of what was to be sampled."""
@@ -121,15 +121,15 @@ class InferenceProbe:
         return f"too few {what} could be sampled in the time{disturbed}"
 
     def _enough(self, points: Sequence[SamplePoint]) -> list[NDArray[np.float64]]:
-        found = [self.values(point) for point in points]
-        return [values if len(values) >= LEAST_SAMPLES else values[:0] for values in found]
+        by_point = [self.values(point) for point in points]
+        return [values if len(values) >= MIN_SAMPLES else values[:0] for values in by_point]
 
 
 SURE = 0.95
 """Share of resamples that agree from which no more samples are taken."""
 
 DOUBLINGS = 5
-"""Of repetitions, while an answer is unsure: 5 to 160."""
+"""Doublings of the repetitions while resamples disagree: 5 to 160."""
 
 
 @dataclass(frozen=True)

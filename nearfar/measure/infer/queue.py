@@ -9,7 +9,7 @@ import numpy as np
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.device import WriteQueueFigure
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import HAD
+from nearfar.measure.infer.findings import MEASURED_HERE
 from nearfar.measure.infer.queue_knee import QueueKnee, find_queue
 from nearfar.measure.infer.resample import agreement, median_noise, medians
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, neighbours, sizes
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from nearfar.measure.infer.probe import InferenceProbe
 
 SMALLEST_BYTES, LARGEST_BYTES = 64, 16384
-"""Of a burst: what the persist kernels write in one access."""
+"""Smallest and largest burst: what the persist kernels write in one access."""
 
 REST_NS = 60_000.0
-"""Between bursts: 256 lines at 200 ns, twice what the slowest published medium takes."""
+"""Rest between bursts, for 256 lines at 200 ns: twice the slowest published medium."""
 
 BURSTS = 200
-"""In a sample: 20 ms with their rests."""
+"""Bursts in a sample: 20 ms with their rests."""
 
-SURE = 0.8
+MIN_AGREEMENT = 0.8
 EVIDENCE = "write-queue"
 
 
@@ -55,58 +55,64 @@ def infer_queue(probe: InferenceProbe, findings: Findings) -> None:
         for burst in bursts
     ]
     gathered = probe.gather(points, 2 * probe.repetitions)
-    kept = [(burst, one) for burst, one in zip(bursts, gathered, strict=True) if len(one)]
+    kept = [(burst, values) for burst, values in zip(bursts, gathered, strict=True) if len(values)]
     if len(kept) < len(bursts) // 2:
         findings.not_seen["write queue"] = probe.too_few("bursts")
         return
     lines = np.array([burst / LINE_BYTES for burst, _ in kept])
-    samples = [one for _, one in kept]
-    found = find_queue(lines, medians(samples), median_noise(samples))
+    samples = [values for _, values in kept]
+    knee = find_queue(lines, medians(samples), median_noise(samples))
     findings.evidence[EVIDENCE] = make_evidence(
         "queue",
         "Bursts of persisted writes",
         ("lines in a burst", "time (ns per burst)"),
         lines,
         samples,
-        knees=[found.knee_lines] if found.lines else [],
-        fitted=found.fitted,
+        knees=[knee.knee_lines] if knee.lines else [],
+        fitted=knee.fitted,
         log_x=False,
     )
-    if found.lines is None:
-        findings.not_seen["write queue"] = found.why_not
+    if knee.lines is None:
+        findings.not_seen["write queue"] = knee.why_not
         return
-    _add(lines, samples, found, findings)
+    _add(lines, samples, knee, findings)
 
 
 def _add(
     lines: NDArray[np.float64],
     samples: list[NDArray[np.float64]],
-    found: QueueKnee,
+    knee: QueueKnee,
     findings: Findings,
 ) -> None:
-    assert found.lines is not None
-    tested = [int(one * LINE_BYTES) for one in lines]
-    below, above = neighbours(tested, found.lines * LINE_BYTES)
+    assert knee.lines is not None
+    tested = [int(lines_held * LINE_BYTES) for lines_held in lines]
+    below, above = neighbours(tested, knee.lines * LINE_BYTES)
     noise = median_noise(samples)
+
+    def near(lines_held: float | None) -> bool:
+        if lines_held is None:
+            return False
+        size = lines_held * LINE_BYTES
+        return below <= size * (1 + 1e-9) and size <= above * (above / max(below, 1))
+
     share, answers = agreement(
         samples,
         lambda row: find_queue(lines, row, noise).lines,
-        lambda one: one is not None and below <= one * LINE_BYTES * (1 + 1e-9) and
-        one * LINE_BYTES <= above * (above / max(below, 1)),
-    )  # fmt: skip
-    if share < SURE:
-        findings.not_seen["write queue"] = f"seen in only {share:.0%} of resamples"
+        near,
+    )
+    if share < MIN_AGREEMENT:
+        findings.not_seen["write queue"] = f"found in only {share:.0%} of resamples"
         return
-    seen = [one * LINE_BYTES for one in answers if one is not None]
+    seen = [lines_held * LINE_BYTES for lines_held in answers if lines_held is not None]
     low, high = np.percentile(seen, (2.5, 97.5))
     findings.write_queues.append(
         WriteQueueFigure(
-            capacity_bytes=round(found.lines) * LINE_BYTES,
+            capacity_bytes=round(knee.lines) * LINE_BYTES,
             capacity_low_bytes=min(below, int(low)),
             capacity_high_bytes=max(above, int(np.ceil(high))),
-            drained_ns_per_line=found.drain_ns,
+            drained_ns_per_line=knee.drain_ns,
             confidence=share,
             evidence=EVIDENCE,
-            **HAD,
+            **MEASURED_HERE,
         )
     )

@@ -1,8 +1,7 @@
-"""How many lines a burst of writes may have before writers wait: a knee in ns per burst.
+"""The knee in ns per burst beyond which writers wait for the write queue.
 
-Up to the queue's size a line more costs what issuing it costs; beyond, what draining one costs.
-While a burst is issued the queue drains already, so the knee lies beyond the queue's size: at
-size / (1 - issue / drain) lines.
+Up to the queue's size another line costs its issue, beyond it the drain of one. The queue drains
+while a burst is issued, so the knee lies at size / (1 - issue / drain) lines.
 """
 
 from __future__ import annotations
@@ -17,25 +16,25 @@ from nearfar.measure.infer.levels import MODEL_ERROR
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LEAST_BEND = 1.5
-"""Times that a line beyond the knee must cost more than one before it."""
+MIN_BEND = 1.5
+"""Ratio of a line's cost beyond the knee to its cost before."""
 
-LEAST_GAIN = 20.0
+MIN_GAIN = 20.0
 """Chi-square that the knee must win over a straight line, in units of log(points)."""
 
-SLOW = 0.5
-"""Draining a line must take so much of a single write: where it takes less, the processor's own
-buffers bend the curve in the same way (ten lines in flight, each a tenth of the latency)."""
+MIN_DRAIN_SHARE = 0.5
+"""Share of a single write that draining a line must take: with less, the processor's buffers bend
+the curve in the same way (ten lines in flight, each a tenth of the latency)."""
 
 
 @dataclass(frozen=True)
 class QueueKnee:
-    """The queue that a curve of bursts shows; lines None: none, and why."""
+    """The queue that a curve of bursts shows, or why there is none."""
 
     lines: float | None
     why_not: str = ""
     knee_lines: float = 0.0
-    """Where the curve bends."""
+    """Lines at which the curve bends."""
     issue_ns: float = 0.0
     drain_ns: float = 0.0
     fitted: NDArray[np.float64] | None = None
@@ -52,14 +51,14 @@ def find_queue(
     best = int(np.argmin([fit[0] for fit in fits]))
     chi_square, (base, issue, bend), fitted = fits[best]
     drain = issue + bend
-    if straight[0] - chi_square < LEAST_GAIN * np.log(len(lines)):
+    if straight[0] - chi_square < MIN_GAIN * np.log(len(lines)):
         return QueueKnee(None, "ns per burst rises evenly with its lines", fitted=straight[2])
-    if drain < LEAST_BEND * issue:
+    if drain < MIN_BEND * issue:
         return QueueKnee(
             None, f"a line beyond the knee costs {drain:.0f} ns, one before it {issue:.0f} ns: "
             "too alike to be a full queue", fitted=fitted,
         )  # fmt: skip
-    if drain < SLOW * (base + issue):
+    if drain < MIN_DRAIN_SHARE * (base + issue):
         return QueueKnee(
             None, f"lines go on at {drain:.0f} ns each where one takes {base + issue:.0f} ns: "
             "the processor's own buffers explain it", fitted=fitted,

@@ -22,7 +22,7 @@ from nearfar.measure.infer.capacity import (
     refine,
 )
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import HAD
+from nearfar.measure.infer.findings import MEASURED_HERE
 from nearfar.measure.infer.resample import medians
 from nearfar.samples.point import SamplePoint
 
@@ -41,10 +41,10 @@ unevenly over its sets, and tested sizes are apart."""
 PAGES_AGREE = 0.35
 """A knee's step is the same on small and large pages within so much; else it is page walks'."""
 
-LEAST_OWN_STEP = 0.15
-"""Of the latency before it, that a buffer behind caches must add: page walks add up to a tenth."""
+MIN_STEP_SHARE = 0.15
+"""Relative rise that a buffer behind caches must cause: page walks cause up to a tenth."""
 
-LEAST_CONFIDENCE = 0.5
+MIN_CONFIDENCE = 0.5
 """Answers that fewer resamples give are not answers."""
 
 EVIDENCE = "read-capacity"
@@ -65,21 +65,23 @@ def infer_reads(probe: InferenceProbe, findings: Findings) -> list[InferredBuffe
         return []
     curve, capacities = refine(probe, lambda size: chase_at(probe, size), curve)
     caches, buffers = part(capacities, probe.facts.llc_bytes)
-    buffers = [one for one in buffers if not _is_page_walk(probe, one, findings)]
+    buffers = [capacity for capacity in buffers if not _is_page_walk(probe, capacity, findings)]
     names = [f"L{level}" for level in range(1, len(caches) + 1)]
     names += [f"buffer {number}" for number in range(1, len(buffers) + 1)]
     kept = [*caches, *buffers]
-    figures = [_figure(one, name) for one, name in zip(kept, names, strict=True)]
-    sure = [figure for figure in figures if (figure.confidence or 0.0) >= LEAST_CONFIDENCE]
+    figures = [_figure(capacity, name) for capacity, name in zip(kept, names, strict=True)]
+    sure = [figure for figure in figures if (figure.confidence or 0.0) >= MIN_CONFIDENCE]
     findings.buffers += sure
-    findings.evidence[EVIDENCE] = read_evidence(curve, [one.capacity_bytes for one in sure])
-    if not any(one.name.startswith("buffer") for one in sure):
+    findings.evidence[EVIDENCE] = read_evidence(
+        curve, [capacity.capacity_bytes for capacity in sure]
+    )
+    if not any(capacity.name.startswith("buffer") for capacity in sure):
         findings.not_seen["buffers"] = _why_none(probe)
-    ends = [*(one.value_bytes for one in kept[1:]), largest][: len(kept)]
-    found = zip(figures, kept, ends, strict=True)
+    ends = [*(capacity.value_bytes for capacity in kept[1:]), largest][: len(kept)]
+    levels = zip(figures, kept, ends, strict=True)
     return [
-        InferredBuffer(figure, one, one.step_ns, end)
-        for figure, one, end in found
+        InferredBuffer(figure, capacity, capacity.step_ns, end)
+        for figure, capacity, end in levels
         if figure in sure and figure.name.startswith("buffer")
     ]
 
@@ -88,8 +90,8 @@ def part(capacities: Sequence[Capacity], llc_bytes: int) -> tuple[list[Capacity]
     """Part levels into those of the processor's caches and those of the memory."""
     limit = llc_bytes * LLC_TOLERANCE
     return (
-        [one for one in capacities if one.value_bytes <= limit],
-        [one for one in capacities if one.value_bytes > limit],
+        [capacity for capacity in capacities if capacity.value_bytes <= limit],
+        [capacity for capacity in capacities if capacity.value_bytes > limit],
     )
 
 
@@ -107,32 +109,32 @@ def read_evidence(curve: CapacityCurve, knees: Sequence[float]) -> Evidence:
     )
 
 
-def _figure(one: Capacity, name: str) -> BufferFigure:
+def _figure(capacity: Capacity, name: str) -> BufferFigure:
     return BufferFigure(
         name=name,
-        capacity_bytes=one.value_bytes,
-        capacity_low_bytes=one.low_bytes,
-        capacity_high_bytes=one.high_bytes,
-        latency_ns=one.served_ns if one.is_plateau else None,
-        confidence=one.confidence,
+        capacity_bytes=capacity.value_bytes,
+        capacity_low_bytes=capacity.low_bytes,
+        capacity_high_bytes=capacity.high_bytes,
+        latency_ns=capacity.served_ns if capacity.is_plateau else None,
+        confidence=capacity.confidence,
         evidence=EVIDENCE,
-        **HAD,
+        **MEASURED_HERE,
     )
 
 
-def _is_page_walk(probe: InferenceProbe, one: Capacity, findings: Findings) -> bool:
+def _is_page_walk(probe: InferenceProbe, capacity: Capacity, findings: Findings) -> bool:
     """Return whether a knee is none of the memory's, as page sizes tell; says so if it is not."""
     if probe.facts.llc_bytes == 0:
         # Nothing before the memory: what would walk pages is not there either.
         return False
-    what = f"buffer of {one.value_bytes} bytes"
-    if one.step_ns < LEAST_OWN_STEP * one.served_ns:
+    what = f"buffer of {capacity.value_bytes} bytes"
+    if capacity.step_ns < MIN_STEP_SHARE * capacity.served_ns:
         findings.not_seen[what] = (
-            f"latency rises by {one.step_ns / one.served_ns:.0%} only, as page walks make it rise"
+            f"latency rises by only {capacity.step_ns / capacity.served_ns:.0%}, as page walks do"
         )
         return True
-    below = one.value_bytes // 2 // LINE_BYTES * LINE_BYTES
-    above = min(one.value_bytes * 3, probe.facts.largest_bytes) // LINE_BYTES * LINE_BYTES
+    below = capacity.value_bytes // 2 // LINE_BYTES * LINE_BYTES
+    above = min(capacity.value_bytes * 3, probe.facts.largest_bytes) // LINE_BYTES * LINE_BYTES
     steps = []
     for page in (probe.facts.page_sizes[0], probe.facts.page_sizes[-1]):
         points = [SamplePoint("latency", "chase", page, size) for size in (below, above)]

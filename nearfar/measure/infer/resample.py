@@ -22,9 +22,9 @@ MEDIAN_COST = 1.2533
 """Standard error of a median over that of a mean, of a normal distribution: sqrt(pi / 2)."""
 
 FAR_LARGER = 3.0
-"""Of six samples of equal noise, hardly a point scatters so much more than the others."""
+"""Ratio of a point's scatter to the others' that hardly occurs by chance with six samples."""
 
-LEAST_NOISE = 0.002
+MIN_NOISE = 0.002
 """Relative; equal samples of a coarse timer do not mean that there is no noise."""
 
 
@@ -59,7 +59,7 @@ def median_noise(samples: Sequence[NDArray[np.float64]]) -> float:
         # Of n samples the deviations from their own median are small by about 1 - 1/n.
         spread = float(np.median(np.abs(values - middle))) * MAD_TO_SIGMA / (1 - 1 / len(values))
         errors.append(spread / middle * MEDIAN_COST / np.sqrt(len(values)))
-    return max(float(np.median(errors)), LEAST_NOISE) if errors else LEAST_NOISE
+    return max(float(np.median(errors)), MIN_NOISE) if errors else MIN_NOISE
 
 
 def point_noise(samples: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

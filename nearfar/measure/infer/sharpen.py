@@ -23,7 +23,7 @@ AROUND = 2.0
 SAME = 1.3
 """The capacity must be about the one seen before: else the stride, not the buffer, is seen."""
 
-LEAST_CONFIDENCE = 0.8
+MIN_CONFIDENCE = 0.8
 
 
 def block_by_block(probe: InferenceProbe, region_bytes: int, block_bytes: int) -> SamplePoint:
@@ -38,14 +38,14 @@ def block_by_block(probe: InferenceProbe, region_bytes: int, block_bytes: int) -
 
 
 def sharpen(probe: InferenceProbe, buffer: InferredBuffer, block_bytes: int) -> InferredBuffer:
-    """Return `buffer` with its capacity, latency and step seen anew where that is surer."""
+    """Return `buffer` with its capacity, latency and step measured again where that is surer."""
     before = buffer.capacity
     most = min(before.value_bytes * AROUND, buffer.beyond_bytes / 1.1)
     # Aligned as the coarse sizes are, so that both name the same sizes.
     tested = sizes(before.value_bytes / AROUND, most, FINE_PER_OCTAVE, block_bytes)
     points = [block_by_block(probe, size, block_bytes) for size in tested]
     seen = known_level(tested, probe.gather(points, 2 * probe.repetitions))
-    if seen is None or seen.confidence < LEAST_CONFIDENCE:
+    if seen is None or seen.confidence < MIN_CONFIDENCE:
         return buffer
     if not 1 / SAME <= seen.value_bytes / before.value_bytes <= SAME:
         return buffer

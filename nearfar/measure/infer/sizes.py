@@ -14,16 +14,16 @@ def sizes(low_bytes: float, high_bytes: float, per_octave: int, step_bytes: int 
 
     Powers of two are among them, and `per_octave` - 1 sizes between two of them.
     """
-    found: set[int] = set()
+    chosen: set[int] = set()
     octave = 1 << max(int(low_bytes).bit_length() - 1, 0)
     while octave <= high_bytes:
         for part in range(per_octave):
             exact = octave * 2 ** (part / per_octave)
             size = round(exact / step_bytes) * step_bytes
             if low_bytes <= size <= high_bytes and size > 0:
-                found.add(size)
+                chosen.add(size)
         octave *= 2
-    return sorted(found)
+    return sorted(chosen)
 
 
 def neighbours(tested: list[int], size: float) -> tuple[int, int]:
@@ -31,8 +31,8 @@ def neighbours(tested: list[int], size: float) -> tuple[int, int]:
 
     Beyond either end, the end itself.
     """
-    below = max((one for one in tested if one <= size), default=tested[0])
-    above = min((one for one in tested if one > size), default=tested[-1])
+    below = max((other for other in tested if other <= size), default=tested[0])
+    above = min((other for other in tested if other > size), default=tested[-1])
     return below, above
 
 

@@ -1,7 +1,7 @@
-"""Which accesses of a long row were stalled, and whether they recur: what noise does is taken off.
+"""Stalled accesses in a long row of timed accesses, and the block whose wear is counted together.
 
-Times beyond the noise of the row itself are looked at by length, because stalls of one cause are
-alike and strays are of all lengths: those of one length that recur at a fixed distance are stalls.
+Accesses longer than the noise of the row are grouped by length: stalls of one cause are alike and
+strays have any length. A group that recurs at a fixed distance is a kind of stall.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nearfar.measure.infer.periods import LEAST_EVENTS, Period, find_period
+from nearfar.measure.infer.periods import MIN_EVENTS, Period, find_period
 from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
 
 
 SMALLEST_BYTES, LARGEST_BYTES = 512, 256 << 10
-"""Around the blocks counted in the published media, 4 KiB; twice the one before each time."""
+"""Smallest and largest region written, each twice the one before: published blocks have 4 KiB."""
 
 ACCESS_BYTES = 64
-PERIODS = 10
-"""Of each region's expected stalls: enough for a period to be seen."""
+EXPECTED_STALLS = 10
+"""Stalls expected in each region: enough to show a period."""
 
-MOST_WRITES = 2_000_000
-"""In one sample: half a second on the media known."""
+MAX_WRITES = 2_000_000
+"""Writes in one sample: half a second on published media."""
 
 LEADS = (0.0, 0.23)
-"""Of a period; the second is no half and no quarter of one."""
+"""Writes before a run, in periods; the second is neither a half nor a quarter of one."""
 
-NEAR = 0.12
-"""A region's period counts as so many times the first if within so much of it."""
+PERIOD_TOLERANCE = 0.12
+"""Relative deviation allowed between a region's period and a multiple of the first."""
 
 
 def wear_granularity(
     probe: InferenceProbe, period_writes: int, length_ns: float
 ) -> tuple[int | None, str]:
-    """Return the block whose writes are counted together, or why it is not known."""
+    """Return the block whose writes are counted together, or why it is unknown."""
     region = SMALLEST_BYTES
     while region <= LARGEST_BYTES:
         if probe.seconds_left() <= 0:
-            return None, "the time was up"
-        found = [_times(probe, region, (period_writes, length_ns), lead) for lead in LEADS]
-        if any(times is not None and abs(times - 2) <= 2 * NEAR for times in found):
+            return None, "time ran out"
+        ratios = [_times(probe, region, (period_writes, length_ns), lead) for lead in LEADS]
+        if any(times is not None and abs(times - 2) <= 2 * PERIOD_TOLERANCE for times in ratios):
             return region // 2, ""
-        if all(times is None for times in found):
+        if all(times is None for times in ratios):
             if region == SMALLEST_BYTES:
                 return None, f"writes spread over {region} bytes are not stalled"
             # Half of it was stalled as one place is: spread over more than one block, none is.
             return region // 2, ""
-        if not any(times is not None and abs(times - 1) <= NEAR for times in found):
+        if not any(times is not None and abs(times - 1) <= PERIOD_TOLERANCE for times in ratios):
             return None, f"a region of {region} bytes stalls neither every period nor every second"
         region *= 2
     return None, f"writes to all of {LARGEST_BYTES >> 10} KiB are counted together, or more"
@@ -62,15 +62,15 @@ def wear_granularity(
 def _times(
     probe: InferenceProbe, region: int, stall: tuple[int, float], lead: float
 ) -> float | None:
-    """Return a region's period in those of one place; None: it has none.
+    """Return a region's period over the period of one place; None: it has none.
 
-    Two blocks whose counts are half a period apart would stall as one does: `lead`, in periods,
-    is written to the first of them before.
+    Two blocks whose counts are half a period apart would stall like one. Therefore `lead` periods
+    are first written to one of them.
     """
     period_writes, length_ns = stall
     if lead > 0:
         probe.sample(_overwrite(probe, SMALLEST_BYTES // 2, max(int(lead * period_writes), 1)))
-    writes = min(2 * PERIODS * period_writes, MOST_WRITES)
+    writes = min(2 * EXPECTED_STALLS * period_writes, MAX_WRITES)
     sample = probe.calm(_overwrite(probe, region, writes))
     if sample.each_ns is None:
         return None
@@ -90,26 +90,26 @@ def _overwrite(probe: InferenceProbe, region: int, writes: int) -> SamplePoint:
     )
 
 
-MOST_STALLED = 0.1
-"""Share of accesses: what hits more of them is how the memory is, not a stall."""
+MAX_STALLED_SHARE = 0.1
+"""Share of accesses that a stall may hit: more is the memory's normal time."""
 
-BEYOND_NOISE = 8.0
-"""Robust standard deviations of the row beyond its median from which an access is looked at."""
+NOISE_DEVIATIONS = 8.0
+"""Robust standard deviations above the median from which an access may be a stall."""
 
-ALIKE = 1.4
-"""Stalls of one cause are so many times as long as each other, at most: those published are."""
+MAX_LENGTH_RATIO = 1.4
+"""Longest over shortest stall of one cause, as published."""
 
-OVERLAP = 1.18
-"""Ratio of one looked-at length to the next: half of `ALIKE`, so that none is parted by the cut."""
+LENGTH_STEP = 1.18
+"""Ratio of one tested length to the next: half of `MAX_LENGTH_RATIO`, so that no kind is split."""
 
-MOST_EVENTS = 600
-"""Of one length: enough for any period, and looked through in a moment."""
+MAX_EVENTS = 600
+"""Events of one length that are tested: enough for any period, and quick."""
 
-MOST_KINDS = 3
-"""Wear, refresh, and one of the host's."""
+MAX_KINDS = 3
+"""Kinds of stall kept: wear, refresh, and one of the host."""
 
-SHARED = 0.3
-"""Two kinds that share so many of their accesses are one."""
+MAX_COMMON_SHARE = 0.3
+"""Share of common accesses above which two kinds are one."""
 
 
 @dataclass(frozen=True)
@@ -117,22 +117,22 @@ class Stalls:
     """Stalled accesses of one kind: alike in length, and recurring."""
 
     indices: NDArray[np.intp]
-    """In the row of accesses."""
+    """Positions in the row of accesses."""
     lengths_ns: NDArray[np.float64]
-    """Beyond the usual access."""
+    """Time beyond the usual access, ns."""
     by_writes: Period | None
-    """Distance counted in accesses; None: none fixed."""
+    """Period in accesses; None: not fixed."""
     by_time: Period | None
-    """Distance in ns."""
+    """Period in ns; None: not fixed."""
 
     @property
     def share(self) -> float:
-        """Of the stalls, that keep to the better of both periods."""
-        return max(one.share for one in (self.by_writes, self.by_time) if one is not None)
+        """Share of the stalls that keep to the better of both periods."""
+        return max(period.share for period in (self.by_writes, self.by_time) if period is not None)
 
 
 def find_kinds(each_ns: NDArray[np.float64], rest_ns: float) -> list[Stalls]:
-    """Return every kind of stall that recurs among accesses in order, surest first.
+    """Return every kind of stall that recurs among accesses in order, most regular first.
 
     `rest_ns` passes between two accesses.
     """
@@ -140,31 +140,31 @@ def find_kinds(each_ns: NDArray[np.float64], rest_ns: float) -> list[Stalls]:
     lengths = each_ns - usual
     events = np.nonzero(lengths > beyond_noise(each_ns))[0]
     ends_ns = np.cumsum(each_ns + rest_ns)
-    found: list[Stalls] = []
-    if len(events) < LEAST_EVENTS:
-        return found
+    kinds: list[Stalls] = []
+    if len(events) < MIN_EVENTS:
+        return kinds
     low = float(lengths[events].min())
     while low < lengths[events].max():
-        alike = events[(lengths[events] >= low) & (lengths[events] < low * ALIKE)]
-        if LEAST_EVENTS < len(alike) <= MOST_STALLED * len(each_ns):
-            kind = _recurring(alike[:MOST_EVENTS], lengths, ends_ns)
+        alike = events[(lengths[events] >= low) & (lengths[events] < low * MAX_LENGTH_RATIO)]
+        if MIN_EVENTS < len(alike) <= MAX_STALLED_SHARE * len(each_ns):
+            kind = _recurring(alike[:MAX_EVENTS], lengths, ends_ns)
             if kind is not None:
-                found.append(kind)
-        low *= OVERLAP
-    return _distinct(found)
+                kinds.append(kind)
+        low *= LENGTH_STEP
+    return _distinct(kinds)
 
 
 def beyond_noise(each_ns: NDArray[np.float64]) -> float:
-    """Return the length beyond the median that noise alone does not make, ns."""
+    """Return the time beyond the median, ns, that noise alone does not reach."""
     low, usual, high = np.percentile(each_ns, (16, 50, 84))
-    return BEYOND_NOISE * float(max(high - usual, usual - low))
+    return NOISE_DEVIATIONS * float(max(high - usual, usual - low))
 
 
 def recurring_at(each_ns: NDArray[np.float64], length_ns: float) -> Period | None:
     """Return the period, in accesses, of stalls about as long as `length_ns`."""
     lengths = each_ns - np.median(each_ns)
-    alike = (lengths > length_ns / ALIKE) & (lengths < length_ns * ALIKE)
-    return find_period(np.nonzero(alike)[0][:MOST_EVENTS].astype(float))
+    alike = (lengths > length_ns / MAX_LENGTH_RATIO) & (lengths < length_ns * MAX_LENGTH_RATIO)
+    return find_period(np.nonzero(alike)[0][:MAX_EVENTS].astype(float))
 
 
 def _recurring(
@@ -173,8 +173,8 @@ def _recurring(
     by_writes = find_period(indices.astype(float))
     by_time = find_period(ends_ns[indices])
     chosen = max(
-        (one for one in (by_writes, by_time) if one is not None),
-        key=lambda one: one.share,
+        (period for period in (by_writes, by_time) if period is not None),
+        key=lambda period: period.share,
         default=None,
     )
     if chosen is None:
@@ -184,10 +184,10 @@ def _recurring(
 
 
 def _distinct(kinds: list[Stalls]) -> list[Stalls]:
-    """Drop kinds that share accesses with a surer one."""
+    """Drop kinds that share accesses with a more regular one."""
     kept: list[Stalls] = []
-    for kind in sorted(kinds, key=lambda one: (one.share, len(one.indices)), reverse=True):
-        taken = [len(np.intersect1d(kind.indices, one.indices)) for one in kept]
-        if all(shared <= SHARED * len(kind.indices) for shared in taken):
+    for kind in sorted(kinds, key=lambda other: (other.share, len(other.indices)), reverse=True):
+        common = [len(np.intersect1d(kind.indices, other.indices)) for other in kept]
+        if all(shared <= MAX_COMMON_SHARE * len(kind.indices) for shared in common):
             kept.append(kind)
-    return kept[:MOST_KINDS]
+    return kept[:MAX_KINDS]

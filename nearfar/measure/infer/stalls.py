@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nearfar.documents.device import StallFigure
-from nearfar.measure.infer.findings import HAD
+from nearfar.measure.infer.findings import MEASURED_HERE
 from nearfar.measure.infer.periods import find_comb
 from nearfar.measure.infer.stall_events import Stalls, find_kinds, wear_granularity
 from nearfar.samples.evidence import Evidence
@@ -36,16 +36,16 @@ PLACE_BYTES = 256
 WRITES = (60_000, 240_000, 960_000)
 """Until enough stalls are seen: periods published run from 9.5 k to 18 k writes."""
 
-ENOUGH = 8
+MIN_STALLS = 8
 """Stalls of a kind: a period is then known to a few per cent even where it varies."""
 
-RESTS = 1.5
+REST_WRITES = 1.5
 """Rest between writes of the second run, in usual writes: time and writes part by more than two."""
 
-AGREES = 0.05
+PERIOD_TOLERANCE = 0.05
 """Periods of both runs, in the unit that counts, agree within so much."""
 
-UNSEEN_NS = 120.0
+MAX_UNSEEN_NS = 120.0
 """Most that passes between two writes beside their times and the rest: timer and loop."""
 
 CONTROL_BYTES = 4096
@@ -54,7 +54,7 @@ CONTROL_BYTES = 4096
 CONTROL_TIMES = 8
 """Accesses to a cache take a fraction of a write."""
 
-LONGEST = 1.5
+MAX_LENGTH_RATIO = 1.5
 """Stalls of the rested run belong to a kind up to so many times its longest."""
 
 RESAMPLES = 200
@@ -101,7 +101,7 @@ def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
             f"of {len(each)} writes to one place none, or none at a fixed distance, took far longer"
         )
         return
-    rest = RESTS * float(np.median(each))
+    rest = REST_WRITES * float(np.median(each))
     sample = probe.calm(overwrite(probe, PLACE_BYTES, len(each), rest))
     if sample.each_ns is None:
         findings.not_seen["stalls"] = "single writes are not timed"
@@ -131,7 +131,7 @@ def _enough(probe: InferenceProbe) -> tuple[NDArray[np.float64] | None, list[Sta
         each = sample.each_ns.astype(float)
         kinds = find_kinds(each, 0.0)
         # Of two kinds the rarer decides, and it may not have been met at all yet.
-        if kinds and min(len(kind.indices) for kind in kinds) >= ENOUGH and writes > WRITES[0]:
+        if kinds and min(len(kind.indices) for kind in kinds) >= MIN_STALLS and writes > WRITES[0]:
             break
     return each, kinds
 
@@ -155,7 +155,7 @@ def _control(probe: InferenceProbe, accesses: int) -> list[Stalls]:
 
 def _alike(kind: Stalls, control: Sequence[Stalls]) -> bool:
     length = float(np.median(kind.lengths_ns))
-    return any(0.5 <= float(np.median(one.lengths_ns)) / length <= 2.0 for one in control)
+    return any(0.5 <= float(np.median(other.lengths_ns)) / length <= 2.0 for other in control)
 
 
 def _decide(probe: InferenceProbe, runs: OverwriteRuns, kind: Stalls, findings: Findings) -> None:
@@ -178,7 +178,7 @@ def _by_writes(runs: OverwriteRuns, kind: Stalls) -> Stalls | None:
         return None
     for again in find_kinds(runs.rested, runs.rest_ns):
         if again.by_writes is not None and (
-            abs(again.by_writes.value / kind.by_writes.value - 1) <= AGREES
+            abs(again.by_writes.value / kind.by_writes.value - 1) <= PERIOD_TOLERANCE
         ):
             return again
     return None
@@ -196,15 +196,15 @@ def _by_time(runs: OverwriteRuns, kind: Stalls) -> float | None:
     first = kind.by_time.value
     writes_first = first / float(each.mean())
     lengths = rested - np.median(rested)
-    longest = LONGEST * float(np.max(kind.lengths_ns))
+    longest = MAX_LENGTH_RATIO * float(np.max(kind.lengths_ns))
     events = np.nonzero((lengths >= np.min(kind.lengths_ns)) & (lengths <= longest))[0]
     ends = np.cumsum(rested + rest_ns)[events]
-    second = find_comb(ends, first * (1 - AGREES), first + writes_first * UNSEEN_NS)
+    second = find_comb(ends, first * (1 - PERIOD_TOLERANCE), first + writes_first * MAX_UNSEEN_NS)
     if second is None:
         return None
     writes_second = second / (float(rested.mean()) + rest_ns)
     unseen = (second - first) / (writes_first - writes_second)
-    if not -UNSEEN_NS / 4 <= unseen <= UNSEEN_NS:
+    if not -MAX_UNSEEN_NS / 4 <= unseen <= MAX_UNSEEN_NS:
         return None
     return second + writes_second * max(unseen, 0.0)
 
@@ -233,7 +233,7 @@ def _add_wear(probe: InferenceProbe, kind: Stalls, again: Stalls, findings: Find
             high=period[2],
             confidence=share,
             evidence=EVIDENCE,
-            **HAD,
+            **MEASURED_HERE,
         )
     )
 
@@ -253,7 +253,7 @@ def _add_refresh(kind: Stalls, period_ns: float, findings: Findings) -> None:
             high=period_ns * spread[2] / spread[0],
             confidence=share,
             evidence=EVIDENCE,
-            **HAD,
+            **MEASURED_HERE,
         )
     )
 
@@ -264,25 +264,27 @@ def _middle(
     """Return a quantile with its bootstrap interval, and the share of resamples that agree."""
     rng = np.random.default_rng(0)
     picked = values[rng.integers(0, len(values), (RESAMPLES, len(values)))]
-    found = np.quantile(picked, quantile, axis=1)
+    estimates = np.quantile(picked, quantile, axis=1)
     middle = float(np.quantile(values, quantile))
-    low, high = np.percentile(found, (2.5, 97.5))
-    return (middle, float(low), float(high)), float(np.mean(abs(found / middle - 1) <= AGREES))
+    low, high = np.percentile(estimates, (2.5, 97.5))
+    return (middle, float(low), float(high)), float(
+        np.mean(abs(estimates / middle - 1) <= PERIOD_TOLERANCE)
+    )
 
 
 def stall_evidence(each: NDArray[np.float64], kinds: Sequence[Stalls]) -> Evidence:
     """Return the slowest write of each of some thousand stretches, with the stalls marked."""
     stretch = max(len(each) // 2000, 1)
-    whole = each[: len(each) // stretch * stretch].reshape(-1, stretch)
+    stretches = each[: len(each) // stretch * stretch].reshape(-1, stretch)
     return Evidence(
         group="overwrite",
         title="Slowest of neighbouring writes to one place",
         x_name="writes",
         y_name="time (ns)",
-        x=np.arange(len(whole), dtype=np.float64) * stretch,
-        y=whole.max(axis=1),
-        y_low=np.median(whole, axis=1),
-        y_high=whole.max(axis=1),
-        knees=tuple(float(one) for kind in kinds for one in kind.indices),
+        x=np.arange(len(stretches), dtype=np.float64) * stretch,
+        y=stretches.max(axis=1),
+        y_low=np.median(stretches, axis=1),
+        y_high=stretches.max(axis=1),
+        knees=tuple(float(index) for kind in kinds for index in kind.indices),
         log_x=False,
     )

@@ -1,8 +1,8 @@
-"""Buffers that persisted writes show: they pass the processor's caches.
+"""Buffers of the memory that persisted writes show, as they pass the processor's caches.
 
-Fences are far apart, so that a fence's own time does not hide what a line costs: once the write
-queue is full, a writer goes on at the rate at which lines are drained, and that depends on whether
-the device's buffers hold their blocks.
+Fences are far apart, so that their time does not hide the cost of a line. Once the write queue is
+full, a writer continues at the rate at which lines drain, and that depends on whether the device's
+buffers hold their blocks.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from nearfar.documents.device import BufferFigure
 from nearfar.measure.infer.capacity import Capacity, coarse_curve, refine
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import HAD
-from nearfar.measure.infer.queue_knee import SLOW
-from nearfar.measure.infer.reads import LEAST_CONFIDENCE, LEAST_OWN_STEP
+from nearfar.measure.infer.findings import MEASURED_HERE
+from nearfar.measure.infer.queue_knee import MIN_DRAIN_SHARE
+from nearfar.measure.infer.reads import MIN_CONFIDENCE, MIN_STEP_SHARE
 from nearfar.samples.point import SamplePoint
 
 if TYPE_CHECKING:
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from nearfar.measure.infer.probe import InferenceProbe
 
 KERNELS = ("persist-nt-store", "persist-clflushopt", "persist-clwb")
-"""In this order, the first that there is: the others write through the caches' own queues."""
+"""Kernels in order of preference: the later ones also pass the caches' queues."""
 
 FENCE_EVERY = 256
-"""Lines; as many as 16 KiB, more than any write queue known holds (64 to 96)."""
+"""Lines between two fences: 16 KiB, more than any known write queue (64 to 96 lines)."""
 
 SMALLEST_BYTES = 1024
 LARGEST_BYTES = 8 << 20
 """Regions are written twice a sample, so that what buffers hold has settled: 260,000 lines."""
 
 PASSES = 2
-LEAST_WRITES = 20_000
+MIN_WRITES = 20_000
 EVIDENCE = "write-capacity"
 
-QUEUE_UP_TO = 2.0
-"""A knee up to so many times the write queue is the queue: lines that wait are written in place."""
+QUEUE_RATIO = 2.0
+"""Ratio to the write queue up to which a knee is the queue: waiting lines are merged."""
 
-MAY_BE_A_QUEUE = 16 << 10
-"""Twice the largest write queue known (96 lines) and more: a smaller knee may be a queue's."""
+MAX_QUEUE_BYTES = 16 << 10
+"""Size below which a knee may be a write queue: more than twice the largest known (96 lines)."""
 
-SAME = 1.5
-"""Read and write capacities within so much are of one buffer: knees of writes are soft."""
+SAME_BUFFER_RATIO = 1.5
+"""Ratio of read and write capacities within which both are one buffer: knees of writes are soft."""
 
 
 def write_kernel(probe: InferenceProbe) -> str | None:
@@ -67,7 +67,7 @@ def infer_writes(
 
     def at(region_bytes: int) -> SamplePoint:
         page = probe.facts.page_sizes[0]
-        writes = max(PASSES * region_bytes // 64, LEAST_WRITES)
+        writes = max(PASSES * region_bytes // 64, MIN_WRITES)
         return SamplePoint(
             "persist", kernel, page, region_bytes, fence_every=FENCE_EVERY, accesses=writes
         )
@@ -78,39 +78,26 @@ def infer_writes(
         findings.not_seen["write buffers"] = probe.too_few("regions")
         return []
     curve, capacities = refine(probe, at, curve)
-    queue_bytes = max((one.capacity_bytes for one in findings.write_queues), default=0)
-    least = QUEUE_UP_TO * queue_bytes if queue_bytes else MAY_BE_A_QUEUE
+    queue_bytes = max((queue.capacity_bytes for queue in findings.write_queues), default=0)
+    least = QUEUE_RATIO * queue_bytes if queue_bytes else MAX_QUEUE_BYTES
     sure = [
-        one for one in capacities if one.confidence >= LEAST_CONFIDENCE and one.value_bytes > least
+        capacity
+        for capacity in capacities
+        if capacity.confidence >= MIN_CONFIDENCE
+        and capacity.value_bytes > least
+        # Other programs share caches, buses and memory; a miss of a buffer costs far more than
+        # they change. The same holds for reads.
+        and (not probe.facts.llc_bytes or capacity.step_ns >= MIN_STEP_SHARE * capacity.served_ns)
     ]
-    if not queue_bytes and any(one.value_bytes <= least for one in capacities):
+    if not queue_bytes and any(capacity.value_bytes <= least for capacity in capacities):
         findings.not_seen["small write buffer"] = (
-            f"writes to a few lines over and over take another time than to more than "
-            f"{capacities[0].value_bytes} bytes: a queue or a buffer, the bursts do not say"
+            f"repeated writes to {capacities[0].value_bytes} bytes take another time than to more: "
+            "a queue or a buffer; the bursts do not distinguish them"
         )
-    if probe.facts.llc_bytes:
-        # Beside a processor others share its caches, its buses and the memory; a buffer's miss
-        # costs far more than what they change. The same for reads.
-        sure = [one for one in sure if one.step_ns >= LEAST_OWN_STEP * one.served_ns]
-    single_ns = _single_ns(probe, replace(at(largest), fence_every=1))
-    slow = [
-        one
-        for one in sure
-        if single_ns is not None and one.served_ns + one.step_ns >= SLOW * single_ns
-    ]
-    if single_ns is None:
-        findings.not_seen["write buffers"] = (
-            f"{probe.too_few('single writes')}: without them a buffer of the memory cannot be told "
-            "from the processor's own"
-        )
-    elif len(slow) < len(sure):
-        findings.not_seen["fast write buffer"] = (
-            f"lines written between fences go on faster than {SLOW:.0%} of a single write "
-            f"({single_ns:.0f} ns) at any region: the processor's own buffers and caches"
-        )
-    new = [one for one in slow if not _is_read(one, reads)]
-    for number, one in enumerate(new, 1):
-        findings.buffers.append(_figure(one, f"write buffer {number}"))
+    slow = _of_memory(probe, sure, replace(at(largest), fence_every=1), findings)
+    new = [capacity for capacity in slow if not _is_read(capacity, reads)]
+    for number, capacity in enumerate(new, 1):
+        findings.buffers.append(_figure(capacity, f"write buffer {number}"))
     regions = np.array(curve.regions, dtype=float)
     findings.evidence[EVIDENCE] = make_evidence(
         "persist",
@@ -118,35 +105,56 @@ def infer_writes(
         ("region (bytes)", "time (ns per line)"),
         regions,
         curve.samples,
-        knees=[one.value_bytes for one in slow],
+        knees=[capacity.value_bytes for capacity in slow],
         fitted=curve.fit.latency(regions),
     )
-    if not slow and single_ns is not None:
-        findings.not_seen["write buffers"] = "no knee in persisted writes over regions up to 8 MiB"
+    if not slow:
+        findings.not_seen.setdefault(
+            "write buffers", "no knee in persisted writes over regions up to 8 MiB"
+        )
     return slow
 
 
-def _single_ns(probe: InferenceProbe, point: SamplePoint) -> float | None:
-    """Return ns of a write that is waited for; None: it could not be sampled."""
-    (values,) = probe.gather([point])
-    return float(np.median(values)) if len(values) else None
+def _of_memory(
+    probe: InferenceProbe, capacities: list[Capacity], single: SamplePoint, findings: Findings
+) -> list[Capacity]:
+    """Return the capacities beyond which a line takes long enough to be the memory's.
+
+    `single` is a write that is waited for; without it none is.
+    """
+    (values,) = probe.gather([single])
+    if not len(values):
+        findings.not_seen["write buffers"] = (
+            f"{probe.too_few('single writes')}: without them a buffer of the memory looks like one "
+            "of the processor"
+        )
+        return []
+    single_ns = float(np.median(values))
+    least_ns = MIN_DRAIN_SHARE * single_ns
+    slow = [level for level in capacities if level.served_ns + level.step_ns >= least_ns]
+    if len(slow) < len(capacities):
+        findings.not_seen["fast write buffer"] = (
+            f"at any region, lines between fences take less than {MIN_DRAIN_SHARE:.0%} of a single "
+            f"write ({single_ns:.0f} ns): the processor's buffers and caches hold them"
+        )
+    return slow
 
 
-def _is_read(one: Capacity, reads: Sequence[InferredBuffer]) -> bool:
-    """Return whether reads show the buffer too; they show its capacity more sharply."""
-    ratios = [one.value_bytes / read.capacity.value_bytes for read in reads]
-    return any(1 / SAME <= ratio <= SAME for ratio in ratios)
+def _is_read(capacity: Capacity, reads: Sequence[InferredBuffer]) -> bool:
+    """Return whether reads show the buffer too, with a sharper capacity."""
+    ratios = [capacity.value_bytes / read.capacity.value_bytes for read in reads]
+    return any(1 / SAME_BUFFER_RATIO <= ratio <= SAME_BUFFER_RATIO for ratio in ratios)
 
 
-def _figure(one: Capacity, name: str) -> BufferFigure:
+def _figure(capacity: Capacity, name: str) -> BufferFigure:
     return BufferFigure(
         name=name,
-        capacity_bytes=one.value_bytes,
-        capacity_low_bytes=one.low_bytes,
-        capacity_high_bytes=one.high_bytes,
+        capacity_bytes=capacity.value_bytes,
+        capacity_low_bytes=capacity.low_bytes,
+        capacity_high_bytes=capacity.high_bytes,
         operation="nt-store",
-        latency_ns=one.served_ns if one.is_plateau else None,
-        confidence=one.confidence,
+        latency_ns=capacity.served_ns if capacity.is_plateau else None,
+        confidence=capacity.confidence,
         evidence=EVIDENCE,
-        **HAD,
+        **MEASURED_HERE,
     )

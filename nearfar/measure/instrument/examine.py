@@ -20,7 +20,7 @@ from nearfar.samples.point import Sample, SamplePoint
 ROUNDS = 7
 """Samples of each point: intervals of a median need six to be narrower than the extremes."""
 
-FEWEST = 3
+MIN_ROUNDS = 3
 """Rounds made even if time is up."""
 
 PROBES = cast("tuple[InstrumentProbe, ...]", (timer, tlb, prefetch))
@@ -30,7 +30,7 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Instrument:
-    """What the instrument is like, here and now."""
+    """State of the instrument on this machine."""
 
     verdicts: tuple[InstrumentVerdict, ...]
     samples: dict[SamplePoint, list[Sample]]
@@ -64,7 +64,7 @@ def examine(
 ) -> Instrument:
     """Run every probe on `subject`; some 3 s on real memory.
 
-    After `seconds` no further round begins, but `FEWEST` are made.
+    After `seconds` no further round begins, but `MIN_ROUNDS` are made.
 
     A subject with an attribute `cpus` runs on this machine (`Sampler`): its CPUs, prefetcher
     registers and, by `watch` or one of its own, clock and interruptions are looked at too.
@@ -80,7 +80,7 @@ def examine(
     dice = random.Random(1)
     start = time.monotonic()
     for number in range(rounds):
-        if number >= FEWEST and time.monotonic() - start > seconds:
+        if number >= MIN_ROUNDS and time.monotonic() - start > seconds:
             break
         if watch is not None:
             watch.round(number)
@@ -88,7 +88,7 @@ def examine(
             samples[point].append(take(point))
             done = (number + (index + 1) / len(wanted)) / rounds
             progress("examining the instrument", done)
-    values = {point: [one.value for one in taken] for point, taken in samples.items()}
+    values = {point: [sample.value for sample in taken] for point, taken in samples.items()}
     verdicts = [verdict for probe in PROBES for verdict in probe.judge(facts, values)]
     if cpus and watch is not None:
         verdicts += [msr.judge(cpus, root), siblings.judge(cpus, root)]
@@ -98,5 +98,5 @@ def examine(
 
 def disturbed_share(samples: Iterable[list[Sample]]) -> float:
     """Return which share of all samples says that it was interrupted."""
-    taken = [one for values in samples for one in values]
-    return sum(one.disturbed for one in taken) / len(taken) if taken else 0.0
+    every = [sample for values in samples for sample in values]
+    return sum(sample.disturbed for sample in every) / len(every) if every else 0.0

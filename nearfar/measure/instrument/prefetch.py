@@ -31,10 +31,10 @@ more than the noise of a median of a few rounds."""
 def points(facts: SubjectFacts) -> list[SamplePoint]:
     """Return the plain chase, pairs of neighbours in random order, and constant strides."""
     plain = plain_chase(facts)
-    found = [plain, _pairs(plain)]
+    chosen = [plain, _pairs(plain)]
     if "chase-sequential" in facts.kernels:
-        found += [_strided(plain, stride) for stride in STRIDES_BYTES]
-    return found
+        chosen += [_strided(plain, stride) for stride in STRIDES_BYTES]
+    return chosen
 
 
 def judge(facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:

@@ -20,9 +20,9 @@ def judge(
     shared: list[tuple[int, int]] = []
     known = True
     for cpu in cpus:
-        found = tree.cpu_list(f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-        known = known and found is not None
-        others = set(found or []) - {cpu}
+        siblings = tree.cpu_list(f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        known = known and siblings is not None
+        others = set(siblings or []) - {cpu}
         shared += [(cpu, other) for other in sorted(others & set(cpus)) if cpu < other]
         idle |= others - set(cpus)
     first = cpus[0]
@@ -34,7 +34,7 @@ def judge(
         why += f" that this process may use ({len(allowed)} of {os.cpu_count()} CPUs)"
     kept = {"cpus_chosen": listed, "siblings_idle": ", ".join(map(str, sorted(idle))) or "none"}
     if shared:
-        pairs = ", ".join(f"{one} and {other}" for one, other in shared)
+        pairs = ", ".join(f"{first} and {second}" for first, second in shared)
         return InstrumentVerdict(
             "cpus",
             "doubtful",

@@ -54,14 +54,14 @@ def judge(facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:
         LatencyFigure(
             region_bytes=facts.largest_bytes,
             page_bytes=size,
-            value_ns=one.value,
-            low_ns=one.low,
-            high_ns=one.high,
+            value_ns=estimate.value,
+            low_ns=estimate.low,
+            high_ns=estimate.high,
             how="measured",
             source="here",
             note="by the probe of the TLB's share",
         )
-        for size, one in ((large, huge), (small, walked))
+        for size, estimate in ((large, huge), (small, walked))
     )
     facts_kept = {
         "tlb_ns": f"{extra.value:.2f}",

@@ -1,4 +1,4 @@
-"""What a probe says: a sentence, whether figures suffer, a remedy, and facts to keep."""
+"""Verdicts of the instrument's probes: a sentence, whether figures suffer, a remedy, facts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page_name(page_bytes: int) -> str:
 
 
 State = Literal["good", "doubtful", "unknown"]
-"""doubtful: figures suffer. unknown: could not be seen; a warning where a remedy would show it."""
+"""doubtful: figures suffer. unknown: not visible; a warning if a remedy makes it visible."""
 
 Values = Mapping[SamplePoint, Sequence[float]]
 """One value a round of every point."""
@@ -32,15 +32,15 @@ Values = Mapping[SamplePoint, Sequence[float]]
 
 @dataclass(frozen=True)
 class InstrumentVerdict:
-    """What was found of one thing."""
+    """Verdict on one property of the instrument."""
 
     name: str
-    """Such as "tlb"; first part of the keys of `facts`."""
+    """Name such as "tlb"; first part of the keys of `facts`."""
     state: State
     text: str
     """One sentence, with figures."""
     remedy: str = ""
-    """What a person can do, as a command where there is one."""
+    """Remedy, as a command where there is one."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """For `MeasuredContext.environment`."""
     latency: tuple[LatencyFigure, ...] = ()

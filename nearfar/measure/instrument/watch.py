@@ -22,7 +22,7 @@ MAX_TRIES = 3
 
 MAX_DRIFT = 0.03
 """Relative spread of the loop's time beyond which the clock alone makes figures differ: three times
-the interval that ends a measurement (`rounds.NARROW`)."""
+the interval that ends a measurement (`rounds.NARROW_HALF_WIDTH`)."""
 
 TRIMMED_SHARE = 0.1
 """Share of rounds left out at either end of the spread: single long ones are interruptions."""

@@ -19,7 +19,7 @@ from nearfar.samples.point import Sample, SamplePoint
 ROUNDS = 9
 """Samples of each point; intervals of a median of nine leave the extremes out."""
 
-FEWEST = 3
+MIN_ROUNDS = 3
 """Rounds made even if time is up."""
 
 PLAIN = "plain-chase"
@@ -39,9 +39,9 @@ def run_protocols(
 ) -> list[ProtocolResult]:
     """Run recipes (default: all) on `subject`, the plain chase first; some 5 s on real memory.
 
-    Rungs that recipes share are measured once; all points are measured every round, so that what
-    drifts does so for all of them; after `seconds` no further round begins, but `FEWEST` are made.
-    `sample` replaces ``subject.sample``, such as one that stores.
+    Steps that recipes share are measured once. Every round measures all points, so that drift is
+    common to them. No round begins after `seconds`, but at least `MIN_ROUNDS` are made. `sample`
+    replaces ``subject.sample``.
     """
     facts = subject.facts()
     take = sample or subject.sample
@@ -55,7 +55,7 @@ def run_protocols(
     dice = random.Random(1)
     start = time.monotonic()
     for number in range(rounds):
-        if number >= FEWEST and time.monotonic() - start > seconds:
+        if number >= MIN_ROUNDS and time.monotonic() - start > seconds:
             break
         for index, point in enumerate(dice.sample(points, len(points))):
             taken[point].append(take(point).value)
@@ -94,17 +94,17 @@ def _result(
         causes[cause] = _difference(before, now, taken, facts)
     last = rungs[-1][1]
     values = _values(last, taken, facts)
-    whole = median_estimate(values)
-    value = min(values) if last.best else whole.value
+    estimate = median_estimate(values)
+    value = min(values) if last.best else estimate.value
     notes = [recipe.whose, recipe.differs, *lacking]
     return ProtocolResult(
         name=name,
         value_ns=value,
-        low_ns=min(whole.low, value),
-        high_ns=whole.high,
-        attributed={cause: one.value for cause, one in causes.items()},
-        attributed_low={cause: one.low for cause, one in causes.items()},
-        attributed_high={cause: one.high for cause, one in causes.items()},
+        low_ns=min(estimate.low, value),
+        high_ns=estimate.high,
+        attributed={cause: share.value for cause, share in causes.items()},
+        attributed_low={cause: share.low for cause, share in causes.items()},
+        attributed_high={cause: share.high for cause, share in causes.items()},
         note="; ".join(note for note in notes if note),
     )
 

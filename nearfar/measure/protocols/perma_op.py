@@ -19,6 +19,6 @@ RECIPES.register("perma-op")(
         whose="PerMA-Bench operation_latency (Benson et al., PVLDB 15(11), 2022; "
         "github.com/hpides/perma-bench)",
         steps=(region(RANGE_BYTES), small_pages(), each(), clock_stays()),
-        differs="it times one operation in 5,000 and draws each address anew",
+        differs="it times one operation in 5,000 and draws a new address each time",
     )
 )

@@ -13,7 +13,7 @@ from nearfar.samples.point import SamplePoint
 
 @dataclass(frozen=True)
 class ProtocolSetup:
-    """What is measured, and how a number is made of it."""
+    """A point, and the statistic that gives the protocol's number."""
 
     point: SamplePoint
     clock_stays: bool = False
@@ -47,7 +47,7 @@ class Recipe:
     steps: tuple[ProtocolStep, ...]
     """From the plain chase, in order; each differs from the one before by one factor."""
     differs: str = ""
-    """What the tool does and this does not."""
+    """Difference between the tool and this recipe."""
 
 
 RECIPES: Registry[Recipe] = Registry("nearfar.measure.protocols", "protocol")

@@ -51,13 +51,13 @@ def traffic_per_payload(kernel: str, line_share: float) -> float:
 
 
 BURST_BYTES = 2048
-"""What a generator moves before it rests (`SamplePoint.pause_ns`)."""
+"""Bytes that a generator moves before it rests (`SamplePoint.pause_ns`)."""
 
 FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)
 """Loads asked for, of the peak; full speed comes on top. Near the peak less is drawn than asked
 for, as bursts wait for each other: 1.05 draws some 0.85."""
 WRITES_FRACTIONS = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8)
-"""Of persisted writes, which take another 8192 timed accesses a load."""
+"""Fractions for persisted writes, which need another 8192 timed accesses a load."""
 QUICK_FRACTIONS = (0.2, 0.4, 0.6, 0.8)
 
 PROBES = 3
@@ -68,12 +68,12 @@ Take = Callable[[SamplePoint], Sample]
 
 @dataclass(frozen=True)
 class Drive:
-    """What the generators of one kernel and read share give, all together; payload."""
+    """Payload that all generators of one kernel and read share give together."""
 
     generators: int
     peak_gb_per_s: float
     burst_ns: float
-    """Of 2 KiB of one generator while the memory is half loaded."""
+    """Time of one generator for 2 KiB while the memory is half loaded, ns."""
 
     def pause_ns(self, fraction: float) -> float:
         """Return the rest after each burst that draws about `fraction` of the peak."""
@@ -82,7 +82,7 @@ class Drive:
 
     def pauses_ns(self, fractions: Sequence[float]) -> list[float]:
         """Return distinct rests, longest first, full speed last."""
-        return sorted({0.0, *(self.pause_ns(one) for one in fractions)}, reverse=True)
+        return sorted({0.0, *(self.pause_ns(fraction) for fraction in fractions)}, reverse=True)
 
 
 def generator_of(plan: SurfacePlan, share: float) -> tuple[str, float | None] | None:
@@ -132,6 +132,6 @@ def _drawn(point: SamplePoint, take: Take) -> float:
     """Return what the generators draw, without the timed thread's own."""
     samples = [take(point) for _ in range(PROBES)]
     return statistics.median(
-        one.drawn_gb_per_s - point.access_bytes / one.value if one.value > 0 else 0.0
-        for one in samples
+        sample.drawn_gb_per_s - point.access_bytes / sample.value if sample.value > 0 else 0.0
+        for sample in samples
     )

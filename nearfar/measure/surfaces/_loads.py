@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.measure.surfaces._drive import generator_of, traffic_per_payload, traffic_share
-from nearfar.measure.surfaces._surface import HAD, Samples, SurfacePlan, values
+from nearfar.measure.surfaces._surface import MEASURED_HERE, Samples, SurfacePlan, values
 from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ SHARES = (1.0, 0.75, 0.667, 0.5, 0.25, 0.0)
 """Reads over all traffic: all, as programs mix, ordinary stores only, nt-stores only."""
 QUICK_SHARES = (1.0, 0.5)
 
-FEWEST_LOADS, QUICK_FEWEST_LOADS = 6, 3
+MIN_LOADS, QUICK_MIN_LOADS = 6, 3
 """Distinct loads below NEARLY_PEAK of a curve: with fewer it is a line from idle to saturation."""
 NEARLY_PEAK = 0.9
 DISTINCT = 0.02
-"""Of the peak, by which two loads differ: as much as bandwidths of one load vary."""
+"""Share of the peak by which two loads must differ: bandwidths of one load vary as much."""
 
 TAIL_PERCENTILES = {
     "p50_ns": 50.0,
@@ -40,17 +40,17 @@ def loads(
 ) -> list[SamplePoint]:
     """Return `timed` beside no load, `fractions` of the peak, and all; `shares` are reads over all
     traffic. Nothing for a generator that `Surface.scout` found no drive for."""
-    found: list[SamplePoint] = []
+    points: list[SamplePoint] = []
     for share in shares:
         generator = generator_of(plan, share)
         drive = plan.drives.get(generator) if generator is not None else None
         if generator is not None and drive is not None:
             kernel, line_share = generator
-            found += [
+            points += [
                 replace(timed, generator=kernel, read_share=line_share, pause_ns=pause)
                 for pause in (None, *drive.pauses_ns(fractions))
             ]
-    return found
+    return points
 
 
 def few_loads(curve: LoadedLatencyCurve, quick: bool) -> str:
@@ -61,7 +61,7 @@ def few_loads(curve: LoadedLatencyCurve, quick: bool) -> str:
     for bandwidth in loads_gb_per_s:
         if bandwidth < NEARLY_PEAK * peak and bandwidth - last >= DISTINCT * peak:
             last, distinct = bandwidth, distinct + 1
-    least = QUICK_FEWEST_LOADS if quick else FEWEST_LOADS
+    least = QUICK_MIN_LOADS if quick else MIN_LOADS
     if distinct >= least:
         return ""
     return (
@@ -76,20 +76,20 @@ def curves(samples: Samples, plan: SurfacePlan, instruction: str) -> list[Loaded
     """Return a curve for each read share, most reads first, points in order of rising load."""
     # Where the subject cannot say what its generators drew there is no curve: what is timed draws
     # less the longer it waits, and would look like one.
-    said = {
+    read_shares = {
         _share(point)
         for point, taken in samples.items()
         if point.pause_ns is not None and statistics.median(s.drawn_gb_per_s for s in taken) > 0
     }
-    samples = {point: taken for point, taken in samples.items() if _share(point) in said}
-    shares = sorted(said, reverse=True)
-    found = [
+    samples = {point: taken for point, taken in samples.items() if _share(point) in read_shares}
+    shares = sorted(read_shares, reverse=True)
+    shown = [
         _curve({point: taken for point, taken in samples.items() if _share(point) == share}, share)
         for share in shares
     ]
     others = plan.facts.threads - 1
     cores = f"{others} core{'s' if others != 1 else ''}"
-    return [_named(curve, point, cores, instruction) for curve, point in found]
+    return [_named(curve, point, cores, instruction) for curve, point in shown]
 
 
 def _named(
@@ -117,7 +117,7 @@ def _curve(samples: Samples, share: float) -> tuple[LoadedLatencyCurve, SamplePo
         timed = next((point for point in here if point.each), None)
         shown = plain or timed
         assert shown is not None
-        drawn = statistics.median(one.drawn_gb_per_s for one in here[shown])
+        drawn = statistics.median(sample.drawn_gb_per_s for sample in here[shown])
         ns = statistics.median(values(here[shown]))
         # Where nothing runs beside it, what is timed draws its own.
         drawn = max(drawn * _traffic_per_payload(shown), shown.access_bytes / ns)
@@ -129,7 +129,7 @@ def _curve(samples: Samples, share: float) -> tuple[LoadedLatencyCurve, SamplePo
         points=points,
         tails=tails if len(tails) == len(points) else [],
         oddities=detect_oddities(points),
-        **HAD,
+        **MEASURED_HERE,
     )
     return curve, next(iter(samples))
 
@@ -156,7 +156,7 @@ def _tail(bandwidth_gb_per_s: float, samples: Sequence[Sample]) -> Tail | None:
     import numpy as np
 
     taken: list[NDArray[np.float32]] = [
-        one.each_ns for one in samples if one.each_ns is not None and one.each_ns.size
+        sample.each_ns for sample in samples if sample.each_ns is not None and sample.each_ns.size
     ]
     if not taken:
         return None

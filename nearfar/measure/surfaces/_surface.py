@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SOURCE = "here"
 """Key of the one source of a measured device."""
 
-HAD: dict[str, Any] = {"how": "measured", "source": SOURCE}
+MEASURED_HERE: dict[str, Any] = {"how": "measured", "source": SOURCE}
 
 Samples = Mapping[SamplePoint, Sequence[Sample]]
 
@@ -36,7 +36,7 @@ SMALLEST_REGION_BYTES = 16 << 10
 
 @dataclass(frozen=True)
 class SurfacePlan:
-    """What can be measured and how much of it there is time for."""
+    """Facts of the subject, and whether there is time for few points or all."""
 
     facts: SubjectFacts
     quick: bool
@@ -88,7 +88,7 @@ class SurfaceFigures:
     chains: list[ChainsFigure] = field(default_factory=list)
     loaded_latency: list[LoadedLatencyCurve] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """What a reader of the figures must know, one sentence each."""
+    """Warnings about the figures, one sentence each."""
 
     def add(self, other: SurfaceFigures) -> None:
         """Append the figures of another surface."""
@@ -138,8 +138,8 @@ def values(samples: Sequence[Sample]) -> list[float]:
 
     A sample during which something else had the core says nothing of the memory.
     """
-    calm = [one.value for one in samples if not one.disturbed]
-    return calm if len(calm) >= (len(samples) + 1) // 2 else [one.value for one in samples]
+    calm = [sample.value for sample in samples if not sample.disturbed]
+    return calm if len(calm) >= (len(samples) + 1) // 2 else [sample.value for sample in samples]
 
 
 def ns_figures(estimate: Estimate) -> dict[str, Any]:

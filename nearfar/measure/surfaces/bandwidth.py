@@ -6,7 +6,7 @@ import msgspec
 
 from nearfar.documents.device import BandwidthFigure, Operation, Pattern
 from nearfar.measure.surfaces._surface import (
-    HAD,
+    MEASURED_HERE,
     SURFACES,
     Samples,
     Surface,
@@ -65,14 +65,14 @@ class BandwidthSurface(Surface):
             )
 
         few = plan.threads(few=True)
-        found = [
+        points = [
             point(kernel, threads)
             for kernel in KERNELS
             if plan.has(kernel)
             for threads in plan.threads(few=plan.quick)
         ]
         sizes = QUICK_ACCESS_BYTES if plan.quick else ACCESS_BYTES
-        found += [
+        points += [
             point(kernel, threads, access_bytes=size)
             for kernel, (_, pattern) in KERNELS.items()
             if pattern == "random" and plan.has(kernel)
@@ -81,13 +81,13 @@ class BandwidthSurface(Surface):
             for threads in (few[-1:] if plan.quick else few)
         ]
         if not plan.quick:
-            found += [
+            points += [
                 point(kernel, few[-1], stride=stride)
                 for kernel in STRIDES
                 if plan.has(kernel)
                 for stride in STRIDES_BYTES
             ]
-        return found
+        return points
 
     def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
@@ -137,7 +137,7 @@ def _figure(
         page_bytes=point.page_bytes,
         note=note,
         **gb_of(samples[point]),
-        **HAD,
+        **MEASURED_HERE,
     )
 
 

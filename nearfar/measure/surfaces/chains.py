@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.documents.device import ChainsFigure
 from nearfar.measure.surfaces._surface import (
-    HAD,
+    MEASURED_HERE,
     SURFACES,
     Samples,
     Surface,
@@ -40,7 +40,10 @@ class ChainsSurface(Surface):
         return SurfaceFigures(
             chains=[
                 ChainsFigure(
-                    chains=point.chains, page_bytes=point.page_bytes, **ns_of(taken), **HAD
+                    chains=point.chains,
+                    page_bytes=point.page_bytes,
+                    **ns_of(taken),
+                    **MEASURED_HERE,
                 )
                 for point, taken in samples.items()
             ]

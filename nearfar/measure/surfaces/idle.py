@@ -6,7 +6,7 @@ import msgspec
 
 from nearfar.documents.device import LatencyFigure, Pattern
 from nearfar.measure.surfaces._surface import (
-    HAD,
+    MEASURED_HERE,
     SURFACES,
     Samples,
     Surface,
@@ -32,7 +32,7 @@ class IdleSurface(Surface):
 
     def points(self, plan: SurfacePlan) -> list[SamplePoint]:
         """Return the points; see `Surface.points`."""
-        found: list[SamplePoint] = []
+        points: list[SamplePoint] = []
         for page_bytes in plan.facts.page_sizes:
             largest_pages = page_bytes == plan.page_bytes
             kernels = [name for name in PATTERNS if plan.has(name)]
@@ -40,16 +40,16 @@ class IdleSurface(Surface):
             if plan.quick and not largest_pages:
                 kernels, step = ["chase"], 16  # prefetchers hide pages from the other
             for region in plan.regions(step):
-                found += [SamplePoint("latency", kernel, page_bytes, region) for kernel in kernels]
+                points += [SamplePoint("latency", kernel, page_bytes, region) for kernel in kernels]
         strides = QUICK_STRIDES_BYTES if plan.quick else STRIDES_BYTES
         region = plan.facts.largest_bytes
-        found += [
+        points += [
             SamplePoint("latency", "chase", plan.page_bytes, region, stride_bytes=stride)
             for stride in strides
             # Fewer lines than that would be held by caches, whatever the memory does.
             if region // stride * 64 >= 2 * plan.facts.llc_bytes
         ]
-        return found
+        return points
 
     def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
@@ -62,7 +62,7 @@ class IdleSurface(Surface):
                 page_bytes=point.page_bytes,
                 stride_bytes=point.stride_bytes or None,
                 **ns_of(taken),
-                **HAD,
+                **MEASURED_HERE,
             )
             parts.latency.append(figure)
             plain = not point.stride_bytes

@@ -38,15 +38,15 @@ class LoadedSurface(Surface):
         chase = _chase(plan)
         timed = replace(chase, each=True, accesses=TAIL_ACCESSES)
         if plan.quick:
-            found = loads(plan, chase, QUICK_SHARES, QUICK_FRACTIONS)
-            return found + loads(plan, timed, QUICK_SHARES[:1], QUICK_FRACTIONS)
+            points = loads(plan, chase, QUICK_SHARES, QUICK_FRACTIONS)
+            return points + loads(plan, timed, QUICK_SHARES[:1], QUICK_FRACTIONS)
         return loads(plan, chase, SHARES, FRACTIONS) + loads(plan, timed, SHARES, FRACTIONS)
 
     def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
-        found = curves(samples, plan, "load")
-        warnings = [text for one in found if (text := few_loads(one, plan.quick))]
-        return SurfaceFigures(loaded_latency=found, warnings=warnings)
+        loaded = curves(samples, plan, "load")
+        warnings = [text for curve in loaded if (text := few_loads(curve, plan.quick))]
+        return SurfaceFigures(loaded_latency=loaded, warnings=warnings)
 
     def lacking(self, plan: SurfacePlan) -> str:
         """Return what cannot be had; see `Surface.lacking`."""

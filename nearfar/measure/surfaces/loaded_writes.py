@@ -46,7 +46,7 @@ class LoadedWritesSurface(Surface):
             of_kernel = {point: taken for point, taken in samples.items() if point.kernel == kernel}
             parts.loaded_latency += curves(of_kernel, plan, INSTRUCTIONS[kernel][0])
         parts.warnings = [
-            text for one in parts.loaded_latency if (text := few_loads(one, plan.quick))
+            text for curve in parts.loaded_latency if (text := few_loads(curve, plan.quick))
         ]
         return parts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nearfar.documents.device import BandwidthFigure, Pattern
 from nearfar.measure.surfaces._drive import mixture, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces._surface import (
-    HAD,
+    MEASURED_HERE,
     SURFACES,
     Samples,
     Surface,
@@ -30,10 +30,10 @@ class MixturesSurface(Surface):
         """Return the points; see `Surface.points`."""
         endings = ("",) if plan.quick else ("", "-random")
         counts = plan.threads(few=True)
-        found = []
+        points = []
         for share in QUICK_SHARES if plan.quick else SHARES:
             chosen = mixture(share)
-            found += [
+            points += [
                 SamplePoint(
                     "bandwidth",
                     chosen.kernel + ending,
@@ -46,7 +46,7 @@ class MixturesSurface(Surface):
                 if plan.has(chosen.kernel + ending)
                 for threads in (counts[-1:] if plan.quick else counts)
             ]
-        return found
+        return points
 
     def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
         """Return the figures; see `Surface.figures`."""
@@ -69,7 +69,7 @@ def _figure(point: SamplePoint, samples: Samples) -> BandwidthFigure:
         note=f"all traffic: loads of {point.read_share:.0%} of the lines, {stores} of the others"
         + (", each read before" if lines > 1 else ""),
         **{key: value * lines for key, value in gb_of(samples[point]).items()},
-        **HAD,
+        **MEASURED_HERE,
     )
 
 

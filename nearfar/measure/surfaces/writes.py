@@ -12,7 +12,7 @@ import msgspec
 
 from nearfar.documents.device import LatencyFigure, Operation, Pattern
 from nearfar.measure.surfaces._surface import (
-    HAD,
+    MEASURED_HERE,
     SMALLEST_REGION_BYTES,
     SURFACES,
     Samples,
@@ -75,7 +75,7 @@ class WritesSurface(Surface):
                 region_bytes=point.region_bytes,
                 page_bytes=point.page_bytes,
                 **ns_of(taken),
-                **HAD,
+                **MEASURED_HERE,
             )
             parts.latency.append(figure)
             if point.region_bytes == plan.facts.largest_bytes:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nearfar.measure.infer import infer
-from nearfar.measure.infer.probe import LEAST_SAMPLES, InferenceProbe, until_sure
+from nearfar.measure.infer.probe import MIN_SAMPLES, InferenceProbe, until_sure
 from nearfar.measure.infer.resample import median_noise
 from nearfar.measure.model import ModelSubject
 from nearfar.samples.point import SamplePoint
@@ -44,7 +44,7 @@ def test_points_without_enough_samples_at_the_deadline_are_empty(subject):
     gathered = probe.gather(POINTS)
     assert probe.out_of_time
     assert any(len(values) == 0 for values in gathered)
-    assert all(len(values) == 0 or len(values) >= LEAST_SAMPLES for values in gathered)
+    assert all(len(values) == 0 or len(values) >= MIN_SAMPLES for values in gathered)
 
 
 def test_a_share_of_the_time_ends_earlier(subject):

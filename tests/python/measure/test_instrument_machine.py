@@ -155,4 +155,4 @@ def test_a_subject_on_this_machine_is_watched() -> None:
     found = examine(memory)
     names = {verdict.name for verdict in found.verdicts}
     assert {"prefetchers", "cpus", "frequency", "steal", "interruptions", "pressure"} <= names
-    assert any("samples say that they were interrupted" in text for text in found.warnings)
+    assert any("samples were interrupted" in text for text in found.warnings)

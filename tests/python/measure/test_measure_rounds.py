@@ -8,7 +8,13 @@ import random
 import pytest
 
 from nearfar.measure import figures
-from nearfar.measure.rounds import FEWEST, FEWEST_TO_STOP, RoundLimits, half_width, run_rounds
+from nearfar.measure.rounds import (
+    MIN_ROUNDS,
+    MIN_ROUNDS_TO_STOP,
+    RoundLimits,
+    half_width,
+    run_rounds,
+)
 from nearfar.measure.sampler import WARM_UP_ACCESSES, Sample, warm_up_accesses
 from nearfar.measure.surfaces._surface import region_sizes
 from nearfar.samples.point import SamplePoint
@@ -53,20 +59,20 @@ def test_every_round_has_every_point_once() -> None:
 def test_noise_goes_on_until_time_is_up() -> None:
     samples = run_rounds(POINTS, noisy(), RoundLimits(200.0, clock=Clock())).samples
     counts = [len(values) for values in samples.values()]
-    assert FEWEST_TO_STOP < min(counts) < 200
+    assert MIN_ROUNDS_TO_STOP < min(counts) < 200
     assert max(counts) - min(counts) <= 1, "time may end a round early"
 
 
 def test_time_that_is_up_at_once_still_leaves_the_fewest_rounds() -> None:
     samples = run_rounds(POINTS, noisy(), RoundLimits(0.0, clock=Clock())).samples
-    assert {len(values) for values in samples.values()} == {FEWEST}
+    assert {len(values) for values in samples.values()} == {MIN_ROUNDS}
 
 
 def test_narrow_intervals_end_it_early() -> None:
     samples = run_rounds(
         POINTS, lambda _point: Sample(100.0), RoundLimits(1e9, clock=Clock())
     ).samples
-    assert {len(values) for values in samples.values()} == {FEWEST_TO_STOP}
+    assert {len(values) for values in samples.values()} == {MIN_ROUNDS_TO_STOP}
 
 
 def test_progress_rises_to_one() -> None:

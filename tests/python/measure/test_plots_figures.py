@@ -286,7 +286,7 @@ def test_sizes_read_as_people_say_them(size: int, text: str) -> None:
 def test_size_ticks_are_few_and_even() -> None:
     for low, high in ((64, 4096), (1, 1 << 40), (16 * KIB, 16 * KIB), (100, 1 << 31)):
         ticks = helpers.size_ticks(low, high)
-        assert len(ticks) <= helpers.MOST_TICKS
+        assert len(ticks) <= helpers.MAX_TICKS
         assert all(low <= tick <= high for tick in ticks)
         assert len({b // a for a, b in itertools.pairwise(ticks)}) <= 1
 
