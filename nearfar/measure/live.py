@@ -10,6 +10,12 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from uniplot import plot_to_string
+
 from nearfar.base.units import format_bytes
 
 if TYPE_CHECKING:
@@ -22,6 +28,22 @@ DRAWN_EVERY_S = 1.0
 PLOT_LINES = 9
 MIN_COLUMNS = 100
 """Columns of a terminal that two curves side by side need."""
+
+
+MIN_SHARE_DONE = 0.05
+"""Share of the work done from which the time left is shown: before, one slow sample would set the
+pace."""
+
+
+def time_left(elapsed_s: float, share: float, most_s: float | None) -> str:
+    """Return ``about 40 s left`` of work of which `share` took `elapsed_s`; empty: not known.
+
+    Past `most_s` only the pace can tell: the fewest rounds are made however long they take.
+    """
+    paced_s = elapsed_s * (1 - share) / share if MIN_SHARE_DONE <= share < 1 else None
+    given_s = most_s - elapsed_s if most_s is not None and elapsed_s < most_s else None
+    known = [seconds for seconds in (paced_s, given_s) if seconds is not None]
+    return f"about {min(known):.0f} s left" if known and share < 1 else ""
 
 
 class LiveCurves:
@@ -60,8 +82,6 @@ class LiveView:
     """Bar, time left and curves; a measurement calls `tell` and `seen`."""
 
     def __init__(self, console: Console, most_s: float | None) -> None:
-        from rich.live import Live
-
         self._curves = LiveCurves()
         self._most_s = most_s
         self._begin = time.monotonic()
@@ -88,12 +108,6 @@ class LiveView:
             self.live.update(self._picture(now - self._begin), refresh=True)
 
     def _picture(self, elapsed_s: float) -> RenderableType:
-        from rich.console import Group
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-
-        from nearfar.measure.show import time_left
-
         head = Table.grid(padding=(0, 2))
         left = time_left(elapsed_s, self._share, self._most_s)
         bar = ProgressBar(total=1.0, completed=self._share, width=30)
@@ -114,8 +128,6 @@ def plot(points: list[tuple[int, float]], title: str, *, region: bool = False) -
     """Return a curve as lines of text; empty below two points."""
     if len(points) < 2:
         return ""
-    from uniplot import plot_to_string
-
     lines = plot_to_string(
         xs=[at for at, _ in points],
         ys=[value for _, value in points],

@@ -13,6 +13,7 @@ from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.documents import DeviceProfile, producer
 from nearfar.measure import drift, environment, room
 from nearfar.measure.assemble import Assembly, assemble
+from nearfar.measure.instrument import InstrumentWatch
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.parts import FULL_S, QUICK_S, SHARES, TimeBudget, run_parts, share_out
 from nearfar.measure.recorder import Recorder
@@ -20,6 +21,7 @@ from nearfar.measure.rounds import RoundLimits, Rounds, run_rounds
 from nearfar.measure.settings import Progress, Settings, no_progress
 from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import SURFACES, Surface, SurfacePlan, all_surfaces
+from nearfar.samples.parquet import write_parquet
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header, store_path
 
@@ -49,7 +51,7 @@ class Measurement:
         """Write the samples to `path` as Parquet and name that file in the profile."""
         if self.store is None or self.device.measured is None:
             return
-        self.store.write_parquet(path, self.evidence)
+        write_parquet(path, self.store.header, self.store.records(), self.evidence)
         self.device.measured = msgspec.structs.replace(self.device.measured, samples_file=path.name)
 
     def discard_store(self) -> None:
@@ -125,8 +127,6 @@ def _measure(
     budget = share_out(max(seconds - opening_s - TAIL_S, 0.01), parts)
     watch = None
     if opened.cpus:
-        from nearfar.measure.instrument import InstrumentWatch
-
         watch = InstrumentWatch(opened.cpus)
     began = time.monotonic()
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from nearfar import _sim
 from nearfar.base.units import LINE_BYTES
 from nearfar.measure import model_bandwidth
 from nearfar.measure.model_noise import ModelNoise
 from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
+from nearfar.sim.from_device import from_device
 from nearfar.sim.memory import make_memory
 from nearfar.sim.model_of import model_of
 from nearfar.sim.parameters import DeviceModel
@@ -180,8 +182,6 @@ class ModelSubject:
         return self._shares[key]
 
     def _simulate(self, point: SamplePoint, operation: str, accesses: int) -> Ran:
-        from nearfar import _sim
-
         access = max(point.access_bytes, LINE_BYTES)
         stride = max(point.stride_bytes, access)
         model, region = self.model, point.region_bytes
@@ -213,8 +213,6 @@ class ModelSubject:
 
     def _persist(self, point: SamplePoint) -> Sample:
         """Sample a persist point; one memory serves all, so blocks stay as worn as before."""
-        from nearfar import _sim
-
         if self._worn is None:
             self._worn = make_memory(self.model, seed=self.seed)
         access = min(max(point.access_bytes, LINE_BYTES), point.region_bytes)
@@ -266,6 +264,4 @@ def _model(spec: str | DeviceProfile | DeviceModel) -> DeviceModel:
         return spec
     if isinstance(spec, str):
         return model_of(spec)
-    from nearfar.sim.from_device import from_device
-
     return from_device(spec)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.measure.native import _measure
+from nearfar.memories.checks import check_devdax
 from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
 from nearfar.memories.topology import Topology
 
@@ -139,8 +140,6 @@ class _DaxDevice:
     """A DAX device whose parts are mapped one behind the other; its content is lost."""
 
     def __init__(self, path: Path) -> None:
-        from nearfar.memories.checks import check_devdax
-
         self._path = path
         self._size_bytes, self._align_bytes = check_devdax(path)
         self._used_bytes = 0

@@ -7,12 +7,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.base.statistics import median_estimate
 from nearfar.base.units import parse_size_bytes
 from nearfar.measure.native import _measure, require_native
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.rounds import RoundLimits, run_rounds
+from nearfar.measure.sampler import Sampler
 from nearfar.measure.settings import Settings
 from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
@@ -193,8 +196,6 @@ def _check_isa(name: str, isa: str) -> None:
 
 
 def _use_isa(ready: OpenedMemory, isa: str) -> None:
-    from nearfar.measure.sampler import Sampler
-
     if not isinstance(ready.subject, Sampler):
         raise NearfarError("--isa is for memory of this machine: a simulated one has no kernels")
     ready.subject.use_isa(isa)
@@ -274,8 +275,6 @@ def _result(point: SamplePoint, taken: list[Sample]) -> dict[str, Any]:
     }
     singles = [sample.each_ns for sample in taken if sample.each_ns is not None]
     if singles:
-        import numpy as np
-
         every = np.concatenate(singles)
         cuts = np.percentile(every, list(PERCENTILES.values()))
         result["percentiles_ns"] = dict(zip(PERCENTILES, map(float, cuts), strict=True))

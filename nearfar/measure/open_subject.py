@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes
+from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile
+from nearfar.measure.model import ModelSubject
+from nearfar.measure.real import open_real
 from nearfar.measure.settings import Progress, Settings, no_progress
 from nearfar.measure.subject import OpenedMemory, Subject, SubjectFacts
-from nearfar.memories.spec import MemorySpec, parse_spec
+from nearfar.memories.spec import PAGE_BYTES, MemorySpec, parse_spec
 from nearfar.samples.point import Sample, SamplePoint
-
-if TYPE_CHECKING:
-    from nearfar.sim.parameters import DeviceModel
-
-
-RANDOM = "random:"
+from nearfar.sim.model_of import RANDOM
+from nearfar.sim.synthetic import synthetic
 
 
 def open_simulated(settings: Settings) -> OpenedMemory:
     """Open the device that the spec names."""
-    from nearfar.measure.model import ModelSubject
-
     name = settings.spec.model
     device: DeviceProfile | None = None
     if name.startswith(RANDOM):
-        truth: ModelSubject = ModelSubject(_random(name), seed=settings.seed)
+        model = synthetic(int(name.removeprefix(RANDOM)))
+        truth = ModelSubject(model, seed=settings.seed)
     else:
-        device = _library_device(name)
+        device = load_device(name)
         truth = ModelSubject(device, seed=settings.seed)
     if settings.threads is not None:
-        # The generators too are as many as asked for.
+        # The limit includes the generators.
         truth.model = replace(truth.model, threads=min(truth.model.threads, settings.threads))
     if settings.largest_bytes > truth.model.largest_bytes:
         raise NearfarError(
@@ -54,20 +51,8 @@ def open_simulated(settings: Settings) -> OpenedMemory:
     )
 
 
-def _random(name: str) -> DeviceModel:
-    from nearfar.sim.synthetic import synthetic
-
-    return synthetic(int(name.removeprefix(RANDOM)))
-
-
-def _library_device(name: str) -> DeviceProfile:
-    from nearfar.devices.library import load_device
-
-    return load_device(name)
-
-
 class Bounded:
-    """A simulated memory with smaller regions or other pages, as asked for."""
+    """A simulated memory with smaller regions or other pages, as requested."""
 
     def __init__(self, subject: Subject, settings: Settings) -> None:
         self._subject = subject
@@ -80,8 +65,6 @@ class Bounded:
                 buffer_bytes=min(facts.buffer_bytes, settings.largest_bytes),
             )
         if settings.spec.pages is not None:
-            from nearfar.memories.spec import PAGE_BYTES
-
             facts = replace(facts, page_sizes=(PAGE_BYTES[settings.spec.pages],))
         self._facts = facts
 
@@ -126,9 +109,5 @@ def open_subject(
 def open_memory(settings: Settings, progress: Progress = no_progress) -> OpenedMemory:
     """Return the subject of `settings` and what is known of its memory."""
     if settings.spec.kind == "model":
-        from nearfar.measure.open_subject import open_simulated
-
         return open_simulated(settings)
-    from nearfar.measure.real import open_real
-
     return open_real(settings, progress)

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nearfar.documents.device import ProtocolResult
+from nearfar.measure.infer import infer
+from nearfar.measure.instrument import examine
+from nearfar.measure.protocols import run_protocols
 from nearfar.measure.settings import Progress
 
 if TYPE_CHECKING:
@@ -84,18 +87,12 @@ def run_parts(
     """
     results = PartResults()
     if budget.has("inference"):
-        from nearfar.measure.infer import infer
-
         results.findings = infer(subject, budget.inference, progress)
     if budget.has("protocols"):
-        from nearfar.measure.protocols import run_protocols
-
         results.protocols = run_protocols(
             subject, rounds=_rounds(budget.protocols, PROTOCOL_ROUND_S), progress=progress
         )
     if budget.has("instrument"):
-        from nearfar.measure.instrument import examine
-
         # Last: its watch has then seen everything.
         results.instrument = examine(
             subject,

@@ -17,7 +17,10 @@ import numpy as np
 from nearfar.measure.infer import infer
 from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE
+from nearfar.measure.model import ModelSubject
+from nearfar.measure.model import ModelSubject as Model
 from nearfar.samples.point import SamplePoint
+from nearfar.sim.synthetic import synthetic, without_buffers
 
 if TYPE_CHECKING:
     from nearfar.documents.device import BufferFigure
@@ -103,9 +106,6 @@ def self_test(
 
 def open_device(device: Device, noise: float = 1.0) -> tuple[str, ModelSubject]:
     """Return the name and the simulated memory of a seed or a library device."""
-    from nearfar.measure.model import ModelSubject
-    from nearfar.sim.synthetic import synthetic, without_buffers
-
     if isinstance(device, int):
         made: DeviceModel = (synthetic if device >= 0 else without_buffers)(device)
         return made.name, ModelSubject(made, seed=abs(device) + 1, noise=noise)
@@ -259,8 +259,6 @@ def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVer
 
 def _figures(name: str, subject: ModelSubject) -> Iterable[SelfTestVerdict]:
     """Yield idle latency, and the bandwidths of all threads against the device's own."""
-    from nearfar.measure.model import ModelSubject as Model
-
     facts, truth = subject.facts(), subject.truth()
     page, most = facts.page_sizes[0], facts.threads
     points = {

@@ -7,6 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import (
@@ -15,6 +18,7 @@ from nearfar.documents.device import (
     LatencyFigure,
     LoadedLatencyCurve,
 )
+from nearfar.measure.live import LiveView, time_left
 from nearfar.measure.settings import ignore
 from nearfar.samples.point import Sample, SamplePoint
 
@@ -29,11 +33,6 @@ PLAIN_STEP_S = 10.0
 """Seconds between two lines of progress without a terminal."""
 
 
-MIN_SHARE_DONE = 0.05
-"""Share of the work done from which the time left is shown: before, one slow sample would set the
-pace."""
-
-
 @contextlib.contextmanager
 def progress(
     quiet: bool, verb: str = "measure", most_s: float | None = None
@@ -45,9 +44,6 @@ def progress(
     if quiet:
         yield lambda _what, _share: None
     elif sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -80,10 +76,6 @@ def watching(
         with progress(quiet, most_s=most_s) as tell:
             yield tell, ignore
         return
-    from rich.console import Console
-
-    from nearfar.measure.live import LiveView
-
     view = LiveView(Console(stderr=True), most_s)
     with view.live:
         yield view.tell, view.seen
@@ -101,17 +93,6 @@ def _plain_lines(verb: str, most_s: float | None) -> Callable[[str, float], None
             sys.stderr.write(f"nearfar {verb}: {share:4.0%} {what}{left and ', ' + left}\n")
 
     return tell
-
-
-def time_left(elapsed_s: float, share: float, most_s: float | None) -> str:
-    """Return ``about 40 s left`` of work of which `share` took `elapsed_s`; empty: not known.
-
-    Past `most_s` only the pace can tell: the fewest rounds are made however long they take.
-    """
-    paced_s = elapsed_s * (1 - share) / share if MIN_SHARE_DONE <= share < 1 else None
-    given_s = most_s - elapsed_s if most_s is not None and elapsed_s < most_s else None
-    known = [seconds for seconds in (paced_s, given_s) if seconds is not None]
-    return f"about {min(known):.0f} s left" if known and share < 1 else ""
 
 
 def summary(device: DeviceProfile) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
+from matplotlib.ticker import LogLocator, NullLocator
+
 from nearfar.base.units import format_ns
 
 if TYPE_CHECKING:
@@ -54,8 +56,6 @@ def time_axis(axes: Axes, values_ns: list[float]) -> None:
 
 def log_axis(axes: Axes, which: Literal["x", "y"], values: list[float]) -> None:
     """Make an axis logarithmic; the wider its range, the fewer ticks a decade has."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
     positive = [value for value in values if value > 0]
     decades = math.log10(max(positive) / min(positive)) if positive else 1.0
     getattr(axes, f"set_{which}scale")("log")

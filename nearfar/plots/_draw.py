@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import atomic_path
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.machine import JointLimit
 from nearfar.plots._axes import SMALL
-from nearfar.plots._data import Drawing, Panel
+from nearfar.plots._data import FIGURES, Drawing, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,14 +66,9 @@ def plot_drawing(drawing: Drawing, path: Path, figures: Sequence[str] = ()) -> l
     if not panels:
         kinds = f" of the kind {', '.join(figures)}" if figures else ""
         raise NearfarError(f"{drawing.device.name} holds nothing to draw{kinds}")
-    import matplotlib as mpl
-
     mpl.use("Agg")
     # Fixed ids and no date: the same data give the same file.
     mpl.rcParams["svg.hashsalt"] = "nearfar"
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
     shown = panels[:MAX_PANELS]
     columns = min(COLUMNS, len(shown))
     rows = math.ceil(len(shown) / columns)
@@ -115,8 +114,6 @@ def _head(axes: Axes, panel: Panel) -> None:
 
 def panels_of(drawing: Drawing, figures: Sequence[str] = ()) -> list[Panel]:
     """Return all panels of the kinds `figures` (empty: all) that `drawing` has data for."""
-    from nearfar.plots._data import FIGURES
-
     for name in figures:
         FIGURES.get(name)
     names = [name for name in ORDER if name in FIGURES.names()]

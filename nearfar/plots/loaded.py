@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from matplotlib import colormaps
+
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.plots import _axes
 from nearfar.plots._data import FIGURES, Drawing, Panel
@@ -56,8 +58,6 @@ def _called(instruction: str) -> str:
 
 
 def _family(axes: Axes, family: list[LoadedLatencyCurve]) -> None:
-    from matplotlib import colormaps
-
     shares = [curve.read_share for curve in family]
     colours = colormaps["viridis"]
     for curve in family:
@@ -73,8 +73,6 @@ def _family(axes: Axes, family: list[LoadedLatencyCurve]) -> None:
 
 
 def _percentiles(axes: Axes, curve: LoadedLatencyCurve) -> None:
-    from matplotlib import colormaps
-
     colours = colormaps["plasma"]
     values = []
     for number, (name, key) in enumerate(PERCENTILES.items()):

@@ -25,9 +25,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import atomic_path
+from nearfar.samples.evidence import Evidence
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleRecord, StoreHeader
 
@@ -84,8 +88,6 @@ def is_in_ns(point: SamplePoint) -> bool:
 
 def summarise(each_ns: NDArray[np.float32]) -> AccessSummary:
     """Return the sketch of one sample's single accesses."""
-    import numpy as np
-
     if each_ns.size == 0:
         empty = np.empty(0, np.float32)
         return AccessSummary(0, empty, np.empty(0, np.uint32), empty)
@@ -104,9 +106,6 @@ def write_parquet(
 
     A batch is in memory at a time. With `evidence`, `nearfar device plot` draws it later.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
-
     schema = _schema(head, evidence or {})
     rows = 0
     with (
@@ -122,9 +121,6 @@ def write_parquet(
 
 def read_parquet(path: Path) -> tuple[StoreHeader, list[SampleRow]]:
     """Read back what `write_parquet` wrote."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
     try:
         table = parquet.read_table(path)
     except (OSError, pa.ArrowException) as error:
@@ -143,11 +139,6 @@ def read_parquet(path: Path) -> tuple[StoreHeader, list[SampleRow]]:
 
 def read_evidence(path: Path) -> dict[str, Evidence]:
     """Return the evidence that `write_parquet` was given; empty if it was given none."""
-    import numpy as np
-    from pyarrow import parquet
-
-    from nearfar.samples.evidence import Evidence
-
     kept = (parquet.read_schema(path).metadata or {}).get(EVIDENCE_KEY)
     if kept is None:
         return {}
@@ -162,8 +153,6 @@ def read_evidence(path: Path) -> dict[str, Evidence]:
 
 
 def _schema(head: StoreHeader, evidence: Mapping[str, Evidence]) -> pa.Schema:
-    import pyarrow as pa
-
     kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     hints = typing.get_type_hints(SamplePoint)
     fields = [

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import struct
 import zlib
@@ -23,14 +24,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import cannot_write
+from nearfar.documents.header import producer
 from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
     from nearfar.documents.header import Producer
-    from nearfar.samples.evidence import Evidence
 
 __all__ = ["SampleRecord", "SampleStore", "StoreHeader", "header", "settings_hash", "store_path"]
 
@@ -66,16 +68,12 @@ class SampleRecord:
 
 def settings_hash(settings: Mapping[str, str]) -> str:
     """Return 16 hexadecimal digits that are the same for the same settings in any order."""
-    import hashlib
-
     text = msgspec.json.encode(sorted(settings.items()))
     return hashlib.sha256(text).hexdigest()[:16]
 
 
 def header(spec: str, settings: Mapping[str, str], made_by: Producer | None = None) -> StoreHeader:
     """Describe a measurement of `spec` by this process on this machine, now."""
-    from nearfar.documents.header import producer
-
     made_by = made_by or producer()
     return StoreHeader(
         spec=spec,
@@ -180,12 +178,6 @@ class SampleStore:
             by_point.setdefault(record.point, []).append(record.sample)
         return by_point
 
-    def write_parquet(self, path: Path, evidence: Mapping[str, Evidence] | None = None) -> int:
-        """Write all samples as one Parquet table; see `nearfar.samples.parquet`. Returns rows."""
-        from nearfar.samples.parquet import write_parquet
-
-        return write_parquet(path, self.header, self.records(), evidence)
-
     def close(self) -> None:
         """Close the file; the samples stay. Closing twice does nothing."""
         if self._handle >= 0:
@@ -263,8 +255,6 @@ def _packed(point: SamplePoint, sample: Sample) -> bytes:
 
 
 def _unpacked(content: bytes, path: Path) -> SampleRecord:
-    import numpy as np
-
     try:
         fields, value, drawn, disturbed, each = msgspec.msgpack.decode(content)
         point = msgspec.convert(fields, SamplePoint)

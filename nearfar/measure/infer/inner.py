@@ -101,7 +101,7 @@ def _block(
         lambda row, noise: find_block(accesses, row, noise, buffer.step_ns, nearer).size_bytes,
     )
     if answer is None:
-        findings.not_seen[what] = "the time was up"
+        findings.not_seen[what] = "time ran out"
         return None
     samples = answer.samples
     fit = find_block(accesses, medians(samples), answer.noise, buffer.step_ns, nearer)
@@ -193,7 +193,7 @@ def _replacement(
         probe, points, lambda row, noise: decide_replacement(actual, row, noise, ways), doublings=3
     )
     if answer is None:
-        findings.not_seen[what] = "the time was up"
+        findings.not_seen[what] = "time ran out"
         return None
     findings.evidence[f"replacement-{_slug(buffer.figure.name)}"] = make_evidence(
         "ways",

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from nearfar.documents.device import InterleaveFigure
 from nearfar.measure.infer.evidence import make_evidence
@@ -105,16 +106,12 @@ def find_interleave(
 
 def _by_count(level: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean of each count, made to rise with the count."""
-    from scipy.optimize import isotonic_regression
-
     distinct, place, weights = np.unique(counts, return_inverse=True, return_counts=True)
     means = np.array([level[place == index].mean() for index in range(len(distinct))])
     return np.asarray(isotonic_regression(means, weights=weights).x)[place]
 
 
 def _isotonic_error(level: NDArray[np.float64]) -> float:
-    from scipy.optimize import isotonic_regression
-
     return float(((level - isotonic_regression(level).x) ** 2).sum())
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import ruptures
+from scipy.optimize import nnls
 
 from nearfar.measure.infer.miss_curves import POWERS, power_misses
 
@@ -83,8 +85,6 @@ class LevelsFit:
 
 def change_points(latency: NDArray[np.float64], noise: float) -> list[int]:
     """Return the indices before which log latency changes beyond noise, ascending."""
-    import ruptures
-
     if len(latency) < 3:
         return []
     signal = np.log(latency).reshape(-1, 1)
@@ -207,8 +207,6 @@ def _solve(
     levels: list[FittedLevel],
 ) -> LevelsFit:
     """Fit the steps of levels whose places are given."""
-    from scipy.optimize import nnls
-
     regions, latency, sigma = curve.regions, curve.latency, curve.sigma()
     columns = [np.ones(len(regions))]
     columns += [power_misses(regions / level.capacity_bytes, level.power) for level in levels]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import binom
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,8 +126,6 @@ def _partners(near: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 def _beyond_chance(positions: NDArray[np.float64], period: float, share: float, tried: int) -> bool:
     """Return whether random events would hardly ever keep to a period so well."""
-    from scipy.stats import binom
-
     span = positions[-1] - positions[0]
     expected = 2 * TOLERANCE * period * len(positions) / span
     can = int((positions <= positions[-1] - period * (1 - TOLERANCE)).sum())

@@ -1,7 +1,7 @@
-"""A subject with a memory of its samples, a clock and a deadline; what every inference samples by.
+"""The probe that every inference samples with: a subject, its samples so far, and a deadline.
 
-Points of one curve are sampled in rounds, in another order each round, so that what drifts drifts
-for all of them; disturbed samples are dropped.
+Points of one curve are sampled in rounds, each in another order, so that drift is common to all;
+disturbed samples are dropped.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 
-CALM_TRIES = 3
-"""One sample in twenty is disturbed on shared machines; three in a row are one in 8,000."""
+MAX_TRIES = 3
+"""Samples taken until one is undisturbed: on shared machines one in twenty is disturbed."""
 
 MIN_SAMPLES = 2
-"""Undisturbed samples of a point without which it is left out of its curve."""
+"""Undisturbed samples that a point needs to be in its curve."""
 
 
 class InferenceProbe:
-    """Samples points of one subject until its deadline."""
+    """A probe of one subject until a deadline."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class InferenceProbe:
         repetitions: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Allow `seconds` from now on, and `repetitions` samples a point unless asked for more."""
+        """Allow `seconds` from now on, and `repetitions` samples a point by default."""
         self.subject = subject
         self.facts: SubjectFacts = subject.facts()
         self.repetitions = repetitions
@@ -60,7 +60,7 @@ class InferenceProbe:
 
     @contextmanager
     def share(self, share: float) -> Iterator[None]:
-        """Allow only a share of the time that is left."""
+        """Allow only a share of the remaining time."""
         deadline = self._deadline
         self._deadline = self._clock() + max(self.seconds_left(), 0.0) * share
         try:
@@ -69,20 +69,20 @@ class InferenceProbe:
             self._deadline = deadline
 
     def sample(self, point: SamplePoint) -> Sample:
-        """Take one sample more, whatever the time; disturbed ones too."""
+        """Take one more sample, whatever the time, disturbed or not."""
         sample = self.subject.sample(point)
         self.disturbed += sample.disturbed
         self.taken.setdefault(point, []).append(sample)
         return sample
 
     def calm(self, point: SamplePoint) -> Sample:
-        """Take a sample that is not disturbed, or the last of three where all are.
+        """Return an undisturbed sample, or the last of three if all are disturbed.
 
-        For single accesses in order, of which there is no median over samples: one that is slowed
-        as a whole has all its periods and lengths wrong. On a busy machine all are disturbed, but
-        by switches, few among the accesses; what is said must then hold in spite of them.
+        For single accesses in order, which have no median over samples: one slowed sample has all
+        periods and lengths wrong. On a busy machine all are disturbed, but by few switches among
+        the accesses, and answers must hold in spite of them.
         """
-        for _ in range(CALM_TRIES):
+        for _ in range(MAX_TRIES):
             sample = self.sample(point)
             if not sample.disturbed:
                 break
@@ -91,42 +91,41 @@ class InferenceProbe:
     def gather(
         self, points: Sequence[SamplePoint], repetitions: int = 0
     ) -> list[NDArray[np.float64]]:
-        """Return undisturbed samples of each point; fewer than asked for where time is up.
+        """Return undisturbed samples of each point; fewer than requested when time runs out.
 
-        Samples taken earlier count. Empty arrays for points that could not be sampled often enough.
+        Earlier samples count. Points with too few samples get empty arrays.
         """
-        wanted = repetitions or self.repetitions
-        for _ in range(2 * wanted):
-            missing = [point for point in points if len(self.values(point)) < wanted]
+        required = repetitions or self.repetitions
+        for _ in range(2 * required):
+            missing = [point for point in points if len(self.values(point)) < required]
             if not missing:
                 break
             for index in self._rng.permutation(len(missing)):
                 if self.seconds_left() <= 0:
                     self.out_of_time = True
                     return self._enough(points)
-                # One a round: what a bootstrap draws from is then all the noise there is, also that
-                # which lasts longer than a sample.
+                # One a round: samples then include noise that lasts longer than a sample.
                 self.sample(missing[index])
         return self._enough(points)
 
     def values(self, point: SamplePoint) -> NDArray[np.float64]:
-        """Return the undisturbed values taken of a point so far."""
+        """Return the undisturbed values of a point so far."""
         taken = self.taken.get(point, ())
         return np.array([sample.value for sample in taken if not sample.disturbed], dtype=float)
 
     def too_few(self, what: str) -> str:
-        """Return why there are too few of what was to be sampled."""
+        """Return the reason why there are too few samples of `what`."""
         taken = sum(len(samples) for samples in self.taken.values())
         disturbed = f"; {self.disturbed} of {taken} samples were disturbed" if taken else ""
-        return f"too few {what} could be sampled in the time{disturbed}"
+        return f"too few {what} were sampled in the time{disturbed}"
 
     def _enough(self, points: Sequence[SamplePoint]) -> list[NDArray[np.float64]]:
         by_point = [self.values(point) for point in points]
         return [values if len(values) >= MIN_SAMPLES else values[:0] for values in by_point]
 
 
-SURE = 0.95
-"""Share of resamples that agree from which no more samples are taken."""
+STOP_AGREEMENT = 0.95
+"""Share of agreeing resamples at which sampling stops."""
 
 DOUBLINGS = 5
 """Doublings of the repetitions while resamples disagree: 5 to 160."""
@@ -134,7 +133,7 @@ DOUBLINGS = 5
 
 @dataclass(frozen=True)
 class Agreement(Generic[Kind]):
-    """A decision, the share of resamples that give the same, and what it was made from."""
+    """A decision, the share of resamples that agree, and its samples."""
 
     value: Kind
     share: float
@@ -148,9 +147,9 @@ def until_sure(
     decide: Callable[[NDArray[np.float64], float], Kind],
     doublings: int = DOUBLINGS,
 ) -> Agreement[Kind] | None:
-    """Sample `points` until resamples agree on what `decide` says of (medians, noise).
+    """Sample `points` until resamples agree on `decide` of (medians, noise).
 
-    None where the time is up before every point has its samples.
+    None if time runs out before every point has its samples.
     """
     answer: Agreement[Kind] | None = None
     for doubling in range(doublings + 1):
@@ -163,7 +162,7 @@ def until_sure(
             samples, partial(_with_noise, decide, noise), partial(operator.eq, value)
         )
         answer = Agreement(value, share, samples, noise)
-        if share >= SURE or probe.seconds_left() <= 0:
+        if share >= STOP_AGREEMENT or probe.seconds_left() <= 0:
             break
     return answer
 

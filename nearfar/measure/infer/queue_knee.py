@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import nnls
 
 from nearfar.measure.infer.levels import MODEL_ERROR
 
@@ -74,8 +75,6 @@ def _line(
     knee: float | None,
 ) -> tuple[float, tuple[float, float, float], NDArray[np.float64]]:
     """Return chi-square, (base, ns per line, bend) and the curve; none is negative."""
-    from scipy.optimize import nnls
-
     columns = [np.ones(len(lines)), lines]
     if knee is not None:
         columns.append(np.maximum(lines - knee, 0.0))

@@ -93,7 +93,7 @@ def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
         return
     each, kinds = _enough(probe)
     if each is None:
-        findings.not_seen["stalls"] = "the time was up"
+        findings.not_seen["stalls"] = "time ran out"
         return
     findings.evidence[EVIDENCE] = stall_evidence(each, kinds)
     if not kinds:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.optimize import nnls
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.measure.infer.levels import MODEL_ERROR
@@ -195,8 +196,6 @@ def _fit(
     parts: list[tuple[NDArray[np.float64], float]],
 ) -> tuple[float, NDArray[np.float64]]:
     """Return chi-square and the curve of a constant and `parts` (shape, expected size in ns)."""
-    from scipy.optimize import nnls
-
     design = np.stack([np.ones(len(target)), *(shape for shape, _ in parts)], axis=1)
     # The expected size of each part counts as one measurement of it.
     prior = np.zeros((len(parts), len(parts) + 1))

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+from msgspec.structs import replace as replace_fields
+
+from nearfar.devices.oddities import detect_oddities
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.measure.surfaces._drive import generator_of, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces._surface import MEASURED_HERE, Samples, SurfacePlan, values
@@ -95,8 +99,6 @@ def curves(samples: Samples, plan: SurfacePlan, instruction: str) -> list[Loaded
 def _named(
     curve: LoadedLatencyCurve, point: SamplePoint, cores: str, instruction: str
 ) -> LoadedLatencyCurve:
-    from msgspec.structs import replace as replace_fields
-
     return replace_fields(
         curve,
         instruction=instruction,
@@ -106,8 +108,6 @@ def _named(
 
 
 def _curve(samples: Samples, share: float) -> tuple[LoadedLatencyCurve, SamplePoint]:
-    from nearfar.devices.oddities import detect_oddities
-
     order = sorted({_load(point) for point in samples})
     points: list[tuple[float, float]] = []
     tails: list[Tail] = []
@@ -153,8 +153,6 @@ def _traffic_per_payload(point: SamplePoint) -> float:
 
 
 def _tail(bandwidth_gb_per_s: float, samples: Sequence[Sample]) -> Tail | None:
-    import numpy as np
-
     taken: list[NDArray[np.float32]] = [
         sample.each_ns for sample in samples if sample.each_ns is not None and sample.each_ns.size
     ]

@@ -14,6 +14,7 @@ from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode
 from nearfar.documents import save
 from nearfar.samples.evidence import Evidence
+from nearfar.samples.parquet import write_parquet
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header
 
@@ -60,7 +61,7 @@ def test_samples_and_evidence_beside_a_profile_are_drawn(
         point = SamplePoint("persist", "persist-clwb", 4096, 4096, each=True)
         times = np.random.default_rng(0).lognormal(5, 1, 1000).astype(np.float32)
         store.append(point, Sample(1.0, each_ns=times))
-        store.write_parquet(tmp_path / "mine.parquet", {"knee": evidence})
+        write_parquet(tmp_path / "mine.parquet", store.header, store.records(), {"knee": evidence})
     assert main([*command, str(tmp_path / "with.png")]) == ExitCode.DONE
     caption = _caption(capsys)
     assert "Where the buffer ends" in caption

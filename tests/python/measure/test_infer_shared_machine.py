@@ -9,7 +9,7 @@ import pytest
 
 from nearfar.measure.infer import infer
 from nearfar.measure.infer.findings import Findings
-from nearfar.measure.infer.probe import CALM_TRIES, InferenceProbe
+from nearfar.measure.infer.probe import MAX_TRIES, InferenceProbe
 from nearfar.measure.infer.resample import median_noise, point_noise
 from nearfar.measure.infer.writes import infer_writes
 from nearfar.measure.subject import SubjectFacts
@@ -130,4 +130,4 @@ def test_a_calm_sample_is_looked_for_a_few_times():
     assert len(probe.taken[calm]) == 1
     never = SamplePoint("overwrite", "overwrite", 4096, 256, each=True, accesses=100)
     assert probe.calm(never).disturbed
-    assert len(probe.taken[never]) == CALM_TRIES
+    assert len(probe.taken[never]) == MAX_TRIES

@@ -57,7 +57,7 @@ def test_the_thesis_memories_hold_each_other_back() -> None:
     """ "No increase in transfer speed": 65 to 70 GB/s, where apart they add up to over 100."""
     limit = joint_limit(("dram", "nvdimm"), thesis_samples())
     assert limit.shared
-    assert "hold each other back" in limit.note
+    assert "slow each other" in limit.note
     assert limit.together_gb_per_s == pytest.approx(68.4, rel=0.03)
     assert limit.low_gb_per_s is not None
     assert limit.high_gb_per_s is not None
@@ -158,13 +158,13 @@ def test_cores_too_few_to_fill_a_memory_show_nothing() -> None:
 def test_two_regions_of_one_memory_share_it_even_where_cores_are_few() -> None:
     limit = measured(MadeUpMachine(threads=2), one_memory=True)
     assert limit.shared
-    assert "both lie in one memory" in limit.note
+    assert "both are in one memory" in limit.note
 
 
 def test_one_thread_competes_with_nobody() -> None:
     limit = measured(MadeUpMachine(threads=1))
     assert (limit.shared, limit.splits) == (False, [])
-    assert "take two threads" in limit.note
+    assert "need two threads" in limit.note
     assert measured(MadeUpMachine(threads=1), one_memory=True).shared
 
 

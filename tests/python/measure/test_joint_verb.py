@@ -42,7 +42,7 @@ def test_two_memories_are_parted_at_the_right_comma(text: str, a: str, b: str) -
 
 @pytest.mark.parametrize("text", ["dram", "dram,", "dram;node:1", ",dram", "dram,pages=4k"])
 def test_one_memory_is_no_pair(text: str) -> None:
-    with pytest.raises(NearfarError, match="names no two memories: write them with a comma"):
+    with pytest.raises(NearfarError, match="expected two memories with a comma"):
         parse_pair(text)
 
 
@@ -164,9 +164,9 @@ def test_core_to_core_says_when_it_sampled_and_when_it_could_not() -> None:
     )
     assert len(found) == 300
     assert found[0].value_ns == 50.0 + found[0].other_cpu - found[0].cpu
-    assert warnings == ["core-to-core: 300 of 435 pairs were measured, by lot"]
+    assert warnings == ["core-to-core: 300 of 435 pairs were measured, chosen at random"]
     assert measure_core_to_core([0])[1] == [
-        "core-to-core was not measured: this process may use one CPU only"
+        "core-to-core was not measured: this process may use 1 CPU; 2 are needed"
     ]
 
 

@@ -47,16 +47,16 @@ def test_a_path_keeps_its_commas(path: Path, load: str) -> None:
 def test_a_comma_in_a_path_is_the_paths_unless_an_option_follows() -> None:
     assert parse_spec("file:/a,b/c").path == Path("/a,b/c")
     assert parse_spec("file:/a,x=1/c").path == Path("/a,x=1/c")
-    with pytest.raises(NearfarError, match="no option 'x'"):
+    with pytest.raises(NearfarError, match="unknown option 'x'"):
         parse_spec("file:/a,x=1")
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "no kind of memory"),
+        ("", "unknown kind of memory"),
         ("drum", "did you mean 'dram'"),
-        ("dram:0", "takes nothing after a colon"),
+        ("dram:0", "has nothing after a colon"),
         ("node", "needs a node's number"),
         ("node:", "needs a node's number"),
         ("node:-1", "needs a node's number"),
@@ -65,11 +65,11 @@ def test_a_comma_in_a_path_is_the_paths_unless_an_option_follows() -> None:
         ("file:", "needs a path"),
         ("file:/tmp,pages=4k", "a file's pages"),
         ("dram,page=4k", "did you mean 'pages'"),
-        ("dram,pages=8k", "pages= is one of 4k, thp, 2m"),
-        ("dram,load=write", "load= is one of none, read, store, copy"),
+        ("dram,pages=8k", "pages= must be one of 4k, thp, 2m"),
+        ("dram,load=write", "load= must be one of none, read, store, copy"),
         ("dram,load=read,load=copy", "given twice"),
-        ("dram,pages", "no kind of memory"),
-        ("DRAM", "no kind of memory"),
+        ("dram,pages", "unknown kind of memory"),
+        ("DRAM", "unknown kind of memory"),
     ],
 )
 def test_bad_specs_say_why_and_what_is_valid(text: str, why: str) -> None:

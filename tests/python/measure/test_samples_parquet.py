@@ -19,6 +19,7 @@ from nearfar.samples.parquet import (
     read_evidence,
     read_parquet,
     summarise,
+    write_parquet,
 )
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header
@@ -41,7 +42,7 @@ def table(tmp_path: Path) -> Path:
         store.append(CHASE, Sample(102.0, disturbed=True))
         store.append(SHORT, Sample(130.0, 5.5, _times(WHOLE_ACCESSES)))
         store.append(LONG, Sample(150.0, each_ns=_times(100_000, 3)))
-        assert store.write_parquet(tmp_path / "samples.parquet") == 5
+        assert write_parquet(tmp_path / "samples.parquet", store.header, store.records()) == 5
     return tmp_path / "samples.parquet"
 
 
@@ -153,7 +154,7 @@ def test_evidence_is_kept_with_the_samples(table: Path, tmp_path: Path) -> None:
     }
     assert read_evidence(table) == {}
     with SampleStore.load(tmp_path / "s") as store:
-        store.write_parquet(table, given)
+        write_parquet(table, store.header, store.records(), given)
     found = read_evidence(table)
     assert list(found) == ["knee", "none"]
     assert found["knee"].knees == (1.5,)
