@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import Any
 
 from nearfar.base.errors import CommandError, ExitCode
@@ -34,7 +33,7 @@ def self_test(options: MeasureOptions, delivery: JsonOptions) -> ExitCode:
     with show.progress(delivery.quiet) as progress:
         verdicts = test_devices([device], progress=progress, **budget)
     sound = all(verdict.sound for verdict in verdicts)
-    text = json.dumps([asdict(verdict) for verdict in verdicts], indent=1)
+    text = json.dumps([verdict.as_json() for verdict in verdicts], indent=1)
     if options.output is not None:
         write_atomically(options.output, text + "\n")
     if delivery.json:
@@ -49,7 +48,7 @@ def self_test(options: MeasureOptions, delivery: JsonOptions) -> ExitCode:
 
 def _print_verdicts(verdicts: list[Any]) -> None:
     for verdict in verdicts:
-        inferred = f"{verdict.found} {verdict.interval}".strip() or verdict.note or "nothing"
+        inferred = f"{verdict.inferred} {verdict.interval}".strip() or verdict.note or "nothing"
         print(f"{verdict.judged:9s} {verdict.quantity}: {verdict.truth} is the truth; {inferred}")
 
 

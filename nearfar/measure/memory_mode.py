@@ -1,8 +1,7 @@
-"""Memory Mode: where "memory" is persistent memory behind a cache of DRAM, and is said to be.
+"""Memory Mode: persistent memory behind a cache of DRAM.
 
-The kernel calls it a memory-side cache (from the firmware's HMAT); where the firmware keeps quiet,
-ipmctl knows. What is then measured is both: regions within the cache read DRAM, beyond it mostly
-persistent memory.
+The kernel reports it as a memory-side cache (from the firmware's HMAT), or ipmctl does. Regions
+within the cache measure DRAM, larger ones mostly persistent memory.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from nearfar.machine.nodes import NODES
 from nearfar.machine.sysfs import Tree
 
 BEYOND = 2
-"""Largest region over the DRAM cache: it is direct-mapped, so half of the lines come from beyond
-it or more."""
+"""Ratio of the largest region to the DRAM cache: it is direct-mapped, so at least half of the lines
+come from behind it."""
 
 IPMCTL_S = 10.0
-"""ipmctl asks every module; without modules it answers at once."""
+"""Time limit of ipmctl, s: it asks every module."""
 
 
 def cache_bytes(
     node: int | None, root: Path = Path("/"), ipmctl: Callable[[], str] | None = None
 ) -> int:
-    """Return the DRAM that caches the memory of `node`; 0: it is memory itself, as far as known."""
+    """Return the DRAM that caches the memory of `node`; 0: none is known."""
     tree = Tree(root)
     if node is not None:
         here = f"{NODES}/node{node}/memory_side_cache"
@@ -40,7 +39,7 @@ def cache_bytes(
 
 
 def _ask_ipmctl() -> str:
-    """Return ``ipmctl show -memoryresources``; empty where it is not there or may not ask."""
+    """Return ``ipmctl show -memoryresources``; empty if it is missing or fails."""
     program = shutil.which("ipmctl")
     if program is None:
         return ""
@@ -75,13 +74,13 @@ def _from_ipmctl(text: str) -> int:
 
 
 def largest_bytes(cache: int, usual: int, usable: int) -> int:
-    """Return the largest region to take: beyond the DRAM cache if `usable` memory allows it."""
+    """Return the largest region: beyond the DRAM cache if `usable` memory allows it."""
     beyond = BEYOND * cache
     return beyond if usual < beyond <= usable else usual
 
 
 def warning(cache: int, largest: int) -> str:
-    """Say what was measured; one sentence."""
+    """Return a sentence on what was measured."""
     cached = f"Memory Mode: {format_bytes(cache)} of DRAM cache the memory"
     if largest > cache:
         return (
@@ -89,6 +88,6 @@ def warning(cache: int, largest: int) -> str:
             f"{format_bytes(largest)}, DRAM and persistent memory together"
         )
     return (
-        f"{cached}, and the largest region is {format_bytes(largest)}: what was measured is that "
-        "DRAM; --largest beyond it shows the memory behind"
+        f"{cached}, and the largest region is {format_bytes(largest)}: that DRAM was "
+        "measured; a larger --largest measures the memory behind it"
     )

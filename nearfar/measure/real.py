@@ -35,12 +35,7 @@ def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMem
     machine = topology.detect()
     checks.check_threads(settings.threads, len(machine.cpus), machine.node)
     cpus = machine.cpus[: settings.threads]
-    if spec.load != "none" and len(cpus) < 2:
-        raise NearfarError(
-            f"load={spec.load} needs a second CPU for the contending core; this process has 1",
-            ExitCode.MACHINE_LACKS,
-        )
-    _check_place(spec, settings.largest_bytes)
+    _check_memory(spec, len(cpus), settings.largest_bytes)
     warnings: list[str] = []
     source = source_of(spec, machine)
     direct = spec.kind == "devdax" or (spec.kind == "file" and is_direct(spec))
@@ -151,8 +146,13 @@ def plan(settings: Settings, machine: Topology, kinds: list[Pages]) -> tuple[roo
     return sizes, warnings
 
 
-def _check_place(spec: MemorySpec, wanted_bytes: int) -> None:
-    """Refuse a place that is not there, or too small for a region of `wanted_bytes`."""
+def _check_memory(spec: MemorySpec, cpus: int, wanted_bytes: int) -> None:
+    """Refuse a memory that is missing, or too small for a region of `wanted_bytes`."""
+    if spec.load != "none" and cpus < 2:
+        raise NearfarError(
+            f"load={spec.load} needs a second CPU for the contending core; this process has 1",
+            ExitCode.MACHINE_LACKS,
+        )
     if spec.kind == "node" and spec.node is not None:
         checks.check_node(spec.node)
         total = topology.node_memory_bytes(spec.node)[0]

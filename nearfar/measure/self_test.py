@@ -1,4 +1,4 @@
-"""Whether inference recovers what simulated memories are made of: the truth is known there.
+"""Self-test: does inference recover what simulated memories are made of?
 
 Every quantity of a `model:` device is judged: right, wrong, not seen, or invented (found where
 nothing is). A device is *sound* where nothing is wrong or invented, and *complete* where all that
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -31,18 +31,19 @@ if TYPE_CHECKING:
 Judged = Literal["right", "wrong", "not seen", "invented"]
 
 BUDGET_S = 45.0
-"""For the inference of one device; the issue's limit for the whole self-test is 60 s."""
+"""Time for the inference of one device, s; the whole self-test takes at most 60 s."""
 
 NEXT_TESTED = 2 ** (1 / FINE_PER_OCTAVE) * 1.005
-"""A capacity is right to the next tested size; half a per cent for sizes rounded to lines."""
+"""Ratio to the truth within which a capacity is right: the next tested size, and 0.5 % for sizes
+rounded to lines."""
 
 SAME_LEVEL = 1.6
-"""A found capacity is of the nearest true level within so much; else it is invented."""
+"""Ratio to a true level within which a capacity belongs to it; else it is invented."""
 
 LATENCY_WITHIN = 0.03
 PERIOD_WITHIN = 0.05
 LENGTH_WITHIN = 0.15
-"""Lengths of one device's own stalls differ from each other by a tenth."""
+"""Relative error allowed for lengths: stalls of one device differ by a tenth."""
 
 SAMPLES = 401
 """Samples of a latency or bandwidth point: drift over a hundred samples averages out, and the
@@ -52,30 +53,35 @@ OPTIONAL = ("ways", "replacement", "write queue", "interleave", "wear block")
 """Quantities that a device may hide for good reason; wrong answers still count."""
 
 Device = int | str
-"""Seed of a synthetic memory, or name of one in the library."""
+"""Seed of a random memory, or name of a library device."""
 
 
 @dataclass(frozen=True)
 class SelfTestVerdict:
-    """One quantity of one device."""
+    """Verdict on one quantity of one device."""
 
     device: str
     quantity: str
     truth: str
-    found: str
+    inferred: str
     interval: str
     judged: Judged
     note: str = ""
-    """Why it was not seen, as the inference says."""
+    """Why it was not seen, as inference reports."""
+
+    def as_json(self) -> dict[str, str]:
+        """Return the fields under their public keys."""
+        fields = asdict(self)
+        return {("found" if key == "inferred" else key): fields[key] for key in fields}
 
     @property
     def sound(self) -> bool:
-        """Whether nothing false was said."""
+        """Whether nothing is wrong or invented."""
         return self.judged in ("right", "not seen")
 
     @property
     def complete(self) -> bool:
-        """Whether it was seen, or need not be."""
+        """Whether it was seen, or may be hidden."""
         optional = self.quantity.startswith(OPTIONAL)
         return self.judged == "right" or (optional and self.judged == "not seen")
 
@@ -105,7 +111,7 @@ def self_test(
 
 
 def open_device(device: Device, noise: float = 1.0) -> tuple[str, ModelSubject]:
-    """Return the name and the simulated memory of a seed or a library device."""
+    """Return name and simulated memory of a seed or a library device."""
     if isinstance(device, int):
         made: DeviceModel = (synthetic if device >= 0 else without_buffers)(device)
         return made.name, ModelSubject(made, seed=abs(device) + 1, noise=noise)
@@ -113,7 +119,7 @@ def open_device(device: Device, noise: float = 1.0) -> tuple[str, ModelSubject]:
 
 
 def judge(name: str, subject: ModelSubject, findings: Findings) -> list[SelfTestVerdict]:
-    """Return a verdict for each quantity of the truth, and for each one found beside it."""
+    """Return a verdict for each true quantity and each invented one."""
     truth = subject.truth()
     return [
         *_levels(name, truth, findings),
@@ -166,7 +172,7 @@ def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVer
 
 
 def _waiting(model: DeviceModel) -> float:
-    """Return by how much an access to the device takes longer on average because of refresh."""
+    """Return the mean ns that refresh adds to an access."""
     refresh = model.refresh
     return 1 / (1 - refresh.length_ns / refresh.period_ns) if refresh is not None else 1.0
 
@@ -258,7 +264,7 @@ def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVer
 
 
 def _figures(name: str, subject: ModelSubject) -> Iterable[SelfTestVerdict]:
-    """Yield idle latency, and the bandwidths of all threads against the device's own."""
+    """Yield idle latency and the bandwidths of all threads."""
     facts, truth = subject.facts(), subject.truth()
     page, most = facts.page_sizes[0], facts.threads
     points = {
@@ -314,7 +320,7 @@ class PassedDevices:
 
 
 def shares(verdicts: Sequence[SelfTestVerdict]) -> PassedDevices:
-    """Count the devices that are sound, and those that are sound and complete."""
+    """Return the numbers of devices that are sound, and sound and complete."""
     names = {verdict.device for verdict in verdicts}
     sound = names - {verdict.device for verdict in verdicts if not verdict.sound}
     complete = sound - {verdict.device for verdict in verdicts if not verdict.complete}
@@ -329,7 +335,7 @@ def table(verdicts: Sequence[SelfTestVerdict], *, only_failures: bool = False) -
         if not only_failures or not (verdict.sound and verdict.complete)
     ]
     rows = [("device", "quantity", "truth", "found", "interval", "judged")]
-    rows += [(o.device, o.quantity, o.truth, o.found, o.interval, o.judged) for o in shown]
+    rows += [(o.device, o.quantity, o.truth, o.inferred, o.interval, o.judged) for o in shown]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

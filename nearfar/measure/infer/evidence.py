@@ -1,4 +1,4 @@
-"""From samples of a curve to the evidence that a picture shows."""
+"""Evidence for pictures, made from the samples of a curve."""
 
 from __future__ import annotations
 

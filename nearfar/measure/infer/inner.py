@@ -1,4 +1,4 @@
-"""Block, ways and replacement of the buffers that reads show: which points, and which answers."""
+"""Block, ways and replacement of the buffers that reads show: points and answers."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ if TYPE_CHECKING:
     from nearfar.measure.infer.findings import Findings
 
 REGION_RATIO = 32
-"""Regions so many times the capacity, where the next level allows, miss it nearly always."""
+"""Ratio of region to capacity at which a buffer nearly always misses, if the next level allows
+it."""
 
 MIN_OVERFLOW_SHARE = 0.3
-"""Share of a miss that the most lines of a stride must cost beyond what the level serves in."""
+"""Share of a miss that the largest number of lines must add if a set overflows."""
 
 MIN_AGREEMENT = 0.8
-"""Below it after all repetitions, there is no answer."""
+"""Share of resamples that must agree, after all repetitions."""
 
 MIN_NEXT_RATIO = 2.2
-"""The next level must be so many times larger for misses of this one alone to show."""
+"""Ratio of the next level to this one from which misses of this one show alone."""
 
 
 def infer_inner(
@@ -52,7 +53,7 @@ def infer_inner(
     for buffer in buffers:
         name = buffer.figure.name
         if buffer.beyond_bytes < MIN_NEXT_RATIO * buffer.figure.capacity_bytes:
-            findings.not_seen[f"block of {name}"] = "the next level begins too near to it"
+            findings.not_seen[f"block of {name}"] = "the next level is too close in size"
             continue
         block = _block(probe, buffer, nearer, findings)
         figure = buffer.figure
@@ -69,11 +70,11 @@ def infer_inner(
 
 
 def _hidden(probe: InferenceProbe, name: str, findings: Findings) -> bool:
-    """Return whether a cache before the memory holds the few lines that would meet in a set."""
+    """Return whether a processor cache holds the few lines that would share a set; note it."""
     if probe.facts.llc_bytes == 0:
         return False
     findings.not_seen[f"ways of {name}"] = (
-        "the last-level cache holds the lines that would meet in one set of it"
+        "the last-level cache holds the lines that would share one of its sets"
     )
     return True
 
@@ -123,7 +124,7 @@ def _block(
 
 
 def _ways(probe: InferenceProbe, buffer: InferredBuffer, findings: Findings) -> int | None:
-    """Try odd multiples of a large power of two as strides; the fewest lines that fit are ways."""
+    """Return the fewest lines that fit at strides of odd multiples of a large power of two."""
     what = f"ways of {buffer.figure.name}"
     unit = LINE_BYTES
     for interleave in findings.interleaves:
@@ -151,12 +152,12 @@ def _ways(probe: InferenceProbe, buffer: InferredBuffer, findings: Findings) -> 
             doublings=3,
         )
         if answer is None or answer.value is None or answer.share < MIN_AGREEMENT:
-            findings.not_seen[what] = "lines far apart overflow it, but not at a clear number"
+            findings.not_seen[what] = "distant lines overflow it, but at no clear number"
             return None
         fits.append(answer.value)
     if not fits or min(fits) > MAX_WAYS:
         findings.not_seen[what] = (
-            f"up to {LINES[-1]} lines at no stride overflow one set: fully associative, or more "
+            f"{LINES[-1]} lines overflow one set at no stride: fully associative, or more "
             "ways, or a nearer buffer holds them"
         )
         return None
@@ -173,7 +174,7 @@ def _lines_points(probe: InferenceProbe, stride: int) -> list[SamplePoint]:
 
 
 def _overflows(probe: InferenceProbe, most: SamplePoint, buffer: InferredBuffer) -> bool:
-    """Return whether the most lines of a stride are not all served."""
+    """Return whether the largest number of lines overflows the set."""
     (values,) = probe.gather([most])
     served = buffer.capacity.served_ns
     return (

@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 
 GRANULARITIES = tuple(1 << bits for bits in range(8, 17))
-"""256 B (CXL's smallest) to 64 KiB."""
+"""Granularities tested: 256 B (the smallest of CXL) to 64 KiB."""
 
 MAX_DEVICES = 16
 
 MIN_CONTRAST = 1.3
-"""Most over least bandwidth; with fewer devices touched it must fall visibly."""
+"""Ratio of highest to lowest bandwidth: with fewer devices it must fall visibly."""
 
-EXPLAINED = 0.85
+MIN_EXPLAINED_SHARE = 0.85
 """Share of the variance of log bandwidth that devices touched must explain."""
 
-ALIKE = 6.0
-"""Chi-square from which one explanation is better than another: odds of 20 to 1."""
+MIN_DIFFERENCE = 6.0
+"""Difference of chi-square that decides between two explanations: odds of 20 to 1."""
 
-CLEARLY = 3.0
-"""Times that chi-square of the next best explanation must be larger."""
+MIN_CHI_SQUARE_RATIO = 3.0
+"""Ratio by which the chi-square of the next best explanation must be larger."""
 
 
 @dataclass(frozen=True)
 class InterleaveFit:
-    """Granularity and number of devices; None: none, and why."""
+    """Granularity and number of devices, or why there are none."""
 
     granularity_bytes: int | None
     devices: int | None
@@ -90,22 +90,22 @@ def find_interleave(
     least = min(candidate[0] for candidate in explained)
     # Twice as many devices of half the granularity look nearly alike: the fewest that explain.
     cost, granularity, devices, fitted = min(
-        (candidate for candidate in explained if candidate[0] <= least + ALIKE),
+        (candidate for candidate in explained if candidate[0] <= least + MIN_DIFFERENCE),
         key=lambda candidate: (candidate[2], candidate[0]),
     )
     residual = float(((level - fitted) ** 2).sum())
-    if residual > (1 - EXPLAINED) * spread:
+    if residual > (1 - MIN_EXPLAINED_SHARE) * spread:
         return InterleaveFit(None, None, "no number of devices explains bandwidth over strides")
     if np.exp(np.ptp(fitted)) < MIN_CONTRAST:
         return InterleaveFit(None, None, "bandwidth hardly depends on the devices touched")
     smooth = min(_isotonic_error(level), _isotonic_error(-level)) / sigma**2
-    if smooth < CLEARLY * cost:
+    if smooth < MIN_CHI_SQUARE_RATIO * cost:
         return InterleaveFit(None, None, "bandwidth changes smoothly with the stride")
     return InterleaveFit(granularity, devices, "", np.exp(fitted))
 
 
 def _by_count(level: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of each count, made to rise with the count."""
+    """Return the mean of each count, monotonic in the count."""
     distinct, place, weights = np.unique(counts, return_inverse=True, return_counts=True)
     means = np.array([level[place == index].mean() for index in range(len(distinct))])
     return np.asarray(isotonic_regression(means, weights=weights).x)[place]
@@ -116,15 +116,16 @@ def _isotonic_error(level: NDArray[np.float64]) -> float:
 
 
 KERNELS = ("nt-store-strided", "read-strided")
-"""Stores first: they reach a device's limit with fewer threads, and no prefetcher helps them."""
+"""Kernels in order of preference: stores reach a device's limit with fewer threads, and no
+prefetcher helps them."""
 
 FIRST_BYTES, LAST_BYTES = 256, 512 << 10
-"""Strides: from the smallest granularity looked for to 8 devices of the largest."""
+"""Smallest and largest stride: from the smallest granularity to 8 devices of the largest."""
 
 ODD = (1, 3, 5, 7, 9, 11)
-"""Multiples of powers of two: six devices and four differ at three times a power."""
+"""Factors on powers of two: six devices and four differ at three times a power."""
 
-SURE = 0.8
+MIN_AGREEMENT = 0.8
 EVIDENCE = "interleave"
 
 
@@ -143,11 +144,11 @@ def infer_interleave(probe: InferenceProbe, findings: Findings) -> None:
             if not why:
                 return
             reasons.append(f"{kernel}: {why}")
-    findings.not_seen["interleave"] = "; ".join(reasons) or "there is no strided kernel"
+    findings.not_seen["interleave"] = "; ".join(reasons) or "no strided kernel runs here"
 
 
 def _with(probe: InferenceProbe, kernel: str, findings: Findings) -> str:
-    tested = [one for one in strides() if one * 64 <= probe.facts.buffer_bytes]
+    tested = [stride for stride in strides() if stride * 64 <= probe.facts.buffer_bytes]
     points = [
         SamplePoint(
             "interleave",
@@ -160,38 +161,40 @@ def _with(probe: InferenceProbe, kernel: str, findings: Findings) -> str:
         for stride in tested
     ]
     gathered = probe.gather(points)
-    kept = [(stride, one) for stride, one in zip(tested, gathered, strict=True) if len(one)]
+    kept = [
+        (stride, values) for stride, values in zip(tested, gathered, strict=True) if len(values)
+    ]
     if len(kept) < len(tested) // 2 or len(kept) < 8:
         return probe.too_few("strides")
     steps = np.array([stride for stride, _ in kept], dtype=np.int64)
-    samples = [one for _, one in kept]
+    samples = [values for _, values in kept]
     noise = median_noise(samples)
-    found = find_interleave(steps, medians(samples), noise)
+    fit = find_interleave(steps, medians(samples), noise)
     findings.evidence[f"{EVIDENCE}-{kernel}"] = make_evidence(
         "interleave",
         f"Bandwidth by stride ({kernel})",
         ("stride (bytes)", "bandwidth (GB/s)"),
         steps.astype(float),
         samples,
-        knees=[found.granularity_bytes] if found.granularity_bytes else [],
-        fitted=found.fitted,
+        knees=[fit.granularity_bytes] if fit.granularity_bytes else [],
+        fitted=fit.fitted,
     )
-    if found.granularity_bytes is None or found.devices is None:
-        return found.why_not
+    if fit.granularity_bytes is None or fit.devices is None:
+        return fit.why_not
     share, _ = agreement(
         samples,
         lambda row: find_interleave(steps, row, noise),
-        lambda one: (
-            (one.granularity_bytes, one.devices) == (found.granularity_bytes, found.devices)
+        lambda other: (
+            (other.granularity_bytes, other.devices) == (fit.granularity_bytes, fit.devices)
         ),
         resamples=30,
     )
-    if share < SURE:
-        return f"{found.devices} devices in only {share:.0%} of resamples"
+    if share < MIN_AGREEMENT:
+        return f"{fit.devices} devices in only {share:.0%} of resamples"
     findings.interleaves.append(
         InterleaveFigure(
-            granularity_bytes=found.granularity_bytes,
-            devices=found.devices,
+            granularity_bytes=fit.granularity_bytes,
+            devices=fit.devices,
             confidence=share,
             evidence=f"{EVIDENCE}-{kernel}",
             **MEASURED_HERE,

@@ -1,4 +1,4 @@
-"""Caches and buffers that reads show: capacities by a chase, and what they are called.
+"""Caches and buffers that reads show: their capacities by a chase, and their names.
 
 Levels up to the size of the last-level cache are the processor's (L1, L2, ...); what a read shows
 beyond it is the memory's own (buffer 1, ...). A buffer behind a larger cache cannot be seen by
@@ -32,20 +32,21 @@ if TYPE_CHECKING:
     from nearfar.samples.evidence import Evidence
 
 SMALLEST_BYTES = 1024
-"""Four of the smallest blocks; a region of fewer lines measures the chase itself."""
+"""Smallest region: a region of fewer lines measures the chase itself."""
 
 LLC_TOLERANCE = 1.6
-"""A knee up to so many times the claimed last-level cache is that cache: physical pages spread
+"""Ratio to the claimed last-level cache up to which a knee is that cache: physical pages are spread
 unevenly over its sets, and tested sizes are apart."""
 
 PAGES_AGREE = 0.35
-"""A knee's step is the same on small and large pages within so much; else it is page walks'."""
+"""Relative difference of a step between small and large pages that a real buffer may have; with
+more it is page walks."""
 
 MIN_STEP_SHARE = 0.15
 """Relative rise that a buffer behind caches must cause: page walks cause up to a tenth."""
 
 MIN_CONFIDENCE = 0.5
-"""Answers that fewer resamples give are not answers."""
+"""Share of resamples that must agree on an answer."""
 
 EVIDENCE = "read-capacity"
 NOTHING = "no region size up to {largest} changes the latency by more than noise"
@@ -87,7 +88,7 @@ def infer_reads(probe: InferenceProbe, findings: Findings) -> list[InferredBuffe
 
 
 def part(capacities: Sequence[Capacity], llc_bytes: int) -> tuple[list[Capacity], list[Capacity]]:
-    """Part levels into those of the processor's caches and those of the memory."""
+    """Split levels into those of the processor and those of the memory."""
     limit = llc_bytes * LLC_TOLERANCE
     return (
         [capacity for capacity in capacities if capacity.value_bytes <= limit],
@@ -123,7 +124,7 @@ def _figure(capacity: Capacity, name: str) -> BufferFigure:
 
 
 def _is_page_walk(probe: InferenceProbe, capacity: Capacity, findings: Findings) -> bool:
-    """Return whether a knee is none of the memory's, as page sizes tell; says so if it is not."""
+    """Return whether page sizes show that a knee is not the memory's; note why."""
     if probe.facts.llc_bytes == 0:
         # Nothing before the memory: what would walk pages is not there either.
         return False
@@ -156,6 +157,6 @@ def _why_none(probe: InferenceProbe) -> str:
     if llc == 0:
         return "no knee in read latency over regions"
     return (
-        f"no knee in read latency beyond the last-level cache of {llc >> 20} MiB; what is smaller "
-        "lies behind it"
+        f"no knee in read latency beyond the last-level cache of {llc >> 20} MiB: it "
+        "hides smaller buffers"
     )

@@ -1,4 +1,4 @@
-"""Bootstrap over samples: how often resampled samples lead to the same answer."""
+"""Bootstrap over samples: the share of resamples that lead to the same answer."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 RESAMPLES = 60
-"""A confidence is known to about 0.05; decisions are too dear for the thousands of a median."""
+"""Resamples of a decision: a confidence is known to about 0.05, and decisions are slow."""
 
 MAD_TO_SIGMA = 1.4826
-"""Median absolute deviation to standard deviation, of a normal distribution."""
+"""Ratio of standard deviation to median absolute deviation, of a normal distribution."""
 
 MEDIAN_COST = 1.2533
-"""Standard error of a median over that of a mean, of a normal distribution: sqrt(pi / 2)."""
+"""Ratio of the standard errors of median and mean, of a normal distribution: sqrt(pi / 2)."""
 
 FAR_LARGER = 3.0
 """Ratio of a point's scatter to the others' that hardly occurs by chance with six samples."""
 
 MIN_NOISE = 0.002
-"""Relative; equal samples of a coarse timer do not mean that there is no noise."""
+"""Minimum relative noise: equal samples of a coarse timer still have noise."""
 
 
 def medians(samples: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""A buffer's capacity once more, one line a block: knees are sharper there, plateaus flat.
+"""A buffer's capacity measured again, one line a block: knees are sharper, plateaus flat.
 
 Lines of one block that are visited at random times share it, and a buffer that is too small still
 hits often; one line of each block is a hit or is not.
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from nearfar.measure.infer.probe import InferenceProbe
 
 AROUND = 2.0
-"""Regions from so many times below the capacity to so many above, where the next level allows."""
+"""Range of regions below and above the capacity, if the next level allows it."""
 
 SAME = 1.3
-"""The capacity must be about the one seen before: else the stride, not the buffer, is seen."""
+"""Ratio to the first capacity within which the second must lie: else the stride shows, not the
+buffer."""
 
 MIN_CONFIDENCE = 0.8
 

@@ -1,8 +1,7 @@
-"""Stalls, from the times of single writes over and over one place.
+"""Stalls, from the times of single writes to one place.
 
-Wear recurs after so many writes, whatever the time; refresh after so much time, whatever the
-writes: rests between the writes tell them apart. What a loop that stays in the processor's cache
-shows as well is the host's (its timer, its neighbours), not the memory's.
+Wear recurs after a number of writes, refresh after a time: rests between the writes distinguish
+them. Stalls that a loop in the processor's cache has too come from the host (timer, neighbours).
 """
 
 from __future__ import annotations
@@ -28,34 +27,35 @@ if TYPE_CHECKING:
 
 KERNEL = "overwrite"
 ACCESS_BYTES = 64
-"""A line: every store with its fence is one write then, whatever the medium's block."""
+"""Bytes of one write: a line, which a store and its fence write at once whatever the block."""
 
 PLACE_BYTES = 256
-"""Written over and over; published overwrites use it."""
+"""Size of the place that is written, as in published overwrites."""
 
 WRITES = (60_000, 240_000, 960_000)
-"""Until enough stalls are seen: periods published run from 9.5 k to 18 k writes."""
+"""Writes in a row, until enough stalls are seen: published periods are 9,500 to 18,000 writes."""
 
 MIN_STALLS = 8
-"""Stalls of a kind: a period is then known to a few per cent even where it varies."""
+"""Stalls of one kind that are enough: a period is known to a few per cent."""
 
 REST_WRITES = 1.5
-"""Rest between writes of the second run, in usual writes: time and writes part by more than two."""
+"""Rest between writes of the second run, in median writes: periods in writes and in time then
+differ by more than a factor of two."""
 
 PERIOD_TOLERANCE = 0.05
-"""Periods of both runs, in the unit that counts, agree within so much."""
+"""Relative difference that the periods of both runs may have."""
 
 MAX_UNSEEN_NS = 120.0
-"""Most that passes between two writes beside their times and the rest: timer and loop."""
+"""Time that may pass between two writes beyond their times and the rest: timer and loop."""
 
 CONTROL_BYTES = 4096
-"""In the first cache of any processor."""
+"""Size of the control region, in the first cache of any processor."""
 
 CONTROL_TIMES = 8
-"""Accesses to a cache take a fraction of a write."""
+"""Control accesses per write: an access to a cache takes a fraction of a write."""
 
 MAX_LENGTH_RATIO = 1.5
-"""Stalls of the rested run belong to a kind up to so many times its longest."""
+"""Ratio to the longest stall of a kind up to which stalls of the rested run belong to it."""
 
 RESAMPLES = 200
 EVIDENCE = "overwrite"
@@ -98,7 +98,7 @@ def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
     findings.evidence[EVIDENCE] = stall_evidence(each, kinds)
     if not kinds:
         findings.not_seen["stalls"] = (
-            f"of {len(each)} writes to one place none, or none at a fixed distance, took far longer"
+            f"{len(each)} writes to one place had no stalls at a fixed distance"
         )
         return
     rest = REST_WRITES * float(np.median(each))
@@ -111,7 +111,7 @@ def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
     for kind in kinds:
         if _alike(kind, control):
             findings.not_seen["stalls"] = (
-                "long accesses at a fixed distance also come where no memory is reached: the host's"
+                "the host causes them: a loop in the first cache has the same stalls"
             )
         else:
             _decide(probe, runs, kind, findings)
@@ -120,7 +120,7 @@ def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
 
 
 def _enough(probe: InferenceProbe) -> tuple[NDArray[np.float64] | None, list[Stalls]]:
-    """Write longer and longer until enough stalls are seen; return the last row and its stalls."""
+    """Write longer rows until enough stalls are seen; return the last row and its stalls."""
     each, kinds = None, list[Stalls]()
     for writes in WRITES:
         if probe.seconds_left() <= 0:
@@ -137,7 +137,7 @@ def _enough(probe: InferenceProbe) -> tuple[NDArray[np.float64] | None, list[Sta
 
 
 def _control(probe: InferenceProbe, accesses: int) -> list[Stalls]:
-    """Return what stalls a loop within the first cache; none where there is no cache."""
+    """Return the stalls of a loop in the first cache; none without a cache."""
     if probe.facts.llc_bytes == 0:
         return []
     # As long as the row of writes took, so that as many stalls would fall into it.
@@ -159,7 +159,7 @@ def _alike(kind: Stalls, control: Sequence[Stalls]) -> bool:
 
 
 def _decide(probe: InferenceProbe, runs: OverwriteRuns, kind: Stalls, findings: Findings) -> None:
-    """Say what a kind of stall recurs by: what both runs, with and without rests, agree on."""
+    """Decide what a kind of stall recurs by: what runs with and without rests agree on."""
     by_writes = _by_writes(runs, kind)
     period_ns = _by_time(runs, kind)
     if by_writes is not None:
@@ -168,12 +168,12 @@ def _decide(probe: InferenceProbe, runs: OverwriteRuns, kind: Stalls, findings: 
         _add_refresh(kind, period_ns, findings)
     else:
         findings.not_seen["stalls"] = (
-            "long writes recur, but with rests neither after as many writes nor as much time"
+            "long writes recur, but rests change their period in writes and in time"
         )
 
 
 def _by_writes(runs: OverwriteRuns, kind: Stalls) -> Stalls | None:
-    """Return the stalls of the rested run that recur after as many writes."""
+    """Return the stalls of the rested run with the same period in writes."""
     if kind.by_writes is None:
         return None
     for again in find_kinds(runs.rested, runs.rest_ns):
@@ -273,7 +273,7 @@ def _middle(
 
 
 def stall_evidence(each: NDArray[np.float64], kinds: Sequence[Stalls]) -> Evidence:
-    """Return the slowest write of each of some thousand stretches, with the stalls marked."""
+    """Return the slowest write of each of about 1000 stretches, with the stalls marked."""
     stretch = max(len(each) // 2000, 1)
     stretches = each[: len(each) // stretch * stretch].reshape(-1, stretch)
     return Evidence(

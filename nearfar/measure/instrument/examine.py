@@ -1,4 +1,4 @@
-"""Runs all probes on a subject and gathers what they say."""
+"""Examination of the instrument by all probes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from nearfar.measure.subject import Subject
 from nearfar.samples.point import Sample, SamplePoint
 
 ROUNDS = 7
-"""Samples of each point: intervals of a median need six to be narrower than the extremes."""
+"""Samples of each point: a median needs six for an interval narrower than the extremes."""
 
 MIN_ROUNDS = 3
-"""Rounds made even if time is up."""
+"""Minimum rounds, whatever the time."""
 
 PROBES = cast("tuple[InstrumentProbe, ...]", (timer, tlb, prefetch))
 
@@ -34,7 +34,7 @@ class Instrument:
 
     verdicts: tuple[InstrumentVerdict, ...]
     samples: dict[SamplePoint, list[Sample]]
-    """All that was measured for it, for the Parquet file."""
+    """All samples, for the Parquet file."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -43,7 +43,7 @@ class Instrument:
 
     @property
     def warnings(self) -> list[str]:
-        """One sentence with its remedy for what figures suffer from, or what could not be seen."""
+        """Warnings: sentence and remedy for each doubtful or unknown property."""
         return [verdict.warning for verdict in self.verdicts if verdict.warning]
 
     @property
@@ -97,6 +97,6 @@ def examine(
 
 
 def disturbed_share(samples: Iterable[list[Sample]]) -> float:
-    """Return which share of all samples says that it was interrupted."""
+    """Return the share of samples that were interrupted."""
     every = [sample for values in samples for sample in values]
     return sum(sample.disturbed for sample in every) / len(every) if every else 0.0

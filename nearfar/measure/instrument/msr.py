@@ -1,4 +1,4 @@
-"""Whether prefetchers are switched on, from the processor's own registers where one may read them.
+"""Prefetchers that are switched off, from the processor's registers where they are readable.
 
 Tools that switch prefetchers off for a measurement (MLC does) and are killed leave them off until
 the next boot, and every later measurement differs.
@@ -19,7 +19,7 @@ from nearfar.measure.instrument.verdict import InstrumentVerdict
 
 @dataclass(frozen=True)
 class Register:
-    """A model-specific register whose set bits switch prefetchers off."""
+    """Model-specific register whose set bits switch prefetchers off."""
 
     address: int
     bits: Mapping[int, str]
@@ -41,7 +41,7 @@ REGISTERS = {
 
 
 def judge(cpus: tuple[int, ...], root: Path = Path("/")) -> InstrumentVerdict:
-    """Say which prefetchers of `cpus` are switched off, or why that cannot be read."""
+    """Judge which prefetchers of `cpus` are switched off."""
     tree = Tree(root)
     vendor = tree.table("proc/cpuinfo").get("vendor_id", "")
     register = REGISTERS.get(vendor)
@@ -53,7 +53,7 @@ def judge(cpus: tuple[int, ...], root: Path = Path("/")) -> InstrumentVerdict:
         try:
             value = _read(path, register.address)
         except FileNotFoundError:
-            return _unread(f"{path} is not there", "modprobe msr")
+            return _unread(f"{path} is missing", "modprobe msr")
         except PermissionError:
             return _unread(f"{path} may only be read by root", "run as root once to see it")
         except OSError as error:

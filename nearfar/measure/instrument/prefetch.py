@@ -1,4 +1,4 @@
-"""Prefetchers, by what they do: what a line costs that a prefetcher could have brought.
+"""Prefetchers at work, from the cost of lines that a prefetcher could fetch.
 
 A random chase cannot be foreseen; the same dependent loads in order, or at a constant stride, can.
 A device's own buffer also makes neighbours cheaper, but never cheaper than the way to the device:
@@ -15,17 +15,15 @@ from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
 STRIDES_BYTES = (64, 128, 256, 512, 1024, 2048)
-"""Up to half a small page: prefetchers do not cross pages of 4 KiB, so that larger strides show
-only whether they come back after one."""
+"""Strides tested, up to half a small page: prefetchers do not cross 4 KiB pages."""
 
 BROUGHT = 0.25
-"""Cost over that of a random line below which only a cache can have served it: the best buffer hit
-published of a device is 0.48 of its medium (Optane 100, 181 of 377 ns), a row-buffer hit of DRAM
-some 0.6."""
+"""Ratio to a random line's cost below which only a cache can have served a line: the best published
+buffer hit is 0.48 of its medium (Optane 100, 181 of 377 ns), a row-buffer hit of DRAM about 0.6."""
 
 CHEAPER = 0.9
-"""Cost over a random line's below which something made it cheaper, prefetcher or buffer; 10 % is
-more than the noise of a median of a few rounds."""
+"""Ratio to a random line's cost below which a prefetcher or buffer helped: 10 % exceeds the noise
+of a few rounds."""
 
 
 def points(facts: SubjectFacts) -> list[SamplePoint]:
@@ -38,7 +36,7 @@ def points(facts: SubjectFacts) -> list[SamplePoint]:
 
 
 def judge(facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:
-    """Say which prefetchers were seen at work, and which strides they follow."""
+    """Judge which prefetchers work, and which strides they follow."""
     plain = plain_chase(facts)
     random_ns = median(values[plain])
     # A pair costs a random line and its neighbour; the figure is the mean of both.

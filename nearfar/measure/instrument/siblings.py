@@ -1,4 +1,4 @@
-"""Which CPUs measure, and that none shares its core with another that does."""
+"""CPUs that measure, and whether two of them share a core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.memories.topology import node_cpus
 def judge(
     cpus: tuple[int, ...], root: Path = Path("/"), allowed: set[int] | None = None
 ) -> InstrumentVerdict:
-    """Say which CPUs were chosen, why, and whose siblings were left idle."""
+    """Judge which CPUs were chosen, why, and whether siblings are idle."""
     tree = Tree(root)
     allowed = os.sched_getaffinity(0) if allowed is None else allowed
     idle: set[int] = set()

@@ -1,4 +1,4 @@
-"""The timer: what timing one access costs, how fine it is, what is left after taking it off."""
+"""Timer: cost of timing one access, its resolution, and the error after subtraction."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
 TIMED = 20_000
-"""Accesses timed singly: the median of so many is known to far less than a nanosecond."""
+"""Accesses timed one by one: their median is known to far less than 1 ns."""
 
 COARSE = 0.2
-"""Resolution over latency from which percentiles of single accesses are the timer's steps, not the
-memory's. Time stamp counters of AMD step by 10 ns, a tenth of a usual DRAM latency."""
+"""Ratio of resolution to latency above which percentiles are steps of the timer. Time stamp
+counters of AMD step by 10 ns, a tenth of a usual DRAM latency."""
 
 LEFT_OVER = 0.1
-"""Share of the latency that timing each access may add although the clock's cost was taken off:
-fences around an access also stop what overlapped with it."""
+"""Share of the latency that timing each access may add: fences around an access stop overlap."""
 
 
 def points(facts: SubjectFacts) -> list[SamplePoint]:

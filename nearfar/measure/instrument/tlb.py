@@ -11,10 +11,10 @@ from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
 HUGE_BYTES = 2 << 20
-"""From here a page counts as huge: one entry of a second-level TLB covers 512 small ones."""
+"""Page size from which pages are huge: one entry of a second-level TLB covers 512 small pages."""
 
 SEEN = 0.01
-"""Share of the latency below which a difference is no TLB's: medians of a few rounds differ so."""
+"""Share of the latency below which a difference is noise, not the TLB."""
 
 
 def points(facts: SubjectFacts) -> list[SamplePoint]:
@@ -24,7 +24,7 @@ def points(facts: SubjectFacts) -> list[SamplePoint]:
 
 
 def judge(facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:
-    """Say what small pages add to the latency of the largest region, in ns and as a share."""
+    """Judge what small pages add to the latency of the largest region, in ns and as a share."""
     plain = plain_chase(facts)
     large, small = max(facts.page_sizes), min(facts.page_sizes)
     if large == small:

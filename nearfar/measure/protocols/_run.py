@@ -1,4 +1,4 @@
-"""Runs recipes on a subject and attributes their differences to the plain chase."""
+"""Measurement of recipes, and attribution of their differences from the plain chase."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from nearfar.measure.subject import Subject, SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 ROUNDS = 9
-"""Samples of each point; intervals of a median of nine leave the extremes out."""
+"""Samples of each point: intervals of a median of nine exclude the extremes."""
 
 MIN_ROUNDS = 3
-"""Rounds made even if time is up."""
+"""Minimum rounds, whatever the time."""
 
 PLAIN = "plain-chase"
 
 Ladder = list[tuple[str, ProtocolSetup]]
-"""From the plain chase (cause "") to the recipe, one factor a rung."""
+"""Setups from the plain chase (cause "") to the recipe, one factor each."""
 
 
 def run_protocols(
@@ -65,7 +65,7 @@ def run_protocols(
 
 
 def ladder(recipe: Recipe, facts: SubjectFacts) -> tuple[Ladder, list[str]]:
-    """Return the recipe's rungs that can be had here, and what cannot and why."""
+    """Return the possible setups of the recipe, and which are not and why."""
     setup = ProtocolSetup(plain_chase(facts, "protocol"))
     rungs: Ladder = [("", setup)]
     lacking: list[str] = []
@@ -115,7 +115,7 @@ def _difference(
     taken: Mapping[SamplePoint, list[float]],
     facts: SubjectFacts,
 ) -> Estimate:
-    """Return what one factor adds, ns; differences sum up to that from the plain chase."""
+    """Return what one factor adds, ns; the sum is the difference from the plain chase."""
     values = _values(now, taken, facts)
     if now.best and not before.best:
         middle = median_estimate(values)

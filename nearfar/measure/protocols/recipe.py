@@ -1,4 +1,4 @@
-"""What a recipe is, and the steps that recipes are made of."""
+"""Recipes of protocols, and the steps they consist of."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class ProtocolSetup:
 
     point: SamplePoint
     clock_stays: bool = False
-    """Whether the cost of timing an access is left in."""
+    """Whether the cost of timing an access is included."""
     best: bool = False
     """Whether the best sample counts, not the median."""
 
 
 class CannotSwitchError(Exception):
-    """Raised by a step that this memory or machine has no means for; one clause that says why."""
+    """Error of a step that this memory or machine cannot do; one clause with the reason."""
 
 
 Change = Callable[[ProtocolSetup, SubjectFacts], ProtocolSetup]
@@ -31,21 +31,21 @@ Change = Callable[[ProtocolSetup, SubjectFacts], ProtocolSetup]
 
 @dataclass(frozen=True)
 class ProtocolStep:
-    """One factor switched."""
+    """One factor of a protocol."""
 
     cause: str
     change: Change
-    """Raises CannotSwitchError where it cannot be switched here."""
+    """Function that changes a setup; raises CannotSwitchError if impossible."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One tool's way to measure read latency."""
+    """One tool's protocol for read latency."""
 
     whose: str
-    """The tool and where its way is written down."""
+    """The tool, and the source of its protocol."""
     steps: tuple[ProtocolStep, ...]
-    """From the plain chase, in order; each differs from the one before by one factor."""
+    """Steps from the plain chase, in order, one factor each."""
     differs: str = ""
     """Difference between the tool and this recipe."""
 
@@ -54,7 +54,7 @@ RECIPES: Registry[Recipe] = Registry("nearfar.measure.protocols", "protocol")
 
 
 def region(size_bytes: int) -> ProtocolStep:
-    """Chase a region of so much, in whole pages."""
+    """Chase a region of this size, in whole pages."""
 
     def change(setup: ProtocolSetup, facts: SubjectFacts) -> ProtocolSetup:
         if size_bytes > facts.largest_bytes:
@@ -67,7 +67,7 @@ def region(size_bytes: int) -> ProtocolStep:
 
 
 def window(size_bytes: int) -> ProtocolStep:
-    """Stay in a window of so much that moves on through the region."""
+    """Stay in a window of this size that moves through the region."""
 
     def change(setup: ProtocolSetup, facts: SubjectFacts) -> ProtocolSetup:
         del facts
@@ -79,7 +79,7 @@ def window(size_bytes: int) -> ProtocolStep:
 
 
 def stride(size_bytes: int) -> ProtocolStep:
-    """Visit only one line in so many bytes."""
+    """Visit one line in this number of bytes."""
     return ProtocolStep(
         "stride",
         lambda setup, _facts: replace(setup, point=replace(setup.point, stride_bytes=size_bytes)),
@@ -87,7 +87,7 @@ def stride(size_bytes: int) -> ProtocolStep:
 
 
 def in_order() -> ProtocolStep:
-    """Follow the lines as they lie in memory, so that prefetchers help."""
+    """Follow lines in order of addresses, so that prefetchers help."""
 
     def change(setup: ProtocolSetup, facts: SubjectFacts) -> ProtocolSetup:
         if "chase-sequential" not in facts.kernels:
@@ -111,14 +111,14 @@ def small_pages() -> ProtocolStep:
 
 
 def each() -> ProtocolStep:
-    """Time every access by itself, the clock's cost taken off."""
+    """Time every access by itself, without the clock's cost."""
     return ProtocolStep(
         "each", lambda setup, _facts: replace(setup, point=replace(setup.point, each=True))
     )
 
 
 def clock_stays() -> ProtocolStep:
-    """Leave the clock's cost in."""
+    """Include the clock's cost."""
     return ProtocolStep("timer", lambda setup, _facts: replace(setup, clock_stays=True))
 
 

@@ -1,4 +1,4 @@
-"""How hard load generators are driven: probed first, so that loads spread over the whole curve.
+"""Drive of load generators, measured first so that loads spread over the whole curve.
 
 Rests that suit one machine leave another idle or saturated: the same 2 KiB every 5 us are 5 % of a
 DDR5 socket's bandwidth from 8 cores, and more than one Optane DIMM has from 23. So every surface
@@ -22,14 +22,14 @@ class Mixture:
     """A kernel and its share of loads among the lines it touches."""
 
     traffic_share: float
-    """Reads over all traffic, 0 to 1."""
+    """Share of reads in all traffic, 0 to 1."""
     kernel: str
-    """``mixed`` or ``mixed-nt``."""
+    """Kernel, ``mixed`` or ``mixed-nt``."""
     line_share: float
 
 
 def mixture(traffic_share: float) -> Mixture:
-    """Return what makes traffic of `traffic_share` reads, 0 to 1; refuses any other."""
+    """Return the kernel that makes traffic of `traffic_share` reads, 0 to 1."""
     if not 0.0 <= traffic_share <= 1.0:
         raise NearfarError(
             f"a read share is between 0 % and 100 % of the traffic, not {traffic_share:.0%}"
@@ -54,14 +54,14 @@ BURST_BYTES = 2048
 """Bytes that a generator moves before it rests (`SamplePoint.pause_ns`)."""
 
 FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)
-"""Loads asked for, of the peak; full speed comes on top. Near the peak less is drawn than asked
-for, as bursts wait for each other: 1.05 draws some 0.85."""
+"""Loads requested as shares of the peak, besides full speed. Near the peak bursts wait for each
+other: 1.05 draws about 0.85."""
 WRITES_FRACTIONS = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8)
 """Fractions for persisted writes, which need another 8192 timed accesses a load."""
 QUICK_FRACTIONS = (0.2, 0.4, 0.6, 0.8)
 
 PROBES = 3
-"""Samples of each probe: the median of three survives one disturbed; 60 ms of real memory."""
+"""Samples of each drive: the median of three survives one disturbed; 60 ms of real memory."""
 
 Take = Callable[[SamplePoint], Sample]
 
@@ -86,7 +86,7 @@ class Drive:
 
 
 def generator_of(plan: SurfacePlan, share: float) -> tuple[str, float | None] | None:
-    """Return kernel and share of loads of what draws `share` reads; None: not to be had."""
+    """Return kernel and share of loads that draw `share` reads; None: not possible."""
     chosen = mixture(share)
     if plan.has(chosen.kernel):
         return chosen.kernel, chosen.line_share
@@ -114,7 +114,7 @@ def scouted(
 
 
 def _probe(loaded: SamplePoint, generators: int, take: Take) -> Drive | None:
-    """Return the drive; None where the subject cannot say what its generators draw."""
+    """Return the drive; None if the subject does not report what its generators draw."""
     peak = _drawn(replace(loaded, pause_ns=0.0), take)
     if peak <= 0:
         return None
@@ -129,7 +129,7 @@ def _probe(loaded: SamplePoint, generators: int, take: Take) -> Drive | None:
 
 
 def _drawn(point: SamplePoint, take: Take) -> float:
-    """Return what the generators draw, without the timed thread's own."""
+    """Return what the generators draw, without the timed thread."""
     samples = [take(point) for _ in range(PROBES)]
     return statistics.median(
         sample.drawn_gb_per_s - point.access_bytes / sample.value if sample.value > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Load generators: which, how hard, and the curve that what is timed beside them gives."""
+"""Load generators: kernels, loads, and the loaded curve."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SHARES = (1.0, 0.75, 0.667, 0.5, 0.25, 0.0)
-"""Reads over all traffic: all, as programs mix, ordinary stores only, nt-stores only."""
+"""Read shares of all traffic: all, as programs mix, ordinary stores only, nt-stores only."""
 QUICK_SHARES = (1.0, 0.5)
 
 MIN_LOADS, QUICK_MIN_LOADS = 6, 3
-"""Distinct loads below NEARLY_PEAK of a curve: with fewer it is a line from idle to saturation."""
+"""Distinct loads below NEARLY_PEAK: with fewer the curve is a line from idle to saturation."""
 NEARLY_PEAK = 0.9
 DISTINCT = 0.02
 """Share of the peak by which two loads must differ: bandwidths of one load vary as much."""
@@ -58,7 +58,7 @@ def loads(
 
 
 def few_loads(curve: LoadedLatencyCurve, quick: bool) -> str:
-    """Return a warning where a curve says little between idle and saturation; else nothing."""
+    """Return a warning for a curve with few loads between idle and saturation; else nothing."""
     loads_gb_per_s = sorted(bandwidth for bandwidth, _ in curve.points[1:])
     peak = max(bandwidth for bandwidth, _ in curve.points)
     last, distinct = 0.0, 0
@@ -135,7 +135,7 @@ def _curve(samples: Samples, share: float) -> tuple[LoadedLatencyCurve, SamplePo
 
 
 def _load(point: SamplePoint) -> tuple[bool, float]:
-    """Sort key: no load, then ever shorter rests."""
+    """Return the sort key: no load first, then shorter rests."""
     return point.pause_ns is not None, -(point.pause_ns or 0.0)
 
 

@@ -1,4 +1,4 @@
-"""What a surface is."""
+"""The interface of a surface, its plan and its figures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MEASURED_HERE: dict[str, Any] = {"how": "measured", "source": SOURCE}
 Samples = Mapping[SamplePoint, Sequence[Sample]]
 
 SMALLEST_REGION_BYTES = 16 << 10
-"""Half of the smallest first-level data cache in use (32 KiB): a latency of the cache itself."""
+"""Smallest region: half of the smallest first-level data cache in use (32 KiB)."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class SurfacePlan:
     facts: SubjectFacts
     quick: bool
     drives: Mapping[tuple[str, float | None], Drive | None] = field(default_factory=dict)
-    """By generator and its share of loads, as `Surface.scout` found them; None: the subject cannot
-    say what it draws."""
+    """Drives by generator and share of loads, from `Surface.scout`; None: the subject does not
+    report what it draws."""
 
     @property
     def page_bytes(self) -> int:
-        """The largest pages obtained: those of all but the surfaces that are about pages."""
+        """Largest page size obtained, for all surfaces that are not about pages."""
         return self.facts.page_sizes[0]
 
     def has(self, kernel: str) -> bool:
-        """Say whether the subject can run `kernel`."""
+        """Return whether the subject can run `kernel`."""
         return kernel in self.facts.kernels
 
     def regions(self, step: int) -> list[int]:
@@ -58,7 +58,7 @@ class SurfacePlan:
         return region_sizes(self.facts.largest_bytes, step)
 
     def threads(self, few: bool) -> list[int]:
-        """Return 1 and the most, and the powers of two between unless `few`."""
+        """Return 1, the maximum and, unless `few`, the powers of two between."""
         most = self.facts.threads
         between = [] if few else [2**power for power in range(1, 16) if 2**power < most]
         return sorted({1, *between, most})
@@ -100,24 +100,24 @@ class SurfaceFigures:
 
 
 class Surface(ABC):
-    """Points of one kind, and the figures their samples give."""
+    """A kind of points, and the figures of their samples."""
 
     group: ClassVar[Group]
     summary: ClassVar[str]
-    """One line for people, after "measures"."""
+    """One line that follows "measures"."""
 
     def scout(self, plan: SurfacePlan, take: Callable[[SamplePoint], Sample]) -> SurfacePlan:
-        """Return `plan` with what must be known before points are chosen, by a few samples."""
+        """Return `plan` with what a few samples show before points are chosen."""
         del take
         return plan
 
     @abstractmethod
     def points(self, plan: SurfacePlan) -> list[SamplePoint]:
-        """Return what to sample once a round; empty where the subject cannot."""
+        """Return the points of a round; empty if the subject cannot sample them."""
 
     @abstractmethod
     def figures(self, samples: Samples, plan: SurfacePlan) -> SurfaceFigures:
-        """Turn samples of `points` into figures with 95 % intervals."""
+        """Return figures with 95 % intervals from samples of `points`."""
 
     def lacking(self, plan: SurfacePlan) -> str:
         """Return why the subject cannot give this surface, one sentence; empty: it can."""
@@ -129,12 +129,12 @@ SURFACES: Registry[Surface] = Registry("nearfar.measure.surfaces", "surface")
 
 
 def all_surfaces(names: Iterable[str] = ()) -> dict[str, Surface]:
-    """Return the surfaces called `names`, or all; refuses a name that is none."""
+    """Return the surfaces `names`, or all; refuse an unknown name."""
     return {name: SURFACES.get(name) for name in (list(names) or SURFACES.names())}
 
 
 def values(samples: Sequence[Sample]) -> list[float]:
-    """Return the values of samples; of disturbed ones only where nearly all are.
+    """Return the values of undisturbed samples, or of all if most are disturbed.
 
     A sample during which something else had the core says nothing of the memory.
     """
@@ -143,12 +143,12 @@ def values(samples: Sequence[Sample]) -> list[float]:
 
 
 def ns_figures(estimate: Estimate) -> dict[str, Any]:
-    """Return an estimate in ns under the names that figures have."""
+    """Return an estimate in ns as fields of a figure."""
     return {"value_ns": estimate.value, "low_ns": estimate.low, "high_ns": estimate.high}
 
 
 def gb_figures(estimate: Estimate) -> dict[str, Any]:
-    """Return an estimate in GB/s under the names that figures have."""
+    """Return an estimate in GB/s as fields of a figure."""
     return {
         "value_gb_per_s": estimate.value,
         "low_gb_per_s": estimate.low,

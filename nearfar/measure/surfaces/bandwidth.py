@@ -25,7 +25,7 @@ KERNELS: dict[str, tuple[Operation, Pattern]] = {
     "nt-store-random": ("nt-store", "random"),
     "copy": ("copy", "sequential"),
 }
-"""Kernel to what its figure is called."""
+"""Names of the figures by kernel."""
 
 ACCESS_BYTES = (128, 256, 512, 1024, 4096, 16384)
 """Sizes of a random access beyond a line: to a device's block (256 B), a page, and past it."""
@@ -39,11 +39,11 @@ STRIDES: dict[str, Operation] = {
     "nt-store-strided": "nt-store",
 }
 STRIDES_BYTES = (256, 1024, 4096)
-"""One line in so many bytes: what a medium with larger blocks fetches and nobody uses."""
+"""Strides of single lines: media with larger blocks fetch more than is used."""
 
 
 class BandwidthSurface(Surface):
-    """GB/s of payload."""
+    """Surface of bandwidth in GB/s of payload."""
 
     group = "bandwidth"
     summary = "bandwidth by threads, kind, size and pattern of access"
@@ -115,7 +115,7 @@ class BandwidthSurface(Surface):
         return SurfaceFigures(bandwidth=figures)
 
     def lacking(self, plan: SurfacePlan) -> str:
-        """Return what cannot be had; see `Surface.lacking`."""
+        """Return why something cannot be measured; see `Surface.lacking`."""
         missing = [name for name in KERNELS if not plan.has(name)]
         if not missing:
             return ""

@@ -17,15 +17,15 @@ from nearfar.measure.surfaces._surface import (
 from nearfar.samples.point import SamplePoint
 
 PATTERNS: dict[str, Pattern] = {"chase": "random", "chase-sequential": "sequential"}
-"""Kernel to the pattern its figures are called by."""
+"""Pattern of the figures by kernel."""
 
 STRIDES_BYTES = (128, 256, 512, 1024, 4096, 16384)
-"""Between two lines (adjacent-line prefetchers end), Optane's block, DRAM rows and pages."""
+"""Strides: two lines (adjacent-line prefetchers end), Optane's block, DRAM rows and pages."""
 QUICK_STRIDES_BYTES = (256, 4096)
 
 
 class IdleSurface(Surface):
-    """Latency of a read that depends on the one before."""
+    """Surface of the latency of a dependent read."""
 
     group = "latency"
     summary = "idle read latency by region size, pattern and page size"

@@ -16,17 +16,17 @@ from nearfar.measure.surfaces._surface import (
 from nearfar.samples.point import SamplePoint
 
 TAIL_ACCESSES = 8192
-"""Single accesses a round: 13 rounds see ten beyond p99.99, and keep 0.4 MB of times a point."""
+"""Single accesses a round: 13 rounds have ten beyond p99.99, and 0.4 MB of times a point."""
 
 
 class LoadedSurface(Surface):
-    """Latency of a dependent read under load."""
+    """Surface of the latency of a dependent read under load."""
 
     group = "loaded"
     summary = "read latency over bandwidth and read share, with p50 to p99.99 of single accesses"
 
     def scout(self, plan: SurfacePlan, take: Take) -> SurfacePlan:
-        """Find how hard the generators are to be driven; see `Surface.scout`."""
+        """Measure the drive of the generators; see `Surface.scout`."""
         if not self._can(plan):
             return plan
         return scouted(plan, _chase(plan), QUICK_SHARES if plan.quick else SHARES, take)
@@ -49,7 +49,7 @@ class LoadedSurface(Surface):
         return SurfaceFigures(loaded_latency=loaded, warnings=warnings)
 
     def lacking(self, plan: SurfacePlan) -> str:
-        """Return what cannot be had; see `Surface.lacking`."""
+        """Return why something cannot be measured; see `Surface.lacking`."""
         if plan.facts.threads < 2:
             return "latency under load was not measured: it takes a second CPU"
         silent = sorted({kernel for (kernel, _), drive in plan.drives.items() if drive is None})

@@ -16,19 +16,19 @@ from nearfar.measure.surfaces.writes import INSTRUCTIONS
 from nearfar.samples.point import SamplePoint
 
 WRITES = ("persist-clwb", "persist-nt-store", "persist-clflushopt")
-"""The first of them to be had is measured by --quick, the first two otherwise."""
+"""Kernels in order of preference: --quick measures the first available, else the first two."""
 
 SHARES = (1.0, 0.5, 0.0)
 
 
 class LoadedWritesSurface(Surface):
-    """Latency of a write, its flush and its fence under load; every one is timed."""
+    """Surface of the latency of a write, its flush and its fence under load."""
 
     group = "loaded"
     summary = "persisted-write latency over bandwidth and read share, with p50 to p99.99"
 
     def scout(self, plan: SurfacePlan, take: Take) -> SurfacePlan:
-        """Find how hard the generators are to be driven; see `Surface.scout`."""
+        """Measure the drive of the generators; see `Surface.scout`."""
         for write in _timed(plan)[:1]:
             plan = scouted(plan, write, SHARES[:1] if plan.quick else SHARES, take)
         return plan
@@ -51,14 +51,14 @@ class LoadedWritesSurface(Surface):
         return parts
 
     def lacking(self, plan: SurfacePlan) -> str:
-        """Return what cannot be had; see `Surface.lacking`."""
+        """Return why something cannot be measured; see `Surface.lacking`."""
         if plan.facts.threads < 2:
             return "persisted writes under load were not measured: it takes a second CPU"
         return ""
 
 
 def _timed(plan: SurfacePlan) -> list[SamplePoint]:
-    """Return the writes that are timed; none where nothing can run beside them."""
+    """Return the timed writes; none if no generator can run with them."""
     if plan.facts.threads < 2:
         return []
     kernels = [name for name in WRITES if plan.has(name)]

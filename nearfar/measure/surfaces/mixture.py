@@ -17,11 +17,11 @@ from nearfar.samples.point import SamplePoint
 
 SHARES = tuple(step / 10 for step in range(11))
 QUICK_SHARES = (0.25, 0.5, 0.75)
-"""All reads and all nt-stores are points of the bandwidth surface as well."""
+"""Read shares between all reads and all nt-stores, which are points of the bandwidth surface."""
 
 
 class MixturesSurface(Surface):
-    """GB/s of traffic of loads and stores in one stream."""
+    """Surface of mixed loads and stores, in GB/s of traffic."""
 
     group = "bandwidth"
     summary = "bandwidth by read share, 0 to 100 % of the traffic"
@@ -55,7 +55,7 @@ class MixturesSurface(Surface):
 
 
 def _figure(point: SamplePoint, samples: Samples) -> BandwidthFigure:
-    """Return the figure of one point, GB/s of traffic: of what its read share is a share of."""
+    """Return the figure of one point, in GB/s of all traffic."""
     assert point.read_share is not None
     lines = traffic_per_payload(point.kernel, point.read_share)
     pattern: Pattern = "random" if point.kernel.endswith("-random") else "sequential"

@@ -30,16 +30,16 @@ INSTRUCTIONS: dict[str, tuple[str, Operation]] = {
     "persist-clflushopt": ("store+clflushopt", "write"),
     "persist-clflush": ("store+clflush", "write"),
 }
-"""Kernel to the instruction and operation its figures are called by."""
+"""Instruction and operation of the figures by kernel."""
 
 SEQUENTIAL = "-sequential"
-"""Ending of the kernels that write in order of addresses."""
+"""Suffix of kernels that write in order of addresses."""
 
 REGION_STEP = 4
 
 
 class WritesSurface(Surface):
-    """Latency of a write and its fence."""
+    """Surface of the latency of a write and its fence."""
 
     group = "persist"
     summary = "idle write and persist latency by region size and instruction"
@@ -84,7 +84,7 @@ class WritesSurface(Surface):
         return parts
 
     def lacking(self, plan: SurfacePlan) -> str:
-        """Return what cannot be had; see `Surface.lacking`."""
+        """Return why something cannot be measured; see `Surface.lacking`."""
         missing = [text for name, (text, _) in INSTRUCTIONS.items() if not plan.has(name)]
         if not missing:
             return ""

@@ -47,7 +47,7 @@ def test_amds_register_is_another(tmp_path: Path) -> None:
 def test_absent_registers_are_one_sentence_with_modprobe(tmp_path: Path) -> None:
     found = msr.judge((0,), tree(tmp_path))
     assert found.state == "unknown"
-    assert found.warning.endswith("msr is not there: modprobe msr")
+    assert found.warning.endswith("msr is missing: modprobe msr")
     assert ". " not in found.warning
 
 
