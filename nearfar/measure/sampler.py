@@ -243,14 +243,14 @@ class Sampler:
             return memory
         if not self.is_latency(point.kernel) and point.page_bytes == next(iter(self.chased)):
             return self.buffer
-        memory = self._stored.pop(point.page_bytes, None)
-        if memory is None or memory.size_bytes < point.region_bytes:
-            doubled = 2 * memory.size_bytes if memory is not None else 0
-            del memory  # before its successor takes as much again
+        stored = self._stored.pop(point.page_bytes, None)
+        if stored is None or stored.size_bytes < point.region_bytes:
+            doubled = 2 * stored.size_bytes if stored is not None else 0
+            del stored  # before its successor takes as much again
             size_bytes = min(max(point.region_bytes, doubled), most_bytes)
-            memory = self.map_more(point.page_bytes, size_bytes)
-        self._stored[point.page_bytes] = memory
-        return memory
+            stored = self.map_more(point.page_bytes, size_bytes)
+        self._stored[point.page_bytes] = stored
+        return stored
 
     def _shape(self, point: SamplePoint) -> Shape:
         return _measure.Shape(
