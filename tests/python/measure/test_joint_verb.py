@@ -126,7 +126,7 @@ class FarMemory:
 
     def __init__(self, number: int) -> None:
         if number == 7:
-            raise NearfarError("only 0 B are free there")
+            raise NearfarError("only 0 B are free on node 7")
         self.number = number
 
     def latency_ns(self, cpus: object) -> float:
@@ -147,7 +147,7 @@ def test_the_matrix_has_every_pair_and_says_what_it_lacks() -> None:
         (0, 0, 80.0, 20.0),
         (0, 1, 110.0, 10.0),
     ]
-    assert warnings == ["memory of node 7 was not measured: only 0 B are free there"]
+    assert warnings == ["memory of node 7 was not measured: only 0 B are free on node 7"]
     assert told == sorted(told)
 
 

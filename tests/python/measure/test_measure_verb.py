@@ -72,7 +72,7 @@ def test_seconds_bound_it_but_leave_the_fewest_rounds(tmp_path: Path) -> None:
         (["drum"], 2, "did you mean 'dram'? A memory is"),
         (["node:999"], 3, "no NUMA node 999"),
         (["file:/nowhere/at/all"], 3, "there is no /nowhere/at/all"),
-        (["file:/proc"], 3, "no file can be made in /proc"),
+        (["file:/proc"], 3, "cannot create a file in /proc"),
         (["--seconds", "0"], 2, "--seconds must be a positive number"),
         (["--seconds", "nan"], 2, "--seconds must be a positive number"),
         (["--repetitions", "1"], 2, "at least 2"),
@@ -101,7 +101,7 @@ def test_seconds_bound_it_but_leave_the_fewest_rounds(tmp_path: Path) -> None:
         (
             ["model:optane-200", "--only", "loaded,loaded-writes", "--threads", "1"],
             3,
-            "nothing of loaded, loaded-writes can be measured here: latency under load was not "
+            "cannot measure loaded, loaded-writes on this memory: latency under load was not "
             "measured: it takes a second CPU",
         ),
         (["--name", "My DRAM"], 2, "must be lower-case letters"),
