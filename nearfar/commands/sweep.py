@@ -33,9 +33,7 @@ def sweep(options: SweepOptions, delivery: JsonOptions) -> int:
 
     from nearfar.base.terminate import terminated_as_interrupted
     from nearfar.commands._deliver import print_json, sayer
-    from nearfar.sweep.api import SweepExecution, check_here, plan
-    from nearfar.sweep.api import sweep as run
-    from nearfar.sweep.progress import progress
+    from nearfar.sweep.planning import check_here, plan
 
     errors = Console(stderr=True, quiet=delivery.quiet)
     planned = plan(options.file)
@@ -44,6 +42,11 @@ def sweep(options: SweepOptions, delivery: JsonOptions) -> int:
             check_here(planned)
         _show_plan(planned.matrix.points, options.folder(), delivery)
         return int(ExitCode.DONE)
+    # Imported after a dry run: it needs neither Dask nor Parquet.
+    from nearfar.sweep.api import SweepExecution
+    from nearfar.sweep.api import sweep as run
+    from nearfar.sweep.progress import progress
+
     execution = SweepExecution(
         scheduler=options.scheduler,
         workers=options.workers,

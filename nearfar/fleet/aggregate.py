@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow as pa
+
 from nearfar.base.errors import NearfarError
 from nearfar.documents.fleet import CheapObject, FleetCurvePoint
 from nearfar.fleet.cache import problem
@@ -23,7 +26,6 @@ class Sums:
     """The tables of one fleet."""
 
     def __init__(self, folder: Path, buckets: Sequence[str], threads: int) -> None:
-        import duckdb
 
         self._scratch = tempfile.TemporaryDirectory(prefix="nearfar-fleet-")
         self.connection = duckdb.connect(
@@ -106,7 +108,6 @@ class Sums:
         self, types: Mapping[tuple[str, str], str], costs: Mapping[str, LineCosts]
     ) -> None:
         """Give every profile its host type, and compute the cost of each object in far memory."""
-        import pyarrow as pa
 
         connection = self.connection
         hosts = pa.table(

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from nearfar.base.files import atomic_path
 from nearfar.documents import WorkloadProfile
@@ -169,8 +171,6 @@ def _bad(uri: str, problem: str) -> tuple[object, ...]:
 
 
 def _write(path: Path, columns: dict[str, type], rows: Sequence[tuple[object, ...]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
     types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
     names = list(columns)

@@ -6,12 +6,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyarrow import fs
 
 from nearfar.base.errors import ExitCode, NearfarError
-
-if TYPE_CHECKING:
-    from pyarrow import fs
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,6 @@ def _status(name: str) -> FleetProfileSource:
 
 
 def _remote(uri: str) -> list[FleetProfileSource]:
-    from pyarrow import fs
 
     system, path = _system(uri)
     scheme = uri.partition("://")[0]
@@ -82,7 +80,6 @@ def _remote(uri: str) -> list[FleetProfileSource]:
 
 
 def _system(uri: str) -> tuple[fs.FileSystem, str]:
-    from pyarrow import fs
 
     try:
         system: Any = fs.FileSystem.from_uri(uri)

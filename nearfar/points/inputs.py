@@ -11,8 +11,10 @@ import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
+from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, Producer, WorkloadProfile
 from nearfar.documents.header import load
+from nearfar.sim.model_of import RANDOM
 
 DEVICE, PROFILE, CODE, POINT = "device:", "profile:", "code:", "point:"
 """Prefixes of the names of inputs: a device by its spec, a profile or a file of formulas by its
@@ -126,8 +128,6 @@ class InputReader:
         return self._folder / text
 
     def _device(self, spec: str) -> DeviceProfile:
-        from nearfar.devices.library import load_device
-        from nearfar.sim.model_of import RANDOM
 
         if spec.startswith(RANDOM):
             raise NearfarError(f"{spec} can only be simulated: name a device of the library")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import msgspec
@@ -11,6 +13,7 @@ from nearfar.documents import WorkloadProfile
 from nearfar.documents.prediction import HostRule
 from nearfar.points.inputs import CODE, DEVICE, PointInputs
 from nearfar.points.kind import PointKind
+from nearfar.predict.code_file import load_code, profile_of_code
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
 from nearfar.predict.phases import phases_of
@@ -39,10 +42,6 @@ class ProfiledPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
         """Return the profile, or the one that formulas describe."""
         if not self.source.startswith(CODE):
             return inputs.profile(self.source)
-        from pathlib import Path
-        from tempfile import TemporaryDirectory
-
-        from nearfar.predict.code_file import load_code, profile_of_code
 
         with TemporaryDirectory(prefix="nearfar-sweep-") as folder:
             path = Path(folder) / "formulas.toml"

@@ -14,43 +14,17 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from nearfar.base.errors import CommandError, NearfarError
 from nearfar.documents import producer, save
 from nearfar.documents.sweep import FailedPoint, Sweep
-from nearfar.points.commanded import CommandedPoint, check_processors
-from nearfar.points.inputs import InputReader, PointInputs
-from nearfar.points.kind import decode_point
+from nearfar.sweep.cluster import check_workers, existing_cluster, local_cluster, processors
 from nearfar.sweep.dataset import HEAD, Dataset
-from nearfar.sweep.expand import Matrix, expand
-from nearfar.sweep.file import read_sweep_file
+from nearfar.sweep.drive import Driver
 from nearfar.sweep.journal import recover
-
-if TYPE_CHECKING:
-    from nearfar.sweep.drive import Driver
+from nearfar.sweep.planning import PlannedSweep, check_here
 
 Tell = Callable[[int, int, float | None], None]
-
-
-@dataclass(frozen=True)
-class PlannedSweep:
-    """A sweep before it runs."""
-
-    file: Path
-    text: str
-    matrix: Matrix
-    inputs: PointInputs
-
-
-def plan(path: Path) -> PlannedSweep:
-    """Return all points of a sweep file; NearfarError for one that cannot exist."""
-    file = read_sweep_file(path)
-    reader = InputReader(path.absolute().parent)
-    matrix = expand(file, reader)
-    return PlannedSweep(path, file.text, matrix, reader.inputs())
 
 
 @dataclass(frozen=True)
@@ -103,21 +77,9 @@ def sweep(planned: PlannedSweep, folder: Path, how: SweepExecution) -> Sweep:
         dataset.close()
 
 
-def check_here(planned: PlannedSweep) -> None:
-    """Refuse points that cannot be measured on this machine."""
-    for point in planned.matrix.points.values():
-        if point.measured:
-            commanded = decode_point(point.kind, msgspec.json.decode(point.parameters))
-            assert isinstance(commanded, CommandedPoint)
-            check_processors(commanded.cpus)
-
-
 def _compute(
     planned: PlannedSweep, dataset: Dataset, finished: set[str], record: Sweep, how: SweepExecution
 ) -> None:
-    from nearfar.sweep.cluster import check_workers, existing_cluster, local_cluster, processors
-    from nearfar.sweep.drive import Driver
-
     points = planned.matrix.points
     left = len(points) - len(finished)
     measured = any(point.measured and point.id not in finished for point in points.values())

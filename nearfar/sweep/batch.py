@@ -16,12 +16,12 @@ import msgspec
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import write_atomically
 from nearfar.points.inputs import PointInputs
-from nearfar.points.kind import decode_point
+from nearfar.points.kind import POINT_KINDS, decode_point
 from nearfar.points.row import PointRow
 from nearfar.sweep.dataset import DOCUMENTS, TOKEN, axes_of
 from nearfar.sweep.journal import FinishedPoints, Journal, JournalEntry
 from nearfar.sweep.machine_lock import machine_alone, sharing_machine
-from nearfar.sweep.versions import versions_here
+from nearfar.sweep.versions import version_of
 
 
 class BatchOrder(msgspec.Struct, kw_only=True):
@@ -53,6 +53,14 @@ class BatchResult(msgspec.Struct, kw_only=True):
     """Time spent in points."""
     computed: int = 0
     """Number of computed points, errors included."""
+
+
+def versions_here() -> dict[str, str]:
+    """Return the version of every kind of point as this process would compute it.
+
+    Workers run it before the first batch, and so import everything that a batch needs.
+    """
+    return {name: version_of(POINT_KINDS.get(name).CODE) for name in POINT_KINDS.names()}
 
 
 def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:

@@ -10,8 +10,16 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+import dask
+import distributed
+from distributed import Nanny, Scheduler
+
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.sweep import interrupts
+from nearfar.sweep.batch import versions_here
+
+DASK: Any = distributed
+"""Dask, which has no types."""
 
 MACHINE = "machine"
 """The resource that one worker of every host has: measured points are given to that one."""
@@ -26,10 +34,6 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS
 @contextlib.contextmanager
 def local_cluster(workers: int) -> Iterator[Any]:
     """Start `workers` processes here and yield a client of them; they end with this process."""
-    import dask
-    import distributed
-    from distributed import Nanny, Scheduler
-
     _quiet()
     address = "tcp://127.0.0.1:0"
     single = dict.fromkeys(THREADS, "1")
@@ -63,9 +67,8 @@ def local_cluster(workers: int) -> Iterator[Any]:
             }
             for number in range(workers)
         }
-        dask_: Any = distributed  # it has no types
         with interrupts.held_back():
-            cluster = dask_.SpecCluster(
+            cluster = DASK.SpecCluster(
                 workers=specification,
                 scheduler={
                     "cls": Scheduler,
@@ -75,7 +78,7 @@ def local_cluster(workers: int) -> Iterator[Any]:
             )
         client = None
         try:
-            client = dask_.Client(cluster)
+            client = DASK.Client(cluster)
             client.wait_for_workers(workers, timeout=60)
             yield client
         finally:
@@ -100,13 +103,9 @@ def _close(client: Any, cluster: Any) -> None:
 @contextlib.contextmanager
 def existing_cluster(scheduler: str) -> Iterator[Any]:
     """Connect to the scheduler at that address; NearfarError where none answers."""
-    import distributed
-
-    dask_: Any = distributed
-
     _quiet()
     try:
-        client = dask_.Client(scheduler, timeout=CONNECT_S)
+        client = DASK.Client(scheduler, timeout=CONNECT_S)
     except ValueError as error:
         raise NearfarError(
             f"cannot read the scheduler's address {scheduler!r}: {_first(error)}; write it as in "
@@ -127,8 +126,6 @@ def existing_cluster(scheduler: str) -> Iterator[Any]:
 
 def check_workers(client: Any, versions: dict[str, str], *, measured: bool) -> None:
     """Refuse a cluster without workers, with another nearfar, or with none that may measure."""
-    from nearfar.sweep.versions import versions_here
-
     workers = client.scheduler_info(n_workers=-1)["workers"]
     if not workers:
         raise NearfarError(

@@ -15,9 +15,10 @@ import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import atomic_path, cannot_write, write_atomically
@@ -25,9 +26,6 @@ from nearfar.documents.header import load
 from nearfar.documents.sweep import Sweep
 from nearfar.points.row import AXIS_COLUMNS, PointRow, columns
 from nearfar.sweep.expand import Matrix
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 RESULTS, DOCUMENTS, JOURNAL, ERRORS = "results", "documents", "journal", "errors"
 HEAD, PLAN, LOCK, TOKEN = "sweep.json", "plan.parquet", "lock", "token"
@@ -97,7 +95,6 @@ class Dataset:
 
     def write_plan(self, matrix: Matrix) -> None:
         """Write the points of the sweep file."""
-        import pyarrow as pa
 
         rows = list(matrix.points.values())
         table = pa.table(
@@ -121,8 +118,6 @@ def part_path(folder: Path, batch: str) -> Path:
 
 def ids_of(part: Path) -> list[str]:
     """Return the points of a part."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
         table = pq.read_table(part, columns=["point"])
@@ -136,7 +131,6 @@ def ids_of(part: Path) -> list[str]:
 
 def schema() -> pa.Schema:
     """Return the columns of every part."""
-    import pyarrow as pa
 
     types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
     return pa.schema([(name, types[kind]) for name, kind in columns().items()])
@@ -144,7 +138,6 @@ def schema() -> pa.Schema:
 
 def write_part(path: Path, rows: Sequence[PointRow]) -> None:
     """Write rows as one part: whole under its name, or not at all."""
-    import pyarrow as pa
 
     names = list(columns())
     data = {name: [getattr(row, name) for row in rows] for name in names}
@@ -153,7 +146,6 @@ def write_part(path: Path, rows: Sequence[PointRow]) -> None:
 
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a table under a temporary name, then rename it."""
-    import pyarrow.parquet as pq
 
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary)

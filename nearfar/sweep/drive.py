@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import distributed
 import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError
@@ -33,6 +34,10 @@ none for a while."""
 
 MAX_SILENCE_S = 15.0
 """Silence after which the scheduler counts as gone: Dask's clients give up after 10 s."""
+
+
+DASK: Any = distributed
+"""Dask, which has no types."""
 
 
 @dataclass
@@ -173,13 +178,9 @@ class Driver:
         return self._held[name]
 
     def _wait(self) -> None:
-        import distributed
-
-        dask: Any = distributed  # it has no types
-
         futures = [running.future for running in self._running.values()]
         try:
-            dask.wait(futures, timeout=POLL_S, return_when="FIRST_COMPLETED")
+            DASK.wait(futures, timeout=POLL_S, return_when="FIRST_COMPLETED")
         except TimeoutError:
             pass
         except Exception as error:  # CancelledError and what a closed client raises

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from nearfar.base.errors import NearfarError, nearest
 from nearfar.points.inputs import CODE, POINT, PROFILE, InputReader, digest_of
 from nearfar.points.kind import POINT_KINDS, PointKind
 from nearfar.points.kinds.profile import ProfilePoint
+from nearfar.predict.code_file import find_code
 from nearfar.sweep.command import command_of, digests_of
 from nearfar.sweep.file import ProgramText, SweepBlock, SweepFile
 from nearfar.sweep.versions import version_of
@@ -174,10 +176,6 @@ class _Maker:
         if values.get("seed") is not None:
             raise NearfarError(f"program {name!r} is not run, so it has no seed")
         if program_text.formulas is not None:
-            from pathlib import Path
-
-            from nearfar.predict.code_file import find_code
-
             path = self._reader.path(program_text.formulas)
             formulas = path if path.is_file() else find_code(Path(program_text.formulas))
             return {"source": CODE + str(path if formulas is None else formulas.absolute())}

@@ -1,29 +1,24 @@
-"""How far a sweep is: a bar with the time left; without a terminal, a line now and then."""
+"""Progress of a sweep: a bar with the remaining time; without a terminal, a line now and then."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rich.console import Console
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 LINE_S = 10.0
-"""Between lines where nobody watches a bar."""
+"""Time between lines where there is no terminal."""
 
 
 @contextmanager
 def progress(
     console: Console, total: int, already: int
 ) -> Iterator[Callable[[int, int, float | None], None]]:
-    """Yield what to call with points finished, failed, and seconds left."""
+    """Yield a callback for finished points, failed points, and remaining seconds."""
     if console.is_terminal and not console.quiet:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
         bar = Progress(
             TextColumn("sweep"),
             BarColumn(),
@@ -31,7 +26,7 @@ def progress(
             TextColumn("{task.fields[said]}"),
             console=console,
             transient=True,
-            # Beside a measured point, a bar that is drawn often would be seen in its time.
+            # A bar that is drawn often would change the time of a measured point.
             refresh_per_second=1,
         )
         with bar:

@@ -40,14 +40,3 @@ def _native(module: str) -> Path:
 def version_of(folders: tuple[str, ...]) -> str:
     """Return the version in a point's name and row: ``0.1.0+1f00aa23bc99``."""
     return f"{nearfar.__version__}+{code_digest(folders)}"
-
-
-def versions_here() -> dict[str, str]:
-    """Return the version of every kind of point as this process would compute it."""
-    # Imported before the first batch, which would import it while others wait.
-    import pyarrow.parquet
-
-    from nearfar.points.kind import POINT_KINDS
-
-    assert pyarrow.parquet
-    return {name: version_of(POINT_KINDS.get(name).CODE) for name in POINT_KINDS.names()}

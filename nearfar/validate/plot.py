@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
+from matplotlib import pyplot as plt
 
 from nearfar.base.files import atomic_path
 from nearfar.documents.validation import ValidationReport
@@ -17,9 +17,7 @@ MAX_LABELS = 40
 
 def plot(report: ValidationReport, path: Path, model: str = DEFAULT_MODEL) -> None:
     """Draw to a .png, .svg or .pdf: a point per result, the model's own interval, equality."""
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt.switch_backend("Agg")
     results = [result for result in report.results if model in result.models]
     measured = [result.slowdown for result in results]
     predicted = [result.models[model] for result in results]

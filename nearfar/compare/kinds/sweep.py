@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 
 from nearfar.compare.compared_value import ComparedValue
 from nearfar.compare.kind import KINDS, ComparableKind
@@ -41,8 +43,6 @@ class Sweeps(ComparableKind[Any]):
 
     def load(self, path: Path) -> list[Any]:
         """Read the points of the file as it was at the last run."""
-        import pyarrow.dataset as pads
-        import pyarrow.parquet as pq
 
         folder = path if path.is_dir() else path.parent
         record = load(folder / "sweep.json", Sweep)

@@ -21,9 +21,9 @@ from patience import patience
 
 from nearfar.points.kind import decode_point
 from nearfar.points.row import WHERE_COLUMNS, columns
-from nearfar.sweep.api import plan
 from nearfar.sweep.dataset import axes_of
 from nearfar.sweep.machine_lock import machine_alone
+from nearfar.sweep.planning import plan
 
 PATIENCE_S = patience(120)
 
