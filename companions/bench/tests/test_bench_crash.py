@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 from nearfar.__main__ import main
 from nearfar.documents.crash_report import CrashReport
@@ -41,7 +42,16 @@ def test_nothing_is_reported(kind: str, tmp_path: Path) -> None:
     judge = ["--check", f"{bench} check {kind} {{pool}}"]
     if kind in _DUMPED:
         judge = ["--dump", f"{bench} dump {kind} {{pool}}"]
-    options = ["--seconds", _SECONDS, "--timeout", "30s", "--pool", str(pool), "-o", str(output)]
+    options = [
+        "--seconds",
+        _SECONDS,
+        "--timeout",
+        f"{patience(30):.0f}s",
+        "--pool",
+        str(pool),
+        "-o",
+        str(output),
+    ]
     program = [str(bench), "drive", kind, "{pool}", "30", "1"]
     assert main(["crash", "-q", *judge, *options, "--", *program]) == 0
     report = load(output, CrashReport)

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 from nearfar.__main__ import main
 from nearfar.documents.crash_report import CrashReport
@@ -24,7 +25,8 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="nearfar-crash-tests-")
 def explore(folder: Path, check: str, program: list[str], *options: str) -> CrashReport:
     """Run `nearfar crash` with generous limits, for busy machines, and load its report."""
     output = folder / "crash.json"
-    limits = ["--seconds", "200"] + ([] if "--timeout" in options else ["--timeout", "100s"])
+    limits = ["--seconds", f"{patience(200):.0f}"]
+    limits += [] if "--timeout" in options else ["--timeout", f"{patience(100):.0f}s"]
     words = ["crash", "-q", "--check", check, *limits, "-o", str(output), *options]
     code = main([*words, "--", *program])
     report = load(output, CrashReport)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from crash.crash_programs import built, compiled, explore
+from patience import patience
 
 from nearfar.__main__ import main
 from nearfar.crash.record import record
@@ -94,8 +95,8 @@ def test_ctrl_c_keeps_what_was_found(number: signal.Signals, tmp_path: Path) -> 
     check = f"sleep 0.05; {compiled('log_check')} {{pool}}"
     program = [str(compiled("log_torn_pair")), "{pool}", "50"]
     # Generous, so that a busy machine changes nothing.
-    patience = ["--seconds", "200", "--timeout", "100s"]
-    words = ["crash", "--check", check, *patience, "-o", str(output), "--", *program]
+    limits = ["--seconds", f"{patience(200):.0f}", "--timeout", f"{patience(100):.0f}s"]
+    words = ["crash", "--check", check, *limits, "-o", str(output), "--", *program]
     process = subprocess.Popen(
         [sys.executable, "-m", "nearfar", *words],
         start_new_session=True,

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 from crash.crash_programs import built, explore
+from patience import patience
 
 from nearfar.__main__ import main
 from nearfar.documents.crash_report import CrashReport
 
+GENEROUS = f"{patience(100):.0f}s"
+"""A busy machine must not make a hang of what is none."""
 _FLAGS = {
     "program": [],
     "function": ["-DFUNCTION"],
@@ -30,10 +33,10 @@ def test_what_a_checker_does_is_gone_before_the_next(
 ) -> None:
     for way in ("changes", "writes", "truncates", "removes", "reopens", "chatters", "leaves-open"):
         monkeypatch.setenv("CRASH_RUDE", way)
-        report = report_of(kind, "writes", tmp_path, "--timeout", "100s")
+        report = report_of(kind, "writes", tmp_path, "--timeout", GENEROUS)
         assert not report.bugs, way
         assert report.complete
-        report = report_of(kind, "writes-without-fsync", tmp_path, "--timeout", "100s")
+        report = report_of(kind, "writes-without-fsync", tmp_path, "--timeout", GENEROUS)
         assert [bug.symptom for bug in report.bugs] == ["exit 1"], way
 
 
@@ -46,8 +49,7 @@ def test_how_a_checker_fails_is_the_symptom(
         ways |= {"hangs": "hang", "exits": "exit 255"}
     for way, symptom in ways.items():
         monkeypatch.setenv("CRASH_RUDE", way)
-        # A busy machine must not make a hang of what is none.
-        timeout = ("--timeout", "3s" if way == "hangs" else "100s", "--states", "8")
+        timeout = ("--timeout", "3s" if way == "hangs" else GENEROUS, "--states", "8")
         report = report_of(kind, "writes-without-fsync", tmp_path, *timeout)
         assert [bug.symptom for bug in report.bugs] == [symptom]
         if way == "crashes":
@@ -58,7 +60,7 @@ def test_a_checker_that_is_another_when_it_is_loaded_is_started_for_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CRASH_RUDE", "differs")
-    report = report_of("program", "writes", tmp_path, "--timeout", "100s")
+    report = report_of("program", "writes", tmp_path, "--timeout", GENEROUS)
     assert not report.bugs
     assert report.complete
     assert report.points_explored == report.points
