@@ -108,7 +108,6 @@ class Sums:
         self, types: Mapping[tuple[str, str], str], costs: Mapping[str, LineCosts]
     ) -> None:
         """Give every profile its host type, and compute the cost of each object in far memory."""
-
         connection = self.connection
         hosts = pa.table(
             {

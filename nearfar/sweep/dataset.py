@@ -95,7 +95,6 @@ class Dataset:
 
     def write_plan(self, matrix: Matrix) -> None:
         """Write the points of the sweep file."""
-
         rows = list(matrix.points.values())
         table = pa.table(
             {
@@ -118,7 +117,6 @@ def part_path(folder: Path, batch: str) -> Path:
 
 def ids_of(part: Path) -> list[str]:
     """Return the points of a part."""
-
     try:
         table = pq.read_table(part, columns=["point"])
     except (OSError, pa.ArrowInvalid) as error:
@@ -131,14 +129,12 @@ def ids_of(part: Path) -> list[str]:
 
 def schema() -> pa.Schema:
     """Return the columns of every part."""
-
     types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
     return pa.schema([(name, types[kind]) for name, kind in columns().items()])
 
 
 def write_part(path: Path, rows: Sequence[PointRow]) -> None:
     """Write rows as one part: whole under its name, or not at all."""
-
     names = list(columns())
     data = {name: [getattr(row, name) for row in rows] for name in names}
     write_table(pa.table(data, schema=schema()), path)
@@ -146,7 +142,6 @@ def write_part(path: Path, rows: Sequence[PointRow]) -> None:
 
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a table under a temporary name, then rename it."""
-
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary)
 

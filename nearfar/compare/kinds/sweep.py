@@ -43,7 +43,6 @@ class Sweeps(ComparableKind[Any]):
 
     def load(self, path: Path) -> list[Any]:
         """Read the points of the file as it was at the last run."""
-
         folder = path if path.is_dir() else path.parent
         record = load(folder / "sweep.json", Sweep)
         table = pads.dataset(folder / "results", format="parquet").to_table()
