@@ -91,8 +91,10 @@ def _order(base: str, order: str) -> str:
 
 
 def _plane(model: DeviceModel, point: SamplePoint, share: float, how: str, order: str) -> float:
-    """Return GB/s of payload of which `share` is read; how far published mixtures of one order are
-    from reads and writes one after the other holds for all orders and thread counts."""
+    """Return GB/s of payload of which `share` is read.
+
+    The ratio of published mixtures to the closed form holds for all orders and thread counts.
+    """
     writes = model.nt_store if how == "nt-store" else model.write
 
     def closed(point: SamplePoint) -> float:
@@ -112,8 +114,10 @@ MANY_THREADS = 10**6
 
 
 def _as_published(model: DeviceModel, share: float, how: str) -> float:
-    """Return published mixtures over the closed form's, between the nearest read shares; 1 where
-    none is published, and for nothing but reads or nothing but stores past the caches."""
+    """Return the ratio of published mixtures to the closed form, between the nearest read shares.
+
+    It is 1 where none is published, and for only reads or only stores past the caches.
+    """
     writes = model.nt_store if how == "nt-store" else model.write
     ratios = {0.0: 1.0, 1.0: 1.0}
     for traffic, threads, published_gb_per_s in model.mixtures:
@@ -151,8 +155,7 @@ def _of_kind(model: DeviceModel, kind: ThreadBandwidth, point: SamplePoint, orde
 
 
 def chains_ns(model: DeviceModel, region_ns: float, chains: int) -> float:
-    """Return ns per access of `chains` chains: their latency over their number, until the core's
-    own bandwidth binds."""
+    """Return ns per access of `chains` chains: latency over number, or a core's bandwidth."""
     core_ns = LINE_BYTES / by_threads(model.read, 1)
     alone_ns = region_ns / chains
     return float((alone_ns**CHAIN_SHARPNESS + core_ns**CHAIN_SHARPNESS) ** (1 / CHAIN_SHARPNESS))

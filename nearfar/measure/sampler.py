@@ -148,8 +148,7 @@ class Sampler:
         return self._latency(point)
 
     def is_latency(self, kernel: str) -> bool:
-        """Return whether each access of a kernel waits for the one before: by data, or by a
-        fence."""
+        """Return whether each access waits for the one before, by data or by a fence."""
         traffic = self._kernels[kernel].traffic()
         return bool(traffic.dependent_loads > 0 or traffic.fences > 0)
 

@@ -1,4 +1,4 @@
-"""Self-test: does inference recover what simulated memories are made of?
+"""Self-test: inference must recover what simulated memories are made of.
 
 Every quantity of a `model:` device is judged: right, wrong, not seen, or invented (found where
 nothing is). A device is *sound* where nothing is wrong or invented, and *complete* where all that

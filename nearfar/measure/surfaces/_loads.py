@@ -42,8 +42,10 @@ TAIL_PERCENTILES = {
 def loads(
     plan: SurfacePlan, timed: SamplePoint, shares: Sequence[float], fractions: Sequence[float]
 ) -> list[SamplePoint]:
-    """Return `timed` beside no load, `fractions` of the peak, and all; `shares` are reads over all
-    traffic. Nothing for a generator that `Surface.scout` found no drive for."""
+    """Return `timed` without load, with `fractions` of the peak, and with full load.
+
+    `shares` are reads over all traffic; generators without a drive are left out.
+    """
     points: list[SamplePoint] = []
     for share in shares:
         generator = generator_of(plan, share)

@@ -65,10 +65,9 @@ class SurfacePlan:
 
 
 def region_sizes(largest_bytes: int, step: int) -> list[int]:
-    """Return sizes up to `largest_bytes`, ascending; each but the second `step` times the one
-    before.
+    """Return sizes up to `largest_bytes`, ascending, each `step` times the one before.
 
-    The first is the smallest there is, however near the second: over a region as large as the
+    The first is the smallest region, however near the second: over a region as large as the
     first-level cache, one line of anything else makes all of a set miss (1.2 ns were 1.2 to 4.3).
     """
     sizes = [largest_bytes]
