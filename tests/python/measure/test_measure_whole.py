@@ -84,7 +84,7 @@ def test_only_some_parts_and_an_unknown_one() -> None:
 
 def test_nothing_to_measure_is_refused_and_leaves_no_profile(tmp_path: Path) -> None:
     output = tmp_path / "device.json"
-    with pytest.raises(NearfarError, match=r"nothing of loaded .*second CPU") as refused:
+    with pytest.raises(NearfarError, match=r"cannot measure loaded .*second CPU") as refused:
         measuring.run(settings(only=("loaded",), threads=1, output=output))
     assert refused.value.exit_code is ExitCode.MACHINE_LACKS
     assert list(tmp_path.iterdir()) == []
@@ -112,7 +112,7 @@ def test_time_is_shared_out_among_what_is_measured() -> None:
     assert whole.surfaces > whole.inference > whole.protocols > whole.instrument > 0
     part = share_out(60, {"inference"})
     assert (part.inference, part.surfaces) == (pytest.approx(60), 0)
-    assert part.said() == "inference 60 s"
+    assert part.text() == "inference 60 s"
 
 
 def test_drift_against_the_run_before_at_the_same_output(tmp_path: Path) -> None:
