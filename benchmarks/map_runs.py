@@ -20,7 +20,7 @@ from benchmarks.turns import Turns, end_verified
 from nearfar.base.errors import NearfarError
 from nearfar.base.owned_folders import owned_folder
 from nearfar_bench.memories import find_memory
-from nearfar_bench.native import Line, Mode, bench_file, counted, run
+from nearfar_bench.native import Mode, WorkloadRun, bench_file, counted, run
 
 EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
 FOLDER = Path("build/benchmarks/maps")
@@ -117,18 +117,18 @@ def peer_line(line: bytes) -> PeerLine:
     return msgspec.json.decode(line, type=PeerLine)
 
 
-def run_ours(name: str, n: int, operation: str, memory: str, mode: Mode = "time") -> Line:
+def run_ours(name: str, n: int, operation: str, memory: str, mode: Mode = "time") -> WorkloadRun:
     """Run our map once in `memory`."""
     arguments = {"map": name, "n": str(n), "operation": operation, "seed": str(SEED)}
     return run("map", arguments, find_memory(memory), mode)
 
 
-def cpu_ns(line: Line) -> float:
+def cpu_ns(line: WorkloadRun) -> float:
     """Return processor time per operation."""
     return line.cpu_ns / line.operations
 
 
-def counts(line: Line) -> dict[str, float]:
+def counts(line: WorkloadRun) -> dict[str, float]:
     """Return counts per operation under the names of the peer's."""
     found = {name: value / line.operations for name, value in line.counts.items()}
     return {**found, "lines": found["flushed_lines"] + found["copied_lines"]}

@@ -9,7 +9,7 @@ hash set, as published.
 from __future__ import annotations
 
 from benchmarks import Row, make_row
-from nearfar_bench.kinds.intset import said
+from nearfar_bench.kinds.intset import slowdown_text
 from nearfar_bench.slowdowns import Pair, geometric_mean_slowdown
 from nearfar_studies.intset_runs import DRAM, NO_FLUSH, STRUCTURES, VOLATILE, Case, Plan, Runs, sets
 
@@ -28,12 +28,12 @@ def rows() -> list[Row]:
         by_structure = {each: [pair(runs, each, baseline, DRAM)] for each in STRUCTURES}
         mean = geometric_mean_slowdown([one for pairs in by_structure.values() for one in pairs])
         each = ", ".join(
-            f"{structure} {said(geometric_mean_slowdown(pairs))}"
+            f"{structure} {slowdown_text(geometric_mean_slowdown(pairs))}"
             for structure, pairs in by_structure.items()
         )
         found.append(
             make_row(
-                f"sets in a pool in DRAM, geometric mean slowdown {said(mean)}: {each}",
+                f"sets in a pool in DRAM, geometric mean slowdown {slowdown_text(mean)}: {each}",
                 mean.value,
                 "x",
                 # The published mean on Optane is 5.54 with larger, slower volatile sets; flushes

@@ -41,7 +41,7 @@ from benchmarks.rows.maps import (
 )
 from benchmarks.turns import Turns
 from nearfar.base.errors import NearfarError
-from nearfar_bench.native import Line, bench_file
+from nearfar_bench.native import WorkloadRun, bench_file
 
 N = 1_000_000
 OF_A_TURN = N // 10
@@ -116,10 +116,10 @@ def counted(n: int) -> dict[str, int]:
     return {"insert": n, "get": few, "remove": few}
 
 
-def line_of(answer: bytes) -> Line:
+def line_of(answer: bytes) -> WorkloadRun:
     """Return what a turn of ours answered."""
     # Verified is said of the whole, at the end.
-    return msgspec.convert({"verified": [], **msgspec.json.decode(answer)}, type=Line)
+    return msgspec.convert({"verified": [], **msgspec.json.decode(answer)}, type=WorkloadRun)
 
 
 def times(kept: Kept, name: str) -> Iterator[Row]:

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError, nearest
+from nearfar.documents import save
 from nearfar.documents.bench import BenchResult
 from nearfar_bench.experiment import Experiment
 from nearfar_bench.kind import kind_of
 from nearfar_bench.matrix import cells
-from nearfar_bench.memories import Memory, expand, find_memory
-from nearfar_bench.native import Line, Mode, find_kind, run
-from nearfar_bench.progress import Kept
+from nearfar_bench.memories import BenchMemory, expand, find_memory
+from nearfar_bench.native import Mode, WorkloadRun, find_kind, run
+from nearfar_bench.progress import FinishedRuns
 from nearfar_bench.summarise import summarise
 
 Progress = Callable[[int, int, str], None]
 """Called before each run with how many are done, how many there are, and the cell in words."""
 
 DEFAULT_MEMORY = "volatile"
-MOST_THREADS = 4096
+MAX_THREADS = 4096
 """Twice the processors of the largest x86 machines. Each thread is one of the kernel's, with stacks
 and counts of its own: a hundred thousand of them are ended by the system, without a word."""
 
 
 @dataclass(frozen=True)
-class Planned:
+class _PlannedCell:
     """A cell that can be run here."""
 
     cell: dict[str, str]
     arguments: dict[str, str]
-    memory: Memory
+    memory: BenchMemory
 
 
 def bench(
@@ -44,7 +45,7 @@ def bench(
     """
     experiment = _here(experiment)
     planned, left_out = _plan(experiment)
-    kept = Kept(experiment, output)
+    kept = FinishedRuns(experiment, output)
     rounds = _rounds(experiment, planned)
     total = len(rounds)
     failed: dict[int, str] = {}
@@ -53,7 +54,7 @@ def bench(
             continue
         each = planned[cell]
         if progress is not None:
-            progress(done, total, said(each.cell))
+            progress(done, total, cell_text(each.cell))
         try:
             line = run(experiment.kind, each.arguments, each.memory, mode)
         except NearfarError as error:
@@ -61,12 +62,12 @@ def bench(
             if error.exit_code is not ExitCode.MACHINE_LACKS or len(planned) == 1:
                 raise
             failed[cell] = str(error)
-            left_out.append(f"{said(each.cell)}: {error}")
+            left_out.append(f"{cell_text(each.cell)}: {error}")
             continue
         kept.add(cell, round_, mode, line)
     if len(failed) == len(planned):
         raise NearfarError(f"nothing could be run: {left_out[0]}", ExitCode.MACHINE_LACKS)
-    lines: dict[int, dict[Mode, list[Line]]] = {}
+    lines: dict[int, dict[Mode, list[WorkloadRun]]] = {}
     for (cell, _, mode), line in sorted(kept.runs.items()):
         if cell not in failed:
             lines.setdefault(cell, {}).setdefault(mode, []).append(line)
@@ -77,22 +78,18 @@ def bench(
         kind_of(experiment.kind),
     )
     if output is not None:
-        from nearfar.documents import save
-
         save(result, output)
     kept.finish()
     return result
 
 
-def said(cell: dict[str, str]) -> str:
+def cell_text(cell: dict[str, str]) -> str:
     """Return a cell in words."""
     return ", ".join(f"{key} {value}" for key, value in cell.items()) or "the one cell"
 
 
 def _here(experiment: Experiment) -> Experiment:
     """Check the experiment against the kind's parameters; resolve ``every`` memory."""
-    from dataclasses import replace
-
     kind = find_kind(experiment.kind)
     if kind.needs:
         raise NearfarError(
@@ -115,7 +112,7 @@ def _here(experiment: Experiment) -> Experiment:
     return replace(experiment, matrix=matrix)
 
 
-def _plan(experiment: Experiment) -> tuple[list[Planned], list[str]]:
+def _plan(experiment: Experiment) -> tuple[list[_PlannedCell], list[str]]:
     planned, left_out = [], []
     problems: dict[str, NearfarError] = {}
     for cell in cells(experiment):
@@ -123,7 +120,7 @@ def _plan(experiment: Experiment) -> tuple[list[Planned], list[str]]:
         _check_threads(arguments)
         word = arguments.pop("memory", DEFAULT_MEMORY)
         try:
-            planned.append(Planned(cell, arguments, find_memory(word)))
+            planned.append(_PlannedCell(cell, arguments, find_memory(word)))
         except NearfarError as error:
             if error.exit_code is not ExitCode.MACHINE_LACKS:
                 raise
@@ -138,18 +135,18 @@ def _plan(experiment: Experiment) -> tuple[list[Planned], list[str]]:
 def _check_threads(arguments: dict[str, str]) -> None:
     """Refuse what the system would end the run for; what is no number the executable refuses."""
     given = arguments.get("threads", "1")
-    if given.isdecimal() and not 1 <= int(given[:20]) <= MOST_THREADS:
-        raise NearfarError(f"threads={given}: it must be from 1 to {MOST_THREADS}")
+    if given.isdecimal() and not 1 <= int(given[:20]) <= MAX_THREADS:
+        raise NearfarError(f"threads={given}: it must be from 1 to {MAX_THREADS}")
 
 
-def _rounds(experiment: Experiment, planned: list[Planned]) -> list[tuple[int, int, Mode]]:
+def _rounds(experiment: Experiment, planned: list[_PlannedCell]) -> list[tuple[int, int, Mode]]:
     """Return all runs in their order: counts first, for what is wrong shows there soonest."""
-    found: list[tuple[int, int, Mode]] = []
+    runs: list[tuple[int, int, Mode]] = []
     for cell, each in enumerate(planned):
         if experiment.counts and each.memory.is_pool:
-            found.append((cell, 0, "count"))
+            runs.append((cell, 0, "count"))
     for round_ in range(experiment.repeats):
-        found += [(cell, round_, "time") for cell in range(len(planned))]
+        runs += [(cell, round_, "time") for cell in range(len(planned))]
     if experiment.latency:
-        found += [(cell, 0, "latency") for cell in range(len(planned))]
-    return found
+        runs += [(cell, 0, "latency") for cell in range(len(planned))]
+    return runs

@@ -15,7 +15,7 @@ SHIPPED = Path(__file__).parent / "experiments"
 
 Scalar = str | int | float | bool
 LEAST_REPEATS_FOR_INTERVAL = 3
-MOST_REPEATS = 10_000
+MAX_REPEATS = 10_000
 """The bootstrap draws 10,000 resamples; of more runs it would tell nothing more."""
 
 KEYS = {
@@ -98,8 +98,8 @@ def changed(experiment: Experiment, settings: Sequence[str], repeats: int | None
             matrix[key] = values
         else:
             arguments[key] = values[0]
-    if repeats is not None and not 1 <= repeats <= MOST_REPEATS:
-        raise NearfarError(f"--repeats {repeats}: it must be from 1 to {MOST_REPEATS}")
+    if repeats is not None and not 1 <= repeats <= MAX_REPEATS:
+        raise NearfarError(f"--repeats {repeats}: it must be from 1 to {MAX_REPEATS}")
     return replace(
         experiment,
         arguments=arguments,
@@ -141,13 +141,33 @@ def _experiment(path: Path, content: dict[str, Any]) -> Experiment:
         key: _scalar(path, f"compare.{key}", value)
         for key, value in content.get("compare", {}).items()
     }
-    known = [*matrix, *arguments]
     for key in compare:
         if key not in matrix:
             hint = nearest(key, list(matrix))
             raise NearfarError(f"{path} compares {key!r}, which is not in its matrix{hint}")
+    repeats = content.get("repeats", Experiment.repeats)
+    if not 1 <= repeats <= MAX_REPEATS:
+        raise NearfarError(f"{path}: repeats = {repeats}, and must be from 1 to {MAX_REPEATS}")
+    return Experiment(
+        name=path.stem,
+        title=content["title"],
+        kind=content["kind"],
+        imitates=content.get("imitates", ""),
+        repeats=repeats,
+        latency=content.get("latency", True),
+        counts=content.get("counts", True),
+        arguments=arguments,
+        matrix=matrix,
+        leave_out=_leave_out(path, content.get("leave_out", []), [*matrix, *arguments]),
+        compare=compare,
+        picture=content.get("picture", {}),
+    )
+
+
+def _leave_out(path: Path, blocks: list[Any], known: list[str]) -> list[dict[str, list[str]]]:
+    """Return the combinations that are not run; refuse those of unknown arguments."""
     left_out = []
-    for block in content.get("leave_out", []):
+    for block in blocks:
         if not isinstance(block, dict):
             raise NearfarError(f"{path}: leave_out is a list of tables, [[leave_out]]")
         for key in block:
@@ -165,23 +185,7 @@ def _experiment(path: Path, content: dict[str, Any]) -> Experiment:
                 for key, value in block.items()
             }
         )
-    repeats = content.get("repeats", Experiment.repeats)
-    if not 1 <= repeats <= MOST_REPEATS:
-        raise NearfarError(f"{path}: repeats = {repeats}, and must be from 1 to {MOST_REPEATS}")
-    return Experiment(
-        name=path.stem,
-        title=content["title"],
-        kind=content["kind"],
-        imitates=content.get("imitates", ""),
-        repeats=repeats,
-        latency=content.get("latency", True),
-        counts=content.get("counts", True),
-        arguments=arguments,
-        matrix=matrix,
-        leave_out=left_out,
-        compare=compare,
-        picture=content.get("picture", {}),
-    )
+    return left_out
 
 
 def _check_keys(

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from nearfar.base.registry import Registry
 from nearfar.documents.bench import BenchResult
-from nearfar_bench.native import Line
+from nearfar_bench.native import WorkloadRun
 
-KINDS: Registry[type[Kind]] = Registry("nearfar_bench.kinds", "kind of workload")
+KINDS: Registry[type[KindReport]] = Registry("nearfar_bench.kinds", "kind of workload")
 
 
-LEAST_FOR_SHARE_NS = 50e6
+MIN_CPU_NS_FOR_SHARE = 50e6
 """The kernel tells its time from the program's by looking at each tick, 1 to 4 ms: below a dozen
 ticks the share is chance."""
 
 
-class Kind:
+class KindReport:
     """Figures and sentences of a kind; this one serves kinds without a file of their own."""
 
-    def figures(self, line: Line) -> dict[str, float]:
+    def figures(self, line: WorkloadRun) -> dict[str, float]:
         """Return figures of one run beside those that every run has; the unit is in the name."""
         return {name: value for name, value in line.notes.items() if value is not None}
 
@@ -31,19 +31,19 @@ class Kind:
         return []
 
 
-def kind_of(name: str) -> Kind:
+def kind_of(name: str) -> KindReport:
     """Return the kind's own figures and sentences, or none."""
-    return KINDS.get(name)() if name in KINDS.names() else Kind()
+    return KINDS.get(name)() if name in KINDS.names() else KindReport()
 
 
-def common_figures(line: Line) -> dict[str, float]:
+def common_figures(line: WorkloadRun) -> dict[str, float]:
     """Return the figures that every run has."""
     operations = max(line.operations, 1)
-    found = {
+    figures = {
         "ns_per_operation": line.wall_ns / operations,
         "cpu_ns_per_operation": line.cpu_ns / operations,
         "operations_per_s": line.operations / max(line.wall_ns, 1.0) * 1e9,
     }
-    if line.cpu_ns >= LEAST_FOR_SHARE_NS:
-        found["kernel_share"] = min(line.system_ns / line.cpu_ns, 1.0)
-    return found
+    if line.cpu_ns >= MIN_CPU_NS_FOR_SHARE:
+        figures["kernel_share"] = min(line.system_ns / line.cpu_ns, 1.0)
+    return figures

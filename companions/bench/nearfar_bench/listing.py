@@ -15,11 +15,13 @@ def print_list(*, json: bool) -> None:
     """Print what `nearfar bench` can run."""
     experiments = [read_experiment(name) for name in names()]
     if json:
-        found = {
+        document = {
             "experiments": [asdict(each) for each in experiments],
             "kinds": [msgspec.to_builtins(kind) for kind in kinds().values()],
         }
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
+        sys.stdout.write(
+            msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
+        )
         return
     width = max((len(each.name) for each in experiments), default=0)
     print("experiments:")  # noqa: T201 - this is what was asked for

@@ -12,16 +12,16 @@ from nearfar_bench.experiment import Experiment
 def cells(experiment: Experiment) -> list[dict[str, str]]:
     """Return every combination of the matrix that is not left out, the last key fastest."""
     keys = list(experiment.matrix)
-    found = []
+    matching = []
     for values in itertools.product(*(experiment.matrix[key] for key in keys)):
         cell = dict(zip(keys, values, strict=True))
         if not any(
             _matches({**experiment.arguments, **cell}, rule) for rule in experiment.leave_out
         ):
-            found.append(cell)
-    if not found:
+            matching.append(cell)
+    if not matching:
         raise NearfarError(f"the experiment {experiment.name} leaves out all of its combinations")
-    return found
+    return matching
 
 
 def baseline_of(cell: Mapping[str, str], compare: Mapping[str, str]) -> dict[str, str] | None:

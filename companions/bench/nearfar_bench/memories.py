@@ -34,7 +34,7 @@ NO_FLUSH = "PMEM_NO_FLUSH"
 
 
 @dataclass(frozen=True)
-class Memory:
+class BenchMemory:
     """A word of `memory`, found here."""
 
     word: str
@@ -63,21 +63,23 @@ class Memory:
 
     def environment(self) -> dict[str, str]:
         """Return the environment of a run."""
-        found = {key: value for key, value in os.environ.items() if key not in (FORCE, NO_FLUSH)}
+        variables = {
+            key: value for key, value in os.environ.items() if key not in (FORCE, NO_FLUSH)
+        }
         if not self.flushes:
-            found[NO_FLUSH] = "1"
+            variables[NO_FLUSH] = "1"
         if self.force is not None:
-            found[FORCE] = self.force
-        return found
+            variables[FORCE] = self.force
+        return variables
 
 
-def find_memory(word: str) -> Memory:
+def find_memory(word: str) -> BenchMemory:
     """Return what `word` means here; NearfarError with `MACHINE_LACKS` where it is not here."""
     name, _, rest = word.partition(":")
     if word == "volatile":
-        return Memory(word)
+        return BenchMemory(word)
     if word in ("tmpfs", "tmpfs,msync", "tmpfs,noflush"):
-        return Memory(
+        return BenchMemory(
             word,
             folder=_folder(TMPFS, word),
             force="0" if "msync" in word else "1",
@@ -91,9 +93,9 @@ def find_memory(word: str) -> Memory:
                 "such as disk:/var/tmp",
                 ExitCode.MACHINE_LACKS,
             )
-        return Memory(word, folder=folder, force="0")
+        return BenchMemory(word, folder=folder, force="0")
     if name == "file" and rest:
-        return Memory(word, folder=_folder(Path(rest), word))
+        return BenchMemory(word, folder=_folder(Path(rest), word))
     if name == "devdax" and rest:
         if not Path(rest).is_char_device():
             raise NearfarError(
@@ -101,7 +103,7 @@ def find_memory(word: str) -> Memory:
                 "are",
                 ExitCode.MACHINE_LACKS,
             )
-        return Memory(word, device=Path(rest))
+        return BenchMemory(word, device=Path(rest))
     hint = nearest(word, list(WORDS)) or f"; there are: {', '.join(WORDS)}"
     raise NearfarError(f"there is no memory {word!r} for bench{hint}")
 
@@ -121,22 +123,22 @@ def every(mounts: Path = MOUNTS, devices: Path = Path("/dev")) -> list[str]:
 
 def expand(words: list[str]) -> list[str]:
     """Return `words` with `every` as those that are here."""
-    found: list[str] = []
+    expanded: list[str] = []
     for word in words:
-        found += every() if word == "every" else [word]
-    return list(dict.fromkeys(found))
+        expanded += every() if word == "every" else [word]
+    return list(dict.fromkeys(expanded))
 
 
 def file_system(folder: Path, mounts: Path = MOUNTS) -> str:
     """Return the type of the file system that `folder` is on, "" where it is not known."""
     where = folder.resolve()
-    best, found = -1, ""
+    best, file_system_type = -1, ""
     for line in _lines(mounts):
         _, point, kind, *_ = line.split(" ")
         mounted = Path(point.replace("\\040", " "))
         if (where == mounted or mounted in where.parents) and len(mounted.parts) >= best:
-            best, found = len(mounted.parts), kind
-    return found
+            best, file_system_type = len(mounted.parts), kind
+    return file_system_type
 
 
 def _folder(folder: Path, word: str) -> Path:

@@ -14,11 +14,11 @@ import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.native_files import native_file
-from nearfar_bench.memories import Memory
+from nearfar_bench.memories import BenchMemory
 
 Mode = Literal["time", "latency", "count"]
 PRELOAD = "LD_PRELOAD"
-LONGEST_RUN_S = 1800.0
+MAX_RUN_S = 1800.0
 """A run of half an hour is a mistake in an argument, or a disk a hundred times slower than its own
 kind: it ends with a sentence."""
 
@@ -31,7 +31,7 @@ class Parameter(msgspec.Struct, frozen=True):
     meaning: str
 
 
-class Kind(msgspec.Struct, frozen=True):
+class WorkloadKind(msgspec.Struct, frozen=True):
     """A kind of workload, as the executable lists it."""
 
     name: str
@@ -40,7 +40,7 @@ class Kind(msgspec.Struct, frozen=True):
     parameters: list[Parameter]
 
 
-class Line(msgspec.Struct, frozen=True):
+class WorkloadRun(msgspec.Struct, frozen=True):
     """What one run says."""
 
     kind: str
@@ -61,25 +61,25 @@ class Line(msgspec.Struct, frozen=True):
 
 
 @functools.cache
-def kinds() -> dict[str, Kind]:
+def kinds() -> dict[str, WorkloadKind]:
     """Return the kinds of the executable that was built."""
     answer = subprocess.run([_executable(), "list"], capture_output=True, check=False)
     if answer.returncode != 0:
-        said = answer.stderr.decode(errors="replace").strip()
-        raise NearfarError(f"nearfar-bench cannot run here: {said}", ExitCode.MACHINE_LACKS)
-    return {kind.name: kind for kind in msgspec.json.decode(answer.stdout, type=list[Kind])}
+        message = answer.stderr.decode(errors="replace").strip()
+        raise NearfarError(f"nearfar-bench cannot run here: {message}", ExitCode.MACHINE_LACKS)
+    return {kind.name: kind for kind in msgspec.json.decode(answer.stdout, type=list[WorkloadKind])}
 
 
-def find_kind(name: str) -> Kind:
+def find_kind(name: str) -> WorkloadKind:
     """Return a kind, or refuse with the nearest."""
-    found = kinds()
-    if name not in found:
-        hint = nearest(name, list(found)) or f"; there are: {', '.join(found)}"
+    available = kinds()
+    if name not in available:
+        hint = nearest(name, list(available)) or f"; there are: {', '.join(available)}"
         raise NearfarError(f"there is no kind of workload {name!r}{hint}")
-    return found[name]
+    return available[name]
 
 
-def run(kind: str, arguments: dict[str, str], memory: Memory, mode: Mode) -> Line:
+def run(kind: str, arguments: dict[str, str], memory: BenchMemory, mode: Mode) -> WorkloadRun:
     """Run `kind` once and return its line."""
     environment = memory.environment()
     if mode == "count":
@@ -89,17 +89,17 @@ def run(kind: str, arguments: dict[str, str], memory: Memory, mode: Mode) -> Lin
         command = [str(_executable()), "run", kind, *words, f"mode={mode}", *places]
         try:
             answer = subprocess.run(
-                command, env=environment, capture_output=True, timeout=LONGEST_RUN_S, check=False
+                command, env=environment, capture_output=True, timeout=MAX_RUN_S, check=False
             )
         except subprocess.TimeoutExpired as error:
             raise NearfarError(
-                f"a run of {kind} ({_said(arguments)}) took more than {LONGEST_RUN_S / 60:.0f} "
-                "minutes: make it smaller",
+                f"a run of {kind} ({_arguments_text(arguments)}) took more than "
+                f"{MAX_RUN_S / 60:.0f} minutes: make it smaller",
                 ExitCode.PROGRAM_FAILED,
             ) from error
     if answer.returncode != 0:
         raise _failure(kind, arguments, answer)
-    return msgspec.json.decode(answer.stdout, type=Line)
+    return msgspec.json.decode(answer.stdout, type=WorkloadRun)
 
 
 def bench_file(name: str) -> Path:
@@ -117,8 +117,8 @@ def counted(environment: Mapping[str, str]) -> dict[str, str]:
 def _failure(
     kind: str, arguments: dict[str, str], answer: subprocess.CompletedProcess[bytes]
 ) -> NearfarError:
-    said = answer.stderr.decode(errors="replace").strip().removeprefix("nearfar-bench: ")
-    last = said.splitlines()[-1] if said else "it said nothing"
+    message = answer.stderr.decode(errors="replace").strip().removeprefix("nearfar-bench: ")
+    last = message.splitlines()[-1] if message else "it said nothing"
     try:
         code = ExitCode(answer.returncode)
     except ValueError:
@@ -130,10 +130,10 @@ def _failure(
     if code in (ExitCode.WRONG_USE, ExitCode.MACHINE_LACKS):
         return NearfarError(last, code)
     wrong = "left wrong content" if code is ExitCode.FOUND else "failed"
-    return NearfarError(f"{kind} ({_said(arguments)}) {wrong}: {last}", code)
+    return NearfarError(f"{kind} ({_arguments_text(arguments)}) {wrong}: {last}", code)
 
 
-def _said(arguments: dict[str, str]) -> str:
+def _arguments_text(arguments: dict[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in arguments.items())
 
 

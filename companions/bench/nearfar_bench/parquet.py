@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pyarrow as pa
+from pyarrow import parquet
+
 from nearfar.base.files import atomic_path
 from nearfar.documents.bench import BenchResult
 from nearfar.documents.header import to_json
@@ -18,10 +22,6 @@ def write_parquet(result: BenchResult, path: Path) -> None:
 
     Percentiles (`latency_*_ns`) and counts per operation (`count_*`) are the cell's, in each row.
     """
-    import msgspec
-    import pyarrow as pa
-    from pyarrow import parquet
-
     rows: list[dict[str, Any]] = []
     for cell in result.cells:
         shared = {

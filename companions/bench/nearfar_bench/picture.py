@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matplotlib.figure import Figure
+
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.estimate import Estimate
 from nearfar.base.files import atomic_path
@@ -24,8 +26,6 @@ LABELS = {
 
 def draw(result: BenchResult, path: Path) -> None:
     """Draw `result` to `path`; the format is that of its ending."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.add_subplot()
     y = result.picture.get("y", "ns_per_operation")
@@ -71,14 +71,14 @@ def _lines(result: BenchResult, x: str, y: str, axes: Axes) -> None:
     for name, cells in groups.items():
         places, middles, below, above = [], [], [], []
         for cell in cells:
-            found = value_of(cell, y)
-            if found is None:
+            estimate = value_of(cell, y)
+            if estimate is None:
                 continue
             word = cell.arguments.get(x, "")
             places.append(float(words.index(word)) if numbers is None else float(word))
-            middles.append(found.value)
-            below.append(found.value - found.low)
-            above.append(found.high - found.value)
+            middles.append(estimate.value)
+            below.append(estimate.value - estimate.low)
+            above.append(estimate.high - estimate.value)
         if places:
             drawn = True
             axes.errorbar(

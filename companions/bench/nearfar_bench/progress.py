@@ -9,16 +9,16 @@ from pathlib import Path
 import msgspec
 
 from nearfar_bench.experiment import Experiment
-from nearfar_bench.native import Line, Mode
+from nearfar_bench.native import Mode, WorkloadRun
 
 
-class Done(msgspec.Struct, frozen=True):
+class _FinishedRun(msgspec.Struct, frozen=True):
     """One run of a cell."""
 
     cell: int
     round: int
     mode: Mode
-    line: Line
+    line: WorkloadRun
 
 
 def partial_of(output: Path) -> Path:
@@ -26,7 +26,7 @@ def partial_of(output: Path) -> Path:
     return output.with_name(f"{output.name}.partial")
 
 
-class Kept:
+class FinishedRuns:
     """The runs of an experiment, in memory and, with a file, on disk."""
 
     def __init__(self, experiment: Experiment, output: Path | None) -> None:
@@ -34,13 +34,13 @@ class Kept:
         self._mark = hashlib.sha256(
             msgspec.json.encode(asdict(experiment), order="sorted")
         ).hexdigest()
-        self.runs: dict[tuple[int, int, Mode], Line] = {}
+        self.runs: dict[tuple[int, int, Mode], WorkloadRun] = {}
         self.resumed = 0
         """Runs that were done before."""
         if self._file is not None:
             self._read(self._file)
 
-    def add(self, cell: int, round_: int, mode: Mode, line: Line) -> None:
+    def add(self, cell: int, round_: int, mode: Mode, line: WorkloadRun) -> None:
         """Keep a run, on disk at once."""
         self.runs[cell, round_, mode] = line
         if self._file is None:
@@ -48,7 +48,7 @@ class Kept:
         with self._file.open("ab") as file:
             if file.tell() == 0:
                 file.write(self._mark.encode() + b"\n")
-            file.write(msgspec.json.encode(Done(cell, round_, mode, line)) + b"\n")
+            file.write(msgspec.json.encode(_FinishedRun(cell, round_, mode, line)) + b"\n")
 
     def finish(self) -> None:
         """Forget the file: the result is written."""
@@ -64,7 +64,7 @@ class Kept:
             return
         for text in lines:
             try:
-                done = msgspec.json.decode(text, type=Done)
+                done = msgspec.json.decode(text, type=_FinishedRun)
             except msgspec.DecodeError:
                 continue  # cut off in the middle of writing it
             self.runs[done.cell, done.round, done.mode] = done.line

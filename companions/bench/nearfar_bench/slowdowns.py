@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from scipy import stats
+
 from nearfar.base.estimate import Estimate
 
 RESAMPLES = 10_000
@@ -26,8 +29,6 @@ def geometric_mean_slowdown(pairs: Sequence[Pair], seed: int = 0) -> Estimate:
     Every group of runs is resampled by itself (percentile bootstrap): the interval holds how runs
     vary, not which structures were chosen.
     """
-    import numpy as np
-
     if not pairs or any(len(runs) == 0 for pair in pairs for runs in pair):
         raise ValueError("no runs")
     groups = [np.asarray(runs, dtype=float) for pair in pairs for runs in pair]
@@ -39,8 +40,6 @@ def geometric_mean_slowdown(pairs: Sequence[Pair], seed: int = 0) -> Estimate:
     value = float(mean_slowdown(*groups))
     if any(group.size < 2 for group in groups):
         return Estimate(value, value, value)
-    from scipy import stats
-
     interval = stats.bootstrap(
         groups,
         mean_slowdown,

@@ -9,9 +9,9 @@ from nearfar.base.statistics import median_estimate
 from nearfar.documents.bench import BenchCell, BenchResult, Durability
 from nearfar.documents.header import producer
 from nearfar_bench.experiment import Experiment
-from nearfar_bench.kind import Kind, common_figures
+from nearfar_bench.kind import KindReport, common_figures
 from nearfar_bench.matrix import baseline_of
-from nearfar_bench.native import Line, Mode
+from nearfar_bench.native import Mode, WorkloadRun
 
 RESAMPLES = 10_000
 """Of the published intset comparison (Bastelli, Baldassin, Francesquini, WSCAD 2022)."""
@@ -22,16 +22,16 @@ COST = "ns_per_operation"
 
 def summarise(
     experiment: Experiment,
-    runs: Sequence[tuple[dict[str, str], Mapping[Mode, Sequence[Line]]]],
+    runs: Sequence[tuple[dict[str, str], Mapping[Mode, Sequence[WorkloadRun]]]],
     left_out: list[str],
-    kind: Kind,
+    kind: KindReport,
 ) -> BenchResult:
     """Return the result of `runs`: each cell with its lines by mode, in the order of the rounds."""
-    found = [_cell(cell, by_mode, kind) for cell, by_mode in runs]
-    by_arguments = {tuple(each.arguments.items()): each for each in found}
-    for each in found:
-        beside = baseline_of(each.arguments, experiment.compare)
-        base = None if beside is None else by_arguments.get(tuple(beside.items()))
+    result_cells = [_cell(cell, by_mode, kind) for cell, by_mode in runs]
+    by_arguments = {tuple(each.arguments.items()): each for each in result_cells}
+    for each in result_cells:
+        baseline = baseline_of(each.arguments, experiment.compare)
+        base = None if baseline is None else by_arguments.get(tuple(baseline.items()))
         if base is not None:
             each.slowdown = slowdown(each, base)
     result = BenchResult(
@@ -45,7 +45,7 @@ def summarise(
         matrix=experiment.matrix,
         baseline=experiment.compare,
         picture=experiment.picture,
-        cells=found,
+        cells=result_cells,
         left_out=left_out,
     )
     result.summary = kind.summary(result)
@@ -65,7 +65,9 @@ def slowdown(cell: BenchCell, base: BenchCell) -> Estimate:
     return median_estimate(ratios, resamples=RESAMPLES)
 
 
-def _cell(cell: dict[str, str], by_mode: Mapping[Mode, Sequence[Line]], kind: Kind) -> BenchCell:
+def _cell(
+    cell: dict[str, str], by_mode: Mapping[Mode, Sequence[WorkloadRun]], kind: KindReport
+) -> BenchCell:
     timed = by_mode["time"]
     samples: dict[str, list[float]] = {}
     for line in timed:

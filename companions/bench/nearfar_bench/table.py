@@ -108,15 +108,15 @@ def _caption(result: BenchResult) -> str:
     return f"median of {result.repeats} runs with a 95 % interval (10,000 resamples)"
 
 
-def _time(found: Estimate) -> str:
+def _time(estimate: Estimate) -> str:
     """Return a time and its interval, all in the unit that suits the time."""
-    number, unit = format_ns(found.value).split(" ")
+    number, unit = format_ns(estimate.value).split(" ")
     scale = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
-    return f"{number} {unit} [{found.low / scale:.3g}, {found.high / scale:.3g}]"
+    return f"{number} {unit} [{estimate.low / scale:.3g}, {estimate.high / scale:.3g}]"
 
 
-def _plain(found: Estimate) -> str:
-    return f"{found.value:.3g} [{found.low:.3g}, {found.high:.3g}]"
+def _plain(estimate: Estimate) -> str:
+    return f"{estimate.value:.3g} [{estimate.low:.3g}, {estimate.high:.3g}]"
 
 
 def _durable(result: BenchResult) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfar.base.errors import NearfarError
-from nearfar_bench.experiment import changed, names, read_experiment
+from nearfar_bench.experiment import Experiment, changed, names, read_experiment
 from nearfar_bench.matrix import baseline_of, cells
 from nearfar_bench.memories import every, file_system, find_memory
 
@@ -52,17 +52,17 @@ def test_cells_are_all_combinations_but_those_left_out(tmp_path: Path) -> None:
 def test_the_command_line_changes_arguments_in_their_place(tmp_path: Path) -> None:
     experiment = read_experiment(write(tmp_path, TEXT))
     memories = ["tmpfs,msync", "tmpfs,noflush", "disk"]
-    found = changed(experiment, ["memory=tmpfs,msync,tmpfs,noflush,disk", "n=1,2", "map=a"], 7)
-    assert found.matrix == {"map": ["a"], "memory": memories, "n": ["1", "2"]}
-    assert found.arguments == {}
-    assert found.repeats == 7
+    updated = changed(experiment, ["memory=tmpfs,msync,tmpfs,noflush,disk", "n=1,2", "map=a"], 7)
+    assert updated.matrix == {"map": ["a"], "memory": memories, "n": ["1", "2"]}
+    assert updated.arguments == {}
+    assert updated.repeats == 7
     for wrong in ("n", "=1", "n=", "n=1,,2"):
         with pytest.raises(NearfarError):
             changed(experiment, [wrong], None)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ("title", "titel", "unknown key 'titel'; did you mean 'title'?"),
         ('kind = "map"', "", "lacks the key 'kind'"),
@@ -74,13 +74,13 @@ def test_the_command_line_changes_arguments_in_their_place(tmp_path: Path) -> No
         ('kind = "map"', "kind = 3", "must be of type str"),
     ],
 )
-def test_what_is_wrong_in_it_is_said(tmp_path: Path, before: str, after: str, said: str) -> None:
+def test_what_is_wrong_in_it_is_said(tmp_path: Path, before: str, after: str, message: str) -> None:
     with pytest.raises(NearfarError, match=r"one\.toml") as raised:
         read_experiment(write(tmp_path, TEXT.replace(before, after, 1)))
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
-def test_every_shipped_experiment_can_be_read() -> None:
+def test_every_shipped_updatedcan_be_read() -> None:
     assert {"maps", "map_insert", "map_get", "map_remove"} <= set(names())
     for name in names():
         assert cells(read_experiment(name))
@@ -112,8 +112,6 @@ def test_every_memory_is_read_from_the_mounts(tmp_path: Path) -> None:
 @settings(deadline=None)  # a busy machine is no bug
 @given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, unique=True), st.integers(1, 3))
 def test_a_matrix_has_the_product_of_its_lengths(values: list[str], others: int) -> None:
-    from nearfar_bench.experiment import Experiment
-
     experiment = Experiment(
         "x", "x", "map", matrix={"k": values, "l": [str(i) for i in range(others)]}
     )

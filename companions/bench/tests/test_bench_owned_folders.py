@@ -51,8 +51,8 @@ def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path) -> None:
         assert time.monotonic() < until_s
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=patience(60))[1]
+    message = process.communicate(timeout=patience(60))[1]
     assert process.returncode == 130
-    assert said.count("\n") == 1
-    assert "interrupted" in said
+    assert message.count("\n") == 1
+    assert "interrupted" in message
     assert list(tmp_path.iterdir()) == []

@@ -143,7 +143,7 @@ def test_a_driven_pool_passes_its_check_and_a_damaged_one_does_not(kind: str, fo
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("run", "log", "memory=pool", "pool={}/a", "record=1MiB", "pool_bytes=4KiB"), 2, "small"),
         (("run", "intset", "memory=pool", "pool={}/a", "pool_bytes=1MiB"), 2, "too small"),
@@ -162,11 +162,11 @@ def test_a_driven_pool_passes_its_check_and_a_damaged_one_does_not(kind: str, fo
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(
-    words: tuple[str, ...], code: int, said: str, folder: Path
+    words: tuple[str, ...], code: int, message: str, folder: Path
 ):
     answer = bench(*(word.replace("{}", str(folder)) for word in words))
     assert answer.returncode == code, answer.stderr
-    assert said in answer.stderr
+    assert message in answer.stderr
     assert answer.stderr.count("\n") == 1
     assert not list(folder.iterdir()), "nothing is left behind"
 

@@ -67,12 +67,12 @@ def test_a_logs_flushes_become_time_on_optane_and_on_an_ssd(tmp_path: Path) -> N
     # 96 bytes behind a head of 32 are two lines, more often three; the tail is one.
     assert 2 * RECORDS < flushes + streamed / 64 < 4.2 * RECORDS
 
-    found = tmp_path / "prediction.json"
+    prediction = tmp_path / "prediction.json"
     fars = ("--far", "optane-200", "--far", "ssd-dc-s4600")
-    nearfar("predict", profile, "--near", near, *fars, "--models", "all", "-q", "-o", found)
+    nearfar("predict", profile, "--near", near, *fars, "--models", "all", "-q", "-o", prediction)
     optane, ssd = (
         next(phase for phase in device.phases if phase.phase == "timed")
-        for device in load(found, Prediction).devices
+        for device in load(prediction, Prediction).devices
     )
     assert optane.far_time_ns.value < 1e4 * RECORDS
     # At least two syncs of 52 us a record.

@@ -18,11 +18,11 @@ MINE = ("intset", "intset-disk", "intset-full", "log", "pages", "store", "stream
 
 
 def test_a_slowdown_is_of_means_and_its_interval_holds_it():
-    found = slowdown([100.0, 110.0, 90.0], [25.0, 24.0, 26.0])
-    assert found.value == pytest.approx(4.0)
-    assert found.low < 4.0 < found.high
-    assert found.low >= 90 / 26
-    assert found.high <= 110 / 24
+    estimate = slowdown([100.0, 110.0, 90.0], [25.0, 24.0, 26.0])
+    assert estimate.value == pytest.approx(4.0)
+    assert estimate.low < 4.0 < estimate.high
+    assert estimate.low >= 90 / 26
+    assert estimate.high <= 110 / 24
     single = slowdown([8.0], [2.0])
     assert single.low == single.value == single.high == pytest.approx(4.0)
 
@@ -32,15 +32,15 @@ def test_the_interval_holds_the_truth_as_often_as_it_says():
     inside = 0
     for seed in range(40):
         base, slower = random.normal(100, 10, 10), random.normal(20, 2, 10)
-        found = slowdown(base.tolist(), slower.tolist(), seed)
-        inside += found.low <= 5.0 <= found.high
+        estimate = slowdown(base.tolist(), slower.tolist(), seed)
+        inside += estimate.low <= 5.0 <= estimate.high
     # 95 % of 40 are 38; of ten runs a bootstrap's interval is a little too narrow.
     assert inside >= 32
 
 
 def test_the_mean_of_several_is_geometric():
-    found = geometric_mean_slowdown([([2.0], [1.0]), ([8.0], [1.0])])
-    assert found.value == pytest.approx(4.0)
+    estimate = geometric_mean_slowdown([([2.0], [1.0]), ([8.0], [1.0])])
+    assert estimate.value == pytest.approx(4.0)
     with pytest.raises(ValueError, match="no runs"):
         geometric_mean_slowdown([])
 

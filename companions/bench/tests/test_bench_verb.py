@@ -8,6 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
+
+from nearfar_bench import api
+from nearfar_bench.experiment import changed, read_experiment
 
 sys.path.append(str(Path(__file__).parents[3]))
 from benchmarks.map_runs import MAPS
@@ -45,11 +49,11 @@ def test_an_experiment_is_run_resumed_and_printed(
     command = ["bench", "maps", *TINY, "--repeats", "3", "-o", str(output)]
     picture = tmp_path / "out.png"
     assert main([*command, "--parquet", str(table), "--plot", str(picture), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found == json.loads(output.read_text())
+    document = json.loads(capsys.readouterr().out)
+    assert document == json.loads(output.read_text())
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "out.json.partial").exists()
-    pools = [cell for cell in found["cells"] if cell["arguments"]["memory"] == "tmpfs"]
+    pools = [cell for cell in document["cells"] if cell["arguments"]["memory"] == "tmpfs"]
     assert len(pools) == 2
     for cell in pools:
         assert cell["verified"] == ["after the run", "after reopening"]
@@ -58,20 +62,15 @@ def test_an_experiment_is_run_resumed_and_printed(
         assert cell["slowdown"]["value"] > 0
         figure = cell["figures"]["ns_per_operation"]
         assert figure["low"] <= figure["value"] <= figure["high"]
-    from pyarrow import parquet
-
     rows = parquet.read_table(table).to_pylist()
     assert sorted(row["ns_per_operation"] for row in rows) == sorted(
-        value for cell in found["cells"] for value in cell["samples"]["ns_per_operation"]
+        value for cell in document["cells"] for value in cell["samples"]["ns_per_operation"]
     )
 
 
 def test_an_interrupted_experiment_goes_on(
     executable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nearfar_bench import api
-    from nearfar_bench.experiment import changed, read_experiment
-
     experiment = changed(read_experiment("maps"), [*TINY[1::2], "memory=volatile"], 2)
     output = tmp_path / "out.json"
     done: list[str] = []
@@ -101,8 +100,8 @@ def test_pools_that_are_wrong_are_said_in_a_sentence(executable: Path, tmp_path:
         assert act(executable, "check", "map-b-tree", pool) == (0, "")
         assert act(executable, "drive", "map-b-tree", pool, 50, 2) == (0, "")
 
-        code, said = act(executable, "check", "map-hash-tx", pool)
-        assert (code, "has the layout 'nearfar-map-2 b-tree'" in said) == (2, True)
+        code, message = act(executable, "check", "map-hash-tx", pool)
+        assert (code, "has the layout 'nearfar-map-2 b-tree'" in message) == (2, True)
         content = bytearray(pool.read_bytes())
         for place, wrong, sentence in (
             (4096, b"nearfar-map-0 b-tree", "another version of nearfar"),
@@ -112,21 +111,21 @@ def test_pools_that_are_wrong_are_said_in_a_sentence(executable: Path, tmp_path:
             changed = bytearray(content)
             changed[place : place + len(wrong)] = wrong
             other.write_bytes(changed)
-            code, said = act(executable, "check", "map-b-tree", other)
-            assert (code, sentence in said) == (2, True), said
+            code, message = act(executable, "check", "map-b-tree", other)
+            assert (code, sentence in message) == (2, True), message
         other.write_bytes(content[:4000])
         assert act(executable, "check", "map-b-tree", other)[0] == 2
 
         words = ["run", "map", "memory=pool"]
-        code, said = act(executable, *words, f"pool={pool}")
-        assert (code, "would be overwritten" in said) == (2, True)
-        code, said = act(executable, *words, f"pool={pool}2", "pool_bytes=1MiB")
-        assert (code, "at least 8 MiB" in said) == (2, True)
-        code, said = act(executable, *words, f"pool={pool}2", "pool_bytes=8MiB", "n=1000000")
-        assert (code, "has no room for this" in said) == (3, True)
-        code, said = act(executable, *words, "pool=/proc/nearfar-pool")
+        code, message = act(executable, *words, f"pool={pool}")
+        assert (code, "would be overwritten" in message) == (2, True)
+        code, message = act(executable, *words, f"pool={pool}2", "pool_bytes=1MiB")
+        assert (code, "at least 8 MiB" in message) == (2, True)
+        code, message = act(executable, *words, f"pool={pool}2", "pool_bytes=8MiB", "n=1000000")
+        assert (code, "has no room for this" in message) == (3, True)
+        code, message = act(executable, *words, "pool=/proc/nearfar-pool")
         assert code in (2, 3)
-        assert "cannot make the pool" in said
+        assert "cannot make the pool" in message
         assert not Path(f"{pool}2").exists()
     finally:
         pool.unlink(missing_ok=True)
@@ -165,9 +164,9 @@ def test_a_map_whose_content_is_changed_behind_it_fails(executable: Path, name: 
                 while (at := content.find(word, at + 1)) >= 0:  # in tables that were left, too
                     file.seek(at)
                     file.write((value ^ 1).to_bytes(8, "little"))
-            said = run.communicate()[1]
+            message = run.communicate()[1]
     assert run.returncode == 1
-    assert b"another value than was inserted" in said
+    assert b"another value than was inserted" in message
 
 
 def test_wrong_use_of_the_verb_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,13 +175,13 @@ def test_wrong_use_of_the_verb_is_said(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["bench", "maps", "--set", "nn=5"]) in (2, 3)
     assert main(["bench", "maps", "--set", "threads=100000"]) in (2, 3)
     assert main(["bench", "maps", "--repeats", "1000000000"]) == 2
-    said = capsys.readouterr().err
-    assert "name an experiment" in said
-    assert said.count("\n") == 5
+    message = capsys.readouterr().err
+    assert "name an experiment" in message
+    assert message.count("\n") == 5
 
 
 def test_what_there_is_is_listed(executable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--list", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {"map", "transaction"} <= {kind["name"] for kind in found["kinds"]}
-    assert "maps" in {each["name"] for each in found["experiments"]}
+    document = json.loads(capsys.readouterr().out)
+    assert {"map", "transaction"} <= {kind["name"] for kind in document["kinds"]}
+    assert "maps" in {each["name"] for each in document["experiments"]}

@@ -14,7 +14,7 @@ from nearfar_like.repeat import Effort
 
 
 @dataclass(frozen=True)
-class Place:
+class BufferPlace:
     """Where a buffer lies: a node, or a folder whose file is mapped."""
 
     node: int | None = None
@@ -32,7 +32,7 @@ class Chase:
     """One thread of dependent loads."""
 
     cpu: int
-    place: Place
+    place: BufferPlace
     size_bytes: int
     sequential: bool = False
     stride_bytes: int = 64
@@ -49,7 +49,7 @@ class Worker:
     """One thread of bandwidth."""
 
     cpu: int
-    place: Place
+    place: BufferPlace
     size_bytes: int
     kernel: str
     read_share: float | None = None

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from nearfar.base.errors import CommandError
 from nearfar.base.units import format_bytes
+from nearfar.measure.open_subject import open_subject
 from nearfar.measure.subject import Subject, SubjectFacts
 from nearfar.samples.point import SamplePoint
 from nearfar_like.bench import Chase, HandOff, NodeFacts, Values, Worker
-from nearfar_like.repeat import FEWEST, Effort
+from nearfar_like.repeat import MIN_SAMPLES, Effort
 
-SAME_TRAFFIC = {"stream-triad-nt": ("mixed-nt", 2 / 3)}
+EQUIVALENT_KERNELS = {"stream-triad-nt": ("mixed-nt", 2 / 3)}
 """A model knows what crosses the bus, not in how many arrays it lies: kernel, read share."""
 
 
@@ -23,8 +24,6 @@ class ModelBench:
     def __init__(self, name: str, subject: Subject | None = None) -> None:
         """Open the model called `name` (``model:...``), or take `subject` as it."""
         if subject is None:
-            from nearfar.measure.open_subject import open_subject
-
             subject = open_subject(name)
         self.name = name
         self.ghz = 1.0
@@ -48,7 +47,7 @@ class ModelBench:
         notes = ["delays are in ns: a model has no clock"] if any(
             worker.pause_ns for worker in workers
         ) else []  # fmt: skip
-        for place in [one.place for one in (chase, *workers) if one is not None]:
+        for place in [thread.place for thread in (chase, *workers) if thread is not None]:
             if place.folder is not None:
                 raise CommandError(f"{self.name} has no folders: leave out -J and pmem lines")
         if chase is not None and chase.size_bytes > facts.largest_bytes:
@@ -70,16 +69,16 @@ class ModelBench:
 
     def measure(self, chase: Chase | None, workers: list[Worker], effort: Effort) -> Values:
         """Take so many samples as were asked for: a model is not steadier for more."""
-        count = max(effort.samples or 0, FEWEST)
+        count = max(effort.samples or 0, MIN_SAMPLES)
         point = self._point(chase, workers)
         samples = [self._subject.sample(point) for _ in range(count)]
         if chase is None:
             share = len(workers)
-            return Values([], [[one.value / share for one in samples] for _ in workers])
-        ns = [one.value for one in samples]
+            return Values([], [[sample.value / share for sample in samples] for _ in workers])
+        ns = [sample.value for sample in samples]
         # What the timed thread drew itself is added where latency and bandwidth are shown.
-        drawn = [max(one.drawn_gb_per_s - 64 / one.value, 0.0) for one in samples]
-        return Values(ns, [[one / len(workers) for one in drawn] for _ in workers])
+        drawn = [max(sample.drawn_gb_per_s - 64 / sample.value, 0.0) for sample in samples]
+        return Values(ns, [[sample / len(workers) for sample in drawn] for _ in workers])
 
     def core_to_core(self) -> list[HandOff]:
         """Return nothing: a memory has no cores."""
@@ -117,9 +116,9 @@ class ModelBench:
 
 
 def _as_known(worker: Worker) -> Worker:
-    if worker.kernel not in SAME_TRAFFIC:
+    if worker.kernel not in EQUIVALENT_KERNELS:
         return worker
-    kernel, share = SAME_TRAFFIC[worker.kernel]
+    kernel, share = EQUIVALENT_KERNELS[worker.kernel]
     return replace(worker, kernel=kernel, read_share=share)
 
 

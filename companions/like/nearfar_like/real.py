@@ -14,19 +14,19 @@ from nearfar.measure.native import _measure, require_native
 from nearfar.measure.sampler import warm_up_accesses
 from nearfar.memories import checks, topology
 from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
-from nearfar_like import here
-from nearfar_like.bench import Chase, HandOff, NodeFacts, Place, Values, Worker
-from nearfar_like.repeat import FEWEST, Effort, repeat
+from nearfar_like import local_machine
+from nearfar_like.bench import BufferPlace, Chase, HandOff, NodeFacts, Values, Worker
+from nearfar_like.repeat import MIN_SAMPLES, Effort, repeat
 
 TIMED_ACCESSES = 50_000
-LEAST_NS = 5e6
+MIN_CHASE_NS = 5e6
 """Of a timed chase: 5 ms, against a clock resolved to < 1 us."""
 
 BANDWIDTH_NS = 20e6
 WARM_UP_NS = 5e6
 """20 ms of one thread are some 200 MB: more than caches hold back at the ends."""
 
-Key = tuple[Place, int, int, str, int]
+Key = tuple[BufferPlace, int, int, str, int]
 """Place, node, bytes, pages, and which of several alike."""
 
 
@@ -57,7 +57,7 @@ class RealBench:
     @cached_property
     def ghz(self) -> float:
         """Nominal clock."""
-        return here.nominal_ghz()
+        return local_machine.nominal_ghz()
 
     @cached_property
     def llc_bytes(self) -> int:
@@ -66,25 +66,27 @@ class RealBench:
 
     def nodes(self) -> list[NodeFacts]:
         """Return the nodes, with what is free now (what this bench holds counts as free)."""
-        return here.nodes()
+        return local_machine.nodes()
 
     def one_per_core(self, cpus: tuple[int, ...]) -> tuple[int, ...]:
         """Return the first CPU of each core."""
-        return here.one_per_core(cpus)
+        return local_machine.one_per_core(cpus)
 
     def check(self, chase: Chase | None, workers: list[Worker]) -> list[str]:
         """Refuse buffers that cannot be had; say what is not what its name says."""
         self._keep_only(set(self._keys(chase, workers)))
-        found = self.nodes()
+        all_nodes = self.nodes()
         held = sum(memory.size_bytes for memory in self._held.values())
         if not held:
-            here.check_room(chase, workers, found, room.available_bytes(), here.app_direct_hint())
-        notes = here.memory_mode_notes(chase, workers, found)
+            local_machine.check_free_memory(
+                chase, workers, all_nodes, room.available_bytes(), local_machine.app_direct_hint()
+            )
+        notes = local_machine.memory_mode_notes(chase, workers, all_nodes)
         folders: dict[Path, int] = {}
-        for one in (chase, *workers):
-            if one is not None and one.place.folder is not None:
-                folders.setdefault(one.place.folder, 0)
-                folders[one.place.folder] += one.size_bytes
+        for thread in (chase, *workers):
+            if thread is not None and thread.place.folder is not None:
+                folders.setdefault(thread.place.folder, 0)
+                folders[thread.place.folder] += thread.size_bytes
         for folder, size in folders.items():
             notes += _folder(folder, 0 if held else size)
         return notes
@@ -98,10 +100,10 @@ class RealBench:
             for worker, memory in zip(workers, memories[bool(chase) :], strict=True)
         ]
         if chase is None:
-            taken = repeat(
+            samples = repeat(
                 lambda: _measure.together(native_workers, BANDWIDTH_NS, WARM_UP_NS), effort
             )
-            return Values([], _by_worker([one.each for one in taken], len(workers)))
+            return Values([], _by_worker([sample.each for sample in samples], len(workers)))
         shape = _measure.Shape(
             stride_bytes=chase.stride_bytes if chase.stride_bytes > 64 else 0,
             window_bytes=chase.window_bytes,
@@ -115,16 +117,17 @@ class RealBench:
         beside = native_workers or self._spin(chase.cpu)
         warm_up = warm_up_accesses(chase.size_bytes, self.llc_bytes)
         timings = repeat(
-            lambda: _measure.time_alone(timed, TIMED_ACCESSES, warm_up, LEAST_NS, beside), effort
+            lambda: _measure.time_alone(timed, TIMED_ACCESSES, warm_up, MIN_CHASE_NS, beside),
+            effort,
         )
-        ns = [one.ns for one in timings]
-        drawn = _by_worker([one.beside for one in timings], len(workers)) if workers else []
+        ns = [sample.ns for sample in timings]
+        drawn = _by_worker([sample.beside for sample in timings], len(workers)) if workers else []
         return Values(ns, drawn)
 
     def core_to_core(self) -> list[HandOff]:
         """Time a line between every two cores, on memory of the first one's node."""
-        found = self.nodes()
-        cpus = self.one_per_core(tuple(sorted(cpu for node in found for cpu in node.cpus)))
+        all_nodes = self.nodes()
+        cpus = self.one_per_core(tuple(sorted(cpu for node in all_nodes for cpu in node.cpus)))
         if len(cpus) < 2:
             raise NearfarError(
                 "a line passes between two cores, and one may be used: allow this process more "
@@ -132,23 +135,31 @@ class RealBench:
                 ExitCode.MACHINE_LACKS,
             )
         pairs = []
-        for at, one in enumerate(cpus):
-            memory = self._memory((Place(), here.home_node(Place(), one, found), 4096, "4k", 0))
+        for at, cpu in enumerate(cpus):
+            memory = self._memory(
+                (
+                    BufferPlace(),
+                    local_machine.home_node(BufferPlace(), cpu, all_nodes),
+                    4096,
+                    "4k",
+                    0,
+                )
+            )
             for other in cpus[at + 1 :]:
-                taken = [_measure.core_to_core(one, other, memory) for _ in range(FEWEST)]
+                samples = [_measure.core_to_core(cpu, other, memory) for _ in range(MIN_SAMPLES)]
                 pairs.append(
                     HandOff(
-                        one,
+                        cpu,
                         other,
-                        [sample.modified_ns for sample in taken],
-                        [sample.clean_ns for sample in taken],
+                        [sample.modified_ns for sample in samples],
+                        [sample.clean_ns for sample in samples],
                     )
                 )
         return pairs
 
     def block(self, node: int, size_bytes: int) -> _measure.Memory:
         """Map memory of a node that this bench does not hold itself."""
-        return self._map(Place(node), node, size_bytes, here.default_pages())
+        return self._map(BufferPlace(node), node, size_bytes, local_machine.default_pages())
 
     def _native(self, worker: Worker, memory: _measure.Memory) -> _measure.Worker:
         shape = _measure.Shape(
@@ -167,25 +178,27 @@ class RealBench:
 
     def _spin(self, cpu: int) -> list[_measure.Worker]:
         """Keep another core awake: an idle one makes clocks change."""
-        cpus = [one for node in self.nodes() for one in node.cpus]
+        cpus = [each for node in self.nodes() for each in node.cpus]
         others = self.one_per_core(tuple(sorted(cpus)))
         return [_measure.Worker(others[-1])] if len(others) > 1 and others[-1] != cpu else []
 
     def _keys(self, chase: Chase | None, workers: list[Worker]) -> list[Key]:
         """Return one key for each, the chase first; workers that share have the same."""
-        found = self.nodes()
+        all_nodes = self.nodes()
         keys: list[Key] = []
-        for one in (chase, *workers):
-            if one is None:
+        for thread in (chase, *workers):
+            if thread is None:
                 continue
-            cpu = one.cpu if one.home_cpu is None else one.home_cpu
-            node = -1 if one.place.folder else here.home_node(one.place, cpu, found)
-            pages = here.default_pages() if one.pages == "default" else one.pages
+            cpu = thread.cpu if thread.home_cpu is None else thread.home_cpu
+            node = (
+                -1 if thread.place.folder else local_machine.home_node(thread.place, cpu, all_nodes)
+            )
+            pages = local_machine.default_pages() if thread.pages == "default" else thread.pages
             count = 0
-            shared = isinstance(one, Worker) and one.shared
-            while not shared and (one.place, node, one.size_bytes, pages, count) in keys:
+            shared = isinstance(thread, Worker) and thread.shared
+            while not shared and (thread.place, node, thread.size_bytes, pages, count) in keys:
                 count += 1
-            keys.append((one.place, node, one.size_bytes, pages, count))
+            keys.append((thread.place, node, thread.size_bytes, pages, count))
         return keys
 
     def _keep_only(self, keys: set[Key]) -> None:
@@ -199,11 +212,11 @@ class RealBench:
             self._held[key] = self._map(place, node, size, pages)
         return self._held[key]
 
-    def _map(self, place: Place, node: int, size_bytes: int, pages: str) -> _measure.Memory:
+    def _map(self, place: BufferPlace, node: int, size_bytes: int, pages: str) -> _measure.Memory:
         kind = cast("Pages", pages)
         if place.folder is not None:
             spec = MemorySpec("file", path=place.folder)
-        elif here.has_numa():
+        elif local_machine.has_numa():
             spec = MemorySpec("node", node=node, pages=kind)
         else:
             spec = MemorySpec("dram", pages=kind)
@@ -243,5 +256,5 @@ def _folder(folder: Path, size_bytes: int) -> list[str]:
     ]
 
 
-def _by_worker(taken: list[list[_measure.Drawn]], count: int) -> list[list[float]]:
-    return [[each[worker].gb_per_s for each in taken] for worker in range(count)]
+def _by_worker(samples: list[list[_measure.Drawn]], count: int) -> list[list[float]]:
+    return [[each[worker].gb_per_s for each in samples] for worker in range(count)]

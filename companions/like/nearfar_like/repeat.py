@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-FEWEST = 3
+from nearfar.base.statistics import median_estimate
+
+MIN_SAMPLES = 3
 """Samples, however short the time: an interval needs as many."""
 
 T = TypeVar("T")
@@ -27,22 +29,20 @@ def repeat(
 ) -> list[T]:
     """Call `sample` as often as `effort` says, at least `FEWEST` times."""
     if effort.samples is not None:
-        return [sample() for _ in range(max(effort.samples, FEWEST))]
+        return [sample() for _ in range(max(effort.samples, MIN_SAMPLES))]
     end = clock() + effort.seconds
-    found: list[T] = []
-    while len(found) < FEWEST or clock() < end:
-        found.append(sample())
-    return found
+    samples: list[T] = []
+    while len(samples) < MIN_SAMPLES or clock() < end:
+        samples.append(sample())
+    return samples
 
 
 def summed(values: Sequence[float], unit: str) -> dict[str, float | int]:
     """Return median, 95 % interval and number of samples, the keys ending in `unit`."""
-    from nearfar.base.statistics import median_estimate
-
-    found = median_estimate(values)
+    estimate = median_estimate(values)
     return {
-        f"value_{unit}": found.value,
-        f"low_{unit}": found.low,
-        f"high_{unit}": found.high,
+        f"value_{unit}": estimate.value,
+        f"low_{unit}": estimate.low,
+        f"high_{unit}": estimate.high,
         "samples": len(values),
     }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nearfar_like.bench import Chase, HandOff, NodeFacts, Place, Values, Worker
-from nearfar_like.repeat import FEWEST, Effort
+from nearfar_like.bench import BufferPlace, Chase, HandOff, NodeFacts, Values, Worker
+from nearfar_like.repeat import MIN_SAMPLES, Effort
 
 GIB = 1 << 30
 
@@ -46,25 +46,25 @@ class KnownBench:
 
     def measure(self, chase: Chase | None, workers: list[Worker], effort: Effort) -> Values:
         self.seen.append((chase, workers))
-        count = max(effort.samples or 0, FEWEST)
+        count = max(effort.samples or 0, MIN_SAMPLES)
         ns = []
         if chase is not None:
             at = chase.cpu // 4
             base = LATENCY_NS[at, self._node(chase.place, chase.cpu)]
             # Load adds 10 ns for every thread at full speed.
-            base += sum(10.0 for one in workers if one.pause_ns == 0)
+            base += sum(10.0 for worker in workers if worker.pause_ns == 0)
             ns = [base + step for step in (0.0, -0.2, 0.3, 0.0, 0.1)][:count]
         rates = []
-        for one in workers:
-            node = self._node(one.place, one.cpu)
-            full = GB_PER_S[2 if node == 2 else int(node != one.cpu // 4)]
-            rates.append([1 / (1 / full + one.pause_ns / 2048)] * count)
+        for worker in workers:
+            node = self._node(worker.place, worker.cpu)
+            full = GB_PER_S[2 if node == 2 else int(node != worker.cpu // 4)]
+            rates.append([1 / (1 / full + worker.pause_ns / 2048)] * count)
         return Values(ns, rates)
 
     def core_to_core(self) -> list[HandOff]:
         pairs = [(0, 2, 50.0), (4, 6, 52.0), (0, 4, 110.0), (2, 6, 114.0)]
-        return [HandOff(one, other, [ns] * 3, [ns - 10] * 3) for one, other, ns in pairs]
+        return [HandOff(cpu, other, [ns] * 3, [ns - 10] * 3) for cpu, other, ns in pairs]
 
     @staticmethod
-    def _node(place: Place, cpu: int) -> int:
+    def _node(place: BufferPlace, cpu: int) -> int:
         return cpu // 4 if place.node is None else place.node

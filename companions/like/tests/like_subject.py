@@ -22,7 +22,7 @@ class KnownSubject:
     def __init__(self, without: tuple[str, ...] = ()) -> None:
         self.seen: list[SamplePoint] = []
         names = set(ONE_THREAD) | {"chase", "chase-sequential", "overwrite", "persist-nt-store"}
-        names |= {f"{one}{order}" for one in ONE_THREAD for order in ("-random", "-strided")}
+        names |= {f"{kernel}{order}" for kernel in ONE_THREAD for order in ("-random", "-strided")}
         names |= {"persist-nt-store-sequential", "persist-clwb-sequential"}
         self._kernels = frozenset(names - set(without))
 

@@ -13,9 +13,9 @@ from nearfar_like.lens.probe import size_name
 
 
 def lens(words: list[str], subject: KnownSubject | None = None) -> tuple[list[str], dict[str, Any]]:
-    said: list[str] = []
+    printed: list[str] = []
     chosen = parse(["model:known", "--no-infer", "--writes", "20000", *words])
-    return said, probe(subject or KnownSubject(), chosen, said.append)
+    return printed, probe(subject or KnownSubject(), chosen, printed.append)
 
 
 def test_command_lines() -> None:
@@ -42,20 +42,20 @@ def test_refused(words: list[str], says: str) -> None:
 
 
 def test_the_buffer_shows_in_the_rows_and_the_block_in_the_columns() -> None:
-    said, result = lens(["buffer"])
+    printed, result = lens(["buffer"])
     read = {
-        (one["region_bytes"], one["block_bytes"]): one["value_ns"]
-        for one in result["results"]["buffer"]["read"]
+        (row["region_bytes"], row["block_bytes"]): row["value_ns"]
+        for row in result["results"]["buffer"]["read"]
     }
     assert read[16 << 20, 64] == NEAR_NS
     assert read[256 << 20, 64] == pytest.approx(NEAR_NS + (FAR_NS - NEAR_NS) * 15 / 16)
     assert read[256 << 20, 256] == read[256 << 20, 4096]
     ratios = {
-        one["block_bytes"]: one["ratio"] for one in result["results"]["buffer"]["amplification"]
+        row["block_bytes"]: row["ratio"] for row in result["results"]["buffer"]["amplification"]
     }
     assert ratios[64] == 1
     assert ratios[256] == ratios[4096] > ratios[128] > 1
-    (row,) = [line for line in said if line.startswith("       16M    100.0")]
+    (row,) = [line for line in printed if line.startswith("       16M    100.0")]
     assert row.split() == ["16M"] + ["100.0"] * 7
 
 
@@ -69,17 +69,17 @@ def test_stalls_show_in_the_tail() -> None:
 
 def test_bandwidth_by_size() -> None:
     _, result = lens(["performance"])
-    found = {
-        (one["kernel"], one["threads"], one["access_bytes"]): one["value_gb_per_s"]
-        for one in result["results"]["performance"]["random"]
+    rates = {
+        (row["kernel"], row["threads"], row["access_bytes"]): row["value_gb_per_s"]
+        for row in result["results"]["performance"]["random"]
     }
-    assert found["read-random", 4, 64] == pytest.approx(4)
-    assert found["read-random", 4, 256] == found["read-random", 4, 4096] == pytest.approx(16)
+    assert rates["read-random", 4, 64] == pytest.approx(4)
+    assert rates["read-random", 4, 256] == rates["read-random", 4, 4096] == pytest.approx(16)
 
 
 def test_what_is_not_there_is_said() -> None:
-    said, result = lens(["policy"], KnownSubject(without=("overwrite",)))
-    assert "*** the overwrite test is left out: there is no kernel overwrite here" in said
+    printed, result = lens(["policy"], KnownSubject(without=("overwrite",)))
+    assert "*** the overwrite test is left out: there is no kernel overwrite here" in printed
     assert result["results"]["policy"]["overwrite"] == []
 
 

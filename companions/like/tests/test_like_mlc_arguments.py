@@ -53,10 +53,10 @@ MIB = 1 << 20
     ],
 )
 def test_command_lines(line: str, mode: str, options: dict[str, object]) -> None:
-    found = parse(shlex.split(line))
-    assert found.mode == mode
-    assert options.items() <= found.options.items()
-    assert found.words == shlex.split(line)
+    parsed = parse(shlex.split(line))
+    assert parsed.mode == mode
+    assert options.items() <= parsed.options.items()
+    assert parsed.words == shlex.split(line)
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_options_that_change_nothing_are_said_not_ignored() -> None:
 
 
 def test_defaults() -> None:
-    found = parse(["--loaded_latency"])
-    assert found.effort.seconds == 2
-    assert found.traffic.name == "R"
-    assert found.random_latency, "prefetchers stay on, so as MLC without msr"
-    assert found.window_bytes == 4096 * 64
+    parsed = parse(["--loaded_latency"])
+    assert parsed.effort.seconds == 2
+    assert parsed.traffic.name == "R"
+    assert parsed.random_latency, "prefetchers stay on, so as MLC without msr"
+    assert parsed.window_bytes == 4096 * 64
     assert not parse(["--idle_latency", "-e"]).random_latency
     assert parse(["--idle_latency", "-x7"]).effort.samples == 7
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,35 +12,39 @@ import pytest
 from like_bench import KnownBench
 
 from nearfar.base.errors import CommandError, NearfarError
-from nearfar_like.bench import Place
+from nearfar_like.bench import BufferPlace
 from nearfar_like.mlc import measure
 from nearfar_like.mlc.arguments import DELAYS, parse
 from nearfar_like.mlc.options import BARE
 
 
 def mlc(line: str, bench: KnownBench | None = None) -> tuple[list[str], dict[str, Any]]:
-    said: list[str] = []
-    result = measure(parse(shlex.split(line)), bench or KnownBench(), said.append)
-    return said, result
+    printed: list[str] = []
+    result = measure(parse(shlex.split(line)), bench or KnownBench(), printed.append)
+    return printed, result
 
 
 def test_it_does_not_claim_to_be_mlc() -> None:
-    said, _ = mlc("--idle_latency -e")
-    assert re.fullmatch(r"nearfar .*, MLC-like \(not Intel\(R\) Memory Latency Checker\)", said[0])
-    assert said[1] == "Command line parameters: --idle_latency -e "
+    printed, _ = mlc("--idle_latency -e")
+    assert re.fullmatch(
+        r"nearfar .*, MLC-like \(not Intel\(R\) Memory Latency Checker\)", printed[0]
+    )
+    assert printed[1] == "Command line parameters: --idle_latency -e "
 
 
 def test_idle_latency() -> None:
     bench = KnownBench()
-    said, result = mlc("--idle_latency -c0 -j2 -r -b200m", bench)
-    assert "Using buffer size of 200.000MiB" in said
-    assert said[-1] == "Each iteration took 500.0 base frequency clocks (\t250.0\tns)"
+    printed, result = mlc("--idle_latency -c0 -j2 -r -b200m", bench)
+    assert "Using buffer size of 200.000MiB" in printed
+    assert printed[-1] == "Each iteration took 500.0 base frequency clocks (\t250.0\tns)"
     # What public wrappers look for.
-    assert re.search(r"Each iteration took\s+([\d.]+).*\(\s*([\d.]+)\s*ns", said[-1])[2] == "250.0"
+    assert (
+        re.search(r"Each iteration took\s+([\d.]+).*\(\s*([\d.]+)\s*ns", printed[-1])[2] == "250.0"
+    )
     assert result["results"]["idle_latency"]["value_ns"] == 250.0
     ((chase, workers),) = bench.seen
     assert workers == []
-    assert (chase.place, chase.size_bytes) == (Place(2), 200 << 20)
+    assert (chase.place, chase.size_bytes) == (BufferPlace(2), 200 << 20)
     assert (chase.sequential, chase.stride_bytes, chase.window_bytes) == (False, 128, 256 << 10)
 
 
@@ -47,25 +52,25 @@ def test_idle_latency_of_another_cpus_node_and_of_a_folder() -> None:
     bench = KnownBench()
     mlc("--idle_latency -c0 -i5 -e", bench)
     mlc("--idle_latency -J/mnt/pmem0 -l256 -D99999999 -r", bench)
-    assert bench.seen[0][0].place == Place(1)
+    assert bench.seen[0][0].place == BufferPlace(1)
     assert bench.seen[0][0].sequential
-    assert bench.seen[1][0].place == Place(None, Path("/mnt/pmem0"))
+    assert bench.seen[1][0].place == BufferPlace(None, Path("/mnt/pmem0"))
     assert bench.seen[1][0].stride_bytes == 256
     assert bench.seen[1][0].window_bytes == 0, "a window of all of it is none"
 
 
 def test_without_r_or_e_random_access_is_said_in_one_line() -> None:
-    said, _ = mlc("--latency_matrix")
-    lines = [line for line in said if "enabling random access for latency measurements" in line]
+    printed, _ = mlc("--latency_matrix")
+    lines = [line for line in printed if "enabling random access for latency measurements" in line]
     assert len(lines) == 1
     assert lines[0].startswith("*** Prefetchers stay on")
     assert not any("Prefetchers" in line for line in mlc("--latency_matrix -r")[0])
 
 
 def test_latency_matrix() -> None:
-    said, result = mlc("--latency_matrix -b200m -X -r")
-    at = said.index("Measuring idle latencies for random access (in ns)...")
-    assert said[at + 1 :] == [
+    printed, result = mlc("--latency_matrix -b200m -X -r")
+    at = printed.index("Measuring idle latencies for random access (in ns)...")
+    assert printed[at + 1 :] == [
         "\t\tNuma node",
         "Numa node\t     0\t     1\t     2",
         "       0\t  80.0\t 130.0\t 250.0",
@@ -76,17 +81,17 @@ def test_latency_matrix() -> None:
 
 
 def test_latency_matrix_of_every_core() -> None:
-    said, _ = mlc("--latency_matrix -a -X")
-    assert said[-5] == "CPU      \t     0\t     1\t     2"
-    assert [line.split()[0] for line in said[-4:]] == ["0", "2", "4", "6"]
+    printed, _ = mlc("--latency_matrix -a -X")
+    assert printed[-5] == "CPU      \t     0\t     1\t     2"
+    assert [line.split()[0] for line in printed[-4:]] == ["0", "2", "4", "6"]
 
 
 @pytest.mark.parametrize(
     ("kind", "factor"), [("-R", 1), ("-W2", 3 / 2), ("-W3", 4 / 3), ("-W5", 2), ("-W6", 1)]
 )
 def test_bandwidth_matrix_counts_reads_for_ownership(kind: str, factor: float) -> None:
-    said, _ = mlc(f"--bandwidth_matrix {kind}")
-    rows = [[float(cell) for cell in line.split()[1:]] for line in said[-2:]]
+    printed, _ = mlc(f"--bandwidth_matrix {kind}")
+    rows = [[float(cell) for cell in line.split()[1:]] for line in printed[-2:]]
     assert rows == [
         pytest.approx([80e3 * factor, 40e3 * factor, 10e3 * factor], abs=0.1),
         pytest.approx([40e3 * factor, 80e3 * factor, 10e3 * factor], abs=0.1),
@@ -102,32 +107,32 @@ def test_bandwidth_matrix_of_some_cpus() -> None:
 
 
 def test_peak_and_max_bandwidth() -> None:
-    said, _ = mlc("--peak_injection_bandwidth")
-    assert said[-5:] == [
+    printed, _ = mlc("--peak_injection_bandwidth")
+    assert printed[-5:] == [
         "ALL Reads        :\t160000.0",
         "3:1 Reads-Writes :\t213333.3",
         "2:1 Reads-Writes :\t240000.0",
         "1:1 Reads-Writes :\t320000.0",
         "Stream-triad like:\t160000.0",
     ]
-    said, result = mlc("--max_bandwidth -X")
-    assert said[-5] == "ALL Reads        :\t80000.00"
-    assert "Using only one thread from each core if Hyper-threading is enabled" in said
+    printed, result = mlc("--max_bandwidth -X")
+    assert printed[-5] == "ALL Reads        :\t80000.00"
+    assert "Using only one thread from each core if Hyper-threading is enabled" in printed
     assert result["results"]["max_bandwidth"]["peaks"][0]["delay_cycles"] == 0
-    said, _ = mlc("--peak_injection_bandwidth -U")
-    assert any("Stream-triad like is sequential only" in line for line in said)
+    printed, _ = mlc("--peak_injection_bandwidth -U")
+    assert any("Stream-triad like is sequential only" in line for line in printed)
 
 
 def test_loaded_latency() -> None:
     bench = KnownBench()
-    said, result = mlc("--loaded_latency -x3", bench)
-    at = said.index("==========================")
-    assert said[at - 2 : at] == ["Inject\tLatency\tBandwidth", "Delay\t(ns)\tMB/sec"]
-    assert said[at + 1] == " 00000\t150.00\t 140426.7", (
+    printed, result = mlc("--loaded_latency -x3", bench)
+    at = printed.index("==========================")
+    assert printed[at - 2 : at] == ["Inject\tLatency\tBandwidth", "Delay\t(ns)\tMB/sec"]
+    assert printed[at + 1] == " 00000\t150.00\t 140426.7", (
         "with the latency thread's own 64 B / 150 ns"
     )
-    assert [int(line.split()[0]) for line in said[at + 1 :]] == list(DELAYS)
-    bandwidths = [float(line.split()[2]) for line in said[at + 1 :]]
+    assert [int(line.split()[0]) for line in printed[at + 1 :]] == list(DELAYS)
+    bandwidths = [float(line.split()[2]) for line in printed[at + 1 :]]
     assert bandwidths == sorted(bandwidths, reverse=True)
     assert len(result["results"]["loaded_latency"]["rows"]) == len(DELAYS)
     chase, workers = bench.seen[0]
@@ -147,9 +152,9 @@ def test_a_delay_is_cycles_of_two_lines_on_the_bus() -> None:
 
 def test_bandwidth_only() -> None:
     bench = KnownBench()
-    said, _ = mlc("--loaded_latency -d0 -T -W6 -B", bench)
-    row = said.index(" 00000\t  0.00\t 160000.0")
-    assert len(said) == row + 1 + 8, "-B: a line for every thread"
+    printed, _ = mlc("--loaded_latency -d0 -T -W6 -B", bench)
+    row = printed.index(" 00000\t  0.00\t 160000.0")
+    assert len(printed) == row + 1 + 8, "-B: a line for every thread"
     assert bench.seen[0][0] is None
 
 
@@ -160,7 +165,7 @@ def test_loaded_latency_of_a_file(tmp_path: Path) -> None:
         "6 W21 seq 1m dram 1 dram 1 50\n"
     )
     bench = KnownBench()
-    said, _ = mlc(f"--loaded_latency -d0 -T -o {path}", bench)
+    printed, _ = mlc(f"--loaded_latency -d0 -T -o {path}", bench)
     (_, workers) = bench.seen[0]
     assert [worker.cpu for worker in workers] == [0, 1, 4, 5, 6]
     assert [worker.kernel for worker in workers] == ["read"] * 2 + ["nt-store-random"] + [
@@ -173,7 +178,7 @@ def test_loaded_latency_of_a_file(tmp_path: Path) -> None:
     chase, workers = bench.seen[1]
     assert chase.cpu == 0
     assert [worker.cpu for worker in workers] == [1, 4, 5, 6]
-    assert " 00000\t  0.00\t" in said[-1]
+    assert " 00000\t  0.00\t" in printed[-1]
 
 
 @pytest.mark.parametrize(
@@ -213,10 +218,8 @@ def test_what_is_not_here(line: str, says: str) -> None:
 def test_a_node_without_memory() -> None:
     class Empty(KnownBench):
         def nodes(self) -> list[Any]:
-            from dataclasses import replace
-
-            one, two, three = super().nodes()
-            return [one, replace(two, memory_bytes=0), three]
+            first, second, third = super().nodes()
+            return [first, replace(second, memory_bytes=0), third]
 
     with pytest.raises(CommandError, match="node 1 has no memory"):
         mlc("--idle_latency -j1", Empty())
@@ -227,15 +230,15 @@ def test_flushes() -> None:
     bench = KnownBench()
     mlc("--loaded_latency -T -d0 -Z -Q -W5", bench)
     assert bench.seen[0][1][0].kernel == "persist-clflushopt-sequential"
-    said, _ = mlc("--loaded_latency -T -d0 -Z -Q -W6", bench)
-    assert any("nothing in caches to flush" in line for line in said)
+    printed, _ = mlc("--loaded_latency -T -d0 -Z -Q -W6", bench)
+    assert any("nothing in caches to flush" in line for line in printed)
 
 
 def test_cache_to_cache() -> None:
-    said, result = mlc("--c2c_latency")
-    assert "Local Socket L2->L2 HIT  latency\t41.0" in said
-    assert "Local Socket L2->L2 HITM latency\t51.0" in said
-    assert said[-3:] == [
+    printed, result = mlc("--c2c_latency")
+    assert "Local Socket L2->L2 HIT  latency\t41.0" in printed
+    assert "Local Socket L2->L2 HITM latency\t51.0" in printed
+    assert printed[-3:] == [
         "Writer Numa Node     0\t     1",
         "            0\t     -\t 112.0",
         "            1\t 112.0\t     -",
@@ -244,7 +247,7 @@ def test_cache_to_cache() -> None:
 
 
 def test_a_bare_run_does_all_that_mlc_does() -> None:
-    said, result = mlc("-x3 -X")
+    printed, result = mlc("-x3 -X")
     assert tuple(result["results"]) == BARE
     # Sections that public parsers look for.
     for title in (
@@ -254,7 +257,7 @@ def test_a_bare_run_does_all_that_mlc_does() -> None:
         "Measuring Loaded Latencies for the system",
         "Measuring cache-to-cache transfer latency",
     ):
-        assert sum(title in line for line in said) == 1
+        assert sum(title in line for line in printed) == 1
 
 
 def test_nothing_is_said_within_a_table(tmp_path: Path) -> None:
@@ -265,7 +268,7 @@ def test_nothing_is_said_within_a_table(tmp_path: Path) -> None:
     path = tmp_path / "perthreadfile"
     path.write_text("0-1 R seq 200m dram 0\n")
     for line in ("--loaded_latency", f"--loaded_latency -d0 -o {path}"):
-        said, _ = mlc(line, Says())
-        table = said[said.index("==========================") + 1 :]
-        assert "*** something is not as asked" in said
+        printed, _ = mlc(line, Says())
+        table = printed[printed.index("==========================") + 1 :]
+        assert "*** something is not as asked" in printed
         assert all(re.fullmatch(r" [0-9]{5}\t *[0-9.]+\t *[0-9.]+", row) for row in table)

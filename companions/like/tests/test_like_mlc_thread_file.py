@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from nearfar.base.errors import CommandError
-from nearfar_like.bench import Place
+from nearfar_like.bench import BufferPlace
 from nearfar_like.mlc.modes.loaded_latency import read_delays
-from nearfar_like.mlc.thread_file import Line, read_thread_file
+from nearfar_like.mlc.thread_file import ThreadLine, read_thread_file
 
 KIB, MIB = 1 << 10, 1 << 20
 
 
-def read(tmp_path: Path, text: str) -> list[Line]:
+def read(tmp_path: Path, text: str) -> list[ThreadLine]:
     path = tmp_path / "perthreadfile"
     path.write_text(text)
     return read_thread_file(path)
@@ -33,16 +33,16 @@ def test_lines_of_the_manual(tmp_path: Path) -> None:
     first, second, third, fourth = lines
     assert first.cpus == (*range(8), *range(16, 24))
     assert (first.traffic.name, first.random, first.size_bytes) == ("R", True, 30000 * KIB)
-    assert first.place == Place(0)
-    assert (second.size_bytes, second.place) == (200 * MIB, Place(folder=Path("/mnt/pmem0")))
+    assert first.place == BufferPlace(0)
+    assert (second.size_bytes, second.place) == (200 * MIB, BufferPlace(folder=Path("/mnt/pmem0")))
     assert (third.delay, second.delay) == (50, None)
-    assert fourth.place == Place()
+    assert fourth.place == BufferPlace()
     assert first.where.endswith("perthreadfile, line 2")
 
 
 def test_two_streams(tmp_path: Path) -> None:
     (line,) = read(tmp_path, "4-7 W21 seq 100000 dram 1 pmem /mnt/pmfs1 10\n")
-    assert (line.place, line.second) == (Place(1), Place(folder=Path("/mnt/pmfs1")))
+    assert (line.place, line.second) == (BufferPlace(1), BufferPlace(folder=Path("/mnt/pmfs1")))
     assert line.second_percent == 10
 
 

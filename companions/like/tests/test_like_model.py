@@ -15,15 +15,17 @@ from nearfar_like.model import ModelBench
 
 
 def mlc(line: str, subject: KnownSubject | None = None) -> tuple[list[str], dict[str, Any]]:
-    said: list[str] = []
+    printed: list[str] = []
     bench = ModelBench("model:known", subject or KnownSubject())
-    return said, measure(parse(shlex.split(line)), bench, said.append)
+    return printed, measure(parse(shlex.split(line)), bench, printed.append)
 
 
 def test_idle_latency() -> None:
     subject = KnownSubject()
-    said, _ = mlc("--idle_latency -r -b16m", subject)
-    assert said[-1] == f"Each iteration took {NEAR_NS:.1f} base frequency clocks (\t{NEAR_NS}\tns)"
+    printed, _ = mlc("--idle_latency -r -b16m", subject)
+    assert (
+        printed[-1] == f"Each iteration took {NEAR_NS:.1f} base frequency clocks (\t{NEAR_NS}\tns)"
+    )
     point = subject.seen[0]
     assert (point.region_bytes, point.stride_bytes, point.window_bytes) == (
         16 << 20,
@@ -31,25 +33,25 @@ def test_idle_latency() -> None:
         256 << 10,
     )
     assert point.page_bytes == 4096
-    said, _ = mlc("--latency_matrix -r -b32m -L")
-    assert float(said[-1].split()[-1]) == pytest.approx((NEAR_NS + FAR_NS) / 2)
+    printed, _ = mlc("--latency_matrix -r -b32m -L")
+    assert float(printed[-1].split()[-1]) == pytest.approx((NEAR_NS + FAR_NS) / 2)
 
 
 def test_instruction_sets_are_no_models() -> None:
-    said, _ = mlc("--idle_latency -r -b16m -Z")
-    assert any("-Z changes nothing" in line for line in said)
+    printed, _ = mlc("--idle_latency -r -b16m -Z")
+    assert any("-Z changes nothing" in line for line in printed)
 
 
 def test_bandwidth() -> None:
-    said, _ = mlc("--peak_injection_bandwidth -b1m")
-    rates = [float(line.split(":\t")[1]) for line in said[-5:]]
+    printed, _ = mlc("--peak_injection_bandwidth -b1m")
+    rates = [float(line.split(":\t")[1]) for line in printed[-5:]]
     # 4 threads; ordinary stores with their reads for ownership; the triad as a mixture.
     assert rates == pytest.approx([16e3, 10e3 * 4 / 3, 10e3 * 3 / 2, 4e3 * 2, 12e3], abs=0.1)
 
 
 def test_loaded_latency_says_what_a_delay_is() -> None:
-    said, result = mlc("--loaded_latency -d1000 -r -b16m")
-    assert "*** delays are in ns: a model has no clock" in said
+    printed, result = mlc("--loaded_latency -d1000 -r -b16m")
+    assert "*** delays are in ns: a model has no clock" in printed
     row = result["results"]["loaded_latency"]["rows"][0]
     drawn = 3 / (1 / 4 + 16000 / 2048)
     assert row["bandwidth"]["value_mb_per_s"] == pytest.approx(
@@ -58,9 +60,9 @@ def test_loaded_latency_says_what_a_delay_is() -> None:
 
 
 def test_a_bare_run_leaves_out_cores() -> None:
-    said, result = mlc("-b16m -x3")
+    printed, result = mlc("-b16m -x3")
     assert "c2c_latency" not in result["results"]
-    assert any("is a memory and has no cores" in line for line in said)
+    assert any("is a memory and has no cores" in line for line in printed)
 
 
 @pytest.mark.parametrize(

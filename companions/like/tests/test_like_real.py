@@ -11,15 +11,22 @@ from pathlib import Path
 
 import pytest
 
+from nearfar import _measure
 from nearfar.__main__ import main
-from nearfar_like.bench import Place, Worker
+from nearfar.measure import room
+from nearfar.memories import checks
+from nearfar_like.bench import BufferPlace, Worker
+from nearfar_like.mlc import scan
+from nearfar_like.real import RealBench
 from nearfar_like.repeat import Effort
+from nearfar_like.stream import real
+from nearfar_like.stream.arrays import STREAM_FUNCTIONS
 
 SMALL = ("-b8m", "-x3")
 
 
 @dataclass
-class Done:
+class _Finished:
     """What a command ended with."""
 
     returncode: int
@@ -28,27 +35,27 @@ class Done:
 
 
 @pytest.fixture
-def like(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def like(capsys: pytest.CaptureFixture[str]) -> Callable[..., _Finished]:
     """Run ``nearfar measure --like ...`` in this process."""
 
-    def run(*arguments: str, before: tuple[str, ...] = ("--like",)) -> Done:
+    def run(*arguments: str, before: tuple[str, ...] = ("--like",)) -> _Finished:
         code = main(["measure", *before, *arguments])
         out, err = capsys.readouterr()
-        return Done(code, out, err)
+        return _Finished(code, out, err)
 
     return run
 
 
-Like = Callable[..., Done]
+Like = Callable[..., _Finished]
 
 
 @pytest.mark.timing
 def test_idle_latency_and_its_json(like: Like) -> None:
     done = like("mlc", "--idle_latency", "-r", "-l64", *SMALL)
     assert done.returncode == 0, done.stderr
-    found = re.search(r"Each iteration took +([0-9.]+) .*\(\s*([0-9.]+)\s*ns\)", done.stdout)
-    assert found is not None
-    assert float(found[2]) > 0
+    match = re.search(r"Each iteration took +([0-9.]+) .*\(\s*([0-9.]+)\s*ns\)", done.stdout)
+    assert match is not None
+    assert float(match[2]) > 0
     as_json = json.loads(like("mlc", "--idle_latency", "-r", "--json", *SMALL).stdout)
     idle = as_json["results"]["idle_latency"]
     assert idle["low_ns"] <= idle["value_ns"] <= idle["high_ns"]
@@ -77,21 +84,17 @@ def test_the_guides_line_with_a_file(
 
 @pytest.mark.timing
 def test_delays_slow_traffic_down() -> None:
-    from nearfar_like.real import RealBench
-
     bench = RealBench()
     cpu = bench.nodes()[0].cpus[0]
     rates = []
     for pause in (0.0, 20e3):
-        workers = [Worker(cpu, Place(), 8 << 20, "read", pause_ns=pause)]
+        workers = [Worker(cpu, BufferPlace(), 8 << 20, "read", pause_ns=pause)]
         rates.append(bench.measure(None, workers, Effort(0)).gb_per_s[0][0])
     # 2 KiB in 20 us and a little.
     assert 0.02 < rates[1] < 0.11 < rates[0]
 
 
 def test_instruction_sets(like: Like) -> None:
-    from nearfar import _measure
-
     done = like("mlc", "--loaded_latency", "-T", "-d0", "-Y", "--json", *SMALL)
     if "avx2" in _measure.isas():
         assert json.loads(done.stdout)["vector"] == "avx2"
@@ -159,20 +162,17 @@ def test_stream_validates(like: Like) -> None:
 
 
 def test_a_wrong_element_is_counted() -> None:
-    from nearfar_like.stream import real
-    from nearfar_like.stream.arrays import FUNCTIONS
-
     arrays = real.RealArrays("dram", 1)
     arrays.prepare(10_000)
     for name in ("Copy", "Scale", "Add", "Triad"):
-        function = FUNCTIONS[name]
+        function = STREAM_FUNCTIONS[name]
         arrays.fill(function)
         arrays.gb_per_s(function)
         assert arrays.wrong(function) == []
     (memory,) = arrays._memories.values()
     real._words(memory)[5] += 1  # a source of the triad: what follows from it is wrong too
-    (said,) = arrays.wrong(FUNCTIONS["Triad"])
-    assert said.startswith("Triad: 2 elements of CPU")
+    (mistake,) = arrays.wrong(STREAM_FUNCTIONS["Triad"])
+    assert mistake.startswith("Triad: 2 elements of CPU")
 
 
 def test_cores_pass_lines(like: Like) -> None:
@@ -201,9 +201,6 @@ def test_lens_on_this_machine(like: Like) -> None:
 
 
 def test_the_scan_holds_every_block(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nearfar.measure import room
-    from nearfar_like.mlc import scan
-
     monkeypatch.setattr(scan, "BLOCK_BYTES", 4 << 20)
     monkeypatch.setattr(room, "available_bytes", lambda: 14 << 20)
     done = like("mlc", "--memory_bandwidth_scan", "-t1", "--json")
@@ -216,8 +213,6 @@ def test_the_scan_holds_every_block(like: Like, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_reserved_pages_that_are_not_there(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nearfar.memories import checks
-
     monkeypatch.setattr(checks, "free_huge_pages", lambda _bytes: 3)
     done = like("mlc", "--idle_latency", "-L", "-b200m")
     assert done.returncode == 3

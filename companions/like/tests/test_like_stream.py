@@ -6,17 +6,17 @@ import pytest
 from like_subject import KnownSubject
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
-from nearfar_like.stream import Wanted, parse, stream
-from nearfar_like.stream.arrays import FUNCTIONS
+from nearfar_like.stream import StreamOptions, parse, stream
+from nearfar_like.stream.arrays import STREAM_FUNCTIONS
 from nearfar_like.stream.model import ModelArrays
 
 
 def test_command_lines() -> None:
-    assert parse([], {}) == Wanted()
-    assert parse(["-n", "1000", "-t5", "--threads=2"], {"OMP_NUM_THREADS": "7"}) == Wanted(
+    assert parse([], {}) == StreamOptions()
+    assert parse(["-n", "1000", "-t5", "--threads=2"], {"OMP_NUM_THREADS": "7"}) == StreamOptions(
         elements=1000, trials=5, threads=2
     )
-    assert parse(["node:1"], {"OMP_NUM_THREADS": "7"}) == Wanted("node:1", threads=7)
+    assert parse(["node:1"], {"OMP_NUM_THREADS": "7"}) == StreamOptions("node:1", threads=7)
 
 
 @pytest.mark.parametrize(
@@ -42,17 +42,19 @@ def test_threads_of_openmp_must_be_a_number() -> None:
 
 
 def test_the_table() -> None:
-    said: list[str] = []
+    printed: list[str] = []
     arrays = ModelArrays("model:known", 4, KnownSubject())
-    result = stream(arrays, Wanted("model:known", 10_000_000, 3), said.append)
-    head = said.index("Function    Best Rate MB/s  Avg time     Min time     Max time")
+    result = stream(arrays, StreamOptions("model:known", 10_000_000, 3), printed.append)
+    head = printed.index("Function    Best Rate MB/s  Avg time     Min time     Max time")
     # 4 threads of 1.6 GB/s: 160 MB in 25 ms.
-    assert said[head + 1] == "Copy:            6400.0     0.025000     0.025000     0.025000"
-    assert said[head + 3] == "Add:             9600.0     0.025000     0.025000     0.025000"
-    assert [row["function"] for row in result["results"]] == [name.lower() for name in FUNCTIONS]
-    assert "Array size = 10000000 (elements), Offset = 0 (elements)" in said
-    assert "STREAM-like" in said[1]
-    assert "a model holds no data" in said[-2]
+    assert printed[head + 1] == "Copy:            6400.0     0.025000     0.025000     0.025000"
+    assert printed[head + 3] == "Add:             9600.0     0.025000     0.025000     0.025000"
+    assert [row["function"] for row in result["results"]] == [
+        name.lower() for name in STREAM_FUNCTIONS
+    ]
+    assert "Array size = 10000000 (elements), Offset = 0 (elements)" in printed
+    assert "STREAM-like" in printed[1]
+    assert "a model holds no data" in printed[-2]
 
 
 def test_the_first_trial_is_left_out() -> None:
@@ -63,8 +65,8 @@ def test_the_first_trial_is_left_out() -> None:
             slow, self.first = self.first, False
             return 0.1 if slow else 10.0
 
-    said: list[str] = []
-    result = stream(Slow("m", 4, KnownSubject()), Wanted("m", 10_000_000, 2), said.append)
+    printed: list[str] = []
+    result = stream(Slow("m", 4, KnownSubject()), StreamOptions("m", 10_000_000, 2), printed.append)
     assert result["results"][0]["most_s"] == pytest.approx(160e6 / 10e9)
 
 
@@ -74,7 +76,7 @@ def test_wrong_elements_fail_the_validation() -> None:
             return ["Copy: 3 elements"]
 
     with pytest.raises(NearfarError, match="Failed Validation: Copy: 3 elements") as caught:
-        stream(Wrong("m", 4, KnownSubject()), Wanted("m", 10_000_000, 2), lambda _: None)
+        stream(Wrong("m", 4, KnownSubject()), StreamOptions("m", 10_000_000, 2), lambda _: None)
     assert caught.value.exit_code == ExitCode.FOUND
 
 
@@ -85,10 +87,10 @@ def test_arrays_that_caches_hold_are_warned_of() -> None:
             self.llc_bytes = 32 << 20
 
     def notes(elements: int) -> list[str]:
-        said: list[str] = []
-        found = stream(Cached(), Wanted("m", elements, 2), said.append)["notes"]
-        assert all(note in said for note in found)
-        return [note for note in found if "WARNING" in note]
+        printed: list[str] = []
+        notes = stream(Cached(), StreamOptions("m", elements, 2), printed.append)["notes"]
+        assert all(note in printed for note in notes)
+        return [note for note in notes if "WARNING" in note]
 
     least = 4 * (32 << 20) // 8
     assert notes(0) == notes(least) == []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar_bench.memories import Memory, find_memory
+from nearfar_bench.memories import BenchMemory, find_memory
 from nearfar_bench.native import find_kind, run
 
 STRUCTURES = ("list", "hash", "skip")
@@ -129,7 +129,7 @@ def _arguments(case: Case, plan: Plan) -> dict[str, str]:
     }
 
 
-def _time(found: Runs, case: Case, memory: Memory) -> None:
+def _time(found: Runs, case: Case, memory: BenchMemory) -> None:
     line = run("intset", _arguments(case, found.plan), memory, "time")
     if line.operations == 0:
         raise NearfarError(
@@ -141,7 +141,7 @@ def _time(found: Runs, case: Case, memory: Memory) -> None:
     found.changes[case] = line.notes.get("changes_share") or 0.0
 
 
-def _count(found: Runs, case: Case, memory: Memory) -> None:
+def _count(found: Runs, case: Case, memory: BenchMemory) -> None:
     # A count hangs on the operations alone: enough that a change's is known to a few per mille.
     arguments = {**_arguments(case, found.plan), "operations": "20000"}
     line = run("intset", arguments, memory, "count")
@@ -149,7 +149,7 @@ def _count(found: Runs, case: Case, memory: Memory) -> None:
     found.changes[case] = line.notes.get("changes_share") or 0.0
 
 
-def _sync_ns(memory: Memory, seconds: float) -> tuple[float, float]:
+def _sync_ns(memory: BenchMemory, seconds: float) -> tuple[float, float]:
     # A record of 8 bytes committed by its sum is one line copied and one sync; so is a block.
     log = {"record": "8", "commit": "checksum", "pool_bytes": "1MiB"}
     drawn = {"block": "4KiB", "blocks": "1024"}

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from nearfar.documents.bench import BenchResult
-from nearfar_bench.kind import KINDS, Kind
+from nearfar_bench.kind import KINDS, KindReport
 from nearfar_bench.memories import TMPFS, file_system
 
 PERSISTENT = ("ext4 with DAX", "xfs with DAX", "device-DAX")
@@ -14,7 +14,7 @@ PERSISTENT = ("ext4 with DAX", "xfs with DAX", "device-DAX")
 
 
 @KINDS.register("blocks")
-class Blocks(Kind):
+class Blocks(KindReport):
     """Shows the kernel's share, and names file systems."""
 
     def columns(self) -> list[str]:
@@ -27,9 +27,9 @@ class Blocks(Kind):
             {**result.arguments, **cell.arguments}.get("memory", "") for cell in result.cells
         )
         kinds = {word: kind_of_file_system(word) for word in words}
-        found = [f"{word} is {kind}" for word, kind in kinds.items() if kind]
+        names = [f"{word} is {kind}" for word, kind in kinds.items() if kind]
         absent = [kind for kind in PERSISTENT if kind not in kinds.values()]
-        sentences = ["; ".join(found)] if found else []
+        sentences = ["; ".join(names)] if names else []
         if absent:
             sentences.append(f"not compared, for they are not here: {', '.join(absent)}")
         sentences.append(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents.bench import BenchCell, BenchResult
-from nearfar_bench.kind import KINDS, Kind
+from nearfar_bench.kind import KINDS, KindReport
 from nearfar_bench.slowdowns import Pair, geometric_mean_slowdown
 
 BASELINES = {
@@ -18,7 +18,7 @@ STRUCTURES = {"list": "list", "hash": "hash set", "skip": "skip list"}
 
 
 @KINDS.register("intset")
-class Intset(Kind):
+class Intset(KindReport):
     """Says what the published comparison says: slowdowns by structure, and their means."""
 
     def columns(self) -> list[str]:
@@ -37,13 +37,14 @@ def slowdown_sentences(result: BenchResult) -> Iterator[str]:
             by_structure = pairs(result, baseline, memory)
             if memory == baseline or not by_structure or memory == "volatile":
                 continue
-            each = ", ".join(
-                f"{STRUCTURES.get(structure, structure)} {said(geometric_mean_slowdown(found))}"
-                for structure, found in by_structure.items()
-            )
-            every = [pair for found in by_structure.values() for pair in found]
-            mean = said(geometric_mean_slowdown(every))
-            together = f"; geometric mean {mean}" if len(by_structure) > 1 else ""
+            means = {
+                STRUCTURES.get(structure, structure): geometric_mean_slowdown(structure_pairs)
+                for structure, structure_pairs in by_structure.items()
+            }
+            each = ", ".join(f"{name} {slowdown_text(mean)}" for name, mean in means.items())
+            every = [pair for structure_pairs in by_structure.values() for pair in structure_pairs]
+            overall = slowdown_text(geometric_mean_slowdown(every))
+            together = f"; geometric mean {overall}" if len(by_structure) > 1 else ""
             yield f"{memory} against {words}: {each}{together}"
 
 
@@ -64,18 +65,18 @@ def pairs(result: BenchResult, baseline: str, memory: str) -> dict[str, list[Pai
         return tuple(sorted((k, v) for k, v in cell.arguments.items() if k != "memory"))
 
     bases = {rest(cell): cell for cell in result.cells if _memory(result, cell) == baseline}
-    found: dict[str, list[Pair]] = {}
+    by_structure: dict[str, list[Pair]] = {}
     for cell in result.cells:
         base = bases.get(rest(cell))
         if base is None or _memory(result, cell) != memory:
             continue
         structure = {**result.arguments, **cell.arguments}.get("structure", "list")
         pair = (base.samples[THROUGHPUT], cell.samples[THROUGHPUT])
-        found.setdefault(structure, []).append(pair)
-    return found
+        by_structure.setdefault(structure, []).append(pair)
+    return by_structure
 
 
-def said(estimate: Estimate) -> str:
+def slowdown_text(estimate: Estimate) -> str:
     """Return a slowdown in words: ``3.21x (3.10-3.35)``."""
     return f"{estimate.value:.3g}x ({estimate.low:.3g}-{estimate.high:.3g})"
 

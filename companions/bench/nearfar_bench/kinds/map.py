@@ -5,11 +5,11 @@ from __future__ import annotations
 from statistics import geometric_mean
 
 from nearfar.documents.bench import BenchResult
-from nearfar_bench.kind import KINDS, Kind
+from nearfar_bench.kind import KINDS, KindReport
 
 
 @KINDS.register("map")
-class Map(Kind):
+class Map(KindReport):
     """Slowdowns by operation and memory."""
 
     def summary(self, result: BenchResult) -> list[str]:
@@ -21,7 +21,7 @@ class Map(Kind):
             shown = {**result.arguments, **cell.arguments}
             key = shown.get("operation", "insert"), shown.get("memory", "volatile")
             by_kind.setdefault(key, []).append(cell.slowdown.value)
-        said = [
+        sentences = [
             f"{operation}, {memory}: {geometric_mean(slowdowns):.3g} times as long, geometric mean "
             f"of {len(slowdowns)}"
             for (operation, memory), slowdowns in by_kind.items()
@@ -29,4 +29,4 @@ class Map(Kind):
         ]
         locks = sorted({cell.words["locking"] for cell in result.cells if "locking" in cell.words})
         shared = [lock for lock in locks if "no lock" not in lock]
-        return said + [f"several threads: {lock}" for lock in shared]
+        return sentences + [f"several threads: {lock}" for lock in shared]

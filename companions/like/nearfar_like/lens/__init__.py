@@ -9,8 +9,10 @@ from typing import Any
 from nearfar import __version__
 from nearfar.base.errors import CommandError, nearest
 from nearfar.base.units import format_bytes, parse_size_bytes
+from nearfar.measure.open_subject import open_subject
 from nearfar.measure.subject import Subject
-from nearfar_like.lens.probe import Probe
+from nearfar_like.lens.inferred import inferred
+from nearfar_like.lens.probe import LensProbe
 
 SUMMARY = "buffers, policies and performance of a memory's device, as LENS probes them"
 
@@ -35,8 +37,6 @@ LENS' probers in user space, without its kernel module, by nearfar's kernels. Wi
 def run(arguments: list[str], say: Callable[[str], None]) -> dict[str, Any]:
     """Probe and print; return the tables for JSON."""
     chosen = parse(arguments)
-    from nearfar.measure.open_subject import open_subject
-
     return probe(open_subject(chosen["memory"], largest_bytes=chosen["largest"]), chosen, say)
 
 
@@ -95,22 +95,20 @@ def probe(subject: Subject, chosen: dict[str, Any], say: Callable[[str], None]) 
             f"have measured ({format_bytes(facts.largest_bytes)})"
         )
     say(f"nearfar {__version__}, LENS-like, {chosen['memory']}, regions to {format_bytes(largest)}")
-    one = Probe(subject, facts, largest, chosen["rounds"], chosen["writes"], say)
+    prober = LensProbe(subject, facts, largest, chosen["rounds"], chosen["writes"], say)
     results = {}
     for name in chosen["probers"]:
         say("")
-        results[name] = importlib.import_module(f"{__name__}.{name}").run(one)
-    found: dict[str, Any] = {
+        results[name] = importlib.import_module(f"{__name__}.{name}").run(prober)
+    document: dict[str, Any] = {
         "tool": "lens",
         "producer": f"nearfar {__version__}",
         "memory": chosen["memory"],
         "largest_bytes": largest,
-        "notes": one.notes,
+        "notes": prober.notes,
         "results": results,
     }
     if chosen["infer"]:
-        from nearfar_like.lens.inferred import inferred
-
         say("")
-        found["inferred"] = inferred(subject, say)
-    return found
+        document["inferred"] = inferred(subject, say)
+    return document

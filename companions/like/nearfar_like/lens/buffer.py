@@ -10,34 +10,34 @@ from __future__ import annotations
 from typing import Any
 
 from nearfar.samples.point import SamplePoint
-from nearfar_like.lens.probe import Probe, size_name
+from nearfar_like.lens.probe import LensProbe, size_name
 
 BLOCKS = (64, 128, 256, 512, 1024, 2048, 4096)
 """Of LENS."""
 
-FEWEST = 8
+MIN_BLOCKS = 8
 """Blocks of a region: fewer are no random order."""
 
 PERSIST = "persist-nt-store"
 
 
-def run(probe: Probe) -> dict[str, Any]:
+def run(probe: LensProbe) -> dict[str, Any]:
     """Print reads by region and block, amplification, and stores made durable by region."""
-    found: dict[str, Any] = {"read": [], "amplification": [], "persist": []}
+    tables: dict[str, Any] = {"read": [], "amplification": [], "persist": []}
     if probe.has("chase", "latency of reads"):
-        _reads(probe, found)
+        _reads(probe, tables)
     if probe.has(PERSIST, "latency of stores made durable"):
-        _writes(probe, found)
-    return found
+        _writes(probe, tables)
+    return tables
 
 
-def _reads(probe: Probe, found: dict[str, Any]) -> None:
+def _reads(probe: LensProbe, tables: dict[str, Any]) -> None:
     probe.say("Buffer prober: read latency, ns a line, by region and block (bytes)")
     probe.table("region", [size_name(block) for block in BLOCKS])
     for region in probe.regions(4096):
         values: list[float | None] = []
         for block in BLOCKS:
-            if FEWEST * block > region:
+            if MIN_BLOCKS * block > region:
                 values.append(None)
                 continue
             point = SamplePoint(
@@ -45,20 +45,20 @@ def _reads(probe: Probe, found: dict[str, Any]) -> None:
             )
             value = probe.value(point)
             values.append(value)
-            found["read"].append({"region_bytes": region, "block_bytes": block, "value_ns": value})
+            tables["read"].append({"region_bytes": region, "block_bytes": block, "value_ns": value})
         probe.row(size_name(region), values)
-    last = [one for one in found["read"] if one["region_bytes"] == probe.largest_bytes]
+    last = [row for row in tables["read"] if row["region_bytes"] == probe.largest_bytes]
     probe.say("")
     probe.say("Read amplification: ns of a line alone over ns of a line in a block, largest region")
     probe.say("(lines of a block are read in turn: what the processor prefetches of it counts too)")
     probe.table("block", ["x"])
-    for one in last:
-        ratio = last[0]["value_ns"] / one["value_ns"]
-        probe.row(size_name(one["block_bytes"]), [ratio], 2)
-        found["amplification"].append({"block_bytes": one["block_bytes"], "ratio": ratio})
+    for row in last:
+        ratio = last[0]["value_ns"] / row["value_ns"]
+        probe.row(size_name(row["block_bytes"]), [ratio], 2)
+        tables["amplification"].append({"block_bytes": row["block_bytes"], "ratio": ratio})
 
 
-def _writes(probe: Probe, found: dict[str, Any]) -> None:
+def _writes(probe: LensProbe, tables: dict[str, Any]) -> None:
     probe.say("")
     probe.say(f"Buffer prober: {PERSIST} and fence, ns an access, by region and access (bytes)")
     sizes = (64, 256, 1024, 4096)
@@ -66,13 +66,13 @@ def _writes(probe: Probe, found: dict[str, Any]) -> None:
     for region in probe.regions(4096, step=4):
         values: list[float | None] = []
         for size in sizes:
-            if FEWEST * size > region:
+            if MIN_BLOCKS * size > region:
                 values.append(None)
                 continue
             point = SamplePoint("persist", PERSIST, probe.page_bytes, region, access_bytes=size)
             value = probe.value(point)
             values.append(value)
-            found["persist"].append(
+            tables["persist"].append(
                 {"region_bytes": region, "access_bytes": size, "value_ns": value}
             )
         probe.row(size_name(region), values)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from nearfar.base.units import format_bytes, format_ns
+from nearfar.measure.infer import infer
 from nearfar.measure.subject import Subject
 
 BUDGET_S = 45.0
@@ -14,10 +17,6 @@ BUDGET_S = 45.0
 
 def inferred(subject: Subject, say: Callable[[str], None]) -> dict[str, Any]:
     """Infer, print, and return the findings."""
-    import msgspec
-
-    from nearfar.measure.infer import infer
-
     findings = infer(subject, BUDGET_S, lambda _what, _share: None)
     say("Inferred, each with its confidence:")
     for buffer in findings.buffers:
@@ -40,10 +39,10 @@ def inferred(subject: Subject, say: Callable[[str], None]) -> dict[str, Any]:
     for what, why in findings.not_seen.items():
         say(f"  not seen: {what}: {why}")
     return {
-        "buffers": [msgspec.to_builtins(one) for one in findings.buffers],
-        "write_queues": [msgspec.to_builtins(one) for one in findings.write_queues],
-        "interleaves": [msgspec.to_builtins(one) for one in findings.interleaves],
-        "stalls": [msgspec.to_builtins(one) for one in findings.stalls],
+        "buffers": [msgspec.to_builtins(finding) for finding in findings.buffers],
+        "write_queues": [msgspec.to_builtins(finding) for finding in findings.write_queues],
+        "interleaves": [msgspec.to_builtins(finding) for finding in findings.interleaves],
+        "stalls": [msgspec.to_builtins(finding) for finding in findings.stalls],
         "granularity_bytes": findings.granularity_bytes,
         "not_seen": findings.not_seen,
     }

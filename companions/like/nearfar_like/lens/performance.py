@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from nearfar.samples.point import SamplePoint
-from nearfar_like.lens.probe import Probe, size_name
+from nearfar_like.lens.probe import LensProbe, size_name
 
 KINDS = ("read", "write", "nt-store")
 ACCESSES = (64, 256, 1024, 4096)
 STRIDES = (64, 128, 256, 512, 1024, 4096)
 
 
-def run(probe: Probe) -> dict[str, Any]:
+def run(probe: LensProbe) -> dict[str, Any]:
     """Print GB/s of random accesses by size, and of lines by stride."""
-    found = {"random": _table(probe, "access", ACCESSES)}
+    tables = {"random": _table(probe, "access", ACCESSES)}
     probe.say("")
-    found["strided"] = _table(probe, "stride", STRIDES)
-    return found
+    tables["strided"] = _table(probe, "stride", STRIDES)
+    return tables
 
 
-def _table(probe: Probe, what: str, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
+def _table(probe: LensProbe, what: str, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     suffix, title = {
         "access": ("-random", "random accesses, GB/s, by size (bytes)"),
         "stride": ("-strided", "one line every stride, GB/s of lines"),
@@ -28,9 +28,9 @@ def _table(probe: Probe, what: str, sizes: tuple[int, ...]) -> list[dict[str, An
     counts = sorted({1, probe.facts.threads})
     kinds = [kind for kind in KINDS if probe.has(kind + suffix, f"{kind}{suffix}")]
     columns = [(kind + suffix, count) for kind in kinds for count in counts]
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     if not columns:
-        return found
+        return rows
     probe.say(f"Performance prober: {title}")
     probe.table(what, [f"{kind.removesuffix(suffix)} x{count}" for kind, count in columns], 13)
     for size in sizes:
@@ -47,7 +47,7 @@ def _table(probe: Probe, what: str, sizes: tuple[int, ...]) -> list[dict[str, An
             )
             value = probe.value(point)
             values.append(value)
-            found.append(
+            rows.append(
                 {
                     "kernel": kernel,
                     "threads": threads,
@@ -56,4 +56,4 @@ def _table(probe: Probe, what: str, sizes: tuple[int, ...]) -> list[dict[str, An
                 }
             )
         probe.row(size_name(size), values, 2, 13)
-    return found
+    return rows

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from nearfar.samples.point import SamplePoint
-from nearfar_like.lens.probe import Probe, size_name
+from nearfar_like.lens.probe import LensProbe, size_name
 
 REGIONS = (2048, 4096, 65536, 1 << 20)
 """From eight accesses on."""
@@ -18,29 +20,27 @@ PERCENTILES = (50.0, 99.0, 99.9, 99.99)
 ACCESSES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 KINDS = ("persist-nt-store", "persist-clwb")
 
-STALL = 10.0
+MIN_STALL_RATIO = 10.0
 """Times the median from which an access is counted as a stall: neighbours' interrupts and refresh
 stay below. What a stall is in earnest `infer` decides, by its period."""
 
 
-def run(probe: Probe) -> dict[str, Any]:
+def run(probe: LensProbe) -> dict[str, Any]:
     """Print the tails of overwriting, and sequential persists by access size."""
-    found: dict[str, Any] = {"overwrite": [], "sequential": []}
+    tables: dict[str, Any] = {"overwrite": [], "sequential": []}
     if probe.has("overwrite", "the overwrite test"):
-        _overwrite(probe, found)
+        _overwrite(probe, tables)
     kinds = [kind for kind in KINDS if probe.has(f"{kind}-sequential", f"sequential {kind}")]
     if kinds:
-        _sequential(probe, found, kinds)
-    return found
+        _sequential(probe, tables, kinds)
+    return tables
 
 
-def _overwrite(probe: Probe, found: dict[str, Any]) -> None:
-    import numpy as np
-
+def _overwrite(probe: LensProbe, tables: dict[str, Any]) -> None:
     probe.say(f"Policy prober: {probe.writes} stores of 256 B over the same region, ns each")
-    columns = [*(f"p{one:g}" for one in PERCENTILES), "max", "stalls", "every"]
+    columns = [*(f"p{percentile:g}" for percentile in PERCENTILES), "max", "stalls", "every"]
     probe.table("region", columns, 11)
-    for region in (one for one in REGIONS if one <= probe.largest_bytes):
+    for region in (size for size in REGIONS if size <= probe.largest_bytes):
         point = SamplePoint(
             "overwrite",
             "overwrite",
@@ -50,28 +50,31 @@ def _overwrite(probe: Probe, found: dict[str, Any]) -> None:
             each=True,
             accesses=probe.writes,
         )
-        each = probe.sample(point).each_ns
-        if each is None or not len(each):
+        each_ns = probe.sample(point).each_ns
+        if each_ns is None or not len(each_ns):
             probe.note("single accesses are not timed here: the overwrite test is left out")
             return
-        values = [float(one) for one in np.percentile(each, PERCENTILES)]
-        at = np.flatnonzero(each > STALL * values[0])
+        values = [float(value) for value in np.percentile(each_ns, PERCENTILES)]
+        at = np.flatnonzero(each_ns > MIN_STALL_RATIO * values[0])
         every = float(np.median(np.diff(at))) if len(at) > 1 else None
-        row: list[float | None] = [*values, float(each.max()), float(len(at)), every]
+        row: list[float | None] = [*values, float(each_ns.max()), float(len(at)), every]
         probe.row(size_name(region), row, 0, 11)
-        found["overwrite"].append(
+        tables["overwrite"].append(
             {
                 "region_bytes": region,
-                "accesses": len(each),
-                **{f"p{one:g}_ns": value for one, value in zip(PERCENTILES, values, strict=True)},
-                "max_ns": float(each.max()),
+                "accesses": len(each_ns),
+                **{
+                    f"p{percentile:g}_ns": value
+                    for percentile, value in zip(PERCENTILES, values, strict=True)
+                },
+                "max_ns": float(each_ns.max()),
                 "stalls": len(at),
                 "stores_between_stalls": every,
             }
         )
 
 
-def _sequential(probe: Probe, found: dict[str, Any], kinds: list[str]) -> None:
+def _sequential(probe: LensProbe, tables: dict[str, Any], kinds: list[str]) -> None:
     probe.say("")
     probe.say("Policy prober: stores in order, each made durable and fenced, ns an access")
     probe.table("access", [kind.removeprefix("persist-") for kind in kinds], 11)
@@ -87,5 +90,5 @@ def _sequential(probe: Probe, found: dict[str, Any], kinds: list[str]) -> None:
             )
             value = probe.value(point)
             values.append(value)
-            found["sequential"].append({"kernel": kind, "access_bytes": size, "value_ns": value})
+            tables["sequential"].append({"kernel": kind, "access_bytes": size, "value_ns": value})
         probe.row(size_name(size), values, 1, 11)

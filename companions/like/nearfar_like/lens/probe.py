@@ -11,7 +11,7 @@ from nearfar.samples.point import Sample, SamplePoint
 
 
 @dataclass
-class Probe:
+class LensProbe:
     """One subject, and how it is probed."""
 
     subject: Subject

@@ -10,9 +10,11 @@ from typing import Any
 from nearfar import __version__
 from nearfar.base.errors import CommandError
 from nearfar_like.bench import Bench
-from nearfar_like.mlc.arguments import Arguments, parse
+from nearfar_like.mlc.arguments import MlcArguments, parse
 from nearfar_like.mlc.options import BARE, MODES, OPTIONS
-from nearfar_like.mlc.run import Run
+from nearfar_like.mlc.run import MlcRun
+from nearfar_like.model import ModelBench
+from nearfar_like.real import RealBench
 
 SUMMARY = "latency and bandwidth by the options of Intel's Memory Latency Checker"
 
@@ -50,9 +52,9 @@ def run(arguments: list[str], say: Callable[[str], None]) -> dict[str, Any]:
     return measure(parsed, _bench(parsed), say)
 
 
-def measure(parsed: Arguments, bench: Bench, say: Callable[[str], None]) -> dict[str, Any]:
+def measure(parsed: MlcArguments, bench: Bench, say: Callable[[str], None]) -> dict[str, Any]:
     """Run the modes asked for on `bench`."""
-    run = Run(bench, parsed, say)
+    run = MlcRun(bench, parsed, say)
     say(f"nearfar {__version__}, MLC-like (not Intel(R) Memory Latency Checker)")
     say(f"Command line parameters: {shlex.join(parsed.words)} ")
     say("")
@@ -84,12 +86,8 @@ def measure(parsed: Arguments, bench: Bench, say: Callable[[str], None]) -> dict
     }
 
 
-def _bench(parsed: Arguments) -> Bench:
+def _bench(parsed: MlcArguments) -> Bench:
     if parsed.memory:
-        from nearfar_like.model import ModelBench
-
         return ModelBench(parsed.memory)
-    from nearfar_like.real import RealBench
-
     isa = "avx512" if parsed.has("Z") else "avx2" if parsed.has("Y") else ""
     return RealBench(isa)

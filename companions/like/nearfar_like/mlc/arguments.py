@@ -8,10 +8,10 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, nearest
 from nearfar_like.mlc.options import MODES, OPTIONS, MlcOption
 from nearfar_like.mlc.sizes import cpu_list, cpu_mask, number, size_bytes
-from nearfar_like.mlc.traffic import Traffic, traffic
+from nearfar_like.mlc.traffic import MlcTraffic, traffic
 from nearfar_like.repeat import Effort
 
-Value = int | str | Path | tuple[int, ...] | Traffic | bool
+Value = int | str | Path | tuple[int, ...] | MlcTraffic | bool
 
 DEFAULT_SECONDS = 2.0
 """Of each figure, as MLC: 19 delays take 40 s."""
@@ -29,7 +29,7 @@ EXCLUDING = ("km", "dg", "RW", "ij", "Jj", "tx", "YZ", "Lh", "oW", "ok", "om", "
 
 
 @dataclass
-class Arguments:
+class MlcArguments:
     """What was typed, read."""
 
     words: list[str]
@@ -62,10 +62,10 @@ class Arguments:
         return value if isinstance(value, tuple) else None
 
     @property
-    def traffic(self) -> Traffic:
+    def traffic(self) -> MlcTraffic:
         """Traffic of ``-R`` or ``-W``; reads if neither was given."""
         value = self.options.get("W")
-        return value if isinstance(value, Traffic) else traffic("R", "-R")
+        return value if isinstance(value, MlcTraffic) else traffic("R", "-R")
 
     @property
     def effort(self) -> Effort:
@@ -90,30 +90,30 @@ class Arguments:
         return 64 * (WINDOW_LINES if lines is None else lines)
 
 
-def parse(words: list[str]) -> Arguments:
+def parse(words: list[str]) -> MlcArguments:
     """Read MLC's command line, or refuse it and say what to write."""
-    found = Arguments(words)
-    letters = _split(words, found)
+    parsed = MlcArguments(words)
+    letters = _split(words, parsed)
     for letter, value in letters:
         option = OPTIONS[letter]
-        if letter in found.options:
+        if letter in parsed.options:
             raise CommandError(f"-{letter} is given twice")
         if option.refused:
             raise CommandError(f"-{letter} ({option.meaning}): {option.refused}")
-        if found.mode and found.mode not in option.modes:
+        if parsed.mode and parsed.mode not in option.modes:
             if not option.elsewhere:
                 modes = ", ".join(f"--{mode}" for mode in MODES if mode in option.modes)
                 raise CommandError(
-                    f"-{letter} ({option.meaning}) means nothing to --{found.mode}; it is for "
+                    f"-{letter} ({option.meaning}) means nothing to --{parsed.mode}; it is for "
                     f"{modes}"
                 )
-            found.notes.append(f"-{letter} changes nothing in --{found.mode}")
-        found.options[letter] = _value(option, value)
-    _check(found)
-    return found
+            parsed.notes.append(f"-{letter} changes nothing in --{parsed.mode}")
+        parsed.options[letter] = _value(option, value)
+    _check(parsed)
+    return parsed
 
 
-def _split(words: list[str], found: Arguments) -> list[tuple[str, str | None]]:
+def _split(words: list[str], parsed: MlcArguments) -> list[tuple[str, str | None]]:
     """Take modes and the memory into `found`; return options with the text of their values."""
     letters: list[tuple[str, str | None]] = []
     rest = list(words)
@@ -125,13 +125,13 @@ def _split(words: list[str], found: Arguments) -> list[tuple[str, str | None]]:
                     f"{word!r} is neither an option nor model:NAME; -j NODE and -J FOLDER say "
                     "which memory of this machine"
                 )
-            if found.memory:
+            if parsed.memory:
                 raise CommandError("one model at a time: two were given")
-            found.memory = word
+            parsed.memory = word
         elif (name := word.lstrip("-")) in MODES:
-            if found.mode:
-                raise CommandError(f"one mode at a time: --{found.mode} and --{name} were given")
-            found.mode = name
+            if parsed.mode:
+                raise CommandError(f"one mode at a time: --{parsed.mode} and --{name} were given")
+            parsed.mode = name
         elif word.startswith("--") or (len(word) > 2 and word[1] not in OPTIONS):
             raise CommandError(
                 f"there is no mode or option {word}{nearest(name, list(MODES))} (`nearfar measure "
@@ -140,7 +140,7 @@ def _split(words: list[str], found: Arguments) -> list[tuple[str, str | None]]:
         elif word == "-" or word[1] not in OPTIONS:
             raise CommandError(
                 f"there is no option {word}; there are "
-                + " ".join(f"-{letter}" for letter, one in OPTIONS.items() if not one.refused)
+                + " ".join(f"-{letter}" for letter, option in OPTIONS.items() if not option.refused)
             )
         else:
             letters.append((word[1], _text(OPTIONS[word[1]], word, rest)))
@@ -185,29 +185,29 @@ def _value(option: MlcOption, text: str | None) -> Value:
     return number(text, where, least=1 if option.letter in "tlD" else 0)
 
 
-def _check(found: Arguments) -> None:
+def _check(parsed: MlcArguments) -> None:
     """Refuse what excludes each other."""
     for pair in EXCLUDING:
-        one, other = pair[0], pair[1]
-        if found.has(one) and found.has(other) and found.mode != "memory_bandwidth_scan":
-            raise CommandError(f"-{one} and -{other} exclude each other: leave one out")
-    if found.options.get("e") is True and "-e1" in found.words:
+        first, other = pair[0], pair[1]
+        if parsed.has(first) and parsed.has(other) and parsed.mode != "memory_bandwidth_scan":
+            raise CommandError(f"-{first} and -{other} exclude each other: leave one out")
+    if parsed.options.get("e") is True and "-e1" in parsed.words:
         raise CommandError(
             "-e1 asks for prefetchers to be switched, which nearfar never does: take -e or -r"
         )
-    if found.number("K") not in (None, 0):
+    if parsed.number("K") not in (None, 0):
         raise CommandError(
             "-K1 (parts of lines): nearfar's kernels load and store whole lines: leave out -K, "
             "and take -W6 to -W9 where stores without a read for ownership make -W2, -W3 or -W5 "
             "show more than the memory can do"
         )
-    if (stride := found.number("l")) is not None and stride % 64:
+    if (stride := parsed.number("l")) is not None and stride % 64:
         raise CommandError(f"-l {stride}: a stride is a multiple of 64 bytes")
-    kind = found.options.get("W")
-    if isinstance(kind, Traffic) and kind.two_streams:
+    kind = parsed.options.get("W")
+    if isinstance(kind, MlcTraffic) and kind.two_streams:
         raise CommandError(f"traffic {kind.name} has two memories: it is for lines of -o only")
     for letter in "PQ":
-        if found.has(letter) and not found.has("Z"):
+        if parsed.has(letter) and not parsed.has("Z"):
             raise CommandError(f"-{letter} (CLFLUSHOPT after stores) is for -Z, as in MLC: add -Z")
-    if found.has("D") and not found.random_latency:
+    if parsed.has("D") and not parsed.random_latency:
         raise CommandError("-D is the window of random accesses: add -r, or leave out -e")

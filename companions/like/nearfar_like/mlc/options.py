@@ -53,8 +53,8 @@ class MlcOption:
 
 
 OPTIONS: dict[str, MlcOption] = {
-    one.letter: one
-    for one in (
+    option.letter: option
+    for option in (
         MlcOption("a", "", frozenset({"latency_matrix"}), "latency from every CPU, not every node"),
         MlcOption("b", "size", MEMORY - SCAN, "buffer of each thread: 200m, 1g, or KiB"),
         MlcOption("B", "", LOADED, "also bandwidth of every thread"),

@@ -8,10 +8,10 @@ from statistics import median
 from typing import Any
 
 from nearfar.base.errors import CommandError, ExitCode
-from nearfar_like.bench import Bench, Chase, NodeFacts, Place, Values, Worker
-from nearfar_like.mlc.arguments import Arguments
+from nearfar_like.bench import Bench, BufferPlace, Chase, NodeFacts, Values, Worker
+from nearfar_like.mlc.arguments import MlcArguments
 from nearfar_like.mlc.sizes import cpu_text, mib
-from nearfar_like.mlc.traffic import Traffic, kernel_of
+from nearfar_like.mlc.traffic import MlcTraffic, kernel_of
 from nearfar_like.repeat import summed
 
 LATENCY_BYTES = 200_000 << 10
@@ -27,7 +27,7 @@ DELAY_LINES = 2
 idle-clocked processors fall as 64 bytes in half a delay (Xeon Platinum 8180: 311 MB/s a thread at
 1000 cycles of 2.5 GHz)."""
 
-REST_BYTES = 2048
+PAUSE_BYTES = 2048
 """After which a worker of ours rests."""
 
 STRIDE_RANDOM = 128
@@ -35,11 +35,11 @@ STRIDE_RANDOM = 128
 
 
 @dataclass
-class Run:
+class MlcRun:
     """What the modes share."""
 
     bench: Bench
-    arguments: Arguments
+    arguments: MlcArguments
     say: Callable[[str], None]
     notes: list[str] = field(default_factory=list)
     results: dict[str, Any] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Run:
         wanted = self.arguments.number("b")
         return wanted or max(BANDWIDTH_BYTES, LLC_MULTIPLE * self.bench.llc_bytes // threads)
 
-    def chase(self, cpu: int, place: Place, size_bytes: int) -> Chase:
+    def chase(self, cpu: int, place: BufferPlace, size_bytes: int) -> Chase:
         """Return the latency thread as the options have it."""
         arguments = self.arguments
         at_random = arguments.random_latency
@@ -157,9 +157,9 @@ class Run:
     def workers(
         self,
         cpus: tuple[int, ...],
-        place: Place,
+        place: BufferPlace,
         size_bytes: int,
-        traffic: Traffic,
+        traffic: MlcTraffic,
         delay: int = 0,
         *,
         random: bool = False,
@@ -199,9 +199,9 @@ class Run:
             for cpu in cpus
         ]
 
-    def pause_ns(self, delay: int, traffic: Traffic) -> float:
+    def pause_ns(self, delay: int, traffic: MlcTraffic) -> float:
         """Return how long a worker rests after every 2 KiB for MLC's delay in cycles."""
-        lines = REST_BYTES / 64 * traffic.bus_factor
+        lines = PAUSE_BYTES / 64 * traffic.bus_factor
         return delay / self.bench.ghz * lines / DELAY_LINES
 
     # what is printed
@@ -228,23 +228,23 @@ class Run:
         """Print what MB is."""
         self.say("Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)")
 
-    def spread(self, what: str, found: dict[str, Any], unit: str) -> None:
+    def spread(self, what: str, estimate: dict[str, Any], unit: str) -> None:
         """Print the interval of one figure, if asked to."""
         if self.arguments.has("v"):
-            low, high = found[f"low_{unit}"], found[f"high_{unit}"]
-            self.say(f"  {what}: [{low:.1f}, {high:.1f}] in {found['samples']} samples")
+            low, high = estimate[f"low_{unit}"], estimate[f"high_{unit}"]
+            self.say(f"  {what}: [{low:.1f}, {high:.1f}] in {estimate['samples']} samples")
 
 
-def mb_per_s(values: Values, traffic: list[Traffic]) -> dict[str, Any]:
+def mb_per_s(values: Values, traffic: list[MlcTraffic]) -> dict[str, Any]:
     """Return what crossed the bus, all workers together, in MB/s with its interval."""
     totals = [
-        1e3 * sum(one * kind.bus_factor for one, kind in zip(each, traffic, strict=True))
+        1e3 * sum(rate * kind.bus_factor for rate, kind in zip(each, traffic, strict=True))
         for each in zip(*values.gb_per_s, strict=True)
     ]
     return summed(totals, "mb_per_s")
 
 
-def each_mb_per_s(values: Values, traffic: list[Traffic]) -> list[float]:
+def each_mb_per_s(values: Values, traffic: list[MlcTraffic]) -> list[float]:
     """Return MB/s on the bus of each worker."""
     return [
         1e3 * median(of_one) * kind.bus_factor

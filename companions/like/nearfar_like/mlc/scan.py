@@ -8,9 +8,11 @@ from statistics import median
 from typing import Any
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar.measure import room
 from nearfar.measure.native import _measure
-from nearfar_like.here import KEPT
-from nearfar_like.mlc.run import Run
+from nearfar_like.local_machine import MAX_FREE_SHARE
+from nearfar_like.mlc.run import MlcRun
+from nearfar_like.real import RealBench
 
 BLOCK_BYTES = 1 << 30
 SAMPLES = 3
@@ -22,17 +24,13 @@ FRAME = (1 << 55) - 1
 """Of an entry of /proc/self/pagemap (Linux' admin-guide/mm/pagemap.rst)."""
 
 
-def scan(run: Run, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]]:
+def scan(run: MlcRun, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]]:
     """Return MB/s and physical address (0: not told) of every block of a node."""
-    from nearfar_like.real import RealBench
-
     bench = run.bench
     if not isinstance(bench, RealBench):
         raise CommandError(f"{bench.name} has no physical memory to scan")
-    from nearfar.measure.room import available_bytes
-
     node = run.node(memory, "-j")
-    count = int(min(node.free_bytes, available_bytes()) * KEPT) // BLOCK_BYTES
+    count = int(min(node.free_bytes, room.available_bytes()) * MAX_FREE_SHARE) // BLOCK_BYTES
     if count == 0:
         raise NearfarError(
             f"node {memory} has less than 1 GiB free: end other programs first",
@@ -40,10 +38,10 @@ def scan(run: Run, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]]:
         )
     run.say(f"Reserved {count} 1GB free regions")
     held: list[_measure.Memory] = []
-    found = []
+    results = []
     for _ in range(count):
         # What is free changes meanwhile; the last block may no longer fit.
-        if held and available_bytes() * KEPT < BLOCK_BYTES:
+        if held and room.available_bytes() * MAX_FREE_SHARE < BLOCK_BYTES:
             run.note(f"stopped after {len(held)} regions: other programs took the rest")
             break
         block = bench.block(memory, BLOCK_BYTES)
@@ -53,13 +51,13 @@ def scan(run: Run, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]]:
             for part, cpu in enumerate(cpus)
         ]
         rates = [
-            sum(one.gb_per_s for one in _measure.together(workers, PASS_NS, PASS_NS / 5).each)
+            sum(worker.gb_per_s for worker in _measure.together(workers, PASS_NS, PASS_NS / 5).each)
             for _ in range(SAMPLES)
         ]
-        found.append(
+        results.append(
             {"mb_per_s": 1e3 * median(rates), "physical_address": physical_address(block.address)}
         )
-    return found
+    return results
 
 
 def physical_address(address: int) -> int:

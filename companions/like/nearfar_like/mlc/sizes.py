@@ -31,7 +31,7 @@ def number(text: str, where: str, least: int = 0) -> int:
 
 def cpu_list(text: str, where: str) -> tuple[int, ...]:
     """Read ``3-6,9-13,20``: ascending within a range, each CPU once."""
-    found: list[int] = []
+    cpus: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", part)
         if match is None or (match[2] is not None and int(match[2]) < int(match[1])):
@@ -39,11 +39,11 @@ def cpu_list(text: str, where: str) -> tuple[int, ...]:
                 f"{where}: {text!r} is no list of CPUs; write numbers and ranges, such as "
                 "0-7,16-23, without blanks"
             )
-        found += range(int(match[1]), int(match[2] or match[1]) + 1)
-    if len(set(found)) != len(found):
-        twice = next(cpu for cpu in found if found.count(cpu) > 1)
+        cpus += range(int(match[1]), int(match[2] or match[1]) + 1)
+    if len(set(cpus)) != len(cpus):
+        twice = next(cpu for cpu in cpus if cpus.count(cpu) > 1)
         raise CommandError(f"{where}: CPU {twice} is given twice in {text!r}")
-    return tuple(found)
+    return tuple(cpus)
 
 
 def cpu_mask(text: str, where: str) -> tuple[int, ...]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, nearest
-from nearfar_like.bench import Place
+from nearfar_like.bench import BufferPlace
 from nearfar_like.mlc.sizes import cpu_list, number, size_bytes
-from nearfar_like.mlc.traffic import Traffic, traffic
+from nearfar_like.mlc.traffic import MlcTraffic, traffic
 
 FORM = "<cpus> <R|Wn> <seq|rand> <buffer> <dram|pmem> [<node|folder> [<delay>]]"
 TWO_STREAMS = (
@@ -28,23 +28,23 @@ SHARES = {"W21": (10, 25, 50), "W23": (10, 25), "W27": (10, 25)}
 
 
 @dataclass(frozen=True)
-class Line:
+class ThreadLine:
     """What some CPUs do."""
 
     cpus: tuple[int, ...]
-    traffic: Traffic
+    traffic: MlcTraffic
     random: bool
     size_bytes: int
-    place: Place
+    place: BufferPlace
     delay: int | None = None
     """Cycles; None: that of ``-d``."""
-    second: Place | None = None
+    second: BufferPlace | None = None
     second_percent: int = 0
     where: str = ""
     """File and line, for what is refused later."""
 
 
-def read_thread_file(path: Path) -> list[Line]:
+def read_thread_file(path: Path) -> list[ThreadLine]:
     """Read a file of ``-o``."""
     try:
         text = path.read_text()
@@ -52,7 +52,7 @@ def read_thread_file(path: Path) -> list[Line]:
         raise CommandError(f"-o: cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise CommandError(f"-o: {path} is no text file") from error
-    lines: list[Line] = []
+    lines: list[ThreadLine] = []
     taken: dict[int, str] = {}
     for count, whole in enumerate(text.splitlines(), start=1):
         words = whole.split("#", 1)[0].split()
@@ -69,7 +69,7 @@ def read_thread_file(path: Path) -> list[Line]:
     return lines
 
 
-def _line(words: list[str], where: str) -> Line:
+def _line(words: list[str], where: str) -> ThreadLine:
     if len(words) < 5:
         raise CommandError(f"{where}: {len(words)} fields where there should be: {FORM}")
     cpus = cpu_list(words[0], where)
@@ -81,15 +81,17 @@ def _line(words: list[str], where: str) -> Line:
     if kind.two_streams:
         if random:
             raise CommandError(f"{where}: traffic {kind.name} is sequential only: write seq")
-        return _two_streams(words, where, Line(cpus, kind, random, size, Place(), where=where))
+        return _two_streams(
+            words, where, ThreadLine(cpus, kind, random, size, BufferPlace(), where=where)
+        )
     if len(words) > 7:
         raise CommandError(f"{where}: {len(words)} fields, at most 7 are known: {FORM}")
     place = _place(words[4], words[5] if len(words) > 5 else None, where)
     delay = number(words[6], where) if len(words) > 6 else None
-    return Line(cpus, kind, random, size, place, delay, where=where)
+    return ThreadLine(cpus, kind, random, size, place, delay, where=where)
 
 
-def _two_streams(words: list[str], where: str, line: Line) -> Line:
+def _two_streams(words: list[str], where: str, line: ThreadLine) -> ThreadLine:
     if len(words) != 9:
         raise CommandError(f"{where}: {len(words)} fields where there should be: {TWO_STREAMS}")
     first = _place(words[4], words[5], where)
@@ -104,13 +106,13 @@ def _two_streams(words: list[str], where: str, line: Line) -> Line:
     return replace(line, place=first, second=second, second_percent=percent)
 
 
-def _place(kind: str, what: str | None, where: str) -> Place:
+def _place(kind: str, what: str | None, where: str) -> BufferPlace:
     if kind.lower() == "dram":
-        return Place(None if what is None else number(what, f"{where}: the node"))
+        return BufferPlace(None if what is None else number(what, f"{where}: the node"))
     if kind.lower() == "pmem":
         if what is None:
             raise CommandError(f"{where}: pmem needs a folder on it, such as pmem /mnt/pmem0")
-        return Place(folder=Path(what))
+        return BufferPlace(folder=Path(what))
     raise CommandError(
         f"{where}: a memory is dram or pmem, not {kind!r}{nearest(kind, ['dram', 'pmem'])}"
     )

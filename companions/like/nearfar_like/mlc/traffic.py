@@ -14,7 +14,7 @@ from nearfar.base.errors import CommandError, nearest
 
 
 @dataclass(frozen=True)
-class Traffic:
+class MlcTraffic:
     """One type."""
 
     name: str
@@ -31,27 +31,27 @@ class Traffic:
     two_streams: bool = False
 
 
-def _stores(name: str, title: str, loads: int, factor: float) -> Traffic:
-    return Traffic(name, title, "mixed", "mixed-random", loads / (loads + 1), factor)
+def _stores(name: str, title: str, loads: int, factor: float) -> MlcTraffic:
+    return MlcTraffic(name, title, "mixed", "mixed-random", loads / (loads + 1), factor)
 
 
-def _nt(name: str, title: str, loads: int) -> Traffic:
+def _nt(name: str, title: str, loads: int) -> MlcTraffic:
     share = loads / (loads + 1)
-    return Traffic(name, title, "mixed-nt", "mixed-nt-random", share, non_temporal=True)
+    return MlcTraffic(name, title, "mixed-nt", "mixed-nt-random", share, non_temporal=True)
 
 
-TYPES: dict[str, Traffic] = {
-    one.name: one
-    for one in (
-        Traffic("R", "Read-only", "read", "read-random", strided_kernel="read-strided"),
+TYPES: dict[str, MlcTraffic] = {
+    traffic_type.name: traffic_type
+    for traffic_type in (
+        MlcTraffic("R", "Read-only", "read", "read-random", strided_kernel="read-strided"),
         _stores("W2", "2:1 Reads-Writes", 1, 3 / 2),
         _stores("W3", "3:1 Reads-Writes", 2, 4 / 3),
-        Traffic(
+        MlcTraffic(
             *("W5", "1:1 Reads-Writes", "write", "write-random"),
             bus_factor=2.0,
             strided_kernel="write-strided",
         ),
-        Traffic(
+        MlcTraffic(
             *("W6", "0:1 Read-Non Temporal Write", "nt-store", "nt-store-random"),
             strided_kernel="nt-store-strided",
             non_temporal=True,
@@ -60,15 +60,15 @@ TYPES: dict[str, Traffic] = {
         _nt("W8", "1:1 Read-Non Temporal Write", 1),
         _nt("W9", "3:1 Read-Non Temporal Write", 3),
         # Two loads from two buffers and a store to a third, past the caches and through them.
-        Traffic("W10", "2:1 Read-Non Temporal Write (stream triad)", "stream-triad-nt", "",
+        MlcTraffic("W10", "2:1 Read-Non Temporal Write (stream triad)", "stream-triad-nt", "",
                 non_temporal=True),
-        Traffic("W11", "3:1 Reads-Writes (stream triad)", "stream-triad", "", None, 4 / 3),
+        MlcTraffic("W11", "3:1 Reads-Writes (stream triad)", "stream-triad", "", None, 4 / 3),
         _stores("W12", "4:1 Reads-Writes", 3, 5 / 4),
         _stores("W19", "9:1 Reads-Writes", 8, 10 / 9),
-        Traffic("W21", "Read-only, two streams", "read", "", two_streams=True),
-        Traffic("W23", "3:1 Reads-Writes, two streams", "mixed", "", 2 / 3, 4 / 3,
+        MlcTraffic("W21", "Read-only, two streams", "read", "", two_streams=True),
+        MlcTraffic("W23", "3:1 Reads-Writes, two streams", "mixed", "", 2 / 3, 4 / 3,
                 two_streams=True),
-        Traffic("W27", "2:1 Read-Non Temporal Write, two streams", "mixed-nt", "", 2 / 3,
+        MlcTraffic("W27", "2:1 Read-Non Temporal Write, two streams", "mixed-nt", "", 2 / 3,
                 non_temporal=True, two_streams=True),
     )
 }  # fmt: skip
@@ -77,7 +77,7 @@ STREAM_TRIAD_LIKE = "W10"
 """The last row of the peak tables."""
 
 
-def traffic(text: str, where: str) -> Traffic:
+def traffic(text: str, where: str) -> MlcTraffic:
     """Return the type called `text`, such as ``R`` or ``W3``."""
     name = text.upper()
     if name not in TYPES:
@@ -88,13 +88,15 @@ def traffic(text: str, where: str) -> Traffic:
     return TYPES[name]
 
 
-def kernel_of(kind: Traffic, *, random: bool, stride_bytes: int, where: str) -> str:
+def kernel_of(kind: MlcTraffic, *, random: bool, stride_bytes: int, where: str) -> str:
     """Return the kernel that makes this traffic in this order, or say that there is none."""
     if stride_bytes > 64:
         if random:
             raise CommandError(f"{where}: a stride and random order exclude each other")
         if not kind.strided_kernel:
-            able = ", ".join(one.name for one in TYPES.values() if one.strided_kernel)
+            able = ", ".join(
+                traffic_type.name for traffic_type in TYPES.values() if traffic_type.strided_kernel
+            )
             raise CommandError(
                 f"{where}: a stride of more than 64 bytes is for the traffic types {able}, not "
                 f"{kind.name}"
@@ -104,7 +106,11 @@ def kernel_of(kind: Traffic, *, random: bool, stride_bytes: int, where: str) -> 
         if not kind.random_kernel:
             raise CommandError(
                 f"{where}: traffic {kind.name} is sequential only; random order is for "
-                + ", ".join(one.name for one in TYPES.values() if one.random_kernel)
+                + ", ".join(
+                    traffic_type.name
+                    for traffic_type in TYPES.values()
+                    if traffic_type.random_kernel
+                )
             )
         return kind.random_kernel
     return kind.kernel

@@ -10,7 +10,9 @@ from typing import Any
 from nearfar import __version__
 from nearfar.base.errors import CommandError, ExitCode, nearest
 from nearfar.base.units import format_bytes
-from nearfar_like.stream.arrays import ELEMENT_BYTES, FUNCTIONS, Arrays
+from nearfar_like.stream.arrays import ELEMENT_BYTES, STREAM_FUNCTIONS, Arrays
+from nearfar_like.stream.model import ModelArrays
+from nearfar_like.stream.real import RealArrays
 
 SUMMARY = "copy, scale, add and triad, with STREAM's table and validation"
 
@@ -27,7 +29,7 @@ trial is left out, as in STREAM.
   --threads N    default: OMP_NUM_THREADS, else a thread on every core
 """
 
-FEWEST_ELEMENTS = 10_000_000
+MIN_ELEMENTS = 10_000_000
 """STREAM's default."""
 LLC_MULTIPLE = 4
 """STREAM's rule: each array at least four times the caches together."""
@@ -36,7 +38,7 @@ RULE = "-" * 61
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StreamOptions:
     """The command line."""
 
     memory: str = "dram"
@@ -48,20 +50,16 @@ class Wanted:
 
 def run(arguments: list[str], say: Callable[[str], None]) -> dict[str, Any]:
     """Measure, print STREAM's table, validate; return all for JSON."""
-    wanted = parse(arguments)
+    options = parse(arguments)
     arrays: Arrays
-    if wanted.memory.startswith("model:"):
-        from nearfar_like.stream.model import ModelArrays
-
-        arrays = ModelArrays(wanted.memory, wanted.threads)
+    if options.memory.startswith("model:"):
+        arrays = ModelArrays(options.memory, options.threads)
     else:
-        from nearfar_like.stream.real import RealArrays
-
-        arrays = RealArrays(wanted.memory, wanted.threads)
-    return stream(arrays, wanted, say)
+        arrays = RealArrays(options.memory, options.threads)
+    return stream(arrays, options, say)
 
 
-def parse(arguments: list[str], environment: dict[str, str] | None = None) -> Wanted:
+def parse(arguments: list[str], environment: dict[str, str] | None = None) -> StreamOptions:
     """Read the command line and OMP_NUM_THREADS."""
     values: dict[str, int] = {}
     memory = ""
@@ -92,41 +90,23 @@ def parse(arguments: list[str], environment: dict[str, str] | None = None) -> Wa
         if not told.isdecimal() or int(told) < 1:
             raise CommandError(f"OMP_NUM_THREADS={told!r} is no number of threads: give --threads")
         threads = int(told)
-    return Wanted(memory or "dram", values.get("-n", 0), values.get("-t", 10), threads)
+    return StreamOptions(memory or "dram", values.get("-n", 0), values.get("-t", 10), threads)
 
 
-def stream(arrays: Arrays, wanted: Wanted, say: Callable[[str], None]) -> dict[str, Any]:
+def stream(arrays: Arrays, options: StreamOptions, say: Callable[[str], None]) -> dict[str, Any]:
     """Run all kernels and print as STREAM does."""
     elements = arrays.prepare(
-        wanted.elements or max(FEWEST_ELEMENTS, LLC_MULTIPLE * arrays.llc_bytes // ELEMENT_BYTES)
+        options.elements or max(MIN_ELEMENTS, LLC_MULTIPLE * arrays.llc_bytes // ELEMENT_BYTES)
     )
     notes = [*arrays.notes, *_too_small(elements, arrays.llc_bytes)]
-    mib = elements * ELEMENT_BYTES / (1 << 20)
-    for line in (
-        RULE,
-        f"nearfar {__version__}, STREAM-like",
-        RULE,
-        f"This system uses {ELEMENT_BYTES} bytes per array element.",
-        RULE,
-        f"Array size = {elements} (elements), Offset = 0 (elements)",
-        f"Memory per array = {mib:.1f} MiB (= {mib / 1024:.1f} GiB).",
-        f"Total memory required = {3 * mib:.1f} MiB (= {3 * mib / 1024:.1f} GiB).",
-        f"Each kernel will be executed {wanted.trials} times.",
-        " The *best* time for each kernel (excluding the first iteration)",
-        " will be used to compute the reported bandwidth.",
-        RULE,
-        f"Number of Threads counted = {arrays.threads}",
-        *notes,
-        RULE,
-        "Function    Best Rate MB/s  Avg time     Min time     Max time",
-    ):
+    for line in _head(arrays, elements, options.trials, notes):
         say(line)
     rows = []
     wrong: list[str] = []
-    for name, function in FUNCTIONS.items():
+    for name, function in STREAM_FUNCTIONS.items():
         size = function.arrays * elements * ELEMENT_BYTES
         arrays.fill(function)
-        times = [size / (1e9 * arrays.gb_per_s(function)) for _ in range(wanted.trials)][1:]
+        times = [size / (1e9 * arrays.gb_per_s(function)) for _ in range(options.trials)][1:]
         wrong += arrays.wrong(function)
         row = {
             "function": name.lower(),
@@ -148,14 +128,37 @@ def stream(arrays: Arrays, wanted: Wanted, say: Callable[[str], None]) -> dict[s
     return {
         "tool": "stream",
         "producer": f"nearfar {__version__}",
-        "memory": wanted.memory,
+        "memory": options.memory,
         "elements": elements,
         "threads": arrays.threads,
-        "trials": wanted.trials,
+        "trials": options.trials,
         "notes": notes,
         "validated": arrays.verdict,
         "results": rows,
     }
+
+
+def _head(arrays: Arrays, elements: int, trials: int, notes: list[str]) -> list[str]:
+    """Return the lines above the first row of the table."""
+    mib = elements * ELEMENT_BYTES / (1 << 20)
+    return [
+        RULE,
+        f"nearfar {__version__}, STREAM-like",
+        RULE,
+        f"This system uses {ELEMENT_BYTES} bytes per array element.",
+        RULE,
+        f"Array size = {elements} (elements), Offset = 0 (elements)",
+        f"Memory per array = {mib:.1f} MiB (= {mib / 1024:.1f} GiB).",
+        f"Total memory required = {3 * mib:.1f} MiB (= {3 * mib / 1024:.1f} GiB).",
+        f"Each kernel will be executed {trials} times.",
+        " The *best* time for each kernel (excluding the first iteration)",
+        " will be used to compute the reported bandwidth.",
+        RULE,
+        f"Number of Threads counted = {arrays.threads}",
+        *notes,
+        RULE,
+        "Function    Best Rate MB/s  Avg time     Min time     Max time",
+    ]
 
 
 def _too_small(elements: int, llc_bytes: int) -> list[str]:

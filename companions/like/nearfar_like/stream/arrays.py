@@ -16,7 +16,7 @@ SCALAR = 3
 
 
 @dataclass(frozen=True)
-class Function:
+class StreamFunction:
     """One kernel."""
 
     name: str
@@ -27,14 +27,14 @@ class Function:
     """What the target is of the sources: 3 means 3 times; empty: nothing is written."""
 
 
-FUNCTIONS: dict[str, Function] = {
-    one.name: one
-    for one in (
-        Function("Copy", "stream-copy", 2, (1,)),
-        Function("Scale", "stream-scale", 2, (SCALAR,)),
-        Function("Add", "stream-add", 3, (1, 1)),
-        Function("Triad", "stream-triad", 3, (1, SCALAR)),
-        Function("Sum", "stream-sum", 1),
+STREAM_FUNCTIONS: dict[str, StreamFunction] = {
+    function.name: function
+    for function in (
+        StreamFunction("Copy", "stream-copy", 2, (1,)),
+        StreamFunction("Scale", "stream-scale", 2, (SCALAR,)),
+        StreamFunction("Add", "stream-add", 3, (1, 1)),
+        StreamFunction("Triad", "stream-triad", 3, (1, SCALAR)),
+        StreamFunction("Sum", "stream-sum", 1),
     )
 }
 
@@ -61,11 +61,11 @@ class Arrays(Protocol):
     def prepare(self, elements: int) -> int:
         """Take memory for three arrays of at least `elements`; return how many they have."""
 
-    def fill(self, function: Function) -> None:
+    def fill(self, function: StreamFunction) -> None:
         """Write known values to all arrays."""
 
-    def gb_per_s(self, function: Function) -> float:
+    def gb_per_s(self, function: StreamFunction) -> float:
         """Run one trial, about one pass."""
 
-    def wrong(self, function: Function) -> list[str]:
+    def wrong(self, function: StreamFunction) -> list[str]:
         """Check every element; return what is wrong."""

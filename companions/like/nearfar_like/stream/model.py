@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from nearfar.measure.open_subject import open_subject
 from nearfar.measure.subject import Subject
 from nearfar.samples.point import SamplePoint
-from nearfar_like.stream.arrays import Function
+from nearfar_like.stream.arrays import StreamFunction
 
 
 class ModelArrays:
@@ -15,8 +16,6 @@ class ModelArrays:
     def __init__(self, name: str, threads: int | None, subject: Subject | None = None) -> None:
         """Open the model called `name`, or take `subject`."""
         if subject is None:
-            from nearfar.measure.open_subject import open_subject
-
             subject = open_subject(name, threads=threads)
         self._subject = subject
         self._facts = subject.facts()
@@ -28,10 +27,10 @@ class ModelArrays:
         """Return `elements`: a model has room for any."""
         return elements
 
-    def fill(self, function: Function) -> None:
+    def fill(self, function: StreamFunction) -> None:
         """Do nothing: there is no data."""
 
-    def gb_per_s(self, function: Function) -> float:
+    def gb_per_s(self, function: StreamFunction) -> float:
         """Sample the kernel's bandwidth."""
         point = SamplePoint(
             "bandwidth",
@@ -42,6 +41,6 @@ class ModelArrays:
         )
         return self._subject.sample(point).value
 
-    def wrong(self, function: Function) -> list[str]:
+    def wrong(self, function: StreamFunction) -> list[str]:
         """Return nothing: there is no data."""
         return []

@@ -5,24 +5,25 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.measure import obtain, room
 from nearfar.measure.native import _measure, require_native
 from nearfar.memories import topology
 from nearfar.memories.spec import MemorySpec, Pages, parse_spec
-from nearfar_like import here
-from nearfar_like.stream.arrays import ELEMENT_BYTES, Function
+from nearfar_like import local_machine
+from nearfar_like.stream.arrays import ELEMENT_BYTES, StreamFunction
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-PER_LINE = 64 // ELEMENT_BYTES
+ELEMENTS_PER_LINE = 64 // ELEMENT_BYTES
 FIRST_TRIAL_NS = 50e6
 """Long enough to tell how long a pass takes."""
 WARM_UP_NS = 1e6
-MOST_NS = 2e9
+MAX_TRIAL_NS = 2e9
 
 
 class RealArrays:
@@ -51,28 +52,32 @@ class RealArrays:
     def _cpus(self, threads: int | None) -> dict[int, tuple[int, ...]]:
         """Return CPUs by node, spread over the nodes as evenly as may be."""
         if self._spec.kind == "dram":
-            nodes = {node.id: here.one_per_core(node.cpus) for node in here.nodes() if node.cpus}
+            nodes = {
+                node.id: local_machine.one_per_core(node.cpus)
+                for node in local_machine.nodes()
+                if node.cpus
+            }
         else:
             nodes = {self._machine.node or 0: self._machine.cpus}
         cores = [cpu for cpus in nodes.values() for cpu in cpus]
-        wanted = threads or len(cores)
-        if wanted > len(cores):
+        options = threads or len(cores)
+        if options > len(cores):
             raise NearfarError(
-                f"{wanted} threads need {wanted} cores, and this process may use {len(cores)}: "
+                f"{options} threads need {options} cores, and this process may use {len(cores)}: "
                 f"take --threads {len(cores)}, or allow it more CPUs (taskset, the container)",
                 ExitCode.MACHINE_LACKS,
             )
-        chosen = set(cores[:wanted])
+        chosen = set(cores[:options])
         shares = {node: tuple(cpu for cpu in cpus if cpu in chosen) for node, cpus in nodes.items()}
         return {node: cpus for node, cpus in shares.items() if cpus}
 
     def prepare(self, elements: int) -> int:
         """Map the arrays; each thread has as many whole lines as the others."""
-        lines = -(-elements // (self.threads * PER_LINE))
+        lines = -(-elements // (self.threads * ELEMENTS_PER_LINE))
         # In-sequence kernels take lines by the eight.
-        self._per_thread = max(lines, 8) * PER_LINE
+        self._per_thread = max(lines, 8) * ELEMENTS_PER_LINE
         total = 3 * ELEMENT_BYTES * self._per_thread * self.threads
-        usable = int(room.available_bytes() * here.KEPT)
+        usable = int(room.available_bytes() * local_machine.MAX_FREE_SHARE)
         if self._spec.kind in ("dram", "node") and total > usable:
             raise NearfarError(
                 f"three arrays take {format_bytes(total)}, and {format_bytes(usable)} can be had: "
@@ -86,43 +91,43 @@ class RealArrays:
 
     def _map(self, node: int, size_bytes: int) -> _measure.Memory:
         spec = self._spec
-        pages: Pages = spec.pages or ("thp" if here.default_pages() == "thp" else "4k")
-        if spec.kind == "dram" and here.has_numa():
+        pages: Pages = spec.pages or ("thp" if local_machine.default_pages() == "thp" else "4k")
+        if spec.kind == "dram" and local_machine.has_numa():
             spec = MemorySpec("node", node=node, pages=pages)
         return obtain.source_of(spec, self._machine)(size_bytes, pages)
 
-    def fill(self, function: Function) -> None:
+    def fill(self, function: StreamFunction) -> None:
         """Number all elements, so that no two neighbours are alike; the target gets nothing."""
-        import numpy as np
-
         for memory in self._memories.values():
             words = _words(memory)
             words[:] = np.arange(1, len(words) + 1, dtype=np.uint64)
         self._pass_ns.pop(function.kernel, None)
 
-    def gb_per_s(self, function: Function) -> float:
+    def gb_per_s(self, function: StreamFunction) -> float:
         """Run for the time of one pass."""
         rates = self._run(function, self._pass_ns.get(function.kernel, FIRST_TRIAL_NS))
         rate = sum(rates)
-        self._pass_ns[function.kernel] = min(self._bytes(function) * self.threads / rate, MOST_NS)
+        self._pass_ns[function.kernel] = min(
+            self._bytes(function) * self.threads / rate, MAX_TRIAL_NS
+        )
         return rate
 
-    def wrong(self, function: Function) -> list[str]:
+    def wrong(self, function: StreamFunction) -> list[str]:
         """Compare every element of every thread's part."""
         if not function.factors:
             return []
         self._visit_all(function)
-        found = []
+        mistakes = []
         for node, cpus in self._shares.items():
             words = _words(self._memories[node])
             for part, cpu in enumerate(cpus):
                 at = part * function.arrays * self._per_thread
                 bad = self._count(words, at, function)
                 if bad:
-                    found.append(f"{function.name}: {bad} elements of CPU {cpu}'s part")
-        return found
+                    mistakes.append(f"{function.name}: {bad} elements of CPU {cpu}'s part")
+        return mistakes
 
-    def _visit_all(self, function: Function) -> None:
+    def _visit_all(self, function: StreamFunction) -> None:
         """Run once so long that the slowest thread has been everywhere.
 
         Trials go by time: none of them need visit every element of every part.
@@ -131,7 +136,7 @@ class RealArrays:
         while min(self._run(function, duration)) * duration < self._bytes(function):
             duration *= 2
 
-    def _run(self, function: Function, duration_ns: float) -> list[float]:
+    def _run(self, function: StreamFunction, duration_ns: float) -> list[float]:
         """Return GB/s of every thread."""
         workers = [
             _measure.Worker(
@@ -145,17 +150,15 @@ class RealArrays:
             for node, cpus in self._shares.items()
             for part, cpu in enumerate(cpus)
         ]
-        found = _measure.together(workers, duration_ns, WARM_UP_NS)
-        return [float(one.gb_per_s) for one in found.each]
+        measured = _measure.together(workers, duration_ns, WARM_UP_NS)
+        return [float(worker.gb_per_s) for worker in measured.each]
 
-    def _bytes(self, function: Function) -> int:
+    def _bytes(self, function: StreamFunction) -> int:
         """Return bytes of a thread's part: of all arrays of the function."""
         return function.arrays * self._per_thread * ELEMENT_BYTES
 
-    def _count(self, words: NDArray[np.uint64], at: int, function: Function) -> int:
+    def _count(self, words: NDArray[np.uint64], at: int, function: StreamFunction) -> int:
         """Return how many elements of a part are not what they must be."""
-        import numpy as np
-
         size = self._per_thread
         numbers = np.arange(at + 1, at + function.arrays * size + 1, dtype=np.uint64)
         part = words[at : at + function.arrays * size]
@@ -173,7 +176,5 @@ class RealArrays:
 
 def _words(memory: _measure.Memory) -> NDArray[np.uint64]:
     """Return a view of a memory's 64-bit words."""
-    import numpy as np
-
     count = memory.size_bytes // ELEMENT_BYTES
     return np.ctypeslib.as_array((ctypes.c_uint64 * count).from_address(memory.address))

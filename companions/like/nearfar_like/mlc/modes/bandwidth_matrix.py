@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearfar_like.bench import Place
+from nearfar_like.bench import BufferPlace
 from nearfar_like.mlc import tables
-from nearfar_like.mlc.run import Run, mb_per_s
+from nearfar_like.mlc.run import MlcRun, mb_per_s
 
 
-def run(run: Run) -> dict[str, Any]:
+def run(run: MlcRun) -> dict[str, Any]:
     """Measure the matrix with the traffic of ``-R`` or ``-W``."""
     kind = run.arguments.traffic
     chosen = run.bandwidth_cpus()
@@ -29,10 +29,12 @@ def run(run: Run) -> dict[str, Any]:
     cells = []
     for row, cpus in rows.items():
         for memory in memories:
-            workers = run.workers(cpus, Place(memory), size, kind)
-            found = mb_per_s(run.measure(None, workers), [kind] * len(workers))
-            values.setdefault(row, {})[memory] = found["value_mb_per_s"]
-            cells.append({"cpu_node": row, "memory_node": memory, "threads": len(cpus), **found})
-            run.spread(f"node {row} to node {memory}", found, "mb_per_s")
+            workers = run.workers(cpus, BufferPlace(memory), size, kind)
+            bandwidth = mb_per_s(run.measure(None, workers), [kind] * len(workers))
+            values.setdefault(row, {})[memory] = bandwidth["value_mb_per_s"]
+            cells.append(
+                {"cpu_node": row, "memory_node": memory, "threads": len(cpus), **bandwidth}
+            )
+            run.spread(f"node {row} to node {memory}", bandwidth, "mb_per_s")
     run.lines(tables.bandwidth_matrix(values, memories))
     return {"traffic": kind.name, "buffer_bytes": size, "matrix": cells}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearfar_like.bench import Place
-from nearfar_like.mlc.run import Run
+from nearfar_like.bench import BufferPlace
+from nearfar_like.mlc.run import MlcRun
 from nearfar_like.repeat import summed
 
 
-def run(run: Run) -> dict[str, Any]:
+def run(run: MlcRun) -> dict[str, Any]:
     """Measure ``-c``'s latency to ``-j``, ``-i`` or ``-J``."""
     arguments = run.arguments
     chosen = arguments.number("c")
@@ -20,12 +20,12 @@ def run(run: Run) -> dict[str, Any]:
     if (home := arguments.number("i")) is not None:
         run.usable(home, "-i")
         node = run.node_of(home)
-    chase = run.chase(cpu, Place(node, arguments.path("J")), run.latency_bytes())
+    chase = run.chase(cpu, BufferPlace(node, arguments.path("J")), run.latency_bytes())
     run.head(chase.size_bytes, None)
-    found = summed(run.measure(chase, []).ns, "ns")
-    cycles = found["value_ns"] * run.bench.ghz
+    latency = summed(run.measure(chase, []).ns, "ns")
+    cycles = latency["value_ns"] * run.bench.ghz
     run.say(
-        f"Each iteration took {cycles:.1f} base frequency clocks (\t{found['value_ns']:.1f}\tns)"
+        f"Each iteration took {cycles:.1f} base frequency clocks (\t{latency['value_ns']:.1f}\tns)"
     )
-    run.spread("interval, ns", found, "ns")
-    return {"cpu": cpu, "memory": str(chase.place), "buffer_bytes": chase.size_bytes, **found}
+    run.spread("interval, ns", latency, "ns")
+    return {"cpu": cpu, "memory": str(chase.place), "buffer_bytes": chase.size_bytes, **latency}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearfar_like.bench import Place
+from nearfar_like.bench import BufferPlace
 from nearfar_like.mlc import tables
-from nearfar_like.mlc.run import Run
+from nearfar_like.mlc.run import MlcRun
 from nearfar_like.repeat import summed
 
 
-def run(run: Run) -> dict[str, Any]:
+def run(run: MlcRun) -> dict[str, Any]:
     """Measure the matrix; with ``-a`` from every CPU (``-X``: of every core)."""
     size = run.latency_bytes()
     run.head(size, None)
@@ -29,10 +29,10 @@ def run(run: Run) -> dict[str, Any]:
     cells = []
     for row, cpu in rows.items():
         for memory in memories:
-            found = summed(run.measure(run.chase(cpu, Place(memory), size), []).ns, "ns")
-            values.setdefault(row, {})[memory] = found["value_ns"]
-            cells.append({by: row, "memory_node": memory, **found})
-            run.spread(f"{by} {row} to node {memory}", found, "ns")
+            latency = summed(run.measure(run.chase(cpu, BufferPlace(memory), size), []).ns, "ns")
+            values.setdefault(row, {})[memory] = latency["value_ns"]
+            cells.append({by: row, "memory_node": memory, **latency})
+            run.spread(f"{by} {row} to node {memory}", latency, "ns")
     first = "CPU      " if run.arguments.has("a") else "Numa node"
     run.lines(tables.latency_matrix(values, memories, first))
     return {"buffer_bytes": size, "matrix": cells}

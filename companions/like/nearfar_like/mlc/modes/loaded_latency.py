@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from nearfar.base.errors import CommandError, ExitCode
-from nearfar_like.bench import Place, Worker
+from nearfar_like.bench import BufferPlace, Values, Worker
 from nearfar_like.mlc import tables
 from nearfar_like.mlc.arguments import DELAYS
-from nearfar_like.mlc.run import Run, each_mb_per_s, mb_per_s
+from nearfar_like.mlc.run import MlcRun, each_mb_per_s, mb_per_s
 from nearfar_like.mlc.sizes import number
-from nearfar_like.mlc.thread_file import Line, read_thread_file
-from nearfar_like.mlc.traffic import Traffic
+from nearfar_like.mlc.thread_file import ThreadLine, read_thread_file
+from nearfar_like.mlc.traffic import MlcTraffic
 from nearfar_like.repeat import summed
 
 
-def run(run: Run) -> dict[str, Any]:
+def run(run: MlcRun) -> dict[str, Any]:
     """Measure at every delay of ``-d``, ``-g`` or MLC's table."""
     arguments = run.arguments
     path = arguments.path("o")
@@ -33,7 +33,7 @@ def run(run: Run) -> dict[str, Any]:
     node = arguments.number("j")
     if node is not None:
         run.node(node, "-j")
-    place = Place(node)
+    place = BufferPlace(node)
     chase = None
     if latency_cpu is not None:
         chase = run.chase(latency_cpu, place, _latency_bytes(run, lines, size))
@@ -55,56 +55,64 @@ def run(run: Run) -> dict[str, Any]:
     rows = []
     for delay, workers, kinds in plans:
         values = run.measure(chase, workers)
-        found = mb_per_s(values, kinds)
+        bandwidth = mb_per_s(values, kinds)
         latency = summed(values.ns, "ns") if chase else None
         if latency is not None:
             # As MLC's, the bandwidth has the latency thread's own lines in it.
-            _add(found, 64e3 / latency["value_ns"])
+            _add(bandwidth, 64e3 / latency["value_ns"])
         run.say(
             tables.loaded_row(
-                delay, latency["value_ns"] if latency else 0.0, found["value_mb_per_s"]
+                delay, latency["value_ns"] if latency else 0.0, bandwidth["value_mb_per_s"]
             )
         )
-        row: dict[str, Any] = {"delay_cycles": delay, "bandwidth": found}
+        row: dict[str, Any] = {"delay_cycles": delay, "bandwidth": bandwidth}
         if latency is not None:
             row["latency"] = latency
             run.spread("interval, ns", latency, "ns")
-        run.spread("interval, MB/s", found, "mb_per_s")
-        each = each_mb_per_s(values, kinds)
-        row["threads"] = [
-            {"cpu": worker.cpu, "traffic": kind.name, "mb_per_s": one}
-            for worker, kind, one in zip(workers, kinds, each, strict=True)
-        ]
-        if arguments.has("B"):
-            for worker, kind, one in zip(workers, kinds, each, strict=True):
-                run.say(f"  CPU {worker.cpu}, {kind.name}, {worker.place}: {one:.1f} MB/sec")
+        run.spread("interval, MB/s", bandwidth, "mb_per_s")
+        row["threads"] = _threads(run, values, workers, kinds)
         rows.append(row)
     return {"latency_cpu": latency_cpu, "rows": rows}
 
 
-def _using(kind: Traffic) -> str:
+def _threads(
+    run: MlcRun, values: Values, workers: list[Worker], kinds: list[MlcTraffic]
+) -> list[dict[str, Any]]:
+    """Return each worker's bandwidth; print it with ``-B``."""
+    rates = each_mb_per_s(values, kinds)
+    threads = list(zip(workers, kinds, rates, strict=True))
+    if run.arguments.has("B"):
+        for worker, kind, rate in threads:
+            run.say(f"  CPU {worker.cpu}, {kind.name}, {worker.place}: {rate:.1f} MB/sec")
+    return [
+        {"cpu": worker.cpu, "traffic": kind.name, "mb_per_s": rate}
+        for worker, kind, rate in threads
+    ]
+
+
+def _using(kind: MlcTraffic) -> str:
     return f"Using {kind.title} traffic type"
 
 
-def _add(found: dict[str, Any], more: float) -> None:
+def _add(bandwidth: dict[str, Any], more: float) -> None:
     for key in ("value_mb_per_s", "low_mb_per_s", "high_mb_per_s"):
-        found[key] += more
+        bandwidth[key] += more
 
 
-def _latency_cpu(run: Run) -> int:
+def _latency_cpu(run: MlcRun) -> int:
     chosen = run.arguments.number("c")
     return run.all_cpus()[0] if chosen is None else run.usable(chosen, "-c")
 
 
-def _latency_bytes(run: Run, lines: list[Line], size: int) -> int:
+def _latency_bytes(run: MlcRun, lines: list[ThreadLine], size: int) -> int:
     """Return the latency thread's buffer: as large as a bandwidth thread's, as in MLC."""
     return run.arguments.number("b") or (run.latency_bytes() if lines else size)
 
 
-def _delays(run: Run) -> tuple[int, ...]:
-    one = run.arguments.number("d")
-    if one is not None:
-        return (one,)
+def _delays(run: MlcRun) -> tuple[int, ...]:
+    delay = run.arguments.number("d")
+    if delay is not None:
+        return (delay,)
     path = run.arguments.path("g")
     return DELAYS if path is None else read_delays(path)
 
@@ -116,21 +124,21 @@ def read_delays(path: Path) -> tuple[int, ...]:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text file"
         raise CommandError(f"-g: cannot read {path}: {why}") from error
-    found = []
+    delays = []
     for count, line in enumerate(text.splitlines(), start=1):
         for word in line.split("#", 1)[0].split():
-            found.append(number(word, f"{path}, line {count}"))
-    if not found:
+            delays.append(number(word, f"{path}, line {count}"))
+    if not delays:
         raise CommandError(f"-g: {path} has no delay; write one number of cycles a line")
-    return tuple(found)
+    return tuple(delays)
 
 
 def _of_lines(
-    run: Run, lines: list[Line], delay: int, latency_cpu: int | None
-) -> tuple[list[Worker], list[Traffic]]:
+    run: MlcRun, lines: list[ThreadLine], delay: int, latency_cpu: int | None
+) -> tuple[list[Worker], list[MlcTraffic]]:
     """Return the workers of a per-thread file; the latency thread's own CPU makes no traffic."""
     workers: list[Worker] = []
-    kinds: list[Traffic] = []
+    kinds: list[MlcTraffic] = []
     for line in lines:
         cpus = tuple(run.usable(cpu, line.where) for cpu in line.cpus)
         if run.arguments.has("X"):

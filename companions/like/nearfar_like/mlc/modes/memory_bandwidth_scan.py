@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearfar_like.mlc.run import Run
+from nearfar_like.mlc.run import MlcRun
+from nearfar_like.mlc.scan import scan
 
-BUCKET = 5000
+BUCKET_MB_PER_S = 5000
 """MB/s of one line of the histogram, as in MLC."""
 
 
-def run(run: Run) -> dict[str, Any]:
+def run(run: MlcRun) -> dict[str, Any]:
     """Scan ``-j``'s node from ``-n``'s CPUs with ``-t`` threads."""
-    from nearfar_like.mlc.scan import scan
-
     arguments = run.arguments
     first = next(node.id for node in run.nodes() if node.cpus)
     memory = arguments.number("j")
@@ -35,13 +34,13 @@ def run(run: Run) -> dict[str, Any]:
     blocks = scan(run, memory, cpus)
     buckets: dict[int, int] = {}
     for block in blocks:
-        at = int(block["mb_per_s"]) // BUCKET * BUCKET
+        at = int(block["mb_per_s"]) // BUCKET_MB_PER_S * BUCKET_MB_PER_S
         buckets[at] = buckets.get(at, 0) + 1
     run.say(f"\nHistogram report of BW in MB/sec across each 1GB region on NUMA node {memory}")
     run.say("BW_range(MB/sec)\t#_of_1GB_regions")
     run.say("----------------\t----------------")
     for at in sorted(buckets):
-        run.say(f"[{at}-{at + BUCKET - 1}]\t{buckets[at]}")
+        run.say(f"[{at}-{at + BUCKET_MB_PER_S - 1}]\t{buckets[at]}")
     if any(not block["physical_address"] for block in blocks):
         run.note("physical addresses are told to root only: that column is not valid")
     run.say(f"\nDetailed BW report for each 1GB region allocated on NUMA node {memory}")

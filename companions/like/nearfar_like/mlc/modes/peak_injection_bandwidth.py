@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearfar_like.bench import Place
+from nearfar_like.bench import BufferPlace
 from nearfar_like.mlc import tables
-from nearfar_like.mlc.run import Run, mb_per_s
+from nearfar_like.mlc.run import MlcRun, mb_per_s
 from nearfar_like.mlc.traffic import STREAM_TRIAD_LIKE, TYPES
 
 ROWS = {
@@ -18,17 +18,17 @@ ROWS = {
 }
 
 
-def run(run: Run) -> dict[str, Any]:
+def run(run: MlcRun) -> dict[str, Any]:
     """Measure without delays."""
     return peaks(run, "Measuring Peak Injection Memory Bandwidths for the system", (0,), 1)
 
 
-def peaks(run: Run, title: str, delays: tuple[int, ...], digits: int) -> dict[str, Any]:
+def peaks(run: MlcRun, title: str, delays: tuple[int, ...], digits: int) -> dict[str, Any]:
     """Measure each kind with each delay; print and return the best of each."""
     cpus = run.bandwidth_cpus()
     size = run.bandwidth_bytes(len(cpus))
     run.head(None, size)
-    run.check(None, run.workers(cpus, Place(), size, TYPES["R"]))
+    run.check(None, run.workers(cpus, BufferPlace(), size, TYPES["R"]))
     run.say(title)
     if len(delays) > 1:
         run.say(f"Trying {len(delays)} injection rates for each kind of traffic")
@@ -46,10 +46,10 @@ def peaks(run: Run, title: str, delays: tuple[int, ...], digits: int) -> dict[st
             continue
         best: dict[str, Any] = {}
         for delay in delays:
-            workers = run.workers(cpus, Place(), size, kind, delay)
-            found = mb_per_s(run.measure(None, workers), [kind] * len(workers))
-            if not best or found["value_mb_per_s"] > best["value_mb_per_s"]:
-                best = {"delay_cycles": delay, **found}
+            workers = run.workers(cpus, BufferPlace(), size, kind, delay)
+            bandwidth = mb_per_s(run.measure(None, workers), [kind] * len(workers))
+            if not best or bandwidth["value_mb_per_s"] > best["value_mb_per_s"]:
+                best = {"delay_cycles": delay, **bandwidth}
         run.lines(tables.ratios({row: best["value_mb_per_s"]}, digits))
         run.spread(row, best, "mb_per_s")
         table.append({"traffic": name, "title": row, **best})

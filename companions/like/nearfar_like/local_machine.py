@@ -13,9 +13,9 @@ from nearfar.machine.nodes import read_nodes
 from nearfar.machine.persistent_memory import read_persistent_memory
 from nearfar.machine.sysfs import Tree
 from nearfar.measure.memory_mode import cache_bytes
-from nearfar_like.bench import Chase, NodeFacts, Place, Worker
+from nearfar_like.bench import BufferPlace, Chase, NodeFacts, Worker
 
-KEPT = 0.9
+MAX_FREE_SHARE = 0.9
 """Share of what is free that buffers may take: beyond it the kernel would swap or kill, and a chase
 keeps 4 bytes for each of its lines, a sixteenth, beside its buffer."""
 
@@ -57,8 +57,8 @@ def nominal_ghz(root: Path = Path("/")) -> float:
     if named := re.search(r"@ ([0-9.]+)GHz", info.get("model name", "")):
         return float(named[1])
     # On x86 a BogoMIPS is half a cycle of the time-stamp counter; elsewhere of a slow timer.
-    if "flags" in info and (told := info.get("bogomips")):
-        return float(told) / 2000
+    if "flags" in info and (bogomips := info.get("bogomips")):
+        return float(bogomips) / 2000
     khz = tree.number("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
     return khz / 1e6 if khz else 1.0
 
@@ -69,28 +69,28 @@ def default_pages(root: Path = Path("/")) -> str:
     return "thp" if "[always]" in chosen else "4k"
 
 
-def home_node(place: Place, cpu: int, found: list[NodeFacts]) -> int:
+def home_node(place: BufferPlace, cpu: int, all_nodes: list[NodeFacts]) -> int:
     """Return the node of a place that names none: the CPU's own, or the nearest with memory."""
     if place.node is not None:
         return place.node
-    own = next(node for node in found if cpu in node.cpus)
+    own = next(node for node in all_nodes if cpu in node.cpus)
     if own.memory_bytes:
         return own.id
-    return next(node.id for node in found if node.memory_bytes)
+    return next(node.id for node in all_nodes if node.memory_bytes)
 
 
 def app_direct_hint(root: Path = Path("/")) -> str:
     """Say that persistent memory in App Direct mode is no part of a node, where there is some."""
     modes = ("fsdax", "devdax", "raw", "sector")
-    if any(one.mode in modes for one in read_persistent_memory(Tree(root))):
+    if any(device.mode in modes for device in read_persistent_memory(Tree(root))):
         return "; persistent memory here is in App Direct mode and not part of it: take -J FOLDER"
     return ""
 
 
-def check_room(
+def check_free_memory(
     chase: Chase | None,
     workers: list[Worker],
-    found: list[NodeFacts],
+    all_nodes: list[NodeFacts],
     available_bytes: int,
     hint: str = "",
 ) -> None:
@@ -98,57 +98,57 @@ def check_room(
 
     `hint` ends the refusal.
     """
-    if len(found) > 1:
-        hint = f"; a thread has one node's memory, not that of all {len(found)}{hint}"
+    if len(all_nodes) > 1:
+        hint = f"; a thread has one node's memory, not that of all {len(all_nodes)}{hint}"
     wanted: dict[int, list[int]] = {}
-    shared: set[tuple[Place, int]] = set()
-    for one in (chase, *workers):
-        if one is None or one.place.folder is not None:
+    shared: set[tuple[BufferPlace, int]] = set()
+    for thread in (chase, *workers):
+        if thread is None or thread.place.folder is not None:
             continue
-        if isinstance(one, Worker) and one.shared:
-            if (one.place, one.size_bytes) in shared:
+        if isinstance(thread, Worker) and thread.shared:
+            if (thread.place, thread.size_bytes) in shared:
                 continue
-            shared.add((one.place, one.size_bytes))
-        cpu = one.home_cpu if one.home_cpu is not None else one.cpu
-        wanted.setdefault(home_node(one.place, cpu, found), []).append(one.size_bytes)
+            shared.add((thread.place, thread.size_bytes))
+        cpu = thread.home_cpu if thread.home_cpu is not None else thread.cpu
+        wanted.setdefault(home_node(thread.place, cpu, all_nodes), []).append(thread.size_bytes)
     for number, sizes in wanted.items():
-        node = next(node for node in found if node.id == number)
+        node = next(node for node in all_nodes if node.id == number)
         _check(sizes, f"node {number}", node.memory_bytes, node.free_bytes, hint)
     every = [size for sizes in wanted.values() for size in sizes]
     if every:
-        total = sum(node.memory_bytes for node in found)
+        total = sum(node.memory_bytes for node in all_nodes)
         _check(every, "this machine", total, available_bytes, hint)
 
 
 def _check(sizes: list[int], where: str, memory_bytes: int, free_bytes: int, hint: str) -> None:
-    usable = int(min(memory_bytes, free_bytes) * KEPT)
+    usable = int(min(memory_bytes, free_bytes) * MAX_FREE_SHARE)
     if sum(sizes) <= usable:
         return
     each = "a buffer" if len(sizes) == 1 else f"{len(sizes)} buffers"
-    most = usable // len(sizes) >> 20
+    max_mib = usable // len(sizes) >> 20
     raise NearfarError(
         f"{each} of {format_bytes(max(sizes))} cannot be had on {where}: it has "
         f"{format_bytes(memory_bytes)}, of which {format_bytes(free_bytes)} are free; take "
-        + (f"-b{most}m or less" if most else "another node, or free memory")
+        + (f"-b{max_mib}m or less" if max_mib else "another node, or free memory")
         + hint,
         ExitCode.MACHINE_LACKS,
     )
 
 
 def memory_mode_notes(
-    chase: Chase | None, workers: list[Worker], found: list[NodeFacts]
+    chase: Chase | None, workers: list[Worker], all_nodes: list[NodeFacts]
 ) -> list[str]:
     """Say where buffers lie to a memory-side cache: in Memory Mode DRAM is a cache."""
     notes = []
-    for node in found:
+    for node in all_nodes:
         if not node.cache_bytes:
             continue
         sizes = [
-            one.size_bytes
-            for one in (chase, *workers)
-            if one is not None
-            and one.place.folder is None
-            and home_node(one.place, one.cpu, found) == node.id
+            thread.size_bytes
+            for thread in (chase, *workers)
+            if thread is not None
+            and thread.place.folder is None
+            and home_node(thread.place, thread.cpu, all_nodes) == node.id
         ]
         if not sizes:
             continue
