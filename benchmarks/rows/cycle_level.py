@@ -60,7 +60,7 @@ def rows() -> list[Row]:
     return found + _of_intervals(every)
 
 
-def _of_intervals(cases: list[cycle_level.Case]) -> list[Row]:
+def _of_intervals(cases: list[cycle_level.CyclePrediction]) -> list[Row]:
     """Judge 90 % intervals, grouped by kernel, beside those of the null model."""
     ours, null = cycle_intervals.calibrated(cases), cycle_intervals.calibrated(cases, "null")
     if ours is None or null is None:

@@ -11,9 +11,18 @@ from __future__ import annotations
 from benchmarks import Row, make_row
 from nearfar_bench.kinds.intset import slowdown_text
 from nearfar_bench.slowdowns import Pair, geometric_mean_slowdown
-from nearfar_studies.intset_runs import DRAM, NO_FLUSH, STRUCTURES, VOLATILE, Case, Plan, Runs, sets
+from nearfar_studies.intset_runs import (
+    DRAM,
+    NO_FLUSH,
+    STRUCTURES,
+    VOLATILE,
+    SetCase,
+    SetPlan,
+    SetRuns,
+    sets,
+)
 
-PLAN = Plan(sizes=(256,), repeats=10, seconds=0.1)
+PLAN = SetPlan(sizes=(256,), repeats=10, seconds=0.1)
 """The size that the original benchmark begins with; runs as often as published."""
 
 PUBLISHED = {"list": 3.2, "hash": 11.2, "skip": 4.7}
@@ -64,10 +73,10 @@ def rows() -> list[Row]:
     return found
 
 
-def pair(runs: Runs, structure: str, baseline: str, memory: str) -> Pair:
+def pair(runs: SetRuns, structure: str, baseline: str, memory: str) -> Pair:
     """Return the throughputs of one set in two memories."""
     size = PLAN.sizes[0]
     return (
-        runs.throughput[Case(structure, size, baseline)],
-        runs.throughput[Case(structure, size, memory)],
+        runs.throughput[SetCase(structure, size, baseline)],
+        runs.throughput[SetCase(structure, size, memory)],
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from benchmarks import Row, make_row
 from nearfar_studies.studies.thesis_hashmap import CODE, COUNTERS, ThesisHashmap
-from nearfar_studies.study import Given
+from nearfar_studies.study import StudyInputs
 
 
 def rows() -> list[Row]:
     """Predict table 6.1 and compare with both its models."""
-    found = ThesisHashmap().run(Given()).tables[0].errors
+    found = ThesisHashmap().run(StudyInputs()).tables[0].errors
     models = {name: found[name].mean * 100 for name in (COUNTERS, CODE)}
     return [
         make_row(

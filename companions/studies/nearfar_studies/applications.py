@@ -26,7 +26,7 @@ from nearfar_studies.percentiles import Histogram, read_histograms
 SOURCES = Path(__file__).parent / "programs" / "applications"
 
 MEASURED = ("--only", "idle,chains,bandwidth", "--quick", "--seconds", "5", "--no-samples")
-"""Of this machine's memory: what near time is explained by."""
+"""Options of `nearfar measure` for this machine's memory, which explains near time."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ APPLICATIONS = (GRAPH, INDEX, CACHE)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredApplication:
     """One application, measured here."""
 
     here: WorkloadProfile
@@ -82,7 +82,7 @@ class Measured:
     """The same with all objects in pages of 2 MiB: a quicker memory that this machine has."""
 
 
-def measured(near: DeviceProfile) -> dict[str, Measured]:
+def measured(near: DeviceProfile) -> dict[str, MeasuredApplication]:
     """Return each application, also as on a machine whose near memory is `near`, by its name.
 
     This machine's memory is measured first. Raises NearfarError with `MACHINE_LACKS` where nothing
@@ -93,55 +93,55 @@ def measured(near: DeviceProfile) -> dict[str, Measured]:
         here = folder / "here.json"
         nearfar("measure", "dram", *MEASURED, "--quiet", "-o", str(here))
         local = load(here, DeviceProfile)
-        found = {}
-        for one in APPLICATIONS:
-            built = build(one, folder)
-            workload = profile(one, built, here)
-            found[one.name] = Measured(
+        by_name = {}
+        for application in APPLICATIONS:
+            built = build(application, folder)
+            workload = profile(application, built, here)
+            by_name[application.name] = MeasuredApplication(
                 workload,
                 on_other_machine(workload, near, here=local),
-                latencies(one, built),
-                latencies(one, built, "--huge-pages"),
+                latencies(application, built),
+                latencies(application, built, "--huge-pages"),
             )
-    return found
+    return by_name
 
 
-def build(one: Application, folder: Path) -> Path:
+def build(application: Application, folder: Path) -> Path:
     """Build an application with nearfar's compiler and return the program."""
     if not SOURCES.is_dir():
         raise NearfarError(
             f"the applications' sources are not in this installation ({SOURCES})",
             ExitCode.MACHINE_LACKS,
         )
-    built = folder / one.name
+    built = folder / application.name
     options = ["-O2", "-std=c++20", "-pthread", f"-I{include_folder()}"]
-    nearfar("c++", *options, str(SOURCES / one.source), "-o", str(built))
+    nearfar("c++", *options, str(SOURCES / application.source), "-o", str(built))
     return built
 
 
-def profile(one: Application, built: Path, near: Path, *words: str) -> WorkloadProfile:
+def profile(application: Application, built: Path, near: Path, *words: str) -> WorkloadProfile:
     """Profile an application, called with `words` too, in the memory of the document `near`."""
     output = built.with_suffix(".json")
     options = ["--quiet", "--near", str(near), "--repetitions", "3", "-o", str(output)]
-    nearfar("profile", *options, "--", str(built), *one.arguments, *words)
+    nearfar("profile", *options, "--", str(built), *application.arguments, *words)
     return load(output, WorkloadProfile)
 
 
 def only(workload: WorkloadProfile, names: Sequence[str]) -> WorkloadProfile:
     """Return the profile with these phases alone."""
-    kept = [phase for phase in workload.phases if phase.name in names]
-    return msgspec.structs.replace(workload, phases=kept)
+    phases = [phase for phase in workload.phases if phase.name in names]
+    return msgspec.structs.replace(workload, phases=phases)
 
 
-def latencies(one: Application, built: Path, *words: str) -> dict[str, Histogram]:
+def latencies(application: Application, built: Path, *words: str) -> dict[str, Histogram]:
     """Run the plain build and return its latencies by kind of request."""
     with tempfile.TemporaryDirectory(dir=built.parent) as name:
         folder = Path(name)
         plain = twin.extract_plain(built, folder)
         assert plain is not None, "nearfar c++ puts it in"
         into = folder / "latencies.csv"
-        command = [str(plain), *one.arguments, "--latencies", str(into), *words]
-        _run(command, f"{one.source} failed", twin.plain_environment(folder))
+        command = [str(plain), *application.arguments, "--latencies", str(into), *words]
+        _run(command, f"{application.source} failed", twin.plain_environment(folder))
         return read_histograms(into)
 
 
@@ -161,5 +161,5 @@ def _run(command: Sequence[str], failed: str, environment: dict[str, str] | None
         env=environment,
     )
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise NearfarError(f"{failed}: {last.removeprefix('nearfar: ')}", ExitCode.MACHINE_LACKS)

@@ -39,8 +39,8 @@ def table(
     title: str, cited: str, unit: str, rows: Iterable[ComparisonRow], note: str = ""
 ) -> ComparisonTable:
     """Return a table with the errors of ours and of every rival over its judged rows."""
-    kept = list(rows)
-    judged = [r for r in kept if r.judged and r.published]
+    listed = list(rows)
+    judged = [r for r in listed if r.judged and r.published]
     by_name: dict[str, list[float]] = {}
     for each in judged:
         for name, value in {"ours": each.ours, **each.rivals}.items():
@@ -51,8 +51,8 @@ def table(
         title=title,
         cited=cited,
         unit=unit,
-        rows=kept,
-        errors={name: errors(found) for name, found in by_name.items()},
+        rows=listed,
+        errors={name: errors(values) for name, values in by_name.items()},
         note=note,
     )
 
@@ -68,19 +68,19 @@ def errors(relative_errors: list[float]) -> Errors:
     )
 
 
-def column(found: ComparisonTable, name: str = "ours") -> NDArray[np.float64]:
+def column(compared: ComparisonTable, name: str = "ours") -> NDArray[np.float64]:
     """Return ours, published or a rival's figures of every row, to draw; NaN where one lacks."""
     values = [
         row.published if name == "published" else row.ours if name == "ours" else row.rivals[name]
-        for row in found.rows
+        for row in compared.rows
     ]
     return np.array([np.nan if value is None else value for value in values])
 
 
-def covered(found: ComparisonTable) -> tuple[int, int]:
+def covered(compared: ComparisonTable) -> tuple[int, int]:
     """Return how many judged figures lie inside the interval of ours, and of how many."""
     with_interval = [
-        r for r in found.rows if r.judged and r.published is not None and r.low is not None
+        r for r in compared.rows if r.judged and r.published is not None and r.low is not None
     ]
     inside = sum((r.low or 0.0) <= (r.published or 0.0) <= (r.high or 0.0) for r in with_interval)
     return inside, len(with_interval)
@@ -98,6 +98,6 @@ def percent(fraction: float, signed: bool = False) -> str:
     return f"{fraction * 100:{'+' if signed else ''}.1f} %"
 
 
-def mean_max(found: Errors) -> str:
+def mean_max(error: Errors) -> str:
     """Return an error's mean and maximum for a sentence."""
-    return f"{percent(found.mean)} mean, {percent(found.max)} at most"
+    return f"{percent(error.mean)} mean, {percent(error.max)} at most"

@@ -14,11 +14,11 @@ from math import isfinite
 from nearfar.base.estimate import Estimate
 from nearfar.predict.calibration import conformity_score, spread
 from nearfar.validate.conformal import grouped_quantile, interval_score, leave_group_out
-from nearfar_studies.cycle_level import Case
+from nearfar_studies.cycle_level import CyclePrediction
 
 
 @dataclass(frozen=True)
-class Intervals:
+class IntervalQuality:
     """How good one model's intervals are; of slowdowns."""
 
     margin: float
@@ -30,33 +30,46 @@ class Intervals:
     """Winkler's, mean: the width, and twenty times what a miss is out by."""
 
 
-def as_they_are(cases: Sequence[Case]) -> Intervals:
+def as_they_are(cases: Sequence[CyclePrediction]) -> IntervalQuality:
     """Return how good the default model's intervals are, without a calibration."""
     return _judged(cases, [case.interval for case in cases], 0.0)
 
 
-def calibrated(cases: Sequence[Case], model: str | None = None) -> Intervals | None:
+def calibrated(
+    cases: Sequence[CyclePrediction], model: str | None = None
+) -> IntervalQuality | None:
     """Return how good intervals calibrated on the other kernels are; None: too few kernels.
 
     `model`: of its values, with no interval of its own; None: of the default model and its own.
     """
-    found = [
+    uncalibrated = [
         case.interval if model is None else Estimate(*[case.predicted[model]] * 3) for case in cases
     ]
-    scores = [conformity_score(one, case.truth) for one, case in zip(found, cases, strict=True)]
+    scores = [
+        conformity_score(interval, case.truth)
+        for interval, case in zip(uncalibrated, cases, strict=True)
+    ]
     names = [case.kernel for case in cases]
     margins = leave_group_out(scores, names)
     if not all(map(isfinite, margins)):
         return None
-    intervals = [spread(one, margin) for one, margin in zip(found, margins, strict=True)]
+    intervals = [
+        spread(interval, margin) for interval, margin in zip(uncalibrated, margins, strict=True)
+    ]
     return _judged(cases, intervals, grouped_quantile(scores, names))
 
 
-def _judged(cases: Sequence[Case], intervals: Sequence[Estimate], margin: float) -> Intervals:
+def _judged(
+    cases: Sequence[CyclePrediction], intervals: Sequence[Estimate], margin: float
+) -> IntervalQuality:
     pairs = list(zip(intervals, (case.truth for case in cases), strict=True))
-    return Intervals(
+    return IntervalQuality(
         margin=margin,
-        coverage=statistics.fmean(one.low <= truth <= one.high for one, truth in pairs),
-        width=statistics.fmean(one.high - one.low for one, _ in pairs),
-        score=statistics.fmean(interval_score(one.low, one.high, truth) for one, truth in pairs),
+        coverage=statistics.fmean(
+            interval.low <= truth <= interval.high for interval, truth in pairs
+        ),
+        width=statistics.fmean(interval.high - interval.low for interval, _ in pairs),
+        score=statistics.fmean(
+            interval_score(interval.low, interval.high, truth) for interval, truth in pairs
+        ),
     )

@@ -40,15 +40,15 @@ CONFIGS = ("nopf", "pf")
 
 READ_GB_PER_S = {"bw4": 6.1}
 MIXED_GB_PER_S = {"bw4": 4.7}
-"""What one core draws, reading and with half writes, as the reference's README states it; at all
-other levels 10.5 (of 10-11.5) and 9.3."""
+"""Bandwidth that one core draws, reading and with half writes, as the reference's README states it;
+at all other levels 10.5 (of 10-11.5) and 9.3."""
 
 DEVICE_KERNELS = re.compile(r"w?chain\d+")
 """The runs that are the devices' curves and their read-write probe: they are not judged."""
 
 
 @dataclass(frozen=True)
-class Case:
+class CyclePrediction:
     """One prediction beside the truth."""
 
     kernel: str
@@ -71,8 +71,8 @@ class Case:
 
 def load(reference: Path = REFERENCE) -> dict[str, Any]:
     """Return the reference runs."""
-    found: dict[str, Any] = json.loads(reference.read_text())
-    return found
+    runs: dict[str, Any] = json.loads(reference.read_text())
+    return runs
 
 
 def kernels(reference: dict[str, Any]) -> list[str]:
@@ -87,12 +87,12 @@ def fitted(reference: dict[str, Any]) -> list[str]:
 
 def cases(
     reference: dict[str, Any], profiled: Mapping[str, WorkloadProfile], config: str, level: str
-) -> list[Case]:
+) -> list[CyclePrediction]:
     """Predict every judged kernel at one level, with every model that can and moves all."""
     near = near_memory(device(reference, config, "base"))
     far = far_memory(device(reference, config, level), near)
     kind = MODELS.get(DEFAULT_MODEL)
-    found = []
+    predictions = []
     for name in kernels(reference):
         phase = traffic(reference, profiled[name], config, name)
         runs = reference["runs"][config][name]
@@ -103,14 +103,14 @@ def cases(
             if model.everything_far
         }
         interval = far_estimate(kind, phase, near, far, kind(phase, near, far)).slowdown
-        found.append(Case(name, level, truth, predicted, interval))
-    return found
+        predictions.append(CyclePrediction(name, level, truth, predicted, interval))
+    return predictions
 
 
 def device(reference: dict[str, Any], config: str, level: str) -> DeviceProfile:
     """Return one level's memory as its curves and the README's bandwidths describe it."""
     curve = reference["device_curve"][config][level]
-    had: dict[str, Any] = {"how": "measured", "source": "runs"}
+    provenance: dict[str, Any] = {"how": "measured", "source": "runs"}
     latency_ns = curve["1"]["ns_per_miss"]
     read = READ_GB_PER_S.get(level, 10.5)
     stream = reference["bandwidth_read_write_GBps"][config][level]["sum"][0]
@@ -121,21 +121,21 @@ def device(reference: dict[str, Any], config: str, level: str) -> DeviceProfile:
         technology="emulated",
         sources={"runs": Source(citation="ChampSim runs shared with the project")},
         latency=[
-            LatencyFigure(value_ns=latency_ns, **had),
-            LatencyFigure(region_bytes=32 << 10, value_ns=HIT_CYCLES / CYCLES_PER_NS, **had),
+            LatencyFigure(value_ns=latency_ns, **provenance),
+            LatencyFigure(region_bytes=32 << 10, value_ns=HIT_CYCLES / CYCLES_PER_NS, **provenance),
         ],
         bandwidth=[
-            BandwidthFigure(value_gb_per_s=stream, threads=1, **had),
-            BandwidthFigure(value_gb_per_s=read, threads=2, **had),
+            BandwidthFigure(value_gb_per_s=stream, threads=1, **provenance),
+            BandwidthFigure(value_gb_per_s=read, threads=2, **provenance),
             BandwidthFigure(
                 operation="mixed",
                 read_share=0.5,
                 value_gb_per_s=MIXED_GB_PER_S.get(level, 9.3),
-                **had,
+                **provenance,
             ),
         ],
         chains=[
-            ChainsFigure(chains=int(k), value_ns=point["ns_per_miss"], **had)
+            ChainsFigure(chains=int(k), value_ns=point["ns_per_miss"], **provenance)
             for k, point in curve.items()
         ],
     )
@@ -150,12 +150,12 @@ def traffic(
     timed = reference["runs"][config][name]["base"]
     (region,) = phases_of(profiled, [REGION])
     window = counted[fields["llc_load_miss"]] + counted[fields["llc_rfo_miss"]]
-    whole = float(misses(region.total))
+    region_misses = float(misses(region.total))
     near_ns = timed[fields["cycles"]] / CYCLES_PER_NS
     return replace(
         region,
         name=name,
         near_time_ns=Estimate(near_ns, near_ns, near_ns),
         concurrency=1.0,
-        objects=region.objects * (window / whole if whole else 0.0),
+        objects=region.objects * (window / region_misses if region_misses else 0.0),
     )

@@ -70,12 +70,12 @@ def build(source: Path, folder: Path) -> Path:
 
 def profile(program: Path, kernel: str, folder: Path) -> WorkloadProfile:
     """Profile one kernel `RUNS` times; its time here is not used, so each runs once."""
-    found = [folder / f"{kernel}-{number}.json" for number in range(RUNS)]
-    for number, path in enumerate(found):
+    outputs = [folder / f"{kernel}-{number}.json" for number in range(RUNS)]
+    for number, path in enumerate(outputs):
         run = ["--repetitions", "1", "--quiet", "-o", str(path), "--", str(program), kernel]
         # Bursts of one run are enough for the window model: they are not added up.
         _nearfar(["profile", *CACHE, *(["--bursts"] if number == 0 else []), *run])
-    return merge([load(path, WorkloadProfile) for path in found], [path.name for path in found])
+    return merge([load(path, WorkloadProfile) for path in outputs], [path.name for path in outputs])
 
 
 def _nearfar(arguments: Sequence[str]) -> None:
@@ -83,7 +83,7 @@ def _nearfar(arguments: Sequence[str]) -> None:
         [sys.executable, "-m", "nearfar", *arguments], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        said = next(iter(done.stderr.strip().splitlines()), "no message")
+        message = next(iter(done.stderr.strip().splitlines()), "no message")
         raise NearfarError(
-            f"the cycle-level kernels cannot be profiled here: {said}", ExitCode.MACHINE_LACKS
+            f"the cycle-level kernels cannot be profiled here: {message}", ExitCode.MACHINE_LACKS
         )

@@ -17,7 +17,7 @@ Column = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedFigures:
     """The figures of one source."""
 
     citation: str
@@ -28,11 +28,11 @@ class Published:
 
     def columns(self, key: str) -> dict[str, Column]:
         """Return the columns of table `key` by name, in the units the file states."""
-        found = self.tables[key]
-        rows = np.asarray(found["rows"], dtype=float)
-        if rows.shape[1] != len(found["columns"]):
+        printed = self.tables[key]
+        rows = np.asarray(printed["rows"], dtype=float)
+        if rows.shape[1] != len(printed["columns"]):
             raise AssertionError(f"table {key}: rows do not have the columns named")
-        return {name: rows[:, i] for i, name in enumerate(found["columns"])}
+        return {name: rows[:, i] for i, name in enumerate(printed["columns"])}
 
     def value(self, key: str) -> float:
         """Return a single figure, in the unit its name ends with."""
@@ -40,13 +40,13 @@ class Published:
 
 
 @cache
-def published(name: str) -> Published:
+def published(name: str) -> PublishedFigures:
     """Return the figures of one source by the name of its file."""
-    found = tomllib.loads((FOLDER / f"{name}.toml").read_text())
-    source = found["source"]
-    return Published(
+    document = tomllib.loads((FOLDER / f"{name}.toml").read_text())
+    source = document["source"]
+    return PublishedFigures(
         citation=source["citation"],
         machine=source.get("machine", ""),
-        tables=found.get("tables", {}),
-        values=found.get("values", {}),
+        tables=document.get("tables", {}),
+        values=document.get("values", {}),
     )

@@ -1,6 +1,6 @@
-"""What a file system costs memory mapped from it: first touch, persisting a line, a chase.
+"""Costs of memory mapped from a file system: first touch, persisting a line, a chase.
 
-Measured where a file of each kind can be written; kinds that this machine lacks are said.
+Measured where a file of each kind can be written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Place:
+class FilePlace:
     """A folder on one kind of file system, or a device."""
 
     kind: str
@@ -43,25 +43,25 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Cost:
+class FileSystemCost:
     """Measured on one place."""
 
-    place: Place
+    place: FilePlace
     touch_ns: float
     """First write to a page of a new file, a page."""
     kernel_share: float
-    """Of that time, in the kernel."""
+    """Share of that time in the kernel."""
     again_ns: float
     """The same writes again: mapped and, as far as it fits, cached."""
     persist_ns: float | None
     """A line written and its page made durable by msync, median."""
     chase_ns: float | None
-    """Of a dependent random read; None where it could not be measured."""
+    """Time of a dependent random read; None where it could not be measured."""
 
 
 def find_places(
     mounts: str, folders: Iterable[Path], devices: Iterable[Path] = ()
-) -> dict[str, Place]:
+) -> dict[str, FilePlace]:
     """Return a writable place of every kind there is, from the text of /proc/mounts.
 
     `folders` are tried first, each on the mount that holds it; then the mount points themselves,
@@ -69,7 +69,7 @@ def find_places(
     """
     table = [line.split() for line in mounts.splitlines() if len(line.split()) >= 4]
     kinds = {_unescaped(mount): _kind(kind, options) for _, mount, kind, options, *_ in table}
-    found = {ANONYMOUS: Place(ANONYMOUS, None)}
+    places = {ANONYMOUS: FilePlace(ANONYMOUS, None)}
     for folder in [*folders, *(Path(m) for m, kind in kinds.items() if kind.endswith("-dax"))]:
         resolved = folder.resolve()
         holders = [m for m in kinds if resolved.is_relative_to(m)]
@@ -77,14 +77,14 @@ def find_places(
             continue
         kind = kinds[max(holders, key=len)]
         if kind in KINDS:
-            found.setdefault(kind, Place(kind, resolved))
+            places.setdefault(kind, FilePlace(kind, resolved))
     for device in devices:
         if os.access(device, os.R_OK | os.W_OK):
-            found.setdefault("devdax", Place("devdax", device))
-    return found
+            places.setdefault("devdax", FilePlace("devdax", device))
+    return places
 
 
-def here() -> dict[str, Place]:
+def here() -> dict[str, FilePlace]:
     """Return this machine's places."""
     try:
         mounts = Path("/proc/mounts").read_text()
@@ -94,16 +94,16 @@ def here() -> dict[str, Place]:
     return find_places(mounts, folders, sorted(Path("/dev").glob("dax*")))
 
 
-def measure(place: Place) -> Cost:
+def measure(place: FilePlace) -> FileSystemCost:
     """Measure one place; medians of `ROUNDS`. Leaves nothing behind.
 
     A device is only chased: its pages are always there, and it takes no msync.
     """
     if place.kind == "devdax":
-        return Cost(place, 0.0, 0.0, 0.0, None, _chase_ns(f"devdax:{place.path}"))
+        return FileSystemCost(place, 0.0, 0.0, 0.0, None, _chase_ns(f"devdax:{place.path}"))
     rounds = [_touch(place.path) for _ in range(ROUNDS)]
     touch, share, again = (float(np.median(values)) for values in zip(*rounds, strict=True))
-    return Cost(
+    return FileSystemCost(
         place=place,
         touch_ns=touch,
         kernel_share=share,
@@ -142,12 +142,12 @@ def _touch_mapped(mapped: mmap.mmap) -> tuple[float, float, float]:
 
 
 def _persist_ns(folder: Path) -> float:
-    dice = np.random.default_rng(1)
+    generator = np.random.default_rng(1)
     with tempfile.TemporaryFile(dir=folder) as file:
         os.truncate(file.fileno(), FILE_BYTES)
         with mmap.mmap(file.fileno(), FILE_BYTES) as mapped:
             times = []
-            for page in dice.integers(0, FILE_BYTES // PAGE_BYTES, PERSISTED):
+            for page in generator.integers(0, FILE_BYTES // PAGE_BYTES, PERSISTED):
                 at = int(page) * PAGE_BYTES
                 start = time.perf_counter_ns()
                 mapped[at : at + LINE_BYTES] = b"\1" * LINE_BYTES

@@ -13,24 +13,24 @@ from nearfar_studies.figures import Column, published
 
 THESIS = published("performance-thesis")
 
-GREATEST_CLOCK_GHZ = 4.0
-"""Of the Xeon Gold 5218R, turbo on one core (Intel's datasheet): no counter can imply more."""
+MAX_CLOCK_GHZ = 4.0
+"""Turbo clock of one core of the Xeon Gold 5218R (Intel's datasheet): no counter can imply more."""
 
 
 @dataclass(frozen=True)
-class Counters:
-    """What the printed fits say of n gets on DRAM; negative counts are none."""
+class HashMapCounters:
+    """Counts of n gets on DRAM by the printed fits; negative counts are none."""
 
     cycles: Column
     stalled_cycles: Column
     load_misses: Column
 
 
-def counters(n: Column) -> Counters:
+def counters(n: Column) -> HashMapCounters:
     """Evaluate the printed fits at `n`."""
     v = THESIS.value
     ratio = v("load_ratio_slope") * np.log(n) + v("load_ratio_offset")
-    return Counters(
+    return HashMapCounters(
         cycles=v("cycles_per_get") * n,
         stalled_cycles=np.maximum(v("stalls_slope") * n + v("stalls_offset"), 0.0),
         load_misses=np.maximum(loads(n), 0.0) * np.clip(ratio, 0.0, 1.0),
@@ -77,17 +77,17 @@ def predicted_s(n: Column, clock: float, dram_ns: float) -> Column:
 
     Nothing measured on persistent memory is in it but its idle read latency.
     """
-    found = counters(n)
+    counted = counters(n)
     added_ns = THESIS.value("pmem_read_ns") - dram_ns
-    return np.asarray((found.cycles / clock + found.load_misses * added_ns) * 1e-9)
+    return np.asarray((counted.cycles / clock + counted.load_misses * added_ns) * 1e-9)
 
 
 def _possible(n: Column, dram_ns: float) -> tuple[Column, Column]:
     """Return misses times latency and stalled cycles where they imply a possible clock."""
-    found = counters(n)
-    waited_ns = found.load_misses * dram_ns
-    kept = (waited_ns > 0) & (found.stalled_cycles <= GREATEST_CLOCK_GHZ * waited_ns)
-    return waited_ns[kept], found.stalled_cycles[kept]
+    counted = counters(n)
+    waited_ns = counted.load_misses * dram_ns
+    possible = (waited_ns > 0) & (counted.stalled_cycles <= MAX_CLOCK_GHZ * waited_ns)
+    return waited_ns[possible], counted.stalled_cycles[possible]
 
 
 def its_counters_model_s(n: Column, *, with_cpu: bool) -> Column:

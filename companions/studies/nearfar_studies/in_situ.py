@@ -14,7 +14,7 @@ from nearfar_studies.nvdimm_device import LINES_PER_COUNTED, scaling
 NODES = 16_000_000
 EDGES = 127_952_004
 SETS = 5000
-"""Of all its runs, table 2."""
+"""Sets of each of its runs, table 2."""
 THREADS = 16
 
 DOUBLE, INT = 8, 4

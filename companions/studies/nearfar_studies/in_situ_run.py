@@ -23,7 +23,7 @@ NODES, SETS = 500_000, 20
 
 
 @dataclass(frozen=True)
-class Ran:
+class PipelineRun:
     """One run, seconds."""
 
     far: str
@@ -37,19 +37,19 @@ class Ran:
 
 def far_here() -> str:
     """Return the spec of a physically slower memory of this machine, or refuse."""
-    found = slower_memories(topology.detect())
-    if not found:
+    specs = slower_memories(topology.detect())
+    if not specs:
         raise NearfarError(
             "this machine has one memory only: name what stands for the other with "
             "run_pipeline_here(far=...), or read the study nvdimm-pipeline, which predicts it",
             ExitCode.MACHINE_LACKS,
         )
-    return found[0]
+    return specs[0]
 
 
 def run_pipeline_here(
     far: str, *, nodes: int = NODES, sets: int = SETS, program: Path | None = None
-) -> Ran:
+) -> PipelineRun:
     """Build it, unless `program` was built before, and run it with the consumer's memory in `far`.
 
     `far` is such as ``node:1`` or ``file:/mnt/pmem0``.
@@ -68,11 +68,11 @@ def run_pipeline_here(
             env={**os.environ, "NEARFAR_VALIDATE_MEMORY": place.words()},
         )
     if done.returncode != 0:
-        why = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
-        lacks = done.returncode == 3
+        message = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+        missing = done.returncode == 3
         raise NearfarError(
-            f"the pipeline failed with its analysis in {far}: {why}",
-            ExitCode.MACHINE_LACKS if lacks else ExitCode.FOUND,
+            f"the pipeline failed with its analysis in {far}: {message}",
+            ExitCode.MACHINE_LACKS if missing else ExitCode.FOUND,
         )
     piped, alone = (line.split() for line in done.stdout.splitlines())
     total, generate, generate_idle, transfer, transfer_idle, analyse = map(float, piped)
@@ -84,7 +84,7 @@ def run_pipeline_here(
         analyse=analyse,
         transfer_idle=transfer_idle,
     )
-    return Ran(far, times, *map(float, alone[1:]))
+    return PipelineRun(far, times, *map(float, alone[1:]))
 
 
 def compiled(folder: Path) -> Path:
@@ -94,9 +94,9 @@ def compiled(folder: Path) -> Path:
     try:
         subprocess.run([*command, "-o", str(target)], check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        said = getattr(error, "stderr", "") or str(error)
+        message = getattr(error, "stderr", "") or str(error)
         raise NearfarError(
-            f"the pipeline could not be compiled: {said.strip().splitlines()[-1]}; "
+            f"the pipeline could not be compiled: {message.strip().splitlines()[-1]}; "
             "install a C compiler (Debian: apt-get install gcc)",
             ExitCode.MACHINE_LACKS,
         ) from error

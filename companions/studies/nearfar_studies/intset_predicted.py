@@ -1,4 +1,4 @@
-"""What persistent sets would take elsewhere: from times here and counts of what they persist.
+"""Times of persistent sets in other memories, from times here and counts of what they persist.
 
 Sets of the study's sizes stay in the caches: of all traffic, what is flushed and streamed is what
 reaches memory. So their profile has no misses, and the model `persist` says the rest.
@@ -19,10 +19,10 @@ from nearfar.documents.workload import (
     Traffic,
 )
 from nearfar_bench.slowdowns import slowdown
-from nearfar_studies.intset_runs import DRAM, SYNCED, Case, Runs
+from nearfar_studies.intset_runs import DRAM, SYNCED, SetCase, SetRuns
 
 OPERATIONS = 1e6
-"""What a profile is of; its figures are of one operation times this."""
+"""Operations of a profile: its values are those of one operation times this."""
 
 
 def flushed(counts: dict[str, float]) -> Traffic:
@@ -41,15 +41,15 @@ def synced(counts: dict[str, float]) -> Traffic:
     return Traffic(syncs=OPERATIONS * counts["flush_calls"])
 
 
-def predicted(runs: Runs, case: Case, device: str) -> Estimate:
+def predicted(runs: SetRuns, case: SetCase, device: str) -> Estimate:
     """Return ns per operation of a set in DRAM, were everything in the library's `device`."""
     from nearfar.devices.library import host_dram, load_device
     from nearfar.predict.api import predict
 
     far = load_device(device)
     on_disk = far.technology == "file"
-    counts = runs.counts[Case(case.structure, runs.plan.sizes[0], DRAM, case.safety)]
-    here = Case(case.structure, case.size, SYNCED if on_disk else DRAM, case.safety)
+    counts = runs.counts[SetCase(case.structure, runs.plan.sizes[0], DRAM, case.safety)]
+    here = SetCase(case.structure, case.size, SYNCED if on_disk else DRAM, case.safety)
     traffic = synced(counts) if on_disk else flushed(counts)
     # Of mean throughput, as slowdowns are.
     ns = slowdown([1e9, 1e9], runs.throughput[here])
@@ -58,8 +58,8 @@ def predicted(runs: Runs, case: Case, device: str) -> Estimate:
     near = host_dram(far)
     if near is None:
         raise ValueError(f"{device} names no DRAM beside it")
-    found = predict(profile, near, [far], "persist").devices[0].phases[0].far_time_ns
-    return Estimate(*(end / OPERATIONS for end in (found.value, found.low, found.high)))
+    far_time = predict(profile, near, [far], "persist").devices[0].phases[0].far_time_ns
+    return Estimate(*(end / OPERATIONS for end in (far_time.value, far_time.low, far_time.high)))
 
 
 def profile_of(ns: Estimate, traffic: Traffic) -> WorkloadProfile:

@@ -15,8 +15,8 @@ SAFE, UNLOGGED, PUBLISHED = "safe", "unlogged", "published"
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is run: throughput over a fixed time, in as many rounds."""
+class SetPlan:
+    """Runs to make: throughput over a fixed time, in rounds."""
 
     sizes: Sequence[int] = (256, 2048)
     """Keys to begin with. The first is what the original benchmark begins with, and all that a disk
@@ -29,7 +29,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Case:
+class SetCase:
     """One set in one memory."""
 
     structure: str
@@ -39,15 +39,15 @@ class Case:
 
 
 @dataclass
-class Runs:
-    """What the rounds gave."""
+class SetRuns:
+    """Throughputs and counts of all rounds."""
 
-    plan: Plan
-    throughput: dict[Case, list[float]] = field(default_factory=dict)
+    plan: SetPlan
+    throughput: dict[SetCase, list[float]] = field(default_factory=dict)
     """Operations a second, by round."""
-    counts: dict[Case, dict[str, float]] = field(default_factory=dict)
+    counts: dict[SetCase, dict[str, float]] = field(default_factory=dict)
     """Per operation; of cases on `DRAM` of the first size."""
-    changes: dict[Case, float] = field(default_factory=dict)
+    changes: dict[SetCase, float] = field(default_factory=dict)
     """Share of operations that changed something."""
     sync_ns: dict[str, tuple[float, float]] = field(default_factory=dict)
     """One line made durable by msync, by memory: in the page last synced, and in one drawn at
@@ -55,46 +55,46 @@ class Runs:
     lacking: str = ""
     """Why there is no disk here, if so."""
 
-    def ns(self, case: Case) -> list[float]:
+    def ns(self, case: SetCase) -> list[float]:
         """Return ns per operation of each round."""
         return [1e9 / each for each in self.throughput[case]]
 
 
-def sets(plan: Plan, memories: Sequence[str]) -> Runs:
+def sets(plan: SetPlan, memories: Sequence[str]) -> SetRuns:
     """Time safe sets in `memories`, in rounds; raises as `measure` does."""
     _need_pools()
-    found = Runs(plan)
+    runs = SetRuns(plan)
     places = {word: find_memory(word) for word in memories}
     for _ in range(plan.repeats):
         for structure in STRUCTURES:
             for size in plan.sizes:
                 for word, place in places.items():
-                    _time(found, Case(structure, size, word), place)
-    return found
+                    _time(runs, SetCase(structure, size, word), place)
+    return runs
 
 
-def measure(plan: Plan) -> Runs:
+def measure(plan: SetPlan) -> SetRuns:
     """Run all cases in rounds; raises NearfarError with `MACHINE_LACKS` where pools cannot be."""
     _need_pools()
-    found = Runs(plan)
+    runs = SetRuns(plan)
     memories = {word: find_memory(word) for word in (VOLATILE, NO_FLUSH, DRAM, SYNCED)}
     try:
         memories[DISK] = find_memory(DISK)
     except NearfarError as error:
         if error.exit_code is not ExitCode.MACHINE_LACKS:
             raise
-        found.lacking = str(error)
+        runs.lacking = str(error)
     cases = _cases(plan, DISK in memories)
     for case in cases:
         if case.memory == DRAM and case.size == plan.sizes[0]:
-            _count(found, case, memories[DRAM])
+            _count(runs, case, memories[DRAM])
     for _ in range(plan.repeats):
         for case in cases:
-            _time(found, case, memories[case.memory])
+            _time(runs, case, memories[case.memory])
     for word in (SYNCED, DISK):
         if word in memories:
-            found.sync_ns[word] = _sync_ns(memories[word], plan.disk_seconds)
-    return found
+            runs.sync_ns[word] = _sync_ns(memories[word], plan.disk_seconds)
+    return runs
 
 
 def _need_pools() -> None:
@@ -106,20 +106,20 @@ def _need_pools() -> None:
         )
 
 
-def _cases(plan: Plan, with_disk: bool) -> list[Case]:
-    found = []
+def _cases(plan: SetPlan, with_disk: bool) -> list[SetCase]:
+    cases = []
     first = plan.sizes[0]
     for structure in STRUCTURES:
         for size in plan.sizes:
-            found += [Case(structure, size, each) for each in (VOLATILE, NO_FLUSH, DRAM, SYNCED)]
-            found += [Case(structure, size, each, PUBLISHED) for each in (DRAM, SYNCED)]
-        found.append(Case(structure, first, DRAM, UNLOGGED))
+            cases += [SetCase(structure, size, each) for each in (VOLATILE, NO_FLUSH, DRAM, SYNCED)]
+            cases += [SetCase(structure, size, each, PUBLISHED) for each in (DRAM, SYNCED)]
+        cases.append(SetCase(structure, first, DRAM, UNLOGGED))
         if with_disk:
-            found += [Case(structure, first, DISK, each) for each in (SAFE, UNLOGGED, PUBLISHED)]
-    return found
+            cases += [SetCase(structure, first, DISK, each) for each in (SAFE, UNLOGGED, PUBLISHED)]
+    return cases
 
 
-def _arguments(case: Case, plan: Plan) -> dict[str, str]:
+def _arguments(case: SetCase, plan: SetPlan) -> dict[str, str]:
     seconds = plan.disk_seconds if case.memory == DISK else plan.seconds
     return {
         "structure": case.structure,
@@ -129,24 +129,24 @@ def _arguments(case: Case, plan: Plan) -> dict[str, str]:
     }
 
 
-def _time(found: Runs, case: Case, memory: BenchMemory) -> None:
-    line = run("intset", _arguments(case, found.plan), memory, "time")
+def _time(runs: SetRuns, case: SetCase, memory: BenchMemory) -> None:
+    line = run("intset", _arguments(case, runs.plan), memory, "time")
     if line.operations == 0:
         raise NearfarError(
-            f"a set on {case.memory} did not end one operation in {found.plan.disk_seconds} s: the "
+            f"a set on {case.memory} did not end one operation in {runs.plan.disk_seconds} s: the "
             "disk is too slow or too busy for this study",
             ExitCode.MACHINE_LACKS,
         )
-    found.throughput.setdefault(case, []).append(line.operations / line.wall_ns * 1e9)
-    found.changes[case] = line.notes.get("changes_share") or 0.0
+    runs.throughput.setdefault(case, []).append(line.operations / line.wall_ns * 1e9)
+    runs.changes[case] = line.notes.get("changes_share") or 0.0
 
 
-def _count(found: Runs, case: Case, memory: BenchMemory) -> None:
+def _count(runs: SetRuns, case: SetCase, memory: BenchMemory) -> None:
     # A count hangs on the operations alone: enough that a change's is known to a few per mille.
-    arguments = {**_arguments(case, found.plan), "operations": "20000"}
+    arguments = {**_arguments(case, runs.plan), "operations": "20000"}
     line = run("intset", arguments, memory, "count")
-    found.counts[case] = {name: n / line.operations for name, n in line.counts.items()}
-    found.changes[case] = line.notes.get("changes_share") or 0.0
+    runs.counts[case] = {name: n / line.operations for name, n in line.counts.items()}
+    runs.changes[case] = line.notes.get("changes_share") or 0.0
 
 
 def _sync_ns(memory: BenchMemory, seconds: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What the published sets leave out that a crash would need, what that hides, what a sync costs."""
+"""Tables: steps that the published sets leave out, the time this hides, the cost of a sync."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from nearfar_studies.intset_runs import (
     STRUCTURES,
     SYNCED,
     UNLOGGED,
-    Case,
-    Runs,
+    SetCase,
+    SetRuns,
 )
 
 NAMES = {"list": "sorted list", "hash": "hash set", "skip": "skip list"}
@@ -52,7 +52,7 @@ LEFT_OUT = [
     ],
     [
         "all, reopening",
-        "the set is made anew whenever the program starts",
+        "the set is made again whenever the program starts",
         "what was kept is dropped and leaks",
     ],
 ]
@@ -68,22 +68,22 @@ def left_out() -> TextTable:
     )
 
 
-def hidden(runs: Runs, with_disk: bool) -> TextTable:
+def hidden(runs: SetRuns, with_disk: bool) -> TextTable:
     """Return times without what safety needs, over the safe set's, and why."""
     size = runs.plan.sizes[0]
     memories = [DRAM, *([DISK] if with_disk else [])]
     rows = []
     for structure in STRUCTURES:
         for safety in (SAFE, UNLOGGED, PUBLISHED):
-            counted = runs.counts.get(Case(structure, size, DRAM, safety))
-            changes = runs.changes.get(Case(structure, size, DRAM, safety), 0.0)
+            counted = runs.counts.get(SetCase(structure, size, DRAM, safety))
+            changes = runs.changes.get(SetCase(structure, size, DRAM, safety), 0.0)
             ratios = [
                 "1"
                 if safety == SAFE
                 else said(
                     slowdown(
-                        runs.throughput[Case(structure, size, memory)],
-                        runs.throughput[Case(structure, size, memory, safety)],
+                        runs.throughput[SetCase(structure, size, memory)],
+                        runs.throughput[SetCase(structure, size, memory, safety)],
                     )
                 )
                 for memory in memories
@@ -109,27 +109,27 @@ def hidden(runs: Runs, with_disk: bool) -> TextTable:
     )
 
 
-def sync_rule(runs: Runs, with_disk: bool) -> list[TextTable]:
+def sync_rule(runs: SetRuns, with_disk: bool) -> list[TextTable]:
     """Check the rule that the SSD is predicted by on this machine's own disk."""
     if not with_disk:
         return []
     rows = []
     for structure in STRUCTURES:
-        case = Case(structure, runs.plan.sizes[0], DRAM)
+        case = SetCase(structure, runs.plan.sizes[0], DRAM)
         syncs = runs.counts[case]["flush_calls"]
-        here = mean(runs.ns(Case(structure, case.size, SYNCED)))
+        here = mean(runs.ns(SetCase(structure, case.size, SYNCED)))
         ends = [
             here + syncs * (on_disk - kernel)
             for on_disk, kernel in zip(runs.sync_ns[DISK], runs.sync_ns[SYNCED], strict=True)
         ]
-        found = mean(runs.ns(Case(structure, case.size, DISK)))
+        measured = mean(runs.ns(SetCase(structure, case.size, DISK)))
         rows.append(
             [
                 NAMES[structure],
                 f"{syncs:.2f}",
                 " to ".join(f"{end / 1e3:.0f}" for end in sorted(ends)),
-                f"{found / 1e3:.0f}",
-                f"{found / geometric_mean(ends) - 1:+.0%}",
+                f"{measured / 1e3:.0f}",
+                f"{measured / geometric_mean(ends) - 1:+.0%}",
             ]
         )
     again, elsewhere = (f"{ns / 1e3:.0f}" for ns in runs.sync_ns[DISK])

@@ -60,11 +60,11 @@ def read_histograms(path: Path) -> dict[str, Histogram]:
                 totals[kind] = float(number)
             else:
                 buckets.setdefault(kind, []).append((float(what), float(number)))
-    found = {}
+    histograms = {}
     for kind, rows in buckets.items():
         up_to_ns, counts = np.array(rows).T
-        found[kind] = Histogram(up_to_ns, counts, totals[kind])
-    return found
+        histograms[kind] = Histogram(up_to_ns, counts, totals[kind])
+    return histograms
 
 
 def percentiles_ns(
@@ -77,7 +77,10 @@ def percentiles_ns(
 
     What the other machine's near memory adds, or takes off, is dealt out in the same way.
     """
-    ends = [_moved(one, times[kind] if times else None, dealt) for kind, one in latencies.items()]
+    ends = [
+        _moved(histogram, times[kind] if times else None, dealt)
+        for kind, histogram in latencies.items()
+    ]
     values, counts = np.concatenate(ends), np.concatenate([h.counts for h in latencies.values()])
     order = np.argsort(values, kind="stable")
     seen = np.cumsum(counts[order])
@@ -110,15 +113,15 @@ def near_ns(
     dealt: Dealt,
 ) -> Array:
     """Return percentiles of all requests with everything in the other machine's near memory."""
-    near = {kind: MeanTimes(one.here, one.near, one.near) for kind, one in times.items()}
+    near = {kind: MeanTimes(mean.here, mean.near, mean.near) for kind, mean in times.items()}
     return percentiles_ns(latencies, shares, near, dealt)
 
 
-def _moved(one: Histogram, times: MeanTimes | None, dealt: Dealt) -> Array:
+def _moved(histogram: Histogram, times: MeanTimes | None, dealt: Dealt) -> Array:
     if times is None:
-        return one.up_to_ns
+        return histogram.up_to_ns
     if dealt == "in proportion":
-        return one.up_to_ns * (times.far / times.here)
+        return histogram.up_to_ns * (times.far / times.here)
     # A quicker memory cannot make a request take no time.
-    least = one.up_to_ns * min(1.0, times.far / times.here)
-    return np.maximum(one.up_to_ns + times.far - times.here, least)
+    least = histogram.up_to_ns * min(1.0, times.far / times.here)
+    return np.maximum(histogram.up_to_ns + times.far - times.here, least)

@@ -10,7 +10,7 @@ from nearfar.documents.study import StudyResult
 from nearfar_studies.study import Study
 
 CAPTION_COLUMNS = 140
-"""What fits into 9 inches at 7.5 points."""
+"""Characters that fit into 9 inches at 7.5 points."""
 
 
 def draw(study: Study, result: StudyResult, path: Path) -> bool:
@@ -26,8 +26,8 @@ def draw(study: Study, result: StudyResult, path: Path) -> bool:
         if not caption:
             return False
         wrapped = textwrap.wrap(caption, CAPTION_COLUMNS)
-        room = 0.03 + 0.025 * len(wrapped)
-        figure.tight_layout(rect=(0.0, room, 1.0, 1.0))
+        caption_share = 0.03 + 0.025 * len(wrapped)
+        figure.tight_layout(rect=(0.0, caption_share, 1.0, 1.0))
         figure.text(0.02, 0.01, "\n".join(wrapped), fontsize=7.5, va="bottom")
         with atomic_path(path) as temporary:
             figure.savefig(temporary, format="png", dpi=130)

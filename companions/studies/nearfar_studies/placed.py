@@ -13,24 +13,24 @@ from nearfar.place.evaluation import evaluate
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.problem import Problem, make_problem
 from nearfar.predict.traffic import Array
-from nearfar_studies.applications import Application, Measured, only
+from nearfar_studies.applications import Application, MeasuredApplication, only
 from nearfar_studies.percentiles import MeanTimes
 
 GUIDED, UNGUIDED = "exact", "page-interleaved"
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedApplication:
     """An application, a far memory, and any share of its data near."""
 
     application: Application
-    measured: Measured
+    measured: MeasuredApplication
     near: DeviceProfile
     far: DeviceProfile
 
     @cached_property
     def problem(self) -> Problem:
-        """What is placed: the phases that count."""
+        """The placement problem of the phases that count."""
         workload = only(self.measured.there, self.application.placed)
         return make_problem(workload, self.near, self.far)
 
@@ -60,15 +60,15 @@ class Placed:
         """Return a request's mean times by kind."""
         moved = self.shares(near_share)[:, 1]
         here = {phase.name: phase for phase in self.measured.here.phases}
-        found = {}
+        times = {}
         for phase, model in zip(self.requests.phases, self.requests.models, strict=True):
             count = phase.operations or 1.0
-            found[phase.name] = MeanTimes(
+            times[phase.name] = MeanTimes(
                 here=here[phase.name].near_cpu_time_ns.value / count,
                 near=phase.near_time_ns.value / count,
                 far=float(model.times_ns(moved @ phase.objects)) / count,
             )
-        return found
+        return times
 
     def kept(self, near_share: float) -> list[str]:
         """Return the objects that stay near and are above a thousandth of the data."""

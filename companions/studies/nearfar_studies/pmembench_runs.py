@@ -22,7 +22,7 @@ PHASE = "timed"
 """The phase that nearfar-bench marks: neither its set-up nor what it verifies."""
 
 
-class Runs:
+class PmembenchRuns:
     """The program and the near memory, in a folder that is gone afterwards."""
 
     def __init__(self, near: Path | None) -> None:
@@ -34,7 +34,7 @@ class Runs:
             _nearfar("measure", "dram", *MEASURED, "--quiet", "-o", str(near))
         self.near = load(near, DeviceProfile)
 
-    def __enter__(self) -> Runs:
+    def __enter__(self) -> PmembenchRuns:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -83,7 +83,8 @@ def _nearfar(*words: str) -> None:
         check=False,
     )
     if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        message = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise NearfarError(
-            f"nearfar {words[0]} failed: {said.removeprefix('nearfar: ')}", ExitCode.MACHINE_LACKS
+            f"nearfar {words[0]} failed: {message.removeprefix('nearfar: ')}",
+            ExitCode.MACHINE_LACKS,
         )

@@ -14,14 +14,14 @@ from nearfar.documents.study import ComparisonTable, Reproduction, StudyResult
 from nearfar_studies.compare import percent
 
 NOTE_COLUMNS = 16
-"""What a long note gets at least; it breaks between words."""
+"""Minimum width of a long note; it breaks between words."""
 
 UNBOUNDED_COLUMNS = 1000
 """Wider than any table here: what it would take if it could."""
 
 
 FILE_COLUMNS = 250
-"""Of a file or pipe, which has no width: the widest table with all its rivals fits."""
+"""Width of a file or pipe: the widest table with all its rivals fits."""
 
 
 def print_reproduction(reproduction: Reproduction, console: Console) -> None:
@@ -43,19 +43,19 @@ def print_study(result: StudyResult, console: Console) -> None:
     say(console, f"published: {result.source}")
     if result.inputs:
         say(console, f"ours: {result.inputs}")
-    for found in result.tables:
-        fitting, left_out = _fitting(found, console)
+    for compared in result.tables:
+        fitting, left_out = _fitting(compared, console)
         console.print(fitting)
         if left_out:
-            say(console, "  what the rivals say row by row needs a wider terminal, or --json")
-        for name, error in found.errors.items():
+            say(console, "  the values of the rivals by row need a wider terminal, or --json")
+        for name, error in compared.errors.items():
             say(
                 console,
                 f"  {name}: mean error {percent(error.mean)}, max {percent(error.max)}, "
                 f"bias {percent(error.bias, signed=True)} over {error.rows} figures",
             )
-        if found.note:
-            say(console, f"  {found.note}")
+        if compared.note:
+            say(console, f"  {compared.note}")
     for text in result.texts:
         console.print(table(text.columns, text.rows, title=text.title))
     for sentence in result.verdict:
@@ -69,21 +69,23 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def _fitting(found: ComparisonTable, console: Console) -> tuple[Table, bool]:
+def _fitting(compared: ComparisonTable, console: Console) -> tuple[Table, bool]:
     """Return the table, and whether rivals had to be left out of its rows to fit the terminal."""
-    rivals = list(dict.fromkeys(name for row in found.rows for name in row.rivals))
-    notes = min(NOTE_COLUMNS, max((len(row.note) for row in found.rows), default=0))
+    rivals = list(dict.fromkeys(name for row in compared.rows for name in row.rivals))
+    notes = min(NOTE_COLUMNS, max((len(row.note) for row in compared.rows), default=0))
     unbounded = console.options.update(max_width=UNBOUNDED_COLUMNS)
-    wanted = Measurement.get(console, unbounded, _comparison(found, rivals, 0)).maximum
-    left_out = bool(rivals) and wanted + notes > console.width
-    return _comparison(found, [] if left_out else rivals, notes), left_out
+    required = Measurement.get(console, unbounded, _comparison(compared, rivals, 0)).maximum
+    left_out = bool(rivals) and required + notes > console.width
+    return _comparison(compared, [] if left_out else rivals, notes), left_out
 
 
-def _comparison(found: ComparisonTable, rivals: list[str], notes: int) -> Table:
+def _comparison(compared: ComparisonTable, rivals: list[str], notes: int) -> Table:
     """Return the table; `notes` is what their column gets at least, 0 for none."""
-    with_interval = any(row.low is not None for row in found.rows)
+    with_interval = any(row.low is not None for row in compared.rows)
     # The title may break; a table as wide as its title would be mostly blank.
-    shown = Table(title=f"{found.title} ({found.cited}), {found.unit}", title_justify="left")
+    shown = Table(
+        title=f"{compared.title} ({compared.cited}), {compared.unit}", title_justify="left"
+    )
     shown.add_column("", no_wrap=not notes)
     for heading in ("published", "ours", "difference", *(["interval"] if with_interval else [])):
         shown.add_column(heading, justify="right", no_wrap=True)
@@ -91,7 +93,7 @@ def _comparison(found: ComparisonTable, rivals: list[str], notes: int) -> Table:
         shown.add_column("\n".join(map(escape, name.split())), justify="right", no_wrap=True)
     if notes:
         shown.add_column("note", min_width=notes)
-    for row in found.rows:
+    for row in compared.rows:
         cells = [row.what, number(row.published), number(row.ours)]
         cells.append("-" if row.difference is None else percent(row.difference, signed=True))
         if with_interval:

@@ -15,7 +15,7 @@ SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedCommand:
     """One command and what it printed."""
 
     command: str
@@ -26,8 +26,8 @@ class Replayed:
 
     def lines(self, *starts: str) -> str:
         """Return the printed lines that begin with any of `starts`, blanks evened out."""
-        kept = [" ".join(line.split()) for line in self.out.splitlines()]
-        return "\n".join(line for line in kept if line.startswith(starts))
+        lines = [" ".join(line.split()) for line in self.out.splitlines()]
+        return "\n".join(line for line in lines if line.startswith(starts))
 
     def ended(self) -> str:
         """Return how it ended: the sentence on standard error, or a note on its time."""
@@ -37,7 +37,7 @@ class Replayed:
         return last[-1] if last else ""
 
 
-def replay(arguments: Sequence[str], folder: Path) -> Replayed:
+def replay(arguments: Sequence[str], folder: Path) -> ReplayedCommand:
     """Run ``nearfar ARGUMENTS`` in `folder`."""
     command = shlex.join(["nearfar", *arguments])
     environment = os.environ | {"COLUMNS": "200", "TERM": "dumb"}
@@ -53,5 +53,5 @@ def replay(arguments: Sequence[str], folder: Path) -> Replayed:
             env=environment,
         )
     except subprocess.TimeoutExpired:
-        return Replayed(command, None, "", "")
-    return Replayed(command, done.returncode, done.stdout, done.stderr)
+        return ReplayedCommand(command, None, "", "")
+    return ReplayedCommand(command, done.returncode, done.stdout, done.stderr)

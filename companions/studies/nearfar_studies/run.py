@@ -10,12 +10,12 @@ import msgspec
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.header import producer
 from nearfar.documents.study import Reproduction, StudyResult
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 
 def reproduce(
     names: Sequence[str],
-    given: Given,
+    given: StudyInputs,
     *,
     pictures: Path | None = None,
     begin: Callable[[str], None] = lambda title: None,
@@ -34,7 +34,7 @@ def reproduce(
                 f"cannot make the folder {pictures}: {error.strerror}; name another with --plot",
                 ExitCode.MACHINE_LACKS,
             ) from error
-    found = []
+    results = []
     for name, kind in kinds:
         begin(kind.title)
         study = kind()
@@ -46,11 +46,11 @@ def reproduce(
             path = pictures / f"{name}.png"
             if draw(study, result, path):
                 result = msgspec.structs.replace(result, picture=str(path))
-        found.append(result)
-    return Reproduction(producer=producer(), studies=found)
+        results.append(result)
+    return Reproduction(producer=producer(), studies=results)
 
 
-def _run(study: Study, given: Given) -> StudyResult:
+def _run(study: Study, given: StudyInputs) -> StudyResult:
     try:
         return study.run(given)
     except NearfarError as error:

@@ -1,4 +1,4 @@
-"""What a study is, and the registry that finds them."""
+"""The base class of studies, and their registry."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a study may use beside the published figures."""
+class StudyInputs:
+    """Files that a study may use in addition to the published figures."""
 
     profile: Path | None = None
     """A program's profile, for studies of any program."""
@@ -35,7 +35,7 @@ class Study:
     """Citation; of a source in `published/`, its own."""
     name: str = ""
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Compute ours and compare."""
         raise NotImplementedError
 

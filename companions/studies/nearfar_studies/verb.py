@@ -58,7 +58,7 @@ def reproduce(options: ReproduceOptions, delivery: DeliveryOptions) -> None:
     from nearfar.commands._deliver import check_output, deliver_document
     from nearfar_studies.render import print_reproduction
     from nearfar_studies.run import reproduce as run
-    from nearfar_studies.study import STUDIES, Given
+    from nearfar_studies.study import STUDIES, StudyInputs
 
     if options.list_:
         _list(delivery)
@@ -66,7 +66,7 @@ def reproduce(options: ReproduceOptions, delivery: DeliveryOptions) -> None:
     check_output(delivery.output)
     reproduction = run(
         STUDIES.names() if options.all_ else list(dict.fromkeys(options.names)),
-        Given(profile=options.profile, near=options.near),
+        StudyInputs(profile=options.profile, near=options.near),
         pictures=options.plot,
         begin=_nothing if delivery.quiet or not sys.stderr.isatty() else _show,
     )

@@ -21,31 +21,33 @@ from nearfar_studies.percentiles import (
     slowdowns,
 )
 from nearfar_studies.studies.x_mem_applications import PUBLISHED, XMemApplications
-from nearfar_studies.study import Given
+from nearfar_studies.study import StudyInputs
 
 SMALL = {"graph": ("16384", "1"), "index": ("1", "2000"), "cache": ("5000", "4000")}
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
-@pytest.mark.parametrize("one", APPLICATIONS, ids=lambda one: one.name)
-def test_an_application_serves_and_says_how_quickly(one: Application, tmp_path: Path) -> None:
+@pytest.mark.parametrize("application", APPLICATIONS, ids=lambda each: each.name)
+def test_an_application_serves_and_says_how_quickly(
+    application: Application, tmp_path: Path
+) -> None:
     program, into = tmp_path / "program", tmp_path / "latencies.csv"
     options = ["-std=c++20", "-O0", "-pthread", f"-I{include_folder()}"]
-    subprocess.run(["g++", *options, SOURCES / one.source, "-o", program], check=True)
+    subprocess.run(["g++", *options, SOURCES / application.source, "-o", program], check=True)
     done = subprocess.run(
-        [program, *SMALL[one.name], "--latencies", into],
+        [program, *SMALL[application.name], "--latencies", into],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^\d+ requests a second$", done.stdout, re.MULTILINE)
-    found = read_histograms(into)
-    assert set(one.requests) <= set(found)
-    for kind in one.requests:
+    histograms = read_histograms(into)
+    assert set(application.requests) <= set(histograms)
+    for kind in application.requests:
         # Buckets end at most 1/32 above what is in them.
-        from_buckets = float((found[kind].up_to_ns * found[kind].counts).sum())
-        assert found[kind].total_ns <= from_buckets <= 1.04 * found[kind].total_ns
+        from_buckets = float((histograms[kind].up_to_ns * histograms[kind].counts).sum())
+        assert histograms[kind].total_ns <= from_buckets <= 1.04 * histograms[kind].total_ns
     wrong = subprocess.run([program, "many"], capture_output=True, text=True, check=False)
     assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
 
@@ -62,9 +64,9 @@ def test_what_is_added_moves_percentiles_between_even_and_proportional() -> None
     proportional = percentiles_ns(requests, shares, times, "in proportion")
     assert proportional == pytest.approx([200.0, 400.0, 1100.0])
     assert near_ns(requests, shares, times, "evenly").tolist() == [100.0, 200.0, 1000.0]
-    for (low, high), one in zip(slowdowns(requests, shares, times), evenly, strict=True):
+    for (low, high), application in zip(slowdowns(requests, shares, times), evenly, strict=True):
         assert low < high
-        assert low * 100 <= one
+        assert low * 100 <= application
     same = {kind: MeanTimes(5.0, 5.0, 5.0) for kind in requests}
     assert percentiles_ns(requests, shares, same).tolist() == [100.0, 200.0, 1000.0]
 
@@ -73,15 +75,17 @@ def test_what_is_added_moves_percentiles_between_even_and_proportional() -> None
 def test_three_applications_are_slowed_down_in_kind() -> None:
     study = XMemApplications()
     study.name = "x-mem-applications"
-    result = study.run(Given())
+    result = study.run(StudyInputs())
     rows = result.tables[0].rows
-    assert [row.published for row in rows] == [end for one in PUBLISHED for end in one.ends]
+    assert [row.published for row in rows] == [
+        end for application in PUBLISHED for end in application.ends
+    ]
     mild, harsh = ([row.ours or 0.0 for row in rows[at::2]] for at in (0, 1))
     # All far, a graph is slowed down a lot; with half of the data near, guided, hardly.
     assert mild[0] > 1.3
     assert harsh[0] > 2.0
     assert harsh[1] < 0.6 * harsh[0]
-    assert all(one <= other * 1.01 for one, other in zip(mild, harsh, strict=True))
+    assert all(application <= other * 1.01 for application, other in zip(mild, harsh, strict=True))
     for row in rows:
         assert (row.low or 0.0) <= (row.ours or 0.0) <= (row.high or 0.0)
     kept = {(program, share): things for program, share, things in result.texts[3].rows}

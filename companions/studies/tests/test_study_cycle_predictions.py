@@ -10,7 +10,7 @@ from nearfar_studies import cycle_intervals, cycle_level
 from nearfar_studies.cycle_profiles import profiles
 
 
-def judged(config: str, level: str) -> list[cycle_level.Case]:
+def judged(config: str, level: str) -> list[cycle_level.CyclePrediction]:
     """Predict from profiles that are made once, here and now."""
     reference = cycle_level.load()
     source = cycle_level.REFERENCE.with_name("kernels.c")
@@ -18,12 +18,12 @@ def judged(config: str, level: str) -> list[cycle_level.Case]:
     return cycle_level.cases(reference, profiled, config, level)
 
 
-def held_out(config: str, level: str) -> list[cycle_level.Case]:
+def held_out(config: str, level: str) -> list[cycle_level.CyclePrediction]:
     fitted = cycle_level.fitted(cycle_level.load())
     return [case for case in judged(config, level) if case.kernel not in fitted]
 
 
-def mean_error(cases: list[cycle_level.Case], model: str) -> float:
+def mean_error(cases: list[cycle_level.CyclePrediction], model: str) -> float:
     return statistics.mean(abs(case.error(model)) for case in cases)
 
 
@@ -52,7 +52,7 @@ def test_held_out_kernels_stay_below_what_was_set_for_all(config: str, level: st
     assert mean_error(held_out(config, level), "best") < bar
 
 
-def every_case() -> list[cycle_level.Case]:
+def every_case() -> list[cycle_level.CyclePrediction]:
     return [
         case
         for config in cycle_level.CONFIGS

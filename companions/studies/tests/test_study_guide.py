@@ -9,10 +9,10 @@ import pytest
 from nearfar.__main__ import main
 from nearfar_studies import guide_platform
 from nearfar_studies.guide_platform import State
-from nearfar_studies.replay import Replayed, replay
+from nearfar_studies.replay import ReplayedCommand, replay
 from nearfar_studies.studies import korean_guide
 from nearfar_studies.studies.korean_guide import KoreanGuide
-from nearfar_studies.study import Given
+from nearfar_studies.study import StudyInputs
 
 SAID: dict[State, str] = {
     "memory-mode": "memory-side cache of 64.0 GiB",
@@ -35,35 +35,35 @@ def test_each_state_of_its_machine_is_told_with_its_next_step(
 
 
 def test_a_latency_that_doubled_is_told_as_drift() -> None:
-    said = korean_guide._unstable()[-1]
-    assert "87.8 ns then, 185.7 now" in said
-    assert "until reboot" in said
+    sentence = korean_guide._unstable()[-1]
+    assert "87.8 ns then, 185.7 now" in sentence
+    assert "until reboot" in sentence
 
 
 def test_a_buffer_beyond_memory_is_refused_with_the_size_that_fits(tmp_path: Path) -> None:
     step = korean_guide.ERRORS[0]
-    found = replay(step.arguments, tmp_path)
-    assert found.exit_code == 3
-    assert "2.00 TiB" in found.ended()
-    assert "take -b" in found.ended()
-    assert "Traceback" not in found.error
+    result = replay(step.arguments, tmp_path)
+    assert result.exit_code == 3
+    assert "2.00 TiB" in result.ended()
+    assert "take -b" in result.ended()
+    assert "Traceback" not in result.error
 
 
 def test_lines_are_kept_by_their_beginning_and_else_the_error_is() -> None:
-    found = Replayed("nearfar x", 1, "a  b\nc\n", "first\nnearfar: last\n")
-    assert found.lines("a") == "a b"
-    assert found.lines("z") == ""
-    assert found.ended() == "nearfar: last"
-    assert Replayed("nearfar x", None, "", "").ended().startswith("took more than")
+    result = ReplayedCommand("nearfar x", 1, "a  b\nc\n", "first\nnearfar: last\n")
+    assert result.lines("a") == "a b"
+    assert result.lines("z") == ""
+    assert result.ended() == "nearfar: last"
+    assert ReplayedCommand("nearfar x", None, "", "").ended().startswith("took more than")
 
 
 @pytest.mark.long
 def test_the_whole_guide_is_replayed() -> None:
     study = KoreanGuide()
     study.name = "korean-guide"
-    found = study.run(Given())
-    printed = [row[-1] for text in found.texts for row in text.rows]
+    result = study.run(StudyInputs())
+    printed = [row[-1] for text in result.texts for row in text.rows]
     assert all(printed)
     assert not any("Traceback" in cell or "Error:" in cell for cell in printed)
-    for row in found.tables[0].rows:
+    for row in result.tables[0].rows:
         assert row.ours == pytest.approx(101.5, rel=0.05)  # the library's DRAM, random

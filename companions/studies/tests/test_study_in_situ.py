@@ -35,13 +35,13 @@ def test_it_runs_and_its_times_add_up(far: str) -> None:
 
 @needs_compiler
 def test_a_memory_that_is_not_here_is_said() -> None:
-    with pytest.raises(NearfarError, match="/no/such/folder") as said:
+    with pytest.raises(NearfarError, match="/no/such/folder") as error:
         in_situ_run.run_pipeline_here("file:/no/such/folder", nodes=1000, sets=2)
-    assert said.value.exit_code in (ExitCode.MACHINE_LACKS, ExitCode.WRONG_USE)
+    assert error.value.exit_code in (ExitCode.MACHINE_LACKS, ExitCode.WRONG_USE)
 
 
 def test_one_memory_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_situ_run, "slower_memories", lambda _: [])
-    with pytest.raises(NearfarError, match="one memory only") as said:
+    with pytest.raises(NearfarError, match="one memory only") as error:
         in_situ_run.far_here()
-    assert said.value.exit_code == ExitCode.MACHINE_LACKS
+    assert error.value.exit_code == ExitCode.MACHINE_LACKS

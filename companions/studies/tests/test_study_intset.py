@@ -30,12 +30,12 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> list[WorkloadProfile]:
 
 def test_transactions_persist_what_libpmemobjs_do(profiles: list[WorkloadProfile]) -> None:
     volatile, persistent = profiles
-    phase = next(one for one in persistent.phases if one.name == "list 512")
+    phase = next(phase for phase in persistent.phases if phase.name == "list 512")
     count = {name: sum(getattr(row.traffic, name) for row in phase.objects) for name in COMMITTED}
     # Of an insert or a removal: both log one reference and either allocate or free a node.
     assert count["fences"] / count["flushes"] == pytest.approx(6 / 4.5, rel=0.05)
     assert count["nt_store_bytes"] / count["fences"] == pytest.approx(384 / 6, rel=0.01)
-    assert all(row.traffic.flushes == 0 for one in volatile.phases for row in one.objects)
+    assert all(row.traffic.flushes == 0 for phase in volatile.phases for row in phase.objects)
 
 
 def test_persisting_and_optane_slow_every_structure_down(profiles: list[WorkloadProfile]) -> None:

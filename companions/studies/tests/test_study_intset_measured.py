@@ -15,9 +15,9 @@ from nearfar_studies.intset_runs import (
     SYNCED,
     UNLOGGED,
     VOLATILE,
-    Case,
-    Plan,
-    Runs,
+    SetCase,
+    SetPlan,
+    SetRuns,
 )
 from nearfar_studies.studies.intset_measured import IntsetMeasured, compare
 
@@ -33,26 +33,26 @@ COUNTS = {
 """As counted of a list: a quarter of the operations change something."""
 
 
-def runs(with_disk: bool = True) -> Runs:
-    plan = Plan(sizes=(256, 512), repeats=2)
-    found = Runs(plan)
+def runs(with_disk: bool = True) -> SetRuns:
+    plan = SetPlan(sizes=(256, 512), repeats=2)
+    runs = SetRuns(plan)
     for structure in STRUCTURES:
         for size in plan.sizes:
             for memory, ns in NS.items():
-                found.throughput[Case(structure, size, memory)] = [1e9 / ns] * 2
+                runs.throughput[SetCase(structure, size, memory)] = [1e9 / ns] * 2
         for safety, share in ((UNLOGGED, 0.5), (PUBLISHED, 0.8)):
             cells = [(memory, size) for memory in (DRAM, SYNCED) for size in plan.sizes]
             for memory, size in (*cells, (DISK, 256)):
-                case = Case(structure, size, memory, safety)
-                found.throughput[case] = [1e9 / (NS[memory] * share)] * 2
+                case = SetCase(structure, size, memory, safety)
+                runs.throughput[case] = [1e9 / (NS[memory] * share)] * 2
         for safety in (SAFE, UNLOGGED, PUBLISHED):
-            case = Case(structure, 256, DRAM, safety)
-            found.counts[case], found.changes[case] = dict(COUNTS), 0.25
+            case = SetCase(structure, 256, DRAM, safety)
+            runs.counts[case], runs.changes[case] = dict(COUNTS), 0.25
     on_disk = {DISK: (50_200.0, 60_200.0)} if with_disk else {}
-    found.sync_ns = {SYNCED: (200.0, 200.0), **on_disk}
+    runs.sync_ns = {SYNCED: (200.0, 200.0), **on_disk}
     if not with_disk:
-        found.lacking = "no disk"
-    return found
+        runs.lacking = "no disk"
+    return runs
 
 
 def test_slowdowns_are_of_the_volatile_set_and_the_rule_of_the_disk_is_checked():
@@ -94,7 +94,7 @@ def test_a_machine_without_a_disk_says_so_and_shows_the_rest():
 
 def test_more_fences_than_flushed_ranges_wait_for_nothing():
     assert flushed(COUNTS).fences == pytest.approx(2.0e6)
-    found = predicted(runs(), Case("list", 256, DRAM), "optane-200")
-    assert found.low <= found.value <= found.high
+    persisted = predicted(runs(), SetCase("list", 256, DRAM), "optane-200")
+    assert persisted.low <= persisted.value <= persisted.high
     # FAST 2020 and PerMA-Bench: 65 ns a flushed line and fence in Optane, 57.3 in its DRAM.
-    assert found.value == pytest.approx(500.0 + 2.0 * (65.0 - 57.3), abs=100.0)
+    assert persisted.value == pytest.approx(500.0 + 2.0 * (65.0 - 57.3), abs=100.0)

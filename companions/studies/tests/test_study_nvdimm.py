@@ -11,24 +11,24 @@ from nearfar_studies.nvdimm_device import curve
 from nearfar_studies.studies.nvdimm_copies import NvdimmCopies, predicted
 from nearfar_studies.studies.nvdimm_pipeline import NvdimmPipeline
 from nearfar_studies.studies.nvdimm_stream import FITTED, NvdimmStream
-from nearfar_studies.study import Given
+from nearfar_studies.study import StudyInputs
 
 THESIS = published("nvdimm-thesis")
 
 
 def doubled(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     """Double every figure of a table but its first column."""
-    found = THESIS.tables[key]
-    rows = [[row[0], *(2 * value for value in row[1:])] for row in found["rows"]]
-    monkeypatch.setitem(THESIS.tables, key, found | {"rows": rows})
+    table = THESIS.tables[key]
+    rows = [[row[0], *(2 * value for value in row[1:])] for row in table["rows"]]
+    monkeypatch.setitem(THESIS.tables, key, table | {"rows": rows})
 
 
 def test_copies_use_tables_4_and_5_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = NvdimmCopies().run(Given()).tables
+    before = NvdimmCopies().run(StudyInputs()).tables
     for key in THESIS.tables:
         if key not in ("4", "5"):
             doubled(monkeypatch, key)
-    after = NvdimmCopies().run(Given()).tables
+    after = NvdimmCopies().run(StudyInputs()).tables
     assert [[r.ours for r in t.rows] for t in after] == [[r.ours for r in t.rows] for t in before]
     assert after[0].rows[0].published == pytest.approx(2 * (before[0].rows[0].published or 0.0))
 
@@ -41,39 +41,39 @@ def test_copies_alone_are_the_stream_curve() -> None:
 
 
 def test_shared_channels_explain_what_independent_memories_do_not() -> None:
-    for found in NvdimmCopies().run(Given()).tables:
-        assert found.errors["ours"].mean < found.errors["memories independent"].mean / 2
-        assert len(found.rows) == 15
+    for table in NvdimmCopies().run(StudyInputs()).tables:
+        assert table.errors["ours"].mean < table.errors["memories independent"].mean / 2
+        assert len(table.rows) == 15
 
 
 def test_held_out_threads_are_not_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = NvdimmStream().run(Given()).tables
+    before = NvdimmStream().run(StudyInputs()).tables
     for key in ("4", "5"):
-        found = THESIS.tables[key]
+        table = THESIS.tables[key]
         rows = [
             row if row[0] in FITTED else [row[0], *(1.05 * value for value in row[1:])]
-            for row in found["rows"]
+            for row in table["rows"]
         ]
-        monkeypatch.setitem(THESIS.tables, key, found | {"rows": rows})
-    after = NvdimmStream().run(Given()).tables
+        monkeypatch.setitem(THESIS.tables, key, table | {"rows": rows})
+    after = NvdimmStream().run(StudyInputs()).tables
     assert [[r.ours for r in t.rows] for t in after] == [[r.ours for r in t.rows] for t in before]
 
 
 def test_held_out_threads_beat_the_plain_bound() -> None:
-    for found in NvdimmStream().run(Given()).tables:
-        assert found.errors["ours"].mean < found.errors["min(T b, best)"].mean
-        assert all(row.judged is False for row in found.rows if row.note)
+    for table in NvdimmStream().run(StudyInputs()).tables:
+        assert table.errors["ours"].mean < table.errors["min(T b, best)"].mean
+        assert all(row.judged is False for row in table.rows if row.note)
 
 
 def test_no_time_of_the_simulation_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = NvdimmPipeline().run(Given()).tables[:-1]  # the last one checks the locks alone
+    before = NvdimmPipeline().run(StudyInputs()).tables[:-1]  # the last one checks the locks alone
     for key in THESIS.tables:
         if key not in ("4", "5"):
             doubled(monkeypatch, key)
     monkeypatch.setitem(
         THESIS.tables, "8", THESIS.tables["8"] | {"rows": published_rows("8", splits=True)}
     )
-    after = NvdimmPipeline().run(Given()).tables[:-1]
+    after = NvdimmPipeline().run(StudyInputs()).tables[:-1]
     assert [[r.ours for r in t.rows] for t in after] == [[r.ours for r in t.rows] for t in before]
 
 
@@ -92,14 +92,14 @@ def test_a_set_of_known_bytes_takes_its_time_at_full_capacity() -> None:
 def test_one_thread_generates_as_fast_as_it_adds() -> None:
     # Table 4, sum, one thread: 6652.3 MB/s, so 8 B every 1.2026 ns; one addition an edge.
     expected_s = 5000 * 127_952_004 * 8 / 6652.3e6
-    found = in_situ.alone_s(in_situ.GENERATE_BYTES, in_situ.generate_scaling(), 1)
-    assert found == pytest.approx(expected_s, rel=0.01)
+    table = in_situ.alone_s(in_situ.GENERATE_BYTES, in_situ.generate_scaling(), 1)
+    assert table == pytest.approx(expected_s, rel=0.01)
 
 
 def test_the_locks_alone_hold_the_total() -> None:
     whole = THESIS.columns("8")
     bound_by_consumer = whole["generate"] < 0.8 * (whole["transfer"] + whole["analyse"])
     for i in np.flatnonzero(bound_by_consumer):
-        found = in_situ.locks_only(*(whole[k][i] for k in ("generate", "transfer", "analyse")))
-        assert found.total == pytest.approx(whole["total"][i], rel=0.005)
-        assert found.generate_idle == pytest.approx(whole["generate_idle"][i], rel=0.02)
+        table = in_situ.locks_only(*(whole[k][i] for k in ("generate", "transfer", "analyse")))
+        assert table.total == pytest.approx(whole["total"][i], rel=0.005)
+        assert table.generate_idle == pytest.approx(whole["generate_idle"][i], rel=0.02)

@@ -9,7 +9,7 @@ import pytest
 
 from nearfar.devices.library import load_device
 from nearfar_studies import file_systems
-from nearfar_studies.file_systems import ANONYMOUS, Place, find_places
+from nearfar_studies.file_systems import ANONYMOUS, FilePlace, find_places
 from nearfar_studies.studies import optane_characterisation as study
 
 
@@ -32,15 +32,17 @@ def test_a_plateau_is_predicted_without_itself(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_held_out_plateaus_beat_the_next_region() -> None:
-    found = study._plateaus()
-    assert found.errors["ours"].mean < 0.05
-    assert found.errors["ours"].mean < found.errors[study.NEXT].mean / 2
+    result = study._plateaus()
+    assert result.errors["ours"].mean < 0.05
+    assert result.errors["ours"].mean < result.errors[study.NEXT].mean / 2
 
 
 def test_amplification_is_the_block_over_the_access() -> None:
-    found = study._amplification()
-    assert [row.ours for row in found.rows] == pytest.approx([256 / 64] * len(found.rows), rel=0.01)
-    assert found.errors["ours"].mean < 0.1
+    result = study._amplification()
+    assert [row.ours for row in result.rows] == pytest.approx(
+        [256 / 64] * len(result.rows), rel=0.01
+    )
+    assert result.errors["ours"].mean < 0.1
 
 
 MOUNTS = """\
@@ -57,12 +59,12 @@ def test_places_are_found_by_the_mount_that_holds_them(tmp_path: Path) -> None:
     for name in ("shm", "with blank", "nodax", "other"):
         (tmp_path / name).mkdir()
     mounts = MOUNTS.format(tmp_path)
-    found = find_places(mounts, [tmp_path / "shm", tmp_path / "other"])
-    assert found == {
-        ANONYMOUS: Place(ANONYMOUS, None),
-        "tmpfs": Place("tmpfs", tmp_path / "shm"),
-        "ext4": Place("ext4", tmp_path / "other"),
-        "xfs-dax": Place("xfs-dax", tmp_path / "with blank"),
+    result = find_places(mounts, [tmp_path / "shm", tmp_path / "other"])
+    assert result == {
+        ANONYMOUS: FilePlace(ANONYMOUS, None),
+        "tmpfs": FilePlace("tmpfs", tmp_path / "shm"),
+        "ext4": FilePlace("ext4", tmp_path / "other"),
+        "xfs-dax": FilePlace("xfs-dax", tmp_path / "with blank"),
     }
 
 
@@ -75,20 +77,20 @@ def test_costs_are_measured_and_nothing_is_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_systems, "_chase_ns", lambda spec: None)  # its own tests: measure
-    found = file_systems.measure(Place("ext4", tmp_path))
-    assert found.touch_ns > found.again_ns > 0  # a page fault costs more than a store
-    assert 0 <= found.kernel_share <= 1
-    assert found.persist_ns is not None
-    assert found.persist_ns > 0
+    result = file_systems.measure(FilePlace("ext4", tmp_path))
+    assert result.touch_ns > result.again_ns > 0  # a page fault costs more than a store
+    assert 0 <= result.kernel_share <= 1
+    assert result.persist_ns is not None
+    assert result.persist_ns > 0
     assert list(tmp_path.iterdir()) == []
-    plain = file_systems.measure(Place(ANONYMOUS, None))
+    plain = file_systems.measure(FilePlace(ANONYMOUS, None))
     assert plain.persist_ns is None
     assert plain.touch_ns > plain.again_ns
 
 
 def test_kinds_that_are_not_here_are_said(tmp_path: Path) -> None:
-    cost = file_systems.Cost(Place(ANONYMOUS, None), 500.0, 0.9, 2.0, None, 90.0)
-    found = study._file_systems({ANONYMOUS: cost})
-    absent = [row.what for row in found.rows if row.note == "not here"]
+    cost = file_systems.FileSystemCost(FilePlace(ANONYMOUS, None), 500.0, 0.9, 2.0, None, 90.0)
+    result = study._file_systems({ANONYMOUS: cost})
+    absent = [row.what for row in result.rows if row.note == "not here"]
     assert absent == [kind for kind in file_systems.KINDS if kind != ANONYMOUS]
     assert any("xfs-dax" in sentence for sentence in study._file_system_verdict({ANONYMOUS: cost}))

@@ -11,9 +11,13 @@ from nearfar_studies.studies import pmembench_tables as study
 
 
 def result(scale: float = 1.0) -> StudyResult:
-    gets = {n: study.Timed(n * 100e-9, Estimate(n * 300e-9, 0.0, n * 1e-6)) for n in study.SIZES}
+    gets = {
+        n: study.TimedOperations(n * 100e-9, Estimate(n * 300e-9, 0.0, n * 1e-6))
+        for n in study.SIZES
+    }
     inserts = {
-        size: study.Timed(0.2, Estimate(0.3 * scale, 0.2, 0.4)) for size in study.ELEMENTS_BYTES
+        size: study.TimedOperations(0.2, Estimate(0.3 * scale, 0.2, 0.4))
+        for size in study.ELEMENTS_BYTES
     }
     of = study.PmembenchTables()
     return study.compare(of, gets, inserts, load_device("thesis-dram"))
@@ -30,8 +34,8 @@ def test_ours_does_not_move_with_the_published(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_it_says_of_the_text_follows_the_figures() -> None:
-    said = result().texts[0].rows[0][1]
-    assert said == (
+    sentence = result().texts[0].rows[0][1]
+    assert sentence == (
         "1.50 times for inserts, 3.00 for 1,000,000 gets (3.00 for 100,000): so here too"
     )
     assert result(scale=4.0).texts[0].rows[0][1].endswith("not so here")

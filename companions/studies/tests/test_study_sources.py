@@ -50,19 +50,21 @@ def test_tables_of_the_pipeline_hold_the_same_times() -> None:
 
 def test_its_traffic_model_errs_as_recomputed_by_the_issue() -> None:
     for key, expected in (("2", 0.158), ("3", 0.006), ("13", 0.24)):
-        found = NVDIMM.columns(key)
-        assert mean_error(found["its_prediction"], found["measured"]) == pytest.approx(
+        printed = NVDIMM.columns(key)
+        assert mean_error(printed["its_prediction"], printed["measured"]) == pytest.approx(
             expected, abs=0.005
         )
-    found = NVDIMM.columns("14")
-    assert mean_error(found["its_transfer"], found["transfer"]) == pytest.approx(0.65, abs=0.005)
+    printed = NVDIMM.columns("14")
+    assert mean_error(printed["its_transfer"], printed["transfer"]) == pytest.approx(
+        0.65, abs=0.005
+    )
     assert mean_error(its_total_s(), NVDIMM.columns("8")["total"]) == pytest.approx(0.38, abs=0.005)
 
 
 def test_its_transfer_prediction_counts_the_bytes_once() -> None:
-    found = NVDIMM.columns("14")
+    printed = NVDIMM.columns("14")
     once_mb = in_situ.NODES * in_situ.DOUBLE * in_situ.SETS / 1e6
-    assert np.allclose(once_mb / found["nvm_speed"], found["its_transfer"], rtol=0.001)
+    assert np.allclose(once_mb / printed["nvm_speed"], printed["its_transfer"], rtol=0.001)
 
 
 def test_bytes_of_a_set_are_those_of_its_own_count_and_the_line_read_for_ownership() -> None:
@@ -74,14 +76,14 @@ def test_bytes_of_a_set_are_those_of_its_own_count_and_the_line_read_for_ownersh
 
 
 def test_its_hash_map_models_err_as_recomputed_by_the_issue() -> None:
-    found = HASHMAP.columns("6.1")
-    large = found["n"] >= 2_000_000
+    printed = HASHMAP.columns("6.1")
+    large = printed["n"] >= 2_000_000
     for model, over_all, over_large in (
         ("counters_model", 0.081, 0.068),
         ("code_model", 0.135, 0.087),
     ):
-        assert mean_error(found[model], found["real"]) == pytest.approx(over_all, abs=0.0006)
-        assert mean_error(found[model][large], found["real"][large]) == pytest.approx(
+        assert mean_error(printed[model], printed["real"]) == pytest.approx(over_all, abs=0.0006)
+        assert mean_error(printed[model][large], printed["real"][large]) == pytest.approx(
             over_large, abs=0.0006
         )
 
@@ -98,7 +100,7 @@ def test_its_equations_give_its_table_only_with_processor_time() -> None:
 
 def test_its_code_model_is_a_constant_per_get() -> None:
     n = np.array([1.0, 7_000_000.0])
-    found = hashmap.its_code_model_s(n) / n * 1e9
+    printed = hashmap.its_code_model_s(n) / n * 1e9
     # 4 1/3 reads of 305 ns, and a byte at 7.45 GB/s.
-    assert found == pytest.approx([1321.8, 1321.8], abs=0.1)
+    assert printed == pytest.approx([1321.8, 1321.8], abs=0.1)
     assert hashmap.its_code_model_s(n)[1] == pytest.approx(9.253, abs=0.001)

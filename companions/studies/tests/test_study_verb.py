@@ -9,7 +9,7 @@ import pytest
 
 from nearfar.__main__ import main
 from nearfar.documents import Reproduction, load
-from nearfar_studies.study import STUDIES, Given
+from nearfar_studies.study import STUDIES, StudyInputs
 
 QUICK = ["nvdimm-stream", "nvdimm-copies", "nvdimm-pipeline", "thesis-hashmap"]
 
@@ -31,12 +31,12 @@ def test_the_table_agrees_with_its_json(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "250")
     assert main(["reproduce", name, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["studies"][0]
+    result = json.loads(capsys.readouterr().out)["studies"][0]
     assert main(["reproduce", name]) == 0
     printed = capsys.readouterr().out
     lines = [line for line in printed.splitlines() if line.startswith("│")]
     cells = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
-    rows = [row for table in found["tables"] for row in table["rows"]]
+    rows = [row for table in result["tables"] for row in table["rows"]]
     assert len(cells) >= len(rows)
     for row, shown in zip(rows, cells, strict=False):
         assert shown[0] == row["what"]
@@ -48,7 +48,7 @@ def test_the_table_agrees_with_its_json(
         shown_difference = float(shown[3].removesuffix(" %")) / 100
         assert shown_difference == pytest.approx(row["difference"], abs=6e-4)
     flat = " ".join(printed.split())
-    for sentence in found["verdict"]:
+    for sentence in result["verdict"]:
         assert " ".join(sentence.split()) in flat
 
 
@@ -80,10 +80,10 @@ def test_a_file_gets_every_column(
 
 @pytest.mark.parametrize("name", QUICK)
 def test_errors_follow_from_the_rows(name: str) -> None:
-    for found in STUDIES.get(name)().run(Given()).tables:
-        judged = [row for row in found.rows if row.judged]
+    for result in STUDIES.get(name)().run(StudyInputs()).tables:
+        judged = [row for row in result.rows if row.judged]
         assert judged
-        for predictor, error in found.errors.items():
+        for predictor, error in result.errors.items():
             signed = [
                 ((row.ours if predictor == "ours" else row.rivals[predictor]) or 0.0)
                 / (row.published or 1.0)
@@ -113,9 +113,9 @@ def test_it_writes_a_document_and_pictures(tmp_path: Path) -> None:
     names = ["thesis-hashmap", "nvdimm-copies"]
     arguments = ["reproduce", *names, "-q", "-o", str(output), "--plot", str(pictures)]
     assert main(arguments) == 0
-    found = load(output, Reproduction)
-    assert [study.name for study in found.studies] == names
-    for study in found.studies:
+    result = load(output, Reproduction)
+    assert [study.name for study in result.studies] == names
+    for study in result.studies:
         assert Path(study.picture).read_bytes().startswith(b"\x89PNG")
         assert Path(study.picture).parent == pictures
 

@@ -6,12 +6,12 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from nearfar.documents.study import StudyResult, TextTable
+from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
 from nearfar.predict.model import DEFAULT_MODEL, NAIVE_MODELS
 from nearfar_studies import cycle_intervals, cycle_level
 from nearfar_studies.compare import column, mean_max, row, table
 from nearfar_studies.cycle_profiles import profiles
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ class CycleLevel(Study):
     title = "ten kernels on a cycle-level core with slower memory"
     source = "ChampSim runs made for this project (nearfar_studies/reference)"
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Predict every kernel at every level from its run at base level."""
         reference = cycle_level.load()
         names = cycle_level.kernels(reference)
@@ -36,29 +36,12 @@ class CycleLevel(Study):
         models: dict[str, dict[str, list[str]]] = {}
         for config, words in CONFIGS.items():
             for level in cycle_level.LEVELS:
-                found = cycle_level.cases(reference, profiled, config, level)
-                tables.append(
-                    table(
-                        f"{words}, {_level(level)}",
-                        "nearfar_studies/reference",
-                        "slowdown",
-                        [
-                            row(
-                                case.kernel,
-                                case.truth,
-                                case.predicted[DEFAULT_MODEL],
-                                interval=(case.interval.low, case.interval.high),
-                                rivals={name: case.predicted[name] for name in NAIVE_MODELS},
-                                note="" if case.kernel in fitted else "held out",
-                            )
-                            for case in found
-                        ],
-                    )
-                )
-                every += found
-                halves.append([words, _level(level), *_halves(found, fitted), _coverage(found)])
-                for name in found[0].predicted:
-                    models.setdefault(words, {}).setdefault(name, []).append(_mean_max(found, name))
+                cases = cycle_level.cases(reference, profiled, config, level)
+                tables.append(_level_table(f"{words}, {_level(level)}", cases, fitted))
+                every += cases
+                halves.append([words, _level(level), *_halves(cases, fitted), _coverage(cases)])
+                for name in cases[0].predicted:
+                    models.setdefault(words, {}).setdefault(name, []).append(_mean_max(cases, name))
         verdict = [
             f"{t.title}: {mean_max(t.errors['ours'])}; no slowdown at all is "
             f"{mean_max(t.errors['null'])}"
@@ -100,12 +83,12 @@ class CycleLevel(Study):
     def draw(self, result: StudyResult, figure: Figure) -> str:
         """Draw predicted over true slowdown."""
         axes = figure.add_subplot()
-        for number, found in enumerate(result.tables):
+        for number, compared in enumerate(result.tables):
             axes.plot(
-                column(found, "published"),
-                column(found),
+                column(compared, "published"),
+                column(compared),
                 "o" if number < len(cycle_level.LEVELS) else "s",
-                label=found.title,
+                label=compared.title,
                 markersize=4,
             )
         axes.axline((1.0, 1.0), slope=1.0, color="grey", linewidth=0.8)
@@ -116,36 +99,57 @@ class CycleLevel(Study):
         return "Predicted over true slowdown of ten kernels; on the line is right. " + self.source
 
 
+def _level_table(
+    title: str, cases: list[cycle_level.CyclePrediction], fitted: list[str]
+) -> ComparisonTable:
+    return table(
+        title,
+        "nearfar_studies/reference",
+        "slowdown",
+        [
+            row(
+                case.kernel,
+                case.truth,
+                case.predicted[DEFAULT_MODEL],
+                interval=(case.interval.low, case.interval.high),
+                rivals={name: case.predicted[name] for name in NAIVE_MODELS},
+                note="" if case.kernel in fitted else "held out",
+            )
+            for case in cases
+        ],
+    )
+
+
 def _level(level: str) -> str:
     return "a quarter of the bandwidth" if level == "bw4" else f"{level[1:]} times the latency"
 
 
-def _of_intervals(cases: list[cycle_level.Case]) -> list[str]:
+def _of_intervals(cases: list[cycle_level.CyclePrediction]) -> list[str]:
     """Return what is to be said of 90 % intervals, in sentences."""
     plain = cycle_intervals.as_they_are(cases)
-    said = [f"{plain.coverage:.0%} of {len(cases)} truths lie inside the 90 % intervals"]
+    sentences = [f"{plain.coverage:.0%} of {len(cases)} truths lie inside the 90 % intervals"]
     ours, null = cycle_intervals.calibrated(cases), cycle_intervals.calibrated(cases, "null")
     if ours is not None and null is not None:
-        said.append(
+        sentences.append(
             f"calibrated on the other kernels, intervals hold {ours.coverage:.0%}, and cost "
             f"{ours.score:.2f} (Winkler's score), those of no slowdown {null.score:.2f}; all "
             f"kernels together ask for ends {math.exp(ours.margin) - 1.0:+.1%} further out"
         )
-    return said
+    return sentences
 
 
-def _interval_table(cases: list[cycle_level.Case]) -> TextTable:
+def _interval_table(cases: list[cycle_level.CyclePrediction]) -> TextTable:
     """Return coverage, width and score of every model's calibrated intervals."""
     names: list[str | None] = [None, *(name for name in cases[0].predicted)]
     rows = [
         [
             f"{DEFAULT_MODEL}, by its own intervals" if name is None else name,
-            f"{found.coverage:.0%}",
-            f"{found.width:.2f}",
-            f"{found.score:.2f}",
+            f"{intervals.coverage:.0%}",
+            f"{intervals.width:.2f}",
+            f"{intervals.score:.2f}",
         ]
         for name in names
-        if (found := cycle_intervals.calibrated(cases, name)) is not None
+        if (intervals := cycle_intervals.calibrated(cases, name)) is not None
     ]
     return TextTable(
         title="90 % intervals, each calibrated on the other kernels",
@@ -154,20 +158,20 @@ def _interval_table(cases: list[cycle_level.Case]) -> TextTable:
     )
 
 
-def _halves(found: list[cycle_level.Case], fitted: list[str]) -> list[str]:
+def _halves(cases: list[cycle_level.CyclePrediction], fitted: list[str]) -> list[str]:
     return [
-        _mean_max([case for case in found if (case.kernel in fitted) == half], DEFAULT_MODEL)
+        _mean_max([case for case in cases if (case.kernel in fitted) == half], DEFAULT_MODEL)
         for half in (True, False)
     ]
 
 
-def _mean_max(found: list[cycle_level.Case], model: str) -> str:
-    errors = [abs(case.error(model)) * 100 for case in found]
+def _mean_max(cases: list[cycle_level.CyclePrediction], model: str) -> str:
+    errors = [abs(case.error(model)) * 100 for case in cases]
     return f"{statistics.mean(errors):.1f} / {max(errors):.0f}" if errors else "-"
 
 
-def _coverage(found: list[cycle_level.Case]) -> str:
+def _coverage(cases: list[cycle_level.CyclePrediction]) -> str:
     width = statistics.mean(
-        (case.interval.high - case.interval.low) / 2 / case.interval.value for case in found
+        (case.interval.high - case.interval.low) / 2 / case.interval.value for case in cases
     )
-    return f"{sum(case.covered for case in found)} of {len(found)}, +-{width:.0%}"
+    return f"{sum(case.covered for case in cases)} of {len(cases)}, +-{width:.0%}"

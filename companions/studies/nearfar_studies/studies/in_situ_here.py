@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from nearfar.documents.study import StudyResult
 from nearfar.predict.pipeline import run_pipeline
 from nearfar_studies.compare import percent, row, table
-from nearfar_studies.in_situ_run import SETS, Ran, far_here, run_pipeline_here
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.in_situ_run import SETS, PipelineRun, far_here, run_pipeline_here
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ class InSituHere(Study):
     title = "The NVDIMM thesis' pipeline of simulation and analysis, run on two memories here"
     source = "S. Gunnar, master's thesis, Oslo 2021, chapter 5: its program in kind"
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Run it with the analysis in the slower memory; refused where there is none."""
         del given
         return result_of(run_pipeline_here(far_here()))
@@ -32,16 +32,16 @@ class InSituHere(Study):
         """Draw measured and computed times of each part."""
         (times,) = result.tables
         axes = figure.add_subplot()
-        for at, one in enumerate(times.rows):
-            axes.barh(at - 0.2, one.published or 0.0, 0.4, color="C0")
-            axes.barh(at + 0.2, one.ours or 0.0, 0.4, color="C1")
-        axes.set_yticks(range(len(times.rows)), [one.what for one in times.rows])
+        for at, part in enumerate(times.rows):
+            axes.barh(at - 0.2, part.published or 0.0, 0.4, color="C0")
+            axes.barh(at + 0.2, part.ours or 0.0, 0.4, color="C1")
+        axes.set_yticks(range(len(times.rows)), [part.what for part in times.rows])
         axes.set_xlabel("s")
         axes.legend(["measured here", "two locks"], fontsize=8)
         return f"{self.title}. {result.inputs}."
 
 
-def result_of(ran: Ran) -> StudyResult:
+def result_of(ran: PipelineRun) -> StudyResult:
     """Return measured times beside computed ones; the column "published" is what was measured."""
     parts = ran.pipeline
     seconds = {
@@ -49,13 +49,13 @@ def result_of(ran: Ran) -> StudyResult:
         "transfer": parts.transfer,
         "analyse": parts.analyse,
     }
-    computed = run_pipeline(SETS, lambda running: {one: SETS / seconds[one] for one in running})
+    computed = run_pipeline(SETS, lambda running: {part: SETS / seconds[part] for part in running})
     judged = ("total",)
     rows = [
         row(name, getattr(parts, field), getattr(computed, field), judged=name in judged)
         for name, field in _FIELDS.items()
     ]
-    found = table(
+    compared = table(
         "times",
         "measured here",
         "s",
@@ -68,7 +68,7 @@ def result_of(ran: Ran) -> StudyResult:
         source=InSituHere.source,
         inputs=f"consumer's memory {ran.far}, producer's near; {SETS} sets; sums checked against "
         "those found without threads",
-        tables=[found],
+        tables=[compared],
         verdict=[_verdict(ran, computed)],
     )
 
@@ -83,7 +83,7 @@ _FIELDS = {
 }
 
 
-def _verdict(ran: Ran, computed: PipelineTimes) -> str:
+def _verdict(ran: PipelineRun, computed: PipelineTimes) -> str:
     ratio = ran.pipeline.total / ran.alone_total
     faster = "faster" if ratio < 1.0 else "slower"
     return (

@@ -23,13 +23,13 @@ from nearfar_studies.intset_runs import (
     STRUCTURES,
     UNLOGGED,
     VOLATILE,
-    Case,
-    Plan,
-    Runs,
+    SetCase,
+    SetPlan,
+    SetRuns,
     measure,
 )
 from nearfar_studies.intset_texts import NAMES, hidden, left_out, mean, said, sync_rule
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib import figure as drawing
@@ -54,31 +54,31 @@ class IntsetMeasured(Study):
         "WSCAD 2022"
     )
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Measure and predict; nothing is taken from `given`."""
         del given
-        return compare(self, measure(Plan()))
+        return compare(self, measure(SetPlan()))
 
     def draw(self, result: StudyResult, figure: drawing.Figure) -> str:
         """Draw both tables' slowdowns."""
-        for place, found in enumerate(result.tables, 1):
+        for place, compared in enumerate(result.tables, 1):
             axes = figure.add_subplot(1, len(result.tables), place)
-            places = list(range(len(found.rows)))
-            axes.plot(places, column(found, "published"), "o", label="published")
-            axes.plot(places, column(found), "s", label="predicted")
-            for name in found.errors:
+            places = list(range(len(compared.rows)))
+            axes.plot(places, column(compared, "published"), "o", label="published")
+            axes.plot(places, column(compared), "s", label="predicted")
+            for name in compared.errors:
                 if name not in ("ours", "null"):
-                    axes.plot(places, column(found, name), "^", label=name)
-            axes.set_xticks(places, [each.what for each in found.rows], rotation=20)
+                    axes.plot(places, column(compared, name), "^", label=name)
+            axes.set_xticks(places, [each.what for each in compared.rows], rotation=20)
             axes.set_yscale("log")
-            axes.set_ylabel(found.unit)
-            axes.set_title(found.title, fontsize="small")
+            axes.set_ylabel(compared.unit)
+            axes.set_title(compared.title, fontsize="small")
             axes.grid(visible=True, alpha=0.25)
             axes.legend(fontsize="small")
         return f"Slowdowns against the volatile set in DRAM. {self.source}"
 
 
-def compare(study: Study, runs: Runs) -> StudyResult:
+def compare(study: Study, runs: SetRuns) -> StudyResult:
     """Set what was run beside what was published."""
     with_disk = DISK in runs.sync_ns
     sizes = runs.plan.sizes
@@ -87,9 +87,9 @@ def compare(study: Study, runs: Runs) -> StudyResult:
         "no flushes": (NO_FLUSH, SAFE),
         THEIR_STEPS: (DRAM, PUBLISHED),
     }
-    memory = Side(ON_PMEM, PMEM_MEAN, PMEM, sizes, here, sizes)
+    memory = SetComparison(ON_PMEM, PMEM_MEAN, PMEM, sizes, here, sizes)
     on_disk = {"this disk": (DISK, SAFE)} if with_disk else {}
-    disk = Side(ON_SSD, SSD_MEAN, SSD, sizes, on_disk, sizes[:1])
+    disk = SetComparison(ON_SSD, SSD_MEAN, SSD, sizes, on_disk, sizes[:1])
     on_pmem = table(
         "slowdown on persistent memory, against the volatile set in DRAM",
         "section 4.2, figure 5(d)",
@@ -124,7 +124,7 @@ def compare(study: Study, runs: Runs) -> StudyResult:
 
 
 @dataclass(frozen=True)
-class Side:
+class SetComparison:
     """One of the paper's two memories beside what was run here."""
 
     published: dict[str, float]
@@ -136,21 +136,21 @@ class Side:
     """Memory and safety that the sets were run with here, by what the table calls them."""
     measured_sizes: Sequence[int]
 
-    def rows(self, runs: Runs) -> list[ComparisonRow]:
+    def rows(self, runs: SetRuns) -> list[ComparisonRow]:
         """Return a row for each structure, and one for their geometric mean."""
-        found = [
+        rows = [
             self._row(runs, NAMES[structure], figure, [structure])
             for structure, figure in self.published.items()
         ]
-        return [*found, self._row(runs, "geometric mean", self.mean, STRUCTURES)]
+        return [*rows, self._row(runs, "geometric mean", self.mean, STRUCTURES)]
 
     def slowdown_of(
-        self, runs: Runs, structures: Sequence[str], safety: str = PUBLISHED
+        self, runs: SetRuns, structures: Sequence[str], safety: str = PUBLISHED
     ) -> Estimate:
         """Return the predicted slowdown, a geometric mean of all structures and sizes."""
         ends = [
             _ratio(
-                predicted(runs, Case(structure, size, DRAM, safety), self.device),
+                predicted(runs, SetCase(structure, size, DRAM, safety), self.device),
                 runs,
                 structure,
                 size,
@@ -165,10 +165,10 @@ class Side:
         )
 
     def _row(
-        self, runs: Runs, what: str, published: float, structures: Sequence[str]
+        self, runs: SetRuns, what: str, published: float, structures: Sequence[str]
     ) -> ComparisonRow:
         cells = [(structure, size) for structure in structures for size in self.sizes]
-        found = self.slowdown_of(runs, structures)
+        slowed = self.slowdown_of(runs, structures)
         made_safe = self.slowdown_of(runs, structures, SAFE)
         run_here = [cell for cell in cells if cell[1] in self.measured_sizes]
         here = {
@@ -178,22 +178,25 @@ class Side:
         return row(
             what,
             published,
-            found.value,
-            interval=(found.low, found.high),
+            slowed.value,
+            interval=(slowed.low, slowed.high),
             rivals={
                 "predicted, made safe": made_safe.value,
-                **{name: one.value for name, one in here.items()},
+                **{name: measured.value for name, measured in here.items()},
                 "null": 1.0,
             },
             # A mean of the rows above is not judged again.
             judged=len(structures) == 1,
-            note="; ".join(f"{name} {one.low:.3g} to {one.high:.3g}" for name, one in here.items()),
+            note="; ".join(
+                f"{name} {measured.low:.3g} to {measured.high:.3g}"
+                for name, measured in here.items()
+            ),
         )
 
 
-def _between(memory: Side, disk: Side, runs: Runs) -> list[ComparisonRow]:
+def _between(memory: SetComparison, disk: SetComparison, runs: SetRuns) -> list[ComparisonRow]:
     """Return rows of one memory's slowdown over the other's."""
-    found = []
+    rows = []
     for structure in (*STRUCTURES, ""):
         structures = [structure] if structure else STRUCTURES
         on_ssd, on_pmem = (side.slowdown_of(runs, structures) for side in (disk, memory))
@@ -202,7 +205,7 @@ def _between(memory: Side, disk: Side, runs: Runs) -> list[ComparisonRow]:
             if structure
             else disk.mean / memory.mean
         )
-        found.append(
+        rows.append(
             row(
                 NAMES.get(structure, "geometric mean"),
                 published,
@@ -212,41 +215,41 @@ def _between(memory: Side, disk: Side, runs: Runs) -> list[ComparisonRow]:
                 judged=bool(structure),
             )
         )
-    return found
+    return rows
 
 
-def _ratio(elsewhere: Estimate, runs: Runs, structure: str, size: int) -> Estimate:
-    base = runs.throughput[Case(structure, size, VOLATILE)]
+def _ratio(elsewhere: Estimate, runs: SetRuns, structure: str, size: int) -> Estimate:
+    base = runs.throughput[SetCase(structure, size, VOLATILE)]
     per_ns = sum(base) / len(base) / 1e9
     return Estimate(*(end * per_ns for end in (elsewhere.value, elsewhere.low, elsewhere.high)))
 
 
-def _pair(runs: Runs, structure: str, size: int, *how: str) -> Pair:
+def _pair(runs: SetRuns, structure: str, size: int, *how: str) -> Pair:
     """Return the volatile set's throughputs and those of a set run with memory and safety `how`."""
     return (
-        runs.throughput[Case(structure, size, VOLATILE)],
-        runs.throughput[Case(structure, size, *how)],
+        runs.throughput[SetCase(structure, size, VOLATILE)],
+        runs.throughput[SetCase(structure, size, *how)],
     )
 
 
 def _verdict(
-    runs: Runs, on_pmem: ComparisonTable, on_ssd: ComparisonTable, between: ComparisonTable
+    runs: SetRuns, on_pmem: ComparisonTable, on_ssd: ComparisonTable, between: ComparisonTable
 ) -> list[str]:
-    def error(found: ComparisonTable, name: str) -> str:
-        return mean_max(found.errors[name]) if name in found.errors else "not measured"
+    def error(compared: ComparisonTable, name: str) -> str:
+        return mean_max(compared.errors[name]) if name in compared.errors else "not measured"
 
     def time(structure: str, safety: str) -> str:
         first = runs.plan.sizes[0]
         return said(
             slowdown(
-                runs.throughput[Case(structure, first, DRAM)],
-                runs.throughput[Case(structure, first, DRAM, safety)],
+                runs.throughput[SetCase(structure, first, DRAM)],
+                runs.throughput[SetCase(structure, first, DRAM, safety)],
             )
         )
 
     over_ssd = (on_ssd.rows[-1].ours or 0.0) / SSD_MEAN
     both_ours, both_published = between.rows[-1].ours or 0.0, SSD_MEAN / PMEM_MEAN
-    of_pmem, of_ssd = (found.rows[-1].ours or 0.0 for found in (on_pmem, on_ssd))
+    of_pmem, of_ssd = (compared.rows[-1].ours or 0.0 for compared in (on_pmem, on_ssd))
     ours, published = (
         sorted(NAMES.values(), key=dict(zip(NAMES.values(), values, strict=True)).__getitem__)
         for values in ([each.ours or 0.0 for each in on_pmem.rows[:-1]], ON_PMEM.values())
@@ -277,6 +280,6 @@ def _verdict(
         f"leaves nothing out and takes larger snapshots, {time('list', PUBLISHED)}",
         "the paper gives no times of its volatile programs, and its sizes only on an axis: a "
         "slower volatile operation makes every slowdown smaller (a hash set's takes "
-        f"{mean(runs.ns(Case('hash', runs.plan.sizes[0], VOLATILE))):.0f} ns here); libpmemobj "
+        f"{mean(runs.ns(SetCase('hash', runs.plan.sizes[0], VOLATILE))):.0f} ns here); libpmemobj "
         "1.8 had other costs than the one here; an SSD's figure holds no journal of a file system",
     ]

@@ -24,7 +24,7 @@ from nearfar.documents.workload import Phase
 from nearfar.native_files import include_folder
 from nearfar_studies.applications import MEASURED
 from nearfar_studies.compare import column, covered, mean_max, row, table
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib import figure as drawing
@@ -44,7 +44,7 @@ OPERATIONS = 500_000
 """On the others, whatever their size: enough to be timed."""
 
 COMMITTED = {"fences": 6.0, "flushes": 5.0, "nt_store_bytes": 384.0}
-"""Of a transaction that inserts into a list, as `nearfar profile` counted in libpmemobj 1.12.1 (a
+"""Counts of a transaction that inserts into a list, by `nearfar profile` in libpmemobj 1.12.1 (a
 24-byte range added, a node allocated)."""
 
 OPERATIONS_OF_A_CHANGE = 4.0
@@ -62,7 +62,7 @@ class IntsetSlowdowns(Study):
         "WSCAD 2022"
     )
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Build, profile and predict."""
         volatile, persistent, near = profiles(given.near)
         return compare(self, volatile, persistent, near)
@@ -70,12 +70,12 @@ class IntsetSlowdowns(Study):
     def draw(self, result: StudyResult, figure: drawing.Figure) -> str:
         """Draw the slowdowns beside the published."""
         axes = figure.add_subplot()
-        found = result.tables[0]
-        places = list(range(len(found.rows)))
-        axes.plot(places, column(found, "published"), "o", label="published")
-        axes.plot(places, column(found), "s", label="ours")
-        axes.plot(places, column(found, "persisting in DRAM"), "^", label="persisting in DRAM")
-        axes.set_xticks(places, [each.what for each in found.rows])
+        compared = result.tables[0]
+        places = list(range(len(compared.rows)))
+        axes.plot(places, column(compared, "published"), "o", label="published")
+        axes.plot(places, column(compared), "s", label="ours")
+        axes.plot(places, column(compared, "persisting in DRAM"), "^", label="persisting in DRAM")
+        axes.set_xticks(places, [each.what for each in compared.rows])
         axes.set_ylabel("slowdown against volatile in DRAM")
         axes.set_yscale("log")
         axes.grid(visible=True, alpha=0.25)
@@ -120,7 +120,7 @@ def compare(
     far = load_device(FAR)
     names = [phase.name for phase in persistent.phases if phase.name.partition(" ")[0] in PUBLISHED]
     predicted = predict(persistent, near, [far], MODEL, phases=names).devices[0].phases
-    of_phase = {found.phase: found for found in predicted}
+    of_phase = {phase.phase: phase for phase in predicted}
     base = {phase.name: phase.near_cpu_time_ns.value for phase in volatile.phases}
     rows = []
     for kind, (words, published) in PUBLISHED.items():
@@ -208,7 +208,7 @@ def _row(
     judged: bool = True,
 ) -> ComparisonRow:
     def mean(end: str) -> float:
-        return geometric_mean(getattr(one.far_time_ns, end) / base[one.phase] for one in mine)
+        return geometric_mean(getattr(phase.far_time_ns, end) / base[phase.phase] for phase in mine)
 
     return row(
         what,
@@ -217,7 +217,7 @@ def _row(
         interval=(mean("low"), mean("high")),
         rivals={
             "persisting in DRAM": geometric_mean(
-                one.near_time_ns.value / base[one.phase] for one in mine
+                phase.near_time_ns.value / base[phase.phase] for phase in mine
             ),
             "null": 1.0,
         },
@@ -247,7 +247,8 @@ def _nearfar(*words: str) -> None:
         [sys.executable, "-m", "nearfar", *words], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        message = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise NearfarError(
-            f"nearfar {words[0]} failed: {said.removeprefix('nearfar: ')}", ExitCode.MACHINE_LACKS
+            f"nearfar {words[0]} failed: {message.removeprefix('nearfar: ')}",
+            ExitCode.MACHINE_LACKS,
         )

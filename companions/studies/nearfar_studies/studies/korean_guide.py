@@ -16,8 +16,8 @@ from nearfar_studies import guide_platform
 from nearfar_studies.compare import percent, row, table
 from nearfar_studies.figures import published
 from nearfar_studies.guide_platform import State
-from nearfar_studies.replay import Replayed, replay
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.replay import ReplayedCommand, replay
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 GUIDE = published("optane-guide")
 DRAM, OPTANE = "model:ddr4-2666-cascade-lake", "model:optane-100-6dimm"
@@ -29,46 +29,46 @@ THREAD_LINE = "0-15 R seq 200m dram\n"
 NOT_OURS = "nearfar changes no modes: that takes root, ipmctl and a reboot"
 
 OTHER_ERRORS = 2
-"""Told by functions, not by a command's output here: msr, and the unstable latency."""
+"""Errors that functions report, not a command's output: msr, and the unstable latency."""
 
 DRIFT_INTERVAL = 0.01
 """Half-width given to the guide's two latencies, which it prints without one."""
 
 
 @dataclass(frozen=True)
-class Step:
+class GuideStep:
     """One step of the guide."""
 
     guide: str
     """Its command, or its error."""
     result: str
-    """What it printed, or what it says to do."""
+    """Its output, or the remedy that the guide gives."""
     arguments: tuple[str, ...] = ()
-    """Of nearfar; empty: nearfar does not do this."""
+    """Arguments of nearfar; empty: nearfar does not do this."""
     state: State | None = None
-    """Of the guide's machine; None: this machine."""
-    keep: Callable[[Replayed], str] = Replayed.ended
-    """What of the output the table shows."""
+    """State of the guide's machine; None: this machine."""
+    keep: Callable[[ReplayedCommand], str] = ReplayedCommand.ended
+    """Function that picks the lines that the table shows."""
     note: str = ""
     ours_only: bool = False
     """Whether the guide lacks this step."""
 
 
-def _lines(*starts: str) -> Callable[[Replayed], str]:
-    return lambda found: found.lines(*starts) or found.ended()
+def _lines(*starts: str) -> Callable[[ReplayedCommand], str]:
+    return lambda replayed: replayed.lines(*starts) or replayed.ended()
 
 
 _POINT = _lines("00000", "***")
 _LATENCY = _lines("Each iteration", "0 ", "***")
 
 DETECT = [
-    Step(
+    GuideStep(
         "lscpu; cat /sys/devices/cpu/caps/pmu_name",
         "Xeon Gold 5218, 16 cores, caches",
         ("machine",),
         keep=_lines("cpu ", "caches ", "L1 data", "L2 ", "L3 ", "virtual "),
     ),
-    Step(
+    GuideStep(
         "dmidecode -t 17; ipmctl show -memoryresources (Memory Mode)",
         "64 GB DRAM as cache, 256 GB Optane as memory",
         ("machine",),
@@ -78,41 +78,41 @@ DETECT = [
 ]
 
 CONVERT = [
-    Step(
+    GuideStep(
         "ipmctl create -goal PersistentMemoryType=AppDirect; reboot",
         "a region; `ipmctl show -goal` then says no result",
         note=NOT_OURS,
     ),
-    Step(
+    GuideStep(
         "ndctl create-namespace",
         "/dev/pmem0",
         ("machine",),
         "region",
-        _lines("- persistent-memory", "mend: sudo ndctl"),
+        _lines("- persistent-memory", "fix: sudo ndctl"),
     ),
-    Step(
+    GuideStep(
         "mkfs.ext4 /dev/pmem0; mount -o dax /dev/pmem0 /mnt/pmem0",
         "/mnt/pmem0",
         ("machine",),
         "not mounted",
-        _lines("- persistent-memory", "mend: sudo mkfs"),
+        _lines("- persistent-memory", "fix: sudo mkfs"),
     ),
-    Step(
+    GuideStep(
         "(not in the guide: mounted without -o dax)",
         "-",
         ("machine",),
         "without dax",
-        _lines("- persistent-memory", "mend: sudo umount"),
+        _lines("- persistent-memory", "fix: sudo umount"),
         ours_only=True,
     ),
-    Step(
+    GuideStep(
         "ready for App Direct",
         "/mnt/pmem0",
         ("machine",),
         "app-direct",
         _lines("usable ", "persistent "),
     ),
-    Step(
+    GuideStep(
         "ipmctl create -goal MemoryMode=100: Error 124, namespaces exist",
         "umount, ndctl disable- and destroy-namespace, disable-region, ipmctl delete -goal",
         ("machine",),
@@ -120,7 +120,7 @@ CONVERT = [
         _lines("persistent "),
         note=f"shows what is in the way and where it is mounted; {NOT_OURS}",
     ),
-    Step(
+    GuideStep(
         "ipmctl: memory mode below the recommended NM:FM ratio of 1:4 (warning)",
         "accept; 1:4 here is 64 GB to 256 GB",
         ("machine",),
@@ -131,32 +131,32 @@ CONVERT = [
 ]
 
 MLC = [
-    Step(
+    GuideStep(
         "mlc --idle_latency -b60g",
         f"{GUIDE.value('idle_ns')} ns",
         ("measure", "--like", "mlc", DRAM, "--idle_latency", "-b1g"),
         keep=_LATENCY,
     ),
-    Step(
+    GuideStep(
         "mlc --latency_matrix -b60g -X",
         f"{GUIDE.value('matrix_ns')} ns",
         ("measure", "--like", "mlc", DRAM, "--latency_matrix", "-b1g", "-X"),
         keep=_LATENCY,
     ),
-    Step(
+    GuideStep(
         "mlc --idle_latency -J/mnt/pmem0 -r",
         "a picture",
         ("measure", "--like", "mlc", OPTANE, "--idle_latency", "-b1g", "-r"),
         keep=_LATENCY,
     ),
-    Step(
+    GuideStep(
         f"mlc --loaded_latency -d0 -T -o{THREAD_FILE} (R seq 200m)",
         "a picture",
         ("measure", "--like", "mlc", OPTANE, "--loaded_latency", "-d0", "-T", f"-o{THREAD_FILE}"),
         keep=_POINT,
     ),
     *(
-        Step(
+        GuideStep(
             f"the same, {words}",
             "a picture",
             ("measure", "--like", "mlc", OPTANE, "--loaded_latency", "-d0", "-T", f"-W{kind}"),
@@ -171,12 +171,12 @@ MLC = [
 ]
 
 ERRORS = [
-    Step(
+    GuideStep(
         "mlc --latency_matrix -b2048g -X: unable to mbind, buffer allocation failed",
         "a buffer fits one socket; look which mode the memory is in",
         ("measure", "--like", "mlc", "--latency_matrix", "-b2048g", "-X"),
     ),
-    Step(
+    GuideStep(
         "(not in the guide: mlc --idle_latency -J of a folder that is not there)",
         "-",
         ("measure", "--like", "mlc", "--idle_latency", "-J/mnt/no-such-pmem", "-r"),
@@ -187,12 +187,12 @@ ERRORS = [
 
 @STUDIES.register("korean-guide")
 class KoreanGuide(Study):
-    """Detect, convert, measure, mend."""
+    """Detection, modes, measurement, fixes of errors."""
 
-    title = "Optane guide: detect, change modes, run MLC, mend its errors"
+    title = "Optane guide: detect, change modes, run MLC, fix its errors"
     source = GUIDE.citation
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Replay every step."""
         with tempfile.TemporaryDirectory(prefix="nearfar-guide-") as folder:
             work = Path(folder)
@@ -216,7 +216,7 @@ class KoreanGuide(Study):
 
 
 def _replayed(
-    title: str, steps: list[Step], work: Path, more: list[list[str]] | None = None
+    title: str, steps: list[GuideStep], work: Path, more: list[list[str]] | None = None
 ) -> TextTable:
     return TextTable(
         title=title,
@@ -225,7 +225,7 @@ def _replayed(
     )
 
 
-def _row(step: Step, work: Path) -> list[str]:
+def _row(step: GuideStep, work: Path) -> list[str]:
     if not step.arguments:
         return [step.guide, step.result, "-", step.note]
     arguments = list(step.arguments)
@@ -235,12 +235,12 @@ def _row(step: Step, work: Path) -> list[str]:
             root.mkdir()
             guide_platform.write(root, step.state)
         arguments += ["--root", root.name]
-    found = replay(arguments, work)
-    shown = step.keep(found)
+    replayed = replay(arguments, work)
+    shown = step.keep(replayed)
     return [
         step.guide,
         step.result,
-        found.command,
+        replayed.command,
         f"{shown}\n({step.note})" if step.note else shown,
     ]
 
@@ -268,13 +268,13 @@ def _unstable() -> list[str]:
 
     library = load_device(DRAM.removeprefix("model:"))
     before, now = (_measured(library, GUIDE.value(key)) for key in ("before_ns", "until_reboot_ns"))
-    said = drift.warnings(drift.compare(now, before))
+    warnings = drift.warnings(drift.compare(now, before))
     return [
         f"mlc --latency_matrix -X -b32g: {GUIDE.value('before_ns')} ns, later "
         f"{GUIDE.value('until_reboot_ns')}",
         "reboot; cause not found",
         "nearfar measure, again on the same memory",
-        said[0] if said else "nothing",
+        warnings[0] if warnings else "nothing",
     ]
 
 
@@ -308,8 +308,8 @@ def _latencies() -> ComparisonTable:
     rows = []
     for step, key in ((MLC[0], "idle_ns"), (MLC[1], "matrix_ns")):
         _, _, _, *options = step.arguments
-        found = mlc.run(options, lambda _line: None)
-        rows.append(row(step.guide, GUIDE.value(key), _first_ns(found["results"])))
+        document = mlc.run(options, lambda _line: None)
+        rows.append(row(step.guide, GUIDE.value(key), _first_ns(document["results"])))
     return table("idle latency of DRAM", "slides on idle latency", "ns", rows)
 
 
@@ -323,8 +323,8 @@ def _first_ns(value: object) -> float | None:
         parts = value
     else:
         return None
-    found = (_first_ns(part) for part in parts)
-    return next((ns for ns in found if ns is not None), None)
+    values = (_first_ns(part) for part in parts)
+    return next((ns for ns in values if ns is not None), None)
 
 
 def _verdict(latencies: ComparisonTable) -> list[str]:

@@ -13,14 +13,14 @@ from nearfar.predict.shared_channels import Scaling, ThreadGroup, mixed_scaling,
 from nearfar_studies.compare import column, mean_max, percent, row, table
 from nearfar_studies.figures import Column
 from nearfar_studies.nvdimm_device import THESIS, curve, scaling
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 THREADS = 16
 FIGURES = {"NVM->NVM": ("2", "2 to 4"), "NVM->DRAM": ("5", "5 to 7"), "DRAM->NVM": ("8", "8 to 10")}
-"""What the second group copies, to the figure with the groups' numbers and all its figures."""
+"""Copy of the second group, to the figure with the groups' numbers and all its figures."""
 
 STEADY = ("1-20", "21-40", "41-60", "61-80", "81-100")
 """Columns averaged. The first iteration is left out: there the groups do not yet run together."""
@@ -39,7 +39,7 @@ class NvdimmCopies(Study):
     title = "NVDIMM thesis, competing copies under every split of 16 threads"
     source = f"{THESIS.citation}, figures 2 to 10"
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Predict all 3 x 15 splits."""
         tables = [_table(kind, part) for kind in FIGURES for part in PARTS]
         sums = [t for t in tables if t.title.endswith("sum")]
@@ -59,12 +59,12 @@ class NvdimmCopies(Study):
             f"off when all wait equally, {percent(both[CUT])} when demands are cut alike",
         ]
         for kind in FIGURES:
-            found = [t for t in tables if t.title.startswith(kind)]
+            of_kind = [t for t in tables if t.title.startswith(kind)]
             verdict.append(
                 f"{kind} beside DRAM->DRAM: "
                 + "; ".join(
                     f"{part} {mean_max(t.errors['ours'])}"
-                    for part, t in zip(PARTS, found, strict=True)
+                    for part, t in zip(PARTS, of_kind, strict=True)
                 )
             )
         lone = tables[2]
@@ -94,10 +94,10 @@ class NvdimmCopies(Study):
         for place, kind in enumerate(FIGURES):
             axes = figure.add_subplot(1, 3, place + 1)
             for number, part in enumerate(PARTS):
-                found = next(t for t in result.tables if t.title == f"{kind}, {part}")
+                compared = next(t for t in result.tables if t.title == f"{kind}, {part}")
                 splits = range(1, THREADS)
-                axes.plot(splits, column(found, "published"), "o", color=f"C{number}")
-                axes.plot(splits, column(found), color=f"C{number}", label=part)
+                axes.plot(splits, column(compared, "published"), "o", color=f"C{number}")
+                axes.plot(splits, column(compared), color=f"C{number}", label=part)
             apart = column(result.tables[place * len(PARTS)], APART)
             axes.plot(splits, apart, ":", color="grey", label="sum, were they independent")
             axes.set_title(f"{kind} beside DRAM->DRAM", fontsize=9)
@@ -172,7 +172,7 @@ def _table(kind: str, part: str) -> ComparisonTable:
     return table(f"{kind}, {part}", f"figures {FIGURES[kind][1]}", "GB/s", rows)
 
 
-def _per_thread(found: ComparisonTable, place: int) -> float:
+def _per_thread(compared: ComparisonTable, place: int) -> float:
     """Return published GB/s of one thread of the other group at its first or last split."""
     threads = 1 if place == 0 else THREADS - 1
-    return (found.rows[place].published or 0.0) / threads
+    return (compared.rows[place].published or 0.0) / threads

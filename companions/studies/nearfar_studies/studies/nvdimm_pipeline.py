@@ -12,7 +12,7 @@ from nearfar_studies import in_situ
 from nearfar_studies.compare import column, percent, row, table
 from nearfar_studies.figures import Column
 from nearfar_studies.nvdimm_device import THESIS
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +22,7 @@ INDEPENDENT = "independent"
 
 LOCKS = "total, from its own times of generation, transfer and analysis"
 
-LEAST_IDLE_S = 10.0
+MIN_JUDGED_IDLE_S = 10.0
 """Idle times below this are shown, not judged: relative errors of nothing say nothing."""
 
 
@@ -33,7 +33,7 @@ class NvdimmPipeline(Study):
     title = "NVDIMM thesis, traffic model and pipeline of simulation and analysis"
     source = f"{THESIS.citation}, tables 1 to 3, 7, 8, 13 and 14"
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Predict every table from STREAM's tables 4 and 5."""
         splits = THESIS.columns("8")["analyse_threads"]
         ours = [in_situ.pipeline(int(k)) for k in splits]
@@ -78,7 +78,7 @@ class NvdimmPipeline(Study):
 
 
 def _generation_alone() -> ComparisonTable:
-    found = THESIS.columns("2")
+    printed = THESIS.columns("2")
     law = in_situ.generate_scaling()
     return table(
         "generation, DRAM only",
@@ -87,17 +87,17 @@ def _generation_alone() -> ComparisonTable:
         [
             row(
                 f"{int(t)} thread{'s' if t > 1 else ''}",
-                found["measured"][i],
+                printed["measured"][i],
                 in_situ.alone_s(in_situ.GENERATE_BYTES, law, t),
-                rivals={ITS_MODEL: found["its_prediction"][i]},
+                rivals={ITS_MODEL: printed["its_prediction"][i]},
             )
-            for i, t in enumerate(found["threads"])
+            for i, t in enumerate(printed["threads"])
         ],
     )
 
 
 def _analysis_alone() -> ComparisonTable:
-    found = THESIS.columns("3")
+    printed = THESIS.columns("3")
     law = in_situ.analyse_scaling("DRAM")
     return table(
         "analysis, DRAM only",
@@ -106,11 +106,11 @@ def _analysis_alone() -> ComparisonTable:
         [
             row(
                 f"{int(t)} thread{'s' if t > 1 else ''}",
-                found["measured"][i],
+                printed["measured"][i],
                 in_situ.alone_s(in_situ.ANALYSE_BYTES, law, t),
-                rivals={ITS_MODEL: found["its_prediction"][i]},
+                rivals={ITS_MODEL: printed["its_prediction"][i]},
             )
-            for i, t in enumerate(found["threads"])
+            for i, t in enumerate(printed["threads"])
         ],
     )
 
@@ -157,7 +157,7 @@ def _stages(ours: list[PipelineTimes]) -> list[ComparisonTable]:
 
 
 def _totals(ours: list[PipelineTimes], apart: list[PipelineTimes]) -> list[ComparisonTable]:
-    found = THESIS.columns("8")
+    printed = THESIS.columns("8")
     its = its_total_s()
     total = table(
         "total",
@@ -166,7 +166,7 @@ def _totals(ours: list[PipelineTimes], apart: list[PipelineTimes]) -> list[Compa
         [
             row(
                 _split(i),
-                found["total"][i],
+                printed["total"][i],
                 ours[i].total,
                 rivals={ITS_MODEL: its[i], INDEPENDENT: apart[i].total},
             )
@@ -181,10 +181,10 @@ def _totals(ours: list[PipelineTimes], apart: list[PipelineTimes]) -> list[Compa
             [
                 row(
                     _split(i),
-                    found[key][i],
+                    printed[key][i],
                     predicted[i],
-                    judged=found[key][i] >= LEAST_IDLE_S,
-                    note="" if found[key][i] >= LEAST_IDLE_S else "not judged",
+                    judged=printed[key][i] >= MIN_JUDGED_IDLE_S,
+                    note="" if printed[key][i] >= MIN_JUDGED_IDLE_S else "not judged",
                 )
                 for i in range(len(ours))
             ],
@@ -198,7 +198,7 @@ def _totals(ours: list[PipelineTimes], apart: list[PipelineTimes]) -> list[Compa
 
 
 def _locks() -> ComparisonTable:
-    found = THESIS.columns("8")
+    printed = THESIS.columns("8")
     return table(
         LOCKS,
         "table 8",
@@ -206,12 +206,12 @@ def _locks() -> ComparisonTable:
         [
             row(
                 _split(i),
-                found["total"][i],
+                printed["total"][i],
                 in_situ.locks_only(
-                    found["generate"][i], found["transfer"][i], found["analyse"][i]
+                    printed["generate"][i], printed["transfer"][i], printed["analyse"][i]
                 ).total,
             )
-            for i in range(len(found["total"]))
+            for i in range(len(printed["total"]))
         ],
         note="checks the two locks alone: the only table whose input are its times",
     )

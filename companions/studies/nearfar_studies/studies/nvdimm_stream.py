@@ -10,7 +10,7 @@ from nearfar.documents.study import ComparisonTable, StudyResult
 from nearfar_studies.compare import mean_max, percent, row, table
 from nearfar_studies.nvdimm_device import KERNELS, TABLES, THESIS, curve
 from nearfar_studies.scaling_fit import fit_scaling
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +23,10 @@ BROKEN = 0.9
 memory loses so much by one thread more, and no smooth law has it."""
 
 
+ALIKE = 1.1
+"""Bandwidths of copy and scale within this ratio of each other count as equal."""
+
+
 @STUDIES.register("nvdimm-stream")
 class NvdimmStream(Study):
     """Thread scaling."""
@@ -30,19 +34,19 @@ class NvdimmStream(Study):
     title = "NVDIMM thesis, STREAM and a sum over 1 to 16 threads"
     source = f"{THESIS.citation}, tables 4 and 5"
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Fit five thread counts of each kernel, predict the other eleven."""
         tables = [_held_out(memory, kernel) for memory in TABLES for kernel in KERNELS]
         by_memory = {
             memory: [t for t in tables if t.title.startswith(memory + ",")] for memory in TABLES
         }
         verdict = []
-        for memory, found in by_memory.items():
+        for memory, kernels in by_memory.items():
             ours, least, line = (
-                _mean([t.errors[name].mean for t in found])
+                _mean([t.errors[name].mean for t in kernels])
                 for name in ("ours", "min(T b, best)", "interpolated")
             )
-            worst = max(found, key=lambda t: t.errors["ours"].mean)
+            worst = max(kernels, key=lambda t: t.errors["ours"].mean)
             verdict.append(
                 f"{memory}: thread counts that were not fitted are predicted within "
                 f"{percent(ours)} on average over the kernels, where threads times one thread's "
@@ -56,17 +60,7 @@ class NvdimmStream(Study):
             "that, and the source does not explain it; those runs are shown, and left out of the "
             "errors"
         )
-        one = {
-            memory: {kernel: float(curve(memory, kernel)[1][0]) for kernel in KERNELS}
-            for memory in TABLES
-        }
-        verdict.append(
-            "copy and scale move the same bytes, yet one thread copies "
-            f"{one['NVDIMM']['copy']:.2f} and scales {one['NVDIMM']['scale']:.2f} GB/s on NVDIMM "
-            f"({one['DRAM']['copy']:.2f} and {one['DRAM']['scale']:.2f} on DRAM): one thread's "
-            "rate on NVDIMM is held by the code around each element (every access goes through a "
-            "persistent pointer), not by the memory; with 16 threads both memories copy alike"
-        )
+        verdict.append(_one_thread_sentence())
         return StudyResult(
             name=self.name,
             title=self.title,
@@ -100,6 +94,29 @@ class NvdimmStream(Study):
         )
 
 
+def _one_thread_sentence() -> str:
+    """Compare copy and scale, which move the same bytes, with one thread and with all."""
+    ratio = {}
+    for place in (0, -1):
+        for memory in TABLES:
+            copied, scaled = (
+                float(curve(memory, kernel)[1][place]) for kernel in ("copy", "scale")
+            )
+            ratio[memory, place] = copied / scaled
+    alone, together = (max(ratio["NVDIMM", place], 1 / ratio["NVDIMM", place]) for place in (0, -1))
+    cause = (
+        "the code around each element limits one thread on NVDIMM, not the memory (every access "
+        "goes through a persistent pointer)"
+        if alone > max(ALIKE, together)
+        else "one thread shows no limit of the code around each element"
+    )
+    return (
+        "copy and scale move the same bytes: copy's bandwidth over scale's is "
+        f"{ratio['NVDIMM', 0]:.2f} on NVDIMM and {ratio['DRAM', 0]:.2f} on DRAM with one thread, "
+        f"{ratio['NVDIMM', -1]:.2f} and {ratio['DRAM', -1]:.2f} with all: {cause}"
+    )
+
+
 def _held_out(memory: str, kernel: str) -> ComparisonTable:
     threads, gb_per_s = curve(memory, kernel)
     fitted = np.isin(threads, FITTED)
@@ -127,11 +144,11 @@ def _held_out(memory: str, kernel: str) -> ComparisonTable:
 
 def _broken(memory: str) -> set[float]:
     """Return thread counts of runs in which some kernel is far below that with a thread less."""
-    found = set()
+    dropping = set()
     for kernel in KERNELS:
         threads, gb_per_s = curve(memory, kernel)
-        found |= set(threads[1:][gb_per_s[1:] < BROKEN * gb_per_s[:-1]].tolist())
-    return found
+        dropping |= set(threads[1:][gb_per_s[1:] < BROKEN * gb_per_s[:-1]].tolist())
+    return dropping
 
 
 def _mean(values: list[float]) -> float:

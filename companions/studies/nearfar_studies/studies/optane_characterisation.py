@@ -15,7 +15,7 @@ from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult
 from nearfar_studies import file_systems
 from nearfar_studies.compare import column, mean_max, percent, row, table
 from nearfar_studies.figures import published
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ ONE, SIX = "optane-100-1dimm", "optane-100-6dimm"
 
 HUGE_BYTES = 2 << 20
 THREADS = (1, 2, 4, 8, 16, 24)
-"""Of which the best bandwidth counts, as published."""
+"""Thread counts; the best bandwidth of them counts, as published."""
 
 BEYOND_FIRST, BEYOND_ALL = 16 << 20, 1 << 30
 """Regions larger than the first buffer, and than both."""
@@ -49,7 +49,7 @@ class OptaneCharacterisation(Study):
         f"library devices {ONE} and {SIX} with their sources"
     )
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Probe the simulated device; measure file systems here."""
         plateaus, writes = _plateaus(), _writes()
         random = [_random_bandwidth(name) for name in (ONE, SIX)]
@@ -78,10 +78,10 @@ class OptaneCharacterisation(Study):
         axes.plot(regions, [_chase_ns(subject, int(r)) for r in regions], label="simulated, read")
         axes.plot(regions, [_write_ns(subject, int(r)) for r in regions], label="simulated, write")
         for operation, style in (("read", "o"), ("nt-store", "s")):
-            found = [f for f in load_device(ONE).latency if f.operation == operation]
+            figures = [f for f in load_device(ONE).latency if f.operation == operation]
             axes.plot(
-                [f.region_bytes or 0 for f in found],
-                [f.value_ns for f in found],
+                [f.region_bytes or 0 for f in figures],
+                [f.value_ns for f in figures],
                 style,
                 mfc="none",
                 label=f"published, {operation}",
@@ -286,7 +286,7 @@ def _thesis() -> ComparisonTable:
     )
 
 
-Costs = dict[str, file_systems.Cost]
+Costs = dict[str, file_systems.FileSystemCost]
 
 
 def _file_system_costs() -> Costs:

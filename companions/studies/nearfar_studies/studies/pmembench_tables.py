@@ -17,8 +17,8 @@ from nearfar.documents.study import StudyResult, TextTable
 from nearfar.predict.api import predict
 from nearfar_studies.compare import column, covered, mean_max, row, table
 from nearfar_studies.figures import published
-from nearfar_studies.pmembench_runs import PHASE, Runs
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.pmembench_runs import PHASE, PmembenchRuns
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,9 +27,9 @@ THESIS = published("performance-thesis")
 FAR = "thesis-pmem"
 MODEL = "persist"
 SIZES = (50_000, 100_000, 500_000, 1_000_000)
-"""Of table 6.1's; those beyond would add minutes of set-up, and ns per get hardly change."""
+"""Sizes of table 6.1; those beyond would add minutes of set-up, and ns per get hardly change."""
 INSERTS = 100_000
-"""Of figure 4.4."""
+"""Inserts of figure 4.4."""
 ELEMENTS_BYTES = (8, 64, 512, 4096)
 """Figure 4.4's axis is logarithmic and unlabelled in the text."""
 PUBLISHED_GET_BYTES = 8
@@ -37,7 +37,7 @@ PUBLISHED_GET_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedOperations:
     """Seconds of n operations."""
 
     near: float
@@ -56,9 +56,9 @@ class PmembenchTables(Study):
     title = "performance thesis, pmembench's map_get and map_insert"
     source = f"{THESIS.citation}, chapter 4 and table 6.1"
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Build, measure, profile, predict."""
-        with Runs(given.near) as runs:
+        with PmembenchRuns(given.near) as runs:
             gets = {n: timed(runs.profile("get", n, PUBLISHED_GET_BYTES), runs.near) for n in SIZES}
             inserts = {
                 size: timed(runs.profile("insert", INSERTS, size), runs.near)
@@ -69,11 +69,11 @@ class PmembenchTables(Study):
     def draw(self, result: StudyResult, figure: Figure) -> str:
         """Draw seconds of gets over n."""
         axes = figure.add_subplot()
-        found = result.tables[0]
-        axes.plot(SIZES, column(found, "published"), "o-", label="published, persistent memory")
-        axes.plot(SIZES, column(found), "s-", label="predicted for it")
+        compared = result.tables[0]
+        axes.plot(SIZES, column(compared, "published"), "o-", label="published, persistent memory")
+        axes.plot(SIZES, column(compared), "s-", label="predicted for it")
         axes.plot(
-            SIZES, column(found, "measured in DRAM here"), "^-", label="measured in DRAM here"
+            SIZES, column(compared, "measured in DRAM here"), "^-", label="measured in DRAM here"
         )
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -84,18 +84,23 @@ class PmembenchTables(Study):
         return f"Gets of a hash map of n elements. {self.source}"
 
 
-def timed(profile: WorkloadProfile, near: DeviceProfile) -> Timed:
+def timed(profile: WorkloadProfile, near: DeviceProfile) -> TimedOperations:
     """Return a profile's time here, and predicted for the thesis' persistent memory."""
-    found = predict(profile, near, [load_device(FAR)], MODEL, phases=[PHASE]).devices[0].phases[0]
-    far = found.far_time_ns
-    return Timed(
-        found.near_time_ns.value * 1e-9,
+    predicted = (
+        predict(profile, near, [load_device(FAR)], MODEL, phases=[PHASE]).devices[0].phases[0]
+    )
+    far = predicted.far_time_ns
+    return TimedOperations(
+        predicted.near_time_ns.value * 1e-9,
         Estimate(far.value * 1e-9, far.low * 1e-9, far.high * 1e-9),
     )
 
 
 def compare(
-    study: Study, gets: dict[int, Timed], inserts: dict[int, Timed], near: DeviceProfile
+    study: Study,
+    gets: dict[int, TimedOperations],
+    inserts: dict[int, TimedOperations],
+    near: DeviceProfile,
 ) -> StudyResult:
     """Return tables of gets beside table 6.1, and of inserts beside what its text says."""
     printed = THESIS.columns("6.1")
@@ -114,8 +119,9 @@ def compare(
         )
         for n, got in gets.items()
     ]
-    found = table("seconds of n gets on persistent memory", "table 6.1", "s", rows)
-    inside, judged = covered(found)
+    compared = table("seconds of n gets on persistent memory", "table 6.1", "s", rows)
+    inside, judged = covered(compared)
+    errors = compared.errors
     return StudyResult(
         name=study.name,
         title=study.title,
@@ -123,12 +129,12 @@ def compare(
         inputs=f"times, misses, flushes and fences of nearfar bench's hash-atomic in this "
         f"machine's DRAM ({near.name}, {near.producer.cpu_model}); the latencies of {FAR}. No "
         "published time is in it",
-        tables=[found],
+        tables=[compared],
         texts=[_claims(gets, inserts), _inserts(inserts)],
         verdict=[
-            f"gets: {mean_max(found.errors['ours'])}; its own models, fitted on its own machine, "
-            f"{mean_max(found.errors['its counters model'])} and "
-            f"{mean_max(found.errors['its code model'])}; {inside} of {judged} lie in the interval",
+            f"gets: {mean_max(errors['ours'])}; its own models, fitted on its own machine, "
+            f"{mean_max(errors['its counters model'])} and {mean_max(errors['its code model'])}; "
+            f"{inside} of {judged} lie in the interval",
             "another program, another processor: a published get takes "
             f"{_ns(printed['real'][of[SIZES[0]]], SIZES[0]):.0f} ns at {SIZES[0]:,} elements, ours "
             f"{_ns(gets[SIZES[0]].near, SIZES[0]):.0f} in DRAM. Its map translates a 16-byte "
@@ -141,7 +147,7 @@ def compare(
     )
 
 
-def _claims(gets: dict[int, Timed], inserts: dict[int, Timed]) -> TextTable:
+def _claims(gets: dict[int, TimedOperations], inserts: dict[int, TimedOperations]) -> TextTable:
     # The share is of one n; the memories differ where the map is larger than the caches.
     n, most = min(gets, key=lambda each: abs(each - INSERTS)), max(gets)
     insert = inserts[PUBLISHED_GET_BYTES]
@@ -172,7 +178,7 @@ def _claims(gets: dict[int, Timed], inserts: dict[int, Timed]) -> TextTable:
     )
 
 
-def _inserts(inserts: dict[int, Timed]) -> TextTable:
+def _inserts(inserts: dict[int, TimedOperations]) -> TextTable:
     return TextTable(
         title=f"map_insert, {INSERTS:,} inserts over the size of an element (figure 4.4: pictures)",
         columns=["element, bytes", "ns in DRAM here", "ns on Optane, predicted", "interval"],

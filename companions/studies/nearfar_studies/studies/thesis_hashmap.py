@@ -21,7 +21,7 @@ from nearfar_studies.compare import (
 )
 from nearfar_studies.figures import Column
 from nearfar_studies.hashmap import THESIS
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +32,7 @@ NULL = "no slowdown"
 NOMINAL = "misses, nominal clock"
 
 OTHER_DRAM = "ddr4-2666-cascade-lake"
-"""Of the same processor family; its idle latencies are measured by others."""
+"""DRAM of the same processor family; others measured its idle latencies."""
 
 LARGE_FROM = 2_000_000
 """The second range of n over which errors are stated: where the time of a get is level."""
@@ -45,9 +45,9 @@ class ThesisHashmap(Study):
     title = "performance thesis, gets of a persistent hash map, 50 k to 7 M elements"
     source = f"{THESIS.citation}, table 6.1 and figure 5.7"
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Predict every n; compare with its two models and the trivial one."""
-        found = _table()
+        compared = _table()
         n = THESIS.columns("6.1")["n"]
         return StudyResult(
             name=self.name,
@@ -58,25 +58,25 @@ class ThesisHashmap(Study):
             "memory; no time on persistent memory. The clock follows from its own counters: "
             "stalled cycles are misses times DRAM's latency. Interval: any clock from the nominal "
             "one to the greatest that some n implies. The form was chosen with table 6.1 in sight",
-            tables=[found],
-            texts=[_correlations(found), _inconsistencies(n), _unexplained(n)],
-            verdict=_verdict(found, n),
+            tables=[compared],
+            texts=[_correlations(compared), _inconsistencies(n), _unexplained(n)],
+            verdict=_verdict(compared, n),
         )
 
     def draw(self, result: StudyResult, figure: Figure) -> str:
         """Draw ns per get over n."""
         axes = figure.add_subplot()
-        found = result.tables[0]
+        compared = result.tables[0]
         n = THESIS.columns("6.1")["n"]
         per_get = 1e9 / n
         low, high = (
-            np.array([getattr(r, end) for r in found.rows]) * per_get for end in ("low", "high")
+            np.array([getattr(r, end) for r in compared.rows]) * per_get for end in ("low", "high")
         )
         axes.fill_between(n, low, high, alpha=0.15, label="interval")
-        axes.plot(n, column(found) * per_get, "-", label="ours")
-        axes.plot(n, column(found, "published") * per_get, "o", color="black", label="published")
+        axes.plot(n, column(compared) * per_get, "-", label="ours")
+        axes.plot(n, column(compared, "published") * per_get, "o", color="black", label="published")
         for name, style in ((COUNTERS, "--"), (CODE, ":"), (NULL, "-.")):
-            axes.plot(n, column(found, name) * per_get, style, label=name)
+            axes.plot(n, column(compared, name) * per_get, style, label=name)
         axes.set_xscale("log")
         axes.set_ylim(bottom=0)
         axes.set_xlabel("elements, and gets")
@@ -87,15 +87,15 @@ class ThesisHashmap(Study):
 
 
 def _table() -> ComparisonTable:
-    found = THESIS.columns("6.1")
-    n = found["n"]
+    printed = THESIS.columns("6.1")
+    n = printed["n"]
     dram_ns = THESIS.value("dram_read_ns")
     clock = hashmap.clock_ghz(n, dram_ns)
     ours = hashmap.predicted_s(n, clock, dram_ns)
     low = hashmap.predicted_s(n, float(hashmap.implied_clocks_ghz(n, dram_ns).max()), dram_ns)
     high = hashmap.predicted_s(n, THESIS.value("clock_ghz"), dram_ns)
     near = hashmap.counters(n).cycles / clock * 1e-9
-    million = float(found["real"][n == 1_000_000][0]) / 1e6
+    million = float(printed["real"][n == 1_000_000][0]) / 1e6
     return table(
         "n gets from a map of n elements",
         "table 6.1",
@@ -103,12 +103,12 @@ def _table() -> ComparisonTable:
         [
             row(
                 f"{int(size):,}",
-                found["real"][i],
+                printed["real"][i],
                 ours[i],
                 interval=(min(low[i], high[i]), max(low[i], high[i])),
                 rivals={
-                    COUNTERS: found["counters_model"][i],
-                    CODE: found["code_model"][i],
+                    COUNTERS: printed["counters_model"][i],
+                    CODE: printed["code_model"][i],
                     NULL: near[i],
                     NOMINAL: high[i],
                     TRIVIAL: million * size,
@@ -121,14 +121,14 @@ def _table() -> ComparisonTable:
     )
 
 
-def _correlations(found: ComparisonTable) -> TextTable:
+def _correlations(compared: ComparisonTable) -> TextTable:
     """Correlate times per get: over n all times grow alike, which would say nothing."""
     n = THESIS.columns("6.1")["n"]
     names = ["published", "ours", COUNTERS, CODE]
-    per_get = np.array([column(found, name) / n for name in names])
+    per_get = np.array([column(compared, name) / n for name in names])
     # The code model is the same for every n but for its table's first row and rounding.
     matrix = np.corrcoef(per_get)
-    seconds = np.corrcoef(np.array([column(found, name) for name in names]))
+    seconds = np.corrcoef(np.array([column(compared, name) for name in names]))
     return TextTable(
         title="correlation over n of ns a get (in brackets: of seconds, where all grow with n)",
         columns=["", *names],
@@ -197,10 +197,10 @@ def _inconsistencies(n: Column) -> TextTable:
 
 
 def _unexplained(n: Column) -> TextTable:
-    found = hashmap.counters(n)
+    counted = hashmap.counters(n)
     last = len(n) - 1
     million = int(np.flatnonzero(n == 1_000_000)[0])
-    stalled_ns = found.stalled_cycles / THESIS.value("clock_ghz") / found.load_misses.clip(1)
+    stalled_ns = counted.stalled_cycles / THESIS.value("clock_ghz") / counted.load_misses.clip(1)
     latency = THESIS.value("dram_read_ns")
     return TextTable(
         title="its results without an explanation",
@@ -243,12 +243,12 @@ def other_choices() -> dict[str, list[float]]:
     Latencies: the thesis' own, and those that others published of such a DRAM; clocks: least
     squares, and the median of those that the n imply.
     """
-    found = THESIS.columns("6.1")
-    n, real = found["n"], found["real"]
-    taken = {"its own": THESIS.value("dram_read_ns")}
+    printed = THESIS.columns("6.1")
+    n, real = printed["n"], printed["real"]
+    latencies = {"its own": THESIS.value("dram_read_ns")}
     for figure in load_device(OTHER_DRAM).latency:
         if figure.operation == "read":
-            taken.setdefault(figure.pattern, figure.value_ns)
+            latencies.setdefault(figure.pattern, figure.value_ns)
     return {
         name: [
             float(np.mean(np.abs(hashmap.predicted_s(n, clock, dram_ns) / real - 1.0)))
@@ -257,32 +257,32 @@ def other_choices() -> dict[str, list[float]]:
                 float(np.median(hashmap.implied_clocks_ghz(n, dram_ns))),
             )
         ]
-        for name, dram_ns in taken.items()
+        for name, dram_ns in latencies.items()
     }
 
 
-def _verdict(found: ComparisonTable, n: Column) -> list[str]:
-    ours = found.errors["ours"]
-    signed = [r.difference or 0.0 for r in found.rows]
+def _verdict(compared: ComparisonTable, n: Column) -> list[str]:
+    ours = compared.errors["ours"]
+    signed = [r.difference or 0.0 for r in compared.rows]
     slope = float(np.polyfit(np.log2(n), signed, 1)[0])
     large = {
         name: errors(
             [
                 relative(r.ours if name == "ours" else r.rivals[name], r.published) or 0.0
-                for r, size in zip(found.rows, n, strict=True)
+                for r, size in zip(compared.rows, n, strict=True)
                 if size >= LARGE_FROM
             ]
         )
         for name in ("ours", COUNTERS, CODE, TRIVIAL)
     }
-    both = ours.mean < min(found.errors[m].mean for m in (COUNTERS, CODE))
-    inside, of = covered(found)
+    both = ours.mean < min(compared.errors[m].mean for m in (COUNTERS, CODE))
+    inside, of = covered(compared)
     choices = other_choices()
-    worst = max(found.rows, key=lambda r: abs(r.difference or 0.0))
+    worst = max(compared.rows, key=lambda r: abs(r.difference or 0.0))
     return [
         f"over all n: {mean_max(ours)}, {'below' if both else 'not below'} both its models "
-        f"({percent(found.errors[COUNTERS].mean)} and {percent(found.errors[CODE].mean)}); no "
-        f"slowdown at all is {percent(found.errors[NULL].mean)} off",
+        f"({percent(compared.errors[COUNTERS].mean)} and {percent(compared.errors[CODE].mean)}); "
+        f"no slowdown at all is {percent(compared.errors[NULL].mean)} off",
         f"over 2 M to 7 M: ours {percent(large['ours'].mean)}, its models "
         f"{percent(large[COUNTERS].mean)} and {percent(large[CODE].mean)}; the same ns a get as "
         f"measured at 1 M, which uses a time on persistent memory, {percent(large[TRIVIAL].mean)}"
@@ -291,7 +291,7 @@ def _verdict(found: ComparisonTable, n: Column) -> list[str]:
         f"{percent(slope, signed=True)} with each doubling of n: the printed miss ratio rises "
         "without end, the measured time does not",
         f"without the clock from its counters (at the nominal {THESIS.value('clock_ghz')} GHz) the "
-        f"same rule is {percent(found.errors[NOMINAL].mean)} off: the clock is what makes the "
+        f"same rule is {percent(compared.errors[NOMINAL].mean)} off: the clock is what makes the "
         f"difference, {_clock_ghz(n):.2f} GHz here",
         "other choices, the clock by least squares and by median: "
         + "; ".join(

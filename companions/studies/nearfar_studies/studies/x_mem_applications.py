@@ -20,14 +20,14 @@ from nearfar_studies.applications import (
     GRAPH,
     INDEX,
     Application,
-    Measured,
+    MeasuredApplication,
     measured,
 )
 from nearfar_studies.compare import row, table
 from nearfar_studies.figures import published
 from nearfar_studies.percentiles import Histogram, MeanTimes, near_ns, percentiles_ns, slowdowns
-from nearfar_studies.placed import UNGUIDED, Placed
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.placed import UNGUIDED, PlacedApplication
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,16 +46,16 @@ FARS = (
 SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 JUDGED_PERCENTILES = ("p50", "p95", "p99")
-"""Of the rule's trial: what is slower than that is the machine's interrupts and neighbours."""
+"""Percentiles that judge the rule: slower requests wait for interrupts and neighbours."""
 
 PATTERNS = {"pointer chase": CHASE, "random": INDEPENDENT, "stream": STREAM}
 
-ByMemory = Mapping[str, Sequence[Placed]]
+ByMemory = Mapping[str, Sequence[PlacedApplication]]
 """By application, one per far memory in the order of `FARS`."""
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedRange:
     """A range over its memories: a slowdown, or a gain over everything far."""
 
     application: Application
@@ -74,25 +74,25 @@ class Published:
     @property
     def ends(self) -> tuple[float, float]:
         """Least and most over its memories."""
-        found = published("x-mem")
-        return found.value(f"{self.key}_least"), found.value(f"{self.key}_most")
+        figures = published("x-mem")
+        return figures.value(f"{self.key}_least"), figures.value(f"{self.key}_most")
 
-    def ours(self, placed: Placed) -> Estimate:
+    def ours(self, placed: PlacedApplication) -> Estimate:
         """Return the same of ours on one memory."""
         return placed.gain(self.near_share) if self.gain else placed.slowdown(self.near_share)
 
-    def unguided(self, placed: Placed) -> float:
+    def unguided(self, placed: PlacedApplication) -> float:
         """Return the same with pages dealt out alike."""
         slowed = placed.slowdown(self.near_share, UNGUIDED).value
         return placed.slowdown(0.0).value / slowed if self.gain else slowed
 
 
 PUBLISHED = (
-    Published(GRAPH, 0.0, "graph_all_far"),
-    Published(GRAPH, 1 / 2, "graph_half_near"),
-    Published(INDEX, 1 / 16, "index_sixteenth_gain", gain=True),
-    Published(CACHE, 1 / 8, "cache_eighth_gain", gain=True),
-    Published(CACHE, 1 / 4, "cache_quarter_near"),
+    PublishedRange(GRAPH, 0.0, "graph_all_far"),
+    PublishedRange(GRAPH, 1 / 2, "graph_half_near"),
+    PublishedRange(INDEX, 1 / 16, "index_sixteenth_gain", gain=True),
+    PublishedRange(CACHE, 1 / 8, "cache_eighth_gain", gain=True),
+    PublishedRange(CACHE, 1 / 4, "cache_quarter_near"),
 )
 
 
@@ -103,13 +103,13 @@ class XMemApplications(Study):
     title = "X-Mem's graph, index and cache, in kind: slowdowns and latencies by share near"
     source = "S. R. Dulloor et al., Data Tiering in Heterogeneous Memory Systems, EuroSys 2016"
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Build, run, profile, place and predict the three programs."""
         del given
         near = load_device(NEAR)
-        found = measured(near)
+        applications = measured(near)
         fars = [load_device(name) for name in FARS]
-        return result_of(self.name, near, fars, found)
+        return result_of(self.name, near, fars, applications)
 
     def draw(self, result: StudyResult, figure: Figure) -> str:
         """Draw published ranges beside ours."""
@@ -122,7 +122,7 @@ class XMemApplications(Study):
                 (at + 0.1, [r.ours or 0.0 for r in pair], "C0"),
             ):
                 axes.plot([place] * 2, ends, "o-", color=colour)
-        names = [one.what.replace(", ", ",\n") for one in PUBLISHED]
+        names = [published_range.what.replace(", ", ",\n") for published_range in PUBLISHED]
         axes.set_xticks(range(len(PUBLISHED)), names, fontsize=7)
         axes.set_ylabel("slowdown, or gain")
         axes.set_ylim(bottom=0)
@@ -134,14 +134,21 @@ class XMemApplications(Study):
 
 
 def result_of(
-    name: str, near: DeviceProfile, fars: Sequence[DeviceProfile], found: Mapping[str, Measured]
+    name: str,
+    near: DeviceProfile,
+    fars: Sequence[DeviceProfile],
+    applications: Mapping[str, MeasuredApplication],
 ) -> StudyResult:
     """Return the study's result for measured applications."""
     placed = {
-        one.name: [Placed(one, found[one.name], near, far) for far in fars] for one in APPLICATIONS
+        application.name: [
+            PlacedApplication(application, applications[application.name], near, far)
+            for far in fars
+        ]
+        for application in APPLICATIONS
     }
     ends = _ends(placed)
-    tried = _tried(found)
+    tried = _tried(applications)
     return StudyResult(
         name=name,
         title=XMemApplications.title,
@@ -157,7 +164,10 @@ def result_of(
             _objects(placed),
             _effective(near, fars),
         ],
-        verdict=[*(_verdict(one, placed) for one in PUBLISHED), *_about(tried)],
+        verdict=[
+            *(_verdict(published_range, placed) for published_range in PUBLISHED),
+            *_about(tried),
+        ],
     )
 
 
@@ -168,19 +178,22 @@ def share_name(share: float) -> str:
 
 def _ends(placed: ByMemory) -> ComparisonTable:
     rows = []
-    for one in PUBLISHED:
-        of = placed[one.application.name]
-        for which, said, on in zip(
-            ("mildest memory", "harshest memory"), one.ends, (of[0], of[-1]), strict=True
+    for published_range in PUBLISHED:
+        of = placed[published_range.application.name]
+        for which, figure, on in zip(
+            ("mildest memory", "harshest memory"),
+            published_range.ends,
+            (of[0], of[-1]),
+            strict=True,
         ):
-            ours = one.ours(on)
+            ours = published_range.ours(on)
             rows.append(
                 row(
-                    f"{one.what}, {which}",
-                    said,
+                    f"{published_range.what}, {which}",
+                    figure,
                     ours.value,
                     interval=(ours.low, ours.high),
-                    rivals={"unguided": one.unguided(on)},
+                    rivals={"unguided": published_range.unguided(on)},
                 )
             )
     return table(
@@ -233,17 +246,17 @@ def _percentiles(placed: ByMemory) -> TextTable:
     )
 
 
-def _requests(one: Application, latencies: Mapping[str, Histogram]) -> dict[str, Histogram]:
-    return {kind: latencies[kind] for kind in one.requests if kind in latencies}
+def _requests(application: Application, latencies: Mapping[str, Histogram]) -> dict[str, Histogram]:
+    return {kind: latencies[kind] for kind in application.requests if kind in latencies}
 
 
-def _tried(found: Mapping[str, Measured]) -> ComparisonTable:
+def _tried(applications: Mapping[str, MeasuredApplication]) -> ComparisonTable:
     """Try the rule on what this machine has: pages of 4 KiB are slower than those of 2 MiB."""
     rows: list[ComparisonRow] = []
     shares = list(PERCENTILES.values())
-    for one in APPLICATIONS:
-        quick = _requests(one, found[one.name].in_huge_pages)
-        slow = _requests(one, found[one.name].latencies)
+    for application in APPLICATIONS:
+        quick = _requests(application, applications[application.name].in_huge_pages)
+        slow = _requests(application, applications[application.name].latencies)
         # Interrupts and neighbours are not the memory's: means are of what lies below the p99.
         times = {}
         for kind, before in quick.items():
@@ -254,7 +267,7 @@ def _tried(found: Mapping[str, Measured]) -> ComparisonTable:
         for name, truth, (low, high) in zip(PERCENTILES, truths, ends, strict=True):
             rows.append(
                 row(
-                    f"{one.kind}, {name}",
+                    f"{application.kind}, {name}",
                     float(truth),
                     (low * high) ** 0.5,
                     interval=(low, high),
@@ -273,11 +286,13 @@ def _tried(found: Mapping[str, Measured]) -> ComparisonTable:
     )
 
 
-def _trimmed_ns(one: Histogram) -> float:
+def _trimmed_ns(histogram: Histogram) -> float:
     """Return the mean of a kind's quickest 99 %."""
-    below = one.counts.cumsum() <= 0.99 * one.counts.sum()
+    below = histogram.counts.cumsum() <= 0.99 * histogram.counts.sum()
     below[0] = True
-    return float((one.up_to_ns * one.counts)[below].sum() / one.counts[below].sum())
+    return float(
+        (histogram.up_to_ns * histogram.counts)[below].sum() / histogram.counts[below].sum()
+    )
 
 
 def _traffic(placed: ByMemory) -> TextTable:
@@ -338,17 +353,20 @@ def _effective(near: DeviceProfile, fars: Sequence[DeviceProfile]) -> TextTable:
     )
 
 
-def _verdict(one: Published, placed: ByMemory) -> str:
-    values = [one.ours(on).value for on in placed[one.application.name]]
+def _verdict(published_range: PublishedRange, placed: ByMemory) -> str:
+    values = [published_range.ours(on).value for on in placed[published_range.application.name]]
     low, high = min(values), max(values)
-    least, most = one.ends
+    least, most = published_range.ends
     meet = "the ranges meet" if low <= most and high >= least else "they do not meet"
-    return f"{one.what}: published {least:.2f} to {most:.2f}, ours {low:.2f} to {high:.2f} ({meet})"
+    return (
+        f"{published_range.what}: published {least:.2f} to {most:.2f}, ours {low:.2f} to "
+        f"{high:.2f} ({meet})"
+    )
 
 
 def _about(tried: ComparisonTable) -> list[str]:
-    judged = [one for one in tried.rows if one.judged and one.published]
-    held = sum((one.low or 0.0) <= (one.published or 0.0) <= (one.high or 0.0) for one in judged)
+    judged = [row for row in tried.rows if row.judged and row.published]
+    held = sum((row.low or 0.0) <= (row.published or 0.0) <= (row.high or 0.0) for row in judged)
     errors = tried.errors
     return [
         f"percentiles, tried on pages of 4 KiB: mean error {errors['ours'].mean:.1%} (taking no "

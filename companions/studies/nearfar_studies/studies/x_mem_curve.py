@@ -12,14 +12,14 @@ from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents import load as load_document
 from nearfar.documents.study import ComparisonRow, StudyResult
 from nearfar_studies.compare import column, row, table
-from nearfar_studies.study import STUDIES, Given, Study
+from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PROFILE = Path("build/demo/run.json")
 NEAR = Path("build/demo/near.json")
-"""What `make demo` leaves."""
+"""Files that `make demo` leaves."""
 
 SHARES = (0.0, 0.03, 0.06, 0.10, 0.25, 0.50, 0.75, 1.0)
 
@@ -42,7 +42,7 @@ class XMemCurve(Study):
     title = "X-Mem's curve: share of memory that is near against slowdown"
     source = "S. R. Dulloor et al., Data Tiering in Heterogeneous Memory Systems, EuroSys 2016"
 
-    def run(self, given: Given) -> StudyResult:
+    def run(self, given: StudyInputs) -> StudyResult:
         """Place the profiled program's objects under every budget."""
         from nearfar.place.optimiser import OPTIMISERS
         from nearfar.place.problem import make_problem
