@@ -1,4 +1,4 @@
-"""Runs an experiment: rounds of all cells, percentiles and counts in runs of their own."""
+"""Run an experiment: rounds of all cells; separate runs for percentiles and counts."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from nearfar_bench.progress import FinishedRuns
 from nearfar_bench.summarise import summarise
 
 Progress = Callable[[int, int, str], None]
-"""Called before each run with how many are done, how many there are, and the cell in words."""
+"""Function called before each run with runs done, runs in total, and the cell in words."""
 
 DEFAULT_MEMORY = "volatile"
 MAX_THREADS = 4096
-"""Twice the processors of the largest x86 machines. Each thread is one of the kernel's, with stacks
-and counts of its own: a hundred thousand of them are ended by the system, without a word."""
+"""Twice the processors of the largest x86 machines. The system kills a process of 100,000 threads
+without a message."""
 
 
 @dataclass(frozen=True)
 class _PlannedCell:
-    """A cell that can be run here."""
+    """A cell that this machine can run."""
 
     cell: dict[str, str]
     arguments: dict[str, str]
@@ -38,10 +38,10 @@ class _PlannedCell:
 def bench(
     experiment: Experiment, output: Path | None = None, progress: Progress | None = None
 ) -> BenchResult:
-    """Run every cell of `experiment` and return what was measured.
+    """Run every cell of `experiment` and return the result.
 
-    With `output`, runs are kept beside it as they are done: an interrupted experiment goes on where
-    it was. Raises NearfarError where nothing of it can be run here, or content was wrong.
+    With `output`, finished runs are saved next to it, and an interrupted experiment continues from
+    there. Raise NearfarError if no cell can run on this machine or content was wrong.
     """
     experiment = _here(experiment)
     planned, left_out = _plan(experiment)
@@ -58,7 +58,7 @@ def bench(
         try:
             line = run(experiment.kind, each.arguments, each.memory, mode)
         except NearfarError as error:
-            # What this machine lacks for one cell must not cost the others.
+            # A requirement that is missing for one cell must not stop the others.
             if error.exit_code is not ExitCode.MACHINE_LACKS or len(planned) == 1:
                 raise
             failed[cell] = str(error)
@@ -133,14 +133,14 @@ def _plan(experiment: Experiment) -> tuple[list[_PlannedCell], list[str]]:
 
 
 def _check_threads(arguments: dict[str, str]) -> None:
-    """Refuse what the system would end the run for; what is no number the executable refuses."""
+    """Refuse too many threads; the executable refuses what is no number."""
     given = arguments.get("threads", "1")
     if given.isdecimal() and not 1 <= int(given[:20]) <= MAX_THREADS:
         raise NearfarError(f"threads={given}: it must be from 1 to {MAX_THREADS}")
 
 
 def _rounds(experiment: Experiment, planned: list[_PlannedCell]) -> list[tuple[int, int, Mode]]:
-    """Return all runs in their order: counts first, for what is wrong shows there soonest."""
+    """Return all runs in order: counts first, because errors show there soonest."""
     runs: list[tuple[int, int, Mode]] = []
     for cell, each in enumerate(planned):
         if experiment.counts and each.memory.is_pool:

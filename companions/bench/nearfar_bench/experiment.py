@@ -1,4 +1,4 @@
-"""An experiment's text: read, checked key by key, changed from the command line."""
+"""Experiments: read from TOML, checked key by key, changed from the command line."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from nearfar.base.files import read_bytes
 SHIPPED = Path(__file__).parent / "experiments"
 
 Scalar = str | int | float | bool
-LEAST_REPEATS_FOR_INTERVAL = 3
 MAX_REPEATS = 10_000
-"""The bootstrap draws 10,000 resamples; of more runs it would tell nothing more."""
+"""Most rounds: the bootstrap draws 10,000 resamples, so more runs add nothing."""
 
 KEYS = {
     "title": str,
@@ -36,7 +35,7 @@ PICTURE_KEYS = {"x": str, "y": str, "lines": list}
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is run. Arguments are texts, as the executable reads them."""
+    """A workload with its arguments, as texts for the executable."""
 
     name: str
     title: str
@@ -44,9 +43,9 @@ class Experiment:
     imitates: str = ""
     repeats: int = 5
     latency: bool = True
-    """Whether percentiles are taken, in one more run of each cell."""
+    """Whether to measure percentiles in one more run of each cell."""
     counts: bool = True
-    """Whether transactions, snapshots, flushes are counted, in one more run of each pool's cell."""
+    """Whether to count transactions, snapshots and flushes in one more run of each pool's cell."""
     arguments: dict[str, str] = field(default_factory=dict)
     matrix: dict[str, list[str]] = field(default_factory=dict)
     leave_out: list[dict[str, list[str]]] = field(default_factory=list)
@@ -84,7 +83,7 @@ def text(value: Scalar) -> str:
 
 
 def changed(experiment: Experiment, settings: Sequence[str], repeats: int | None) -> Experiment:
-    """Return the experiment with ``key=value`` or ``key=a,b`` in place of its own."""
+    """Return the experiment with arguments replaced by ``key=value`` or ``key=a,b``."""
     arguments, matrix = dict(experiment.arguments), dict(experiment.matrix)
     for setting in settings:
         key, equals, given = setting.partition("=")
@@ -126,7 +125,7 @@ def _experiment(path: Path, content: dict[str, Any]) -> Experiment:
     _check_keys(path, content.get("picture", {}), PICTURE_KEYS, "picture.")
     for key in ("title", "kind"):
         if key not in content:
-            raise NearfarError(f"{path} lacks the key {key!r}")
+            raise NearfarError(f"{path}: the key {key!r} is missing")
     matrix = {
         key: [_scalar(path, f"matrix.{key}", each) for each in _list(path, f"matrix.{key}", values)]
         for key, values in content.get("matrix", {}).items()
@@ -173,7 +172,7 @@ def _leave_out(path: Path, blocks: list[Any], known: list[str]) -> list[dict[str
         for key in block:
             if key not in known:
                 raise NearfarError(
-                    f"{path} leaves out by {key!r}, which is no argument of its own"
+                    f"{path} leaves out by {key!r}, which is no argument of the experiment"
                     f"{nearest(key, known)}"
                 )
         left_out.append(

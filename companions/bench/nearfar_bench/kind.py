@@ -1,4 +1,4 @@
-"""What a kind of workload says beyond medians; see README.md."""
+"""Reports of kinds of workload: figures, columns and sentences; see README.md."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ KINDS: Registry[type[KindReport]] = Registry("nearfar_bench.kinds", "kind of wor
 
 
 MIN_CPU_NS_FOR_SHARE = 50e6
-"""The kernel tells its time from the program's by looking at each tick, 1 to 4 ms: below a dozen
-ticks the share is chance."""
+"""Shortest processor time with a kernel share, ns. The kernel samples once a tick (1 to 4 ms), so
+the share is chance below a dozen ticks."""
 
 
 class KindReport:
-    """Figures and sentences of a kind; this one serves kinds without a file of their own."""
+    """Figures and sentences of a kind; this class serves kinds without a file."""
 
     def figures(self, line: WorkloadRun) -> dict[str, float]:
-        """Return figures of one run beside those that every run has; the unit is in the name."""
+        """Return extra figures of one run; the unit is in the name."""
         return {name: value for name, value in line.notes.items() if value is not None}
 
     def columns(self) -> list[str]:
@@ -26,13 +26,13 @@ class KindReport:
         return []
 
     def summary(self, result: BenchResult) -> list[str]:
-        """Return sentences for under the table."""
+        """Return sentences to print below the table."""
         del result
         return []
 
 
 def kind_of(name: str) -> KindReport:
-    """Return the kind's own figures and sentences, or none."""
+    """Return the report of a kind, or the default."""
     return KINDS.get(name)() if name in KINDS.names() else KindReport()
 
 

@@ -25,7 +25,7 @@ def cells(experiment: Experiment) -> list[dict[str, str]]:
 
 
 def baseline_of(cell: Mapping[str, str], compare: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the cell it is compared with; None where it is one itself, or nothing is compared."""
+    """Return the baseline of a cell; None if it is one itself, or nothing is compared."""
     if not compare or all(cell.get(key) == value for key, value in compare.items()):
         return None
     return {**cell, **compare}

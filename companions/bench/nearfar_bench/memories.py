@@ -1,4 +1,4 @@
-"""Where a run's content lives: the words of `memory`, and what they need."""
+"""Memories of a run's content: the words of `memory` and their requirements."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ WORDS = (
     "every",
 )
 FORCE = "PMEM_IS_PMEM_FORCE"
-"""libpmem's variable: 1, a file is flushed by instructions as if it were persistent memory; 0, by
-msync; unset, as the file is."""
+"""Variable of libpmem: 1 flushes a file by instructions, as persistent memory; 0 by msync; unset by
+the kind of the file."""
 
 NO_FLUSH = "PMEM_NO_FLUSH"
-"""libpmem's variable: 1, nothing is flushed, only fenced: what it would be if caches survived."""
+"""Variable of libpmem: 1 only fences and never flushes, as if caches survived."""
 
 
 @dataclass(frozen=True)
 class BenchMemory:
-    """A word of `memory`, found here."""
+    """A memory of this machine, named by a word of `memory`."""
 
     word: str
     folder: Path | None = None
-    """Of the pool's file; None: volatile, or a device."""
+    """Folder of the pool's file; None: volatile, or a device."""
     device: Path | None = None
     force: str | None = None
-    """Of `FORCE`; None: unset."""
+    """Value of `FORCE`; None: unset."""
     flushes: bool = True
 
     @property
@@ -52,7 +52,7 @@ class BenchMemory:
 
     @contextmanager
     def pool(self) -> Iterator[list[str]]:
-        """Yield the executable's arguments for a new pool, which is gone afterwards."""
+        """Yield the executable's arguments for a new pool, which is removed afterwards."""
         if self.device is not None:
             yield ["memory=pool", f"pool={self.device}"]
         elif self.folder is not None:
@@ -74,7 +74,7 @@ class BenchMemory:
 
 
 def find_memory(word: str) -> BenchMemory:
-    """Return what `word` means here; NearfarError with `MACHINE_LACKS` where it is not here."""
+    """Return the memory of `word`; refuse one that this machine does not have (MACHINE_LACKS)."""
     name, _, rest = word.partition(":")
     if word == "volatile":
         return BenchMemory(word)
@@ -99,8 +99,8 @@ def find_memory(word: str) -> BenchMemory:
     if name == "devdax" and rest:
         if not Path(rest).is_char_device():
             raise NearfarError(
-                f"memory {word}: {rest} is no device-DAX here; `nearfar machine` shows those that "
-                "are",
+                f"memory {word}: {rest} is no device-DAX of this machine; `nearfar machine` lists "
+                "them",
                 ExitCode.MACHINE_LACKS,
             )
         return BenchMemory(word, device=Path(rest))
@@ -109,7 +109,7 @@ def find_memory(word: str) -> BenchMemory:
 
 
 def every(mounts: Path = MOUNTS, devices: Path = Path("/dev")) -> list[str]:
-    """Return the words of all memories of this machine that hold pools."""
+    """Return the words of all memories of this machine that can have pools."""
     words = ["tmpfs", "tmpfs,msync"]
     if file_system(Path(tempfile.gettempdir())) != "tmpfs":
         words.append("disk")
@@ -122,7 +122,7 @@ def every(mounts: Path = MOUNTS, devices: Path = Path("/dev")) -> list[str]:
 
 
 def expand(words: list[str]) -> list[str]:
-    """Return `words` with `every` as those that are here."""
+    """Return `words` with `every` replaced by the memories of this machine."""
     expanded: list[str] = []
     for word in words:
         expanded += every() if word == "every" else [word]
@@ -130,7 +130,7 @@ def expand(words: list[str]) -> list[str]:
 
 
 def file_system(folder: Path, mounts: Path = MOUNTS) -> str:
-    """Return the type of the file system that `folder` is on, "" where it is not known."""
+    """Return the type of the file system of `folder`; "" if unknown."""
     where = folder.resolve()
     best, file_system_type = -1, ""
     for line in _lines(mounts):

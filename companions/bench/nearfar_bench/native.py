@@ -1,4 +1,4 @@
-"""The executable `nearfar-bench`: its kinds, and one run of it."""
+"""The executable `nearfar-bench`: its kinds, and a run of one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from nearfar_bench.memories import BenchMemory
 Mode = Literal["time", "latency", "count"]
 PRELOAD = "LD_PRELOAD"
 MAX_RUN_S = 1800.0
-"""A run of half an hour is a mistake in an argument, or a disk a hundred times slower than its own
-kind: it ends with a sentence."""
+"""Longest run, s. A longer run means a wrong argument or a disk that is 100 times too slow."""
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -41,7 +40,7 @@ class WorkloadKind(msgspec.Struct, frozen=True):
 
 
 class WorkloadRun(msgspec.Struct, frozen=True):
-    """What one run says."""
+    """The output of one run."""
 
     kind: str
     arguments: dict[str, str]
@@ -62,7 +61,7 @@ class WorkloadRun(msgspec.Struct, frozen=True):
 
 @functools.cache
 def kinds() -> dict[str, WorkloadKind]:
-    """Return the kinds of the executable that was built."""
+    """Return the kinds of the built executable."""
     answer = subprocess.run([_executable(), "list"], capture_output=True, check=False)
     if answer.returncode != 0:
         message = answer.stderr.decode(errors="replace").strip()
@@ -71,7 +70,7 @@ def kinds() -> dict[str, WorkloadKind]:
 
 
 def find_kind(name: str) -> WorkloadKind:
-    """Return a kind, or refuse with the nearest."""
+    """Return a kind; refuse an unknown one with the nearest name."""
     available = kinds()
     if name not in available:
         hint = nearest(name, list(available)) or f"; there are: {', '.join(available)}"
@@ -80,7 +79,7 @@ def find_kind(name: str) -> WorkloadKind:
 
 
 def run(kind: str, arguments: dict[str, str], memory: BenchMemory, mode: Mode) -> WorkloadRun:
-    """Run `kind` once and return its line."""
+    """Run `kind` once and return its output."""
     environment = memory.environment()
     if mode == "count":
         environment = counted(environment)
@@ -118,13 +117,13 @@ def _failure(
     kind: str, arguments: dict[str, str], answer: subprocess.CompletedProcess[bytes]
 ) -> NearfarError:
     message = answer.stderr.decode(errors="replace").strip().removeprefix("nearfar-bench: ")
-    last = message.splitlines()[-1] if message else "it said nothing"
+    last = message.splitlines()[-1] if message else "it printed no message"
     try:
         code = ExitCode(answer.returncode)
     except ValueError:
         code = ExitCode.PROGRAM_FAILED
         if answer.returncode < 0:
-            last = f"it was ended by {signal.Signals(-answer.returncode).name}"
+            last = f"it was killed by {signal.Signals(-answer.returncode).name}"
             if answer.returncode == -signal.SIGKILL:
                 last += ", as the system does when memory is used up: make it smaller"
     if code in (ExitCode.WRONG_USE, ExitCode.MACHINE_LACKS):

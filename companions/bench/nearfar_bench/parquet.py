@@ -1,4 +1,4 @@
-"""Every run of a BenchResult as a row of a Parquet table: the same numbers as the document's."""
+"""A BenchResult as a Parquet table: one row per run, with the numbers of the document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearfar.documents.bench import BenchResult
 from nearfar.documents.header import to_json
 
 METADATA_KEY = b"nearfar"
-"""Under it, the document without its cells."""
+"""Metadata key of the document without its cells."""
 
 
 def write_parquet(result: BenchResult, path: Path) -> None:

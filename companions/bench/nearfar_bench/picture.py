@@ -25,7 +25,7 @@ LABELS = {
 
 
 def draw(result: BenchResult, path: Path) -> None:
-    """Draw `result` to `path`; the format is that of its ending."""
+    """Draw `result` to `path`; its suffix chooses the format."""
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.add_subplot()
     y = result.picture.get("y", "ns_per_operation")
@@ -50,7 +50,7 @@ def draw(result: BenchResult, path: Path) -> None:
 
 
 def value_of(cell: BenchCell, y: str) -> Estimate | None:
-    """Return the figure that is drawn: of runs, a percentile (p99_ns), a count, the slowdown."""
+    """Return the drawn value: a figure, a percentile (p99_ns), a count or the slowdown."""
     if y == "slowdown":
         return cell.slowdown
     if y in cell.figures:

@@ -1,4 +1,4 @@
-"""Runs that were done, kept beside the output until all are: an interrupted experiment goes on."""
+"""Finished runs, saved next to the output so that an interrupted experiment can continue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar_bench.native import Mode, WorkloadRun
 
 
 class _FinishedRun(msgspec.Struct, frozen=True):
-    """One run of a cell."""
+    """A run of a cell."""
 
     cell: int
     round: int
@@ -22,7 +22,7 @@ class _FinishedRun(msgspec.Struct, frozen=True):
 
 
 def partial_of(output: Path) -> Path:
-    """Return the file beside `output` that holds the runs that were done."""
+    """Return the file of finished runs next to `output`."""
     return output.with_name(f"{output.name}.partial")
 
 
@@ -36,12 +36,12 @@ class FinishedRuns:
         ).hexdigest()
         self.runs: dict[tuple[int, int, Mode], WorkloadRun] = {}
         self.resumed = 0
-        """Runs that were done before."""
+        """Number of runs read from the file."""
         if self._file is not None:
             self._read(self._file)
 
     def add(self, cell: int, round_: int, mode: Mode, line: WorkloadRun) -> None:
-        """Keep a run, on disk at once."""
+        """Add a run; write it to disk at once."""
         self.runs[cell, round_, mode] = line
         if self._file is None:
             return
@@ -51,7 +51,7 @@ class FinishedRuns:
             file.write(msgspec.json.encode(_FinishedRun(cell, round_, mode, line)) + b"\n")
 
     def finish(self) -> None:
-        """Forget the file: the result is written."""
+        """Remove the file, as the result is written."""
         if self._file is not None:
             self._file.unlink(missing_ok=True)
 

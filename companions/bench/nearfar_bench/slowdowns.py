@@ -10,7 +10,7 @@ from scipy import stats
 from nearfar.base.estimate import Estimate
 
 RESAMPLES = 10_000
-"""As the published comparison of sets has it (Bastelli et al., WSCAD 2022, section 4.1)."""
+"""Resamples of the published comparison of sets (Bastelli et al., WSCAD 2022, section 4.1)."""
 
 CONFIDENCE = 0.95
 
@@ -26,8 +26,8 @@ def slowdown(baseline: Sequence[float], slower: Sequence[float], seed: int = 0) 
 def geometric_mean_slowdown(pairs: Sequence[Pair], seed: int = 0) -> Estimate:
     """Return the geometric mean of the slowdowns of `pairs`, with its 95 % interval.
 
-    Every group of runs is resampled by itself (percentile bootstrap): the interval holds how runs
-    vary, not which structures were chosen.
+    Every group of runs is resampled separately (percentile bootstrap): the interval covers how runs
+    vary, not the choice of structures.
     """
     if not pairs or any(len(runs) == 0 for pair in pairs for runs in pair):
         raise ValueError("no runs")

@@ -1,4 +1,4 @@
-"""From runs to a BenchResult: medians, intervals, slowdowns round by round."""
+"""Summary of runs as a BenchResult: medians, intervals, slowdowns round by round."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from nearfar_bench.matrix import baseline_of
 from nearfar_bench.native import Mode, WorkloadRun
 
 RESAMPLES = 10_000
-"""Of the published intset comparison (Bastelli, Baldassin, Francesquini, WSCAD 2022)."""
+"""Resamples of the published intset comparison (Bastelli et al., WSCAD 2022)."""
 
 COST = "ns_per_operation"
-"""What a slowdown is of."""
+"""Figure whose ratio is the slowdown."""
 
 
 def summarise(
@@ -55,7 +55,7 @@ def summarise(
 def slowdown(cell: BenchCell, base: BenchCell) -> Estimate:
     """Return how many times longer an operation takes than in `base`: median of the rounds' ratios.
 
-    Runs of one round are neighbours in time; what drifts from round to round drifts out.
+    Runs of one round are close in time, so drift between rounds cancels.
     """
     ratios = [
         ours / theirs

@@ -19,11 +19,11 @@ COUNTED = {
     "fences": "fences",
     "msyncs": "msyncs",
 }
-"""Counts that the table shows; the document has all."""
+"""Titles of the counts in the table; the document has all counts."""
 
 
 def print_result(result: BenchResult, console: Console) -> None:
-    """Print the tables, what made content durable, what was left out, and the kind's sentences."""
+    """Print the tables, how content was made durable, omissions, and the kind's sentences."""
     console.print(_times(result))
     counted = [
         name for name in COUNTED if any(cell.counts.get(name, 0) > 0 for cell in result.cells)
@@ -80,7 +80,7 @@ def _details(result: BenchResult, counted: list[str]) -> Table:
 
 
 def durable_words(cell: BenchCell) -> str:
-    """Return what made a cell durable, in a sentence."""
+    """Return in words how a cell was made durable."""
     by, survives = cell.durability.instructions, cell.durability.survives
     if by == "none":
         return f"survives {survives}"
@@ -88,7 +88,7 @@ def durable_words(cell: BenchCell) -> str:
 
 
 def _varied(result: BenchResult) -> list[str]:
-    """Return what differs between cells; what does not is in the title."""
+    """Return the arguments that differ between cells; the title has the others."""
     varied = [key for key, values in result.matrix.items() if len(values) > 1]
     return varied or list(result.matrix)[:1]
 
@@ -109,7 +109,7 @@ def _caption(result: BenchResult) -> str:
 
 
 def _time(estimate: Estimate) -> str:
-    """Return a time and its interval, all in the unit that suits the time."""
+    """Return a time and its interval, in the unit that fits the time."""
     number, unit = format_ns(estimate.value).split(" ")
     scale = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
     return f"{number} {unit} [{estimate.low / scale:.3g}, {estimate.high / scale:.3g}]"

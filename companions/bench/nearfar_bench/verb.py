@@ -99,14 +99,14 @@ def _run(options: BenchOptions, delivery: DeliveryOptions) -> BenchResult:
             if output is None or not partial_of(output).is_file():
                 raise
             raise CommandError(
-                f"interrupted; what was run is in {partial_of(output)}: the same command continues "
-                "from there",
+                f"interrupted; finished runs are in {partial_of(output)}: repeat the command to "
+                "continue from there",
                 ExitCode.INTERRUPTED,
             ) from None
 
 
 class _progress:  # noqa: N801 - used as a function
-    """A line on the terminal that says which run it is; nothing where nobody looks."""
+    """A line on the terminal with the current run; silent without a terminal."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._shown = not quiet and sys.stderr.isatty()

@@ -65,11 +65,11 @@ def test_the_command_line_changes_arguments_in_their_place(tmp_path: Path) -> No
     ("before", "after", "message"),
     [
         ("title", "titel", "unknown key 'titel'; did you mean 'title'?"),
-        ('kind = "map"', "", "lacks the key 'kind'"),
+        ('kind = "map"', "", "the key 'kind' is missing"),
         ("[compare]\nmemory", "[compare]\nmemry", "did you mean 'memory'?"),
         ('["a", "b"]', '"a"', "matrix.map must be a list"),
         ("n = 5", 'memory = "volatile"', "both in [arguments] and in [matrix]"),
-        ('map = "b"', 'mop = "b"', "no argument of its own; did you mean 'map'?"),
+        ('map = "b"', 'mop = "b"', "no argument of the experiment; did you mean 'map'?"),
         ("title = ", "title = = ", "is not TOML"),
         ('kind = "map"', "kind = 3", "must be of type str"),
     ],

@@ -1,4 +1,4 @@
-"""What a run that is told to end, or is killed, leaves behind."""
+"""Folders that a terminated or killed run leaves behind."""
 
 from __future__ import annotations
 

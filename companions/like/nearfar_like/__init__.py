@@ -1,8 +1,8 @@
-"""Measuring by the names people know: ``nearfar measure --like TOOL ARGS...``.
+"""Measure with the options of known tools: ``nearfar measure --like TOOL ARGS...``.
 
-A tool is a folder here with `SUMMARY`, `HELP` and ``run(arguments, say)``; nothing else lists the
-tools, and the modules beside them are what they share. Its options are its own, written as its
-users write them; the numbers are those of nearfar's kernels.
+Each tool is a folder with `SUMMARY`, `HELP` and ``run(arguments, say)``; no other list of tools
+exists. The modules next to the folders are shared. A tool takes the options that its users know;
+the numbers come from nearfar's kernels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from nearfar.base.errors import CommandError, ExitCode, nearest
 
 Say = Callable[[str], None]
-"""Takes one line of what the tool prints."""
+"""Function that prints one line of the tool's output."""
 
 
 def tools() -> dict[str, ModuleType]:
@@ -28,7 +28,7 @@ def tools() -> dict[str, ModuleType]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run ``measure``'s arguments that hold ``--like``; return the exit code."""
+    """Run ``measure`` with arguments that contain ``--like``; return the exit code."""
     before, tool, after = split(arguments)
     as_json = "--json" in before or "--json" in after
     quiet = any(word in ("--quiet", "-q") for word in before) or "--quiet" in after
@@ -38,8 +38,8 @@ def main(arguments: list[str]) -> int:
     if len(memory) != len(extra):
         wrong = next(word for word in extra if word.startswith("-"))
         raise CommandError(
-            f"{wrong} does not go with --like: what is measured is said after --like {tool}, by "
-            f"{tool}'s own options (`nearfar measure --like {tool} --help`)"
+            f"{wrong} does not go with --like: choose what to measure by {tool}'s options, after "
+            f"--like {tool} (`nearfar measure --like {tool} --help`)"
         )
     module = tools()[tool]
     after = [*memory, *(word for word in after if word not in ("--json", "--quiet"))]
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
 
 
 def split(arguments: list[str]) -> tuple[list[str], str, list[str]]:
-    """Return what stands before ``--like TOOL``, the tool, and what is the tool's own."""
+    """Return the arguments before ``--like TOOL``, the tool, and the tool's arguments."""
     at = next(
         index
         for index, word in enumerate(arguments)

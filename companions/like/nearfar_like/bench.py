@@ -1,7 +1,7 @@
-"""What the tools here measure on: CPUs, memories, and threads that each do one kind of traffic.
+"""The interface that tools measure on: CPUs, memories, and threads that each make one traffic.
 
-Two things are a `Bench`: this machine (`real.RealBench`), and a memory of the library whose truth
-is known (`model.ModelBench`). Modes and tables see nothing else.
+A `Bench` is this machine (`real.RealBench`) or a simulated memory of the library
+(`model.ModelBench`). Modes and tables use nothing else.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from nearfar_like.repeat import Effort
 
 @dataclass(frozen=True)
 class BufferPlace:
-    """Where a buffer lies: a node, or a folder whose file is mapped."""
+    """The memory of a buffer: a node, or a folder in which a file is mapped."""
 
     node: int | None = None
-    """None, with no folder either: the node nearest to the CPU that uses it."""
+    """NUMA node; None without a folder: the node nearest to the CPU that uses the buffer."""
     folder: Path | None = None
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ class BufferPlace:
 
 @dataclass(frozen=True)
 class Chase:
-    """One thread of dependent loads."""
+    """A thread of dependent loads."""
 
     cpu: int
     place: BufferPlace
@@ -37,16 +37,16 @@ class Chase:
     sequential: bool = False
     stride_bytes: int = 64
     window_bytes: int = 0
-    """Random within so much, which moves on through the buffer; 0: across the whole buffer."""
+    """Bytes of the moving window of random accesses; 0: the entire buffer."""
     pages: str = "default"
-    """default (as programs get them), 4k, 2m or 1g (of the reserved pools)."""
+    """default (as programs get them), 4k, or 2m and 1g from the reserved pools."""
     home_cpu: int | None = None
-    """The CPU whose node the buffer is of, where `place` names none; None: `cpu`."""
+    """CPU whose node has the buffer if `place` names no node; None: `cpu`."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One thread of bandwidth."""
+    """A thread that makes bandwidth."""
 
     cpu: int
     place: BufferPlace
@@ -55,9 +55,9 @@ class Worker:
     read_share: float | None = None
     stride_bytes: int = 64
     pause_ns: float = 0.0
-    """Rest after every 2 KiB."""
+    """Pause after every 2 KiB, ns."""
     shared: bool = False
-    """All workers that say so use one buffer."""
+    """Whether to use the buffer that all shared workers use."""
     window_bytes: int = 0
     pages: str = "default"
     home_cpu: int | None = None
@@ -65,51 +65,51 @@ class Worker:
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """One node as the bench sees it."""
+    """A NUMA node of the bench."""
 
     id: int
     cpus: tuple[int, ...]
-    """Those that may be used; empty: a node without CPUs, such as CXL memory."""
+    """CPUs this process may use; empty: a node without CPUs, such as CXL memory."""
     memory_bytes: int
     free_bytes: int
     cache_bytes: int | None = None
-    """Of a memory-side cache: Memory Mode."""
+    """Size of the memory-side cache (Memory Mode); None: there is none."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """What one measurement found: the samples of a latency or a bandwidth, in order."""
+    """The samples of one measurement, in order."""
 
     ns: list[float]
-    """Per access of the chase; empty without one."""
+    """Latency of an access of the chase, ns; empty without a chase."""
     gb_per_s: list[list[float]]
-    """Of each worker, payload; one list a worker."""
+    """Payload bandwidth, GB/s; one list per worker."""
     notes: tuple[str, ...] = ()
-    """What was obtained other than asked, to be said once."""
+    """Differences from the request, each to be printed once."""
 
 
 @dataclass(frozen=True)
 class HandOff:
-    """A line passed between two cores; ns one way, sample after sample."""
+    """Transfer times of a line between two cores, one way."""
 
     cpu: int
     other_cpu: int
     modified_ns: list[float]
-    """The other had written it (HITM)."""
+    """Times of a line that the other core had written (HITM), ns."""
     clean_ns: list[float]
-    """The other had only read it (HIT)."""
+    """Times of a line that the other core had only read (HIT), ns."""
 
 
 class Bench(Protocol):
-    """Something with CPUs and memories."""
+    """CPUs and memories that can be measured."""
 
     @property
     def name(self) -> str:
-        """Empty: this machine; else the model's."""
+        """Name of the model; empty: this machine."""
 
     @property
     def ghz(self) -> float:
-        """Of the clock in which delays are counted."""
+        """Frequency of the clock in which delays are counted, GHz."""
 
     @property
     def vector(self) -> str:
@@ -126,10 +126,10 @@ class Bench(Protocol):
         """Return the first CPU of each core of `cpus`."""
 
     def check(self, chase: Chase | None, workers: list[Worker]) -> list[str]:
-        """Refuse what cannot be had here before anything is measured; return what is to be said."""
+        """Refuse what this bench cannot measure; return notes to print before the table."""
 
     def measure(self, chase: Chase | None, workers: list[Worker], effort: Effort) -> Values:
-        """Run all together, sample after sample."""
+        """Run the chase and the workers together, one sample after another."""
 
     def core_to_core(self) -> list[HandOff]:
         """Time every pair of cores."""

@@ -16,8 +16,8 @@ from nearfar.measure.memory_mode import cache_bytes
 from nearfar_like.bench import BufferPlace, Chase, NodeFacts, Worker
 
 MAX_FREE_SHARE = 0.9
-"""Share of what is free that buffers may take: beyond it the kernel would swap or kill, and a chase
-keeps 4 bytes for each of its lines, a sixteenth, beside its buffer."""
+"""Share of free memory that buffers may use: above it the kernel would swap or kill. A chase also
+needs 4 bytes for each 64-byte line of its buffer."""
 
 
 def nodes(root: Path = Path("/"), allowed: set[int] | None = None) -> list[NodeFacts]:
@@ -36,7 +36,7 @@ def nodes(root: Path = Path("/"), allowed: set[int] | None = None) -> list[NodeF
 
 
 def has_numa(root: Path = Path("/")) -> bool:
-    """Say whether the kernel has nodes to place memory on."""
+    """Return whether the kernel has nodes to place memory on."""
     return bool(Tree(root).cpu_list("sys/devices/system/node/online"))
 
 
@@ -51,7 +51,7 @@ def one_per_core(cpus: Iterable[int], root: Path = Path("/")) -> tuple[int, ...]
 
 
 def nominal_ghz(root: Path = Path("/")) -> float:
-    """Return the clock that x86 counts time in, else the highest there is; 1.0 if none is told."""
+    """Return the clock of the time-stamp counter (x86) or the highest clock; 1.0 if unknown."""
     tree = Tree(root)
     info = tree.table("proc/cpuinfo")
     if named := re.search(r"@ ([0-9.]+)GHz", info.get("model name", "")):
@@ -64,13 +64,13 @@ def nominal_ghz(root: Path = Path("/")) -> float:
 
 
 def default_pages(root: Path = Path("/")) -> str:
-    """Return the pages that programs get here unasked: thp or 4k."""
+    """Return the pages that programs get by default on this machine: thp or 4k."""
     chosen = Tree(root).text("sys/kernel/mm/transparent_hugepage/enabled") or ""
     return "thp" if "[always]" in chosen else "4k"
 
 
 def home_node(place: BufferPlace, cpu: int, all_nodes: list[NodeFacts]) -> int:
-    """Return the node of a place that names none: the CPU's own, or the nearest with memory."""
+    """Return the node of a place: named, else the CPU's node, else the first with memory."""
     if place.node is not None:
         return place.node
     own = next(node for node in all_nodes if cpu in node.cpus)
@@ -80,7 +80,7 @@ def home_node(place: BufferPlace, cpu: int, all_nodes: list[NodeFacts]) -> int:
 
 
 def app_direct_hint(root: Path = Path("/")) -> str:
-    """Say that persistent memory in App Direct mode is no part of a node, where there is some."""
+    """Return a hint if persistent memory is in App Direct mode, so that no node includes it."""
     modes = ("fsdax", "devdax", "raw", "sector")
     if any(device.mode in modes for device in read_persistent_memory(Tree(root))):
         return "; persistent memory here is in App Direct mode and not part of it: take -J FOLDER"
@@ -94,10 +94,7 @@ def check_free_memory(
     available_bytes: int,
     hint: str = "",
 ) -> None:
-    """Refuse buffers beyond a node's memory, its free memory, or what can be had at all.
-
-    `hint` ends the refusal.
-    """
+    """Refuse buffers beyond free memory of a node or the machine; `hint` ends the message."""
     if len(all_nodes) > 1:
         hint = f"; a thread has one node's memory, not that of all {len(all_nodes)}{hint}"
     wanted: dict[int, list[int]] = {}
@@ -138,7 +135,7 @@ def _check(sizes: list[int], where: str, memory_bytes: int, free_bytes: int, hin
 def memory_mode_notes(
     chase: Chase | None, workers: list[Worker], all_nodes: list[NodeFacts]
 ) -> list[str]:
-    """Say where buffers lie to a memory-side cache: in Memory Mode DRAM is a cache."""
+    """Return notes on how buffers compare with memory-side caches (Memory Mode)."""
     notes = []
     for node in all_nodes:
         if not node.cache_bytes:

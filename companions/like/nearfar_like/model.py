@@ -1,4 +1,4 @@
-"""A memory of the library as a bench: one node, as many CPUs as the model says threads."""
+"""A memory of the library as a bench: one node, one CPU per thread of the model."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nearfar_like.bench import Chase, HandOff, NodeFacts, Values, Worker
 from nearfar_like.repeat import MIN_SAMPLES, Effort
 
 EQUIVALENT_KERNELS = {"stream-triad-nt": ("mixed-nt", 2 / 3)}
-"""A model knows what crosses the bus, not in how many arrays it lies: kernel, read share."""
+"""Kernel and read share of equal bus traffic: a model does not know arrays."""
 
 
 class ModelBench:
-    """Measures by points of a `Subject`; all workers do the same there."""
+    """A bench on points of a `Subject`; all its workers make the same traffic."""
 
     vector = ""
 
@@ -27,7 +27,7 @@ class ModelBench:
             subject = open_subject(name)
         self.name = name
         self.ghz = 1.0
-        """A model has no clock: delays are in ns."""
+        """1.0: a model has no clock, so delays are in ns."""
         self._subject = subject
         self._facts: SubjectFacts = subject.facts()
         self.llc_bytes = self._facts.llc_bytes
@@ -68,7 +68,7 @@ class ModelBench:
         return notes
 
     def measure(self, chase: Chase | None, workers: list[Worker], effort: Effort) -> Values:
-        """Take so many samples as were asked for: a model is not steadier for more."""
+        """Take the requested number of samples: more do not make a model steadier."""
         count = max(effort.samples or 0, MIN_SAMPLES)
         point = self._point(chase, workers)
         samples = [self._subject.sample(point) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""This machine as a bench: memory where it was asked for, threads by the native harness."""
+"""This machine as a bench: memory on the requested node, threads of the native harness."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from nearfar_like.repeat import MIN_SAMPLES, Effort, repeat
 
 TIMED_ACCESSES = 50_000
 MIN_CHASE_NS = 5e6
-"""Of a timed chase: 5 ms, against a clock resolved to < 1 us."""
+"""Shortest timed chase, ns: 5 ms, with a clock resolution below 1 us."""
 
 BANDWIDTH_NS = 20e6
+"""Length of a bandwidth sample, ns: one thread moves about 200 MB, more than caches hold."""
 WARM_UP_NS = 5e6
-"""20 ms of one thread are some 200 MB: more than caches hold back at the ends."""
 
 Key = tuple[BufferPlace, int, int, str, int]
-"""Place, node, bytes, pages, and which of several alike."""
+"""Place, node, bytes, pages, and a number that separates equal buffers."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class RealBench:
     _held: dict[Key, _measure.Memory] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse where the native module was not built, or the instruction set is not there."""
+        """Refuse if the native module is not built or the instruction set is missing."""
         require_native()
         there = _measure.isas()
         if self.isa and self.isa not in there:
@@ -65,7 +65,7 @@ class RealBench:
         return topology.detect().llc_bytes
 
     def nodes(self) -> list[NodeFacts]:
-        """Return the nodes, with what is free now (what this bench holds counts as free)."""
+        """Return the nodes with their free memory."""
         return local_machine.nodes()
 
     def one_per_core(self, cpus: tuple[int, ...]) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ class RealBench:
         return local_machine.one_per_core(cpus)
 
     def check(self, chase: Chase | None, workers: list[Worker]) -> list[str]:
-        """Refuse buffers that cannot be had; say what is not what its name says."""
+        """Refuse buffers that do not fit; return notes on caches and folders."""
         self._keep_only(set(self._keys(chase, workers)))
         all_nodes = self.nodes()
         held = sum(memory.size_bytes for memory in self._held.values())
@@ -92,7 +92,7 @@ class RealBench:
         return notes
 
     def measure(self, chase: Chase | None, workers: list[Worker], effort: Effort) -> Values:
-        """Map what is not held yet, then sample."""
+        """Map missing buffers, then sample."""
         keys = self._keys(chase, workers)
         memories = [self._memory(key) for key in keys]
         native_workers = [
@@ -130,7 +130,7 @@ class RealBench:
         cpus = self.one_per_core(tuple(sorted(cpu for node in all_nodes for cpu in node.cpus)))
         if len(cpus) < 2:
             raise NearfarError(
-                "a line passes between two cores, and one may be used: allow this process more "
+                "a line passes between 2 cores; this process may use 1: allow it more CPUs "
                 "(taskset, the container)",
                 ExitCode.MACHINE_LACKS,
             )
@@ -158,7 +158,7 @@ class RealBench:
         return pairs
 
     def block(self, node: int, size_bytes: int) -> _measure.Memory:
-        """Map memory of a node that this bench does not hold itself."""
+        """Map memory of a node that the caller keeps."""
         return self._map(BufferPlace(node), node, size_bytes, local_machine.default_pages())
 
     def _native(self, worker: Worker, memory: _measure.Memory) -> _measure.Worker:
@@ -183,7 +183,7 @@ class RealBench:
         return [_measure.Worker(others[-1])] if len(others) > 1 and others[-1] != cpu else []
 
     def _keys(self, chase: Chase | None, workers: list[Worker]) -> list[Key]:
-        """Return one key for each, the chase first; workers that share have the same."""
+        """Return a key per thread, the chase first; workers that share a buffer share a key."""
         all_nodes = self.nodes()
         keys: list[Key] = []
         for thread in (chase, *workers):
@@ -202,7 +202,7 @@ class RealBench:
         return keys
 
     def _keep_only(self, keys: set[Key]) -> None:
-        """Give back what the next measurement does not use."""
+        """Free the buffers that the next measurement does not use."""
         for key in [key for key in self._held if key not in keys]:
             del self._held[key]
 
@@ -237,7 +237,7 @@ class RealBench:
 
 
 def _folder(folder: Path, size_bytes: int) -> list[str]:
-    """Refuse a folder that cannot hold `size_bytes`; say where it is no persistent memory."""
+    """Refuse a folder without space for `size_bytes`; note if it is not persistent memory."""
     checks.check_folder(folder, 0)
     if not folder.is_dir():
         raise CommandError(f"{folder} is no folder: name where persistent memory is mounted")

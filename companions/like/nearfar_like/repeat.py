@@ -1,4 +1,4 @@
-"""Repeats a sample until the time is up, and sums up what came."""
+"""Repetition of a sample for a time, and its summary."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import TypeVar
 from nearfar.base.statistics import median_estimate
 
 MIN_SAMPLES = 3
-"""Samples, however short the time: an interval needs as many."""
+"""Fewest samples, also for a short time: an interval needs them."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long one figure is measured."""
+    """Time or number of samples for one value."""
 
     seconds: float
     samples: int | None = None
-    """Exactly so many (at least `FEWEST`), however long they take; None: by the time."""
+    """Number of samples (at least `MIN_SAMPLES`); None: as many as fit in `seconds`."""
 
 
 def repeat(

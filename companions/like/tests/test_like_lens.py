@@ -84,7 +84,7 @@ def test_what_is_not_there_is_said() -> None:
 
 
 def test_a_region_beyond_the_memory() -> None:
-    with pytest.raises(NearfarError, match="beyond what model:known can have measured"):
+    with pytest.raises(NearfarError, match="regions of model:known have at most"):
         lens(["buffer", "--largest", "1GiB"])
 
 

@@ -1,4 +1,4 @@
-"""What fits where, on machines nobody has: sockets, nodes without CPUs, Memory Mode."""
+"""Free memory on made-up machines: sockets, nodes without CPUs, Memory Mode."""
 
 from __future__ import annotations
 

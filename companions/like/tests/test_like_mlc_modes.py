@@ -184,7 +184,7 @@ def test_loaded_latency_of_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("9 R seq 1m dram", "line 1: CPU 9 is not one that may be used here"),
+        ("9 R seq 1m dram", "line 1: this process may not use CPU 9"),
         ("1 R seq 1m dram 3", "line 1: there is no node 3; there are: 0, 1, 2"),
         ("1 W10 rand 1m dram", "line 1: traffic W10 is sequential only"),
         ("0 R seq 1m dram", "no CPU is left"),
@@ -201,9 +201,9 @@ def test_a_file_that_asks_for_what_is_not_here(tmp_path: Path, line: str, says: 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("--idle_latency -c8", "-c: CPU 8 is not one that may be used here: 0-7"),
+        ("--idle_latency -c8", "-c: this process may not use CPU 8; it may use 0-7"),
         ("--idle_latency -j7", "-j: there is no node 7; there are: 0, 1, 2"),
-        ("--loaded_latency -k1-64", "-k: CPU 8 is not one"),
+        ("--loaded_latency -k1-64", "-k: this process may not use CPU 8"),
         ("--loaded_latency -k0-3", "CPU 0 measures latency"),
         ("--loaded_latency -l128 -W2", "a stride of more than 64 bytes is for"),
         ("--loaded_latency -U -W10", "sequential only"),

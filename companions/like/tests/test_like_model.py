@@ -72,7 +72,7 @@ def test_a_bare_run_leaves_out_cores() -> None:
         ("--idle_latency -b1g", "take a smaller -b"),
         ("--idle_latency -J/mnt/pmem0", "has no folders"),
         ("--loaded_latency -T -d100", "delays go with latency"),
-        ("--idle_latency -c9", "CPU 9 is not one"),
+        ("--idle_latency -c9", "this process may not use CPU 9"),
         ("--idle_latency -j1", "there is no node 1"),
         ("--memory_bandwidth_scan", "no physical memory"),
     ],

@@ -27,7 +27,7 @@ SMALL = ("-b8m", "-x3")
 
 @dataclass
 class _Finished:
-    """What a command ended with."""
+    """The exit code and output of a command."""
 
     returncode: int
     stdout: str
@@ -106,11 +106,11 @@ def test_instruction_sets(like: Like) -> None:
     ("arguments", "code", "says"),
     [
         (["mlc", "--idle_latency", "-b4096g"], 3, "cannot be had on node 0"),
-        (["mlc", "--idle_latency", "-c4000"], 3, "CPU 4000 is not one that may be used here"),
+        (["mlc", "--idle_latency", "-c4000"], 3, "this process may not use CPU 4000"),
         (["mlc", "--idle_latency", "-j99"], 3, "there is no node 99"),
         (["mlc", "--idle_latency", "-J/nowhere"], 3, "there is no /nowhere"),
         (["mlc", "--idle_latency", "-J/etc/passwd"], 2, "is no folder"),
-        (["mlc", "--loaded_latency", "-k0-4000"], 3, "is not one that may be used here"),
+        (["mlc", "--loaded_latency", "-k0-4000"], 3, "this process may not use CPU"),
         (["mlc", "--loaded_latency", "-o/nowhere"], 2, "cannot read /nowhere"),
         (["mlc", "--latency_matrx"], 2, "did you mean 'latency_matrix'"),
         (["mlc", "model:nowhere"], 2, "nowhere"),

@@ -1,4 +1,4 @@
-"""Blocks of a file: which file systems were compared, which are not here, the kernel's share."""
+"""Blocks of a file: file systems compared and absent, and the kernel's share."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from nearfar_bench.kind import KINDS, KindReport
 from nearfar_bench.memories import TMPFS, file_system
 
 PERSISTENT = ("ext4 with DAX", "xfs with DAX", "device-DAX")
-"""What persistent memory is used through; the others every machine has."""
+"""Ways to use persistent memory that only some machines have."""
 
 
 @KINDS.register("blocks")
 class Blocks(KindReport):
-    """Shows the kernel's share, and names file systems."""
+    """Report of `blocks`: the kernel's share and the file systems."""
 
     def columns(self) -> list[str]:
-        """Return the kernel's share of processor time, and what was written a second."""
+        """Return the kernel's share of processor time and the payload bandwidth."""
         return ["kernel_share", "payload_gb_per_s"]
 
     def summary(self, result: BenchResult) -> list[str]:
-        """Return what each memory is, and what this machine lacks."""
+        """Return the file system of each memory, and those this machine does not have."""
         words = dict.fromkeys(
             {**result.arguments, **cell.arguments}.get("memory", "") for cell in result.cells
         )
@@ -31,10 +31,12 @@ class Blocks(KindReport):
         absent = [kind for kind in PERSISTENT if kind not in kinds.values()]
         sentences = ["; ".join(names)] if names else []
         if absent:
-            sentences.append(f"not compared, for they are not here: {', '.join(absent)}")
+            sentences.append(
+                f"not compared, as this machine does not have them: {', '.join(absent)}"
+            )
         sentences.append(
-            "kernel_share is of processor time (getrusage); what is waited for a disk is in "
-            "neither part of it"
+            "kernel_share is a share of processor time (getrusage), which does not include waiting "
+            "for a disk"
         )
         return sentences
 

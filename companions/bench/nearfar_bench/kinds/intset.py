@@ -19,10 +19,10 @@ STRUCTURES = {"list": "list", "hash": "hash set", "skip": "skip list"}
 
 @KINDS.register("intset")
 class Intset(KindReport):
-    """Says what the published comparison says: slowdowns by structure, and their means."""
+    """Report of `intset`: slowdowns by structure and their means, as published."""
 
     def columns(self) -> list[str]:
-        """Return throughput, which the published figures are of."""
+        """Return throughput, as in the published figures."""
         return [THROUGHPUT]
 
     def summary(self, result: BenchResult) -> list[str]:
@@ -49,7 +49,7 @@ def slowdown_sentences(result: BenchResult) -> Iterator[str]:
 
 
 def skipped_sentences(result: BenchResult) -> Iterator[str]:
-    """Warn of results of sets that a crash would break."""
+    """Yield a warning if the sets do not survive a crash."""
     used = {*result.matrix.get("safety", []), result.arguments.get("safety", "safe")} - {"safe"}
     if used:
         yield (

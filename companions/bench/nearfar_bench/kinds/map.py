@@ -1,4 +1,4 @@
-"""Maps: what persisting costs each kind of operation, over all maps; and the lock, where one is."""
+"""Maps: the cost of persistence by kind of operation over all maps, and the lock."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from nearfar_bench.kind import KINDS, KindReport
 
 @KINDS.register("map")
 class Map(KindReport):
-    """Slowdowns by operation and memory."""
+    """Report of maps: slowdowns by operation and memory."""
 
     def summary(self, result: BenchResult) -> list[str]:
-        """Return the geometric mean of slowdowns, and what threads wait for."""
+        """Return geometric means of slowdowns, and the locks of threads."""
         by_kind: dict[tuple[str, str], list[float]] = {}
         for cell in result.cells:
             if cell.slowdown is None:

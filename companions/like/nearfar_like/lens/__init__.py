@@ -1,4 +1,4 @@
-"""LENS' three probers on nearfar's kernels: ``nearfar measure --like lens``."""
+"""The three probers of LENS on nearfar's kernels: ``nearfar measure --like lens``."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def probe(subject: Subject, chosen: dict[str, Any], say: Callable[[str], None]) 
     largest = min(chosen["largest"] or facts.largest_bytes, facts.largest_bytes)
     if chosen["largest"] > facts.largest_bytes:
         raise CommandError(
-            f"--largest {format_bytes(chosen['largest'])} is beyond what {chosen['memory']} can "
-            f"have measured ({format_bytes(facts.largest_bytes)})"
+            f"--largest {format_bytes(chosen['largest'])}: regions of {chosen['memory']} have at "
+            f"most {format_bytes(facts.largest_bytes)}; choose a smaller --largest"
         )
     say(f"nearfar {__version__}, LENS-like, {chosen['memory']}, regions to {format_bytes(largest)}")
     prober = LensProbe(subject, facts, largest, chosen["rounds"], chosen["writes"], say)

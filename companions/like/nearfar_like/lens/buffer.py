@@ -1,4 +1,4 @@
-"""The buffer prober: latency over region and block. Steps are buffers; columns that agree, blocks.
+"""The buffer prober: latency over region and block. A step shows a buffer of the device.
 
 A chase visits the lines of a block in turn and the blocks at random. Where a device reads blocks
 of 256 bytes into a buffer, lines after the first of a block come from the buffer: the latency per
@@ -13,10 +13,10 @@ from nearfar.samples.point import SamplePoint
 from nearfar_like.lens.probe import LensProbe, size_name
 
 BLOCKS = (64, 128, 256, 512, 1024, 2048, 4096)
-"""Of LENS."""
+"""Block sizes that LENS uses, bytes."""
 
 MIN_BLOCKS = 8
-"""Blocks of a region: fewer are no random order."""
+"""Fewest blocks in a region for a random order to have an effect."""
 
 PERSIST = "persist-nt-store"
 

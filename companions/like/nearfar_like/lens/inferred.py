@@ -1,4 +1,4 @@
-"""What nearfar infers of the same memory, said under the tables."""
+"""Findings that nearfar infers about the same memory, printed below the tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearfar.measure.infer import infer
 from nearfar.measure.subject import Subject
 
 BUDGET_S = 45.0
-"""Of the inference, as much again as the probers take at most."""
+"""Time limit of the inference, s: about as long as the probers take at most."""
 
 
 def inferred(subject: Subject, say: Callable[[str], None]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The policy prober: what happens to stores that come back to the same place, and in order.
+"""The policy prober: repeated stores to the same region, and stores in order.
 
 Overwrite: the same small region is stored over and over, every store with its fence timed. A device
 that moves worn blocks stalls now and then; the stalls stand out of the tail. Sequential persists by
@@ -15,14 +15,14 @@ from nearfar.samples.point import SamplePoint
 from nearfar_like.lens.probe import LensProbe, size_name
 
 REGIONS = (2048, 4096, 65536, 1 << 20)
-"""From eight accesses on."""
+"""Region sizes, bytes; the smallest has eight accesses."""
 PERCENTILES = (50.0, 99.0, 99.9, 99.99)
 ACCESSES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 KINDS = ("persist-nt-store", "persist-clwb")
 
 MIN_STALL_RATIO = 10.0
-"""Times the median from which an access is counted as a stall: neighbours' interrupts and refresh
-stay below. What a stall is in earnest `infer` decides, by its period."""
+"""An access above this multiple of the median counts as a stall: interrupts and refresh stay below.
+`infer` confirms a stall by its period."""
 
 
 def run(probe: LensProbe) -> dict[str, Any]:

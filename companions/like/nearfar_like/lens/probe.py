@@ -1,4 +1,4 @@
-"""What the probers share: samples of a point, region sizes, tables."""
+"""Shared parts of the probers: samples of a point, region sizes, tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearfar.samples.point import Sample, SamplePoint
 
 @dataclass
 class LensProbe:
-    """One subject, and how it is probed."""
+    """A subject and the settings of its probers."""
 
     subject: Subject
     facts: SubjectFacts
@@ -23,13 +23,13 @@ class LensProbe:
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
-        """Say what could not be probed, once."""
+        """Print once what could not be probed."""
         if text not in self.notes:
             self.notes.append(text)
             self.say(f"*** {text}")
 
     def has(self, kernel: str, what: str) -> bool:
-        """Return whether there is such a kernel; say what is left out if not."""
+        """Return whether the kernel exists; print what is left out if not."""
         if kernel in self.facts.kernels:
             return True
         self.note(f"{what} is left out: there is no kernel {kernel} here")
@@ -45,7 +45,7 @@ class LensProbe:
 
     @property
     def page_bytes(self) -> int:
-        """Largest pages: what is asked is the device, not the TLB."""
+        """Size of the largest pages, bytes: probers measure the device, not the TLB."""
         return self.facts.page_sizes[0]
 
     def regions(self, smallest_bytes: int, step: int = 2) -> list[int]:
@@ -58,7 +58,7 @@ class LensProbe:
         return [*sizes, self.largest_bytes]
 
     def table(self, corner: str, columns: Sequence[str], width: int = 9) -> None:
-        """Print the head of a table."""
+        """Print the header of a table."""
         self.say(f"{corner:>10s}" + "".join(f"{column:>{width}s}" for column in columns))
 
     def row(
@@ -73,7 +73,7 @@ class LensProbe:
 
 
 def size_name(size_bytes: int) -> str:
-    """Return a size short: ``64``, ``4K``, ``16M``, ``1G``."""
+    """Return a short form of a size: ``64``, ``4K``, ``16M``, ``1G``."""
     for shift, letter in ((30, "G"), (20, "M"), (10, "K")):
         if size_bytes >= 1 << shift:
             value = size_bytes / (1 << shift)

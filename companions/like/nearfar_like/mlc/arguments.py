@@ -14,35 +14,34 @@ from nearfar_like.repeat import Effort
 Value = int | str | Path | tuple[int, ...] | MlcTraffic | bool
 
 DEFAULT_SECONDS = 2.0
-"""Of each figure, as MLC: 19 delays take 40 s."""
+"""Time to measure each value, s, as MLC: 19 delays take 40 s."""
 
 DELAYS = (0, 2, 8, 15, 50, 100, 200, 300, 400, 500, 700, 1000, 1300, 1700, 2500, 3500, 5000, 9000,
           20000)  # fmt: skip
-"""Cycles; MLC's table."""
+"""Default delays of MLC, cycles."""
 
 WINDOW_LINES = 4096
-"""Of random latency, MLC's default: it hides misses of the TLB and of DRAM rows."""
-
+"""Default window of random latency, lines, as in MLC: it hides TLB and DRAM row misses."""
 
 EXCLUDING = ("km", "dg", "RW", "ij", "Jj", "tx", "YZ", "Lh", "oW", "ok", "om", "uU")
-"""Pairs of options of which only one may be given."""
+"""Pairs of options that exclude each other."""
 
 
 @dataclass
 class MlcArguments:
-    """What was typed, read."""
+    """The parsed command line."""
 
     words: list[str]
     memory: str = ""
     """``model:NAME``; empty: this machine."""
     mode: str = ""
-    """Empty: all that a bare run does."""
+    """Empty: all modes of a run without a mode."""
     options: dict[str, Value] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What is said of an option that changes nothing in this mode."""
+    """Notes on options that change nothing in this mode."""
 
     def has(self, letter: str) -> bool:
-        """Say whether an option was given."""
+        """Return whether an option was given."""
         return letter in self.options
 
     def number(self, letter: str) -> int | None:
@@ -69,7 +68,7 @@ class MlcArguments:
 
     @property
     def effort(self) -> Effort:
-        """How long each figure is measured."""
+        """Time or number of samples for each value."""
         seconds = None if self.mode == "memory_bandwidth_scan" else self.number("t")
         return Effort(DEFAULT_SECONDS if seconds is None else seconds, self.number("x"))
 
@@ -80,7 +79,7 @@ class MlcArguments:
 
     @property
     def random_latency(self) -> bool:
-        """Whether the latency thread goes at random: asked for, or prefetchers cannot be off."""
+        """Whether latency accesses are random: by ``-r``, or because prefetchers stay on."""
         return self.has("r") or not self.has("e")
 
     @property
@@ -91,7 +90,7 @@ class MlcArguments:
 
 
 def parse(words: list[str]) -> MlcArguments:
-    """Read MLC's command line, or refuse it and say what to write."""
+    """Parse MLC's command line; refuse a wrong one with what to write."""
     parsed = MlcArguments(words)
     letters = _split(words, parsed)
     for letter, value in letters:
@@ -114,7 +113,7 @@ def parse(words: list[str]) -> MlcArguments:
 
 
 def _split(words: list[str], parsed: MlcArguments) -> list[tuple[str, str | None]]:
-    """Take modes and the memory into `found`; return options with the text of their values."""
+    """Move modes and the memory to `parsed`; return options with the text of their values."""
     letters: list[tuple[str, str | None]] = []
     rest = list(words)
     while rest:
@@ -186,7 +185,7 @@ def _value(option: MlcOption, text: str | None) -> Value:
 
 
 def _check(parsed: MlcArguments) -> None:
-    """Refuse what excludes each other."""
+    """Refuse options that exclude each other or need another one."""
     for pair in EXCLUDING:
         first, other = pair[0], pair[1]
         if parsed.has(first) and parsed.has(other) and parsed.mode != "memory_bandwidth_scan":

@@ -1,6 +1,6 @@
-"""MLC's options: what each takes, in which modes it means something, and what it means here.
+"""MLC's options: the value, the modes and the meaning of each.
 
-This table is the help, the parser and the refusals; `docs/like.md` is checked against it.
+Help, parser and refusals come from this table; a test compares `docs/like.md` with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BARE = (
     *("latency_matrix", "peak_injection_bandwidth", "bandwidth_matrix", "loaded_latency"),
     "c2c_latency",
 )
-"""What a run without a mode does, in MLC's order."""
+"""Modes of a run without a mode, in MLC's order."""
 
 LATENCY = frozenset({"latency_matrix", "idle_latency", "loaded_latency"})
 BANDWIDTH = frozenset(
@@ -35,21 +35,21 @@ ALL = frozenset(MODES)
 MEMORY = ALL - {"c2c_latency"}
 
 Takes = Literal["", "size", "number", "cpus", "mask", "file", "folder", "type", "switch"]
-"""switch: 0 or 1, which may be left out."""
+"""Kind of value; switch: 0, 1 or no value."""
 
 
 @dataclass(frozen=True)
 class MlcOption:
-    """One option."""
+    """An option of MLC."""
 
     letter: str
     takes: Takes
     modes: frozenset[str]
     meaning: str
     refused: str = ""
-    """Why it cannot be had here, and what to do; empty: it can."""
+    """Why nearfar refuses the option and what to do; empty: it does not."""
     elsewhere: bool = False
-    """In other modes it changes nothing, as in MLC: that is said, and the run goes on."""
+    """Whether the option is accepted with a note in other modes, where it changes nothing."""
 
 
 OPTIONS: dict[str, MlcOption] = {
@@ -89,7 +89,7 @@ OPTIONS: dict[str, MlcOption] = {
         MlcOption("X", "", ALL, "one thread of each core", elsewhere=True),
         MlcOption("Y", "", ALL, "AVX2 loads and stores", elsewhere=True),
         MlcOption("Z", "", ALL, "AVX-512 loads and stores", elsewhere=True),
-        # What cannot be had.
+        # Refused options.
         MlcOption("f", "number", IDLE, "histogram of latencies",
                refused="single accesses with percentiles are `nearfar measure` itself: leave out "
                "-f"),

@@ -1,4 +1,4 @@
-"""One run of one or several modes: what is printed, said and collected."""
+"""A run of one or several modes: it prints tables and collects results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from nearfar_like.mlc.traffic import MlcTraffic, kernel_of
 from nearfar_like.repeat import summed
 
 LATENCY_BYTES = 200_000 << 10
+"""Default buffer of the latency thread, bytes, as in MLC."""
 BANDWIDTH_BYTES = 100_000 << 10
-"""MLC's defaults, the second for each thread."""
+"""Default buffer of each bandwidth thread, bytes, as in MLC."""
 
 LLC_MULTIPLE = 4
-"""Buffers are at least so many times the last-level cache, or they would measure the cache; MLC's
-own defaults grow likewise on processors with large ones."""
+"""Smallest default buffer as a multiple of the last-level cache: a smaller one would measure the
+cache. MLC's defaults grow in the same way."""
 
 DELAY_LINES = 2
 """Lines on the memory bus for every delay. MLC says "between requests"; its published tables of
@@ -28,7 +29,7 @@ idle-clocked processors fall as 64 bytes in half a delay (Xeon Platinum 8180: 31
 1000 cycles of 2.5 GHz)."""
 
 PAUSE_BYTES = 2048
-"""After which a worker of ours rests."""
+"""Bytes after which a worker pauses."""
 
 STRIDE_RANDOM = 128
 """Default stride of random latency, as in MLC: past the adjacent-line prefetcher."""
@@ -36,7 +37,7 @@ STRIDE_RANDOM = 128
 
 @dataclass
 class MlcRun:
-    """What the modes share."""
+    """The state that modes share."""
 
     bench: Bench
     arguments: MlcArguments
@@ -50,18 +51,18 @@ class MlcRun:
             self.say(line)
 
     def note(self, text: str) -> None:
-        """Say once what differs from what was asked."""
+        """Print once a difference from the request."""
         if text not in self.notes:
             self.notes.append(text)
             self.say(f"*** {text}")
 
     def check(self, chase: Chase | None, workers: list[Worker]) -> None:
-        """Refuse what cannot be had, and say what is not as asked: before a table begins."""
+        """Refuse what cannot be measured and print notes before a table begins."""
         for text in self.bench.check(chase, workers):
             self.note(text)
 
     def measure(self, chase: Chase | None, workers: list[Worker]) -> Values:
-        """Check and measure; say what was obtained otherwise."""
+        """Check, measure and print notes on differences from the request."""
         self.check(chase, workers)
         values = self.bench.measure(chase, workers, self.arguments.effort)
         for text in values.notes:
@@ -75,7 +76,7 @@ class MlcRun:
         return self.bench.nodes()
 
     def node(self, number: int, where: str) -> NodeFacts:
-        """Return a node, or say which there are."""
+        """Return a node, or refuse and list the nodes."""
         for node in self.nodes():
             if node.id == number:
                 if node.memory_bytes == 0:
@@ -91,17 +92,17 @@ class MlcRun:
         )
 
     def usable(self, cpu: int, where: str) -> int:
-        """Return `cpu`, or say which may be used."""
+        """Return `cpu`, or refuse and list the usable CPUs."""
         cpus = self.all_cpus()
         if cpu not in cpus:
             raise CommandError(
-                f"{where}: CPU {cpu} is not one that may be used here: {cpu_text(cpus)}",
+                f"{where}: this process may not use CPU {cpu}; it may use {cpu_text(cpus)}",
                 ExitCode.MACHINE_LACKS,
             )
         return cpu
 
     def all_cpus(self) -> tuple[int, ...]:
-        """Return all CPUs."""
+        """Return all CPUs, in order."""
         return tuple(sorted(cpu for node in self.nodes() for cpu in node.cpus))
 
     def node_of(self, cpu: int) -> int:
@@ -109,7 +110,7 @@ class MlcRun:
         return next(node.id for node in self.nodes() if cpu in node.cpus)
 
     def bandwidth_cpus(self, without: int | None = None) -> tuple[int, ...]:
-        """Return the CPUs of bandwidth threads, as ``-k``, ``-m`` and ``-X`` have it."""
+        """Return the CPUs of bandwidth threads by ``-k``, ``-m`` and ``-X``."""
         chosen = self.arguments.cpus
         if chosen is not None:
             for cpu in chosen:
@@ -124,7 +125,7 @@ class MlcRun:
             cpus = self.bench.one_per_core(cpus)
         return tuple(cpu for cpu in cpus if cpu != without)
 
-    # what is measured
+    # threads and buffers
 
     def latency_bytes(self) -> int:
         """Return the buffer of the latency thread."""
@@ -137,7 +138,7 @@ class MlcRun:
         return wanted or max(BANDWIDTH_BYTES, LLC_MULTIPLE * self.bench.llc_bytes // threads)
 
     def chase(self, cpu: int, place: BufferPlace, size_bytes: int) -> Chase:
-        """Return the latency thread as the options have it."""
+        """Return the latency thread by the options."""
         arguments = self.arguments
         at_random = arguments.random_latency
         stride = arguments.number("l") or (STRIDE_RANDOM if at_random else 64)
@@ -200,11 +201,11 @@ class MlcRun:
         ]
 
     def pause_ns(self, delay: int, traffic: MlcTraffic) -> float:
-        """Return how long a worker rests after every 2 KiB for MLC's delay in cycles."""
+        """Return the pause of a worker after every 2 KiB for MLC's delay in cycles, ns."""
         lines = PAUSE_BYTES / 64 * traffic.bus_factor
         return delay / self.bench.ghz * lines / DELAY_LINES
 
-    # what is printed
+    # output
 
     def head(self, latency_bytes: int | None, bandwidth_bytes: int | None) -> None:
         """Print sizes of buffers and how latency is measured."""
@@ -225,18 +226,18 @@ class MlcRun:
         self.say(f"Using {which} from each core if Hyper-threading is enabled")
 
     def units_line(self) -> None:
-        """Print what MB is."""
+        """Print the definition of MB."""
         self.say("Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)")
 
     def spread(self, what: str, estimate: dict[str, Any], unit: str) -> None:
-        """Print the interval of one figure, if asked to."""
+        """Print the interval of a value with ``-v``."""
         if self.arguments.has("v"):
             low, high = estimate[f"low_{unit}"], estimate[f"high_{unit}"]
             self.say(f"  {what}: [{low:.1f}, {high:.1f}] in {estimate['samples']} samples")
 
 
 def mb_per_s(values: Values, traffic: list[MlcTraffic]) -> dict[str, Any]:
-    """Return what crossed the bus, all workers together, in MB/s with its interval."""
+    """Return the bus bandwidth of all workers together in MB/s, with its interval."""
     totals = [
         1e3 * sum(rate * kind.bus_factor for rate, kind in zip(each, traffic, strict=True))
         for each in zip(*values.gb_per_s, strict=True)

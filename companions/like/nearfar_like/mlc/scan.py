@@ -1,4 +1,4 @@
-"""Reads a node block after block; each stays mapped until all are read."""
+"""Bandwidth of a node, block after block; each block stays mapped until all are read."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from nearfar_like.real import RealBench
 BLOCK_BYTES = 1 << 30
 SAMPLES = 3
 PASS_NS = 50e6
-"""Of one sample: a good part of a block at 10 GB/s a thread."""
+"""Length of a sample, ns: half of a block at 10 GB/s per thread."""
 
 PRESENT = 1 << 63
 FRAME = (1 << 55) - 1
-"""Of an entry of /proc/self/pagemap (Linux' admin-guide/mm/pagemap.rst)."""
+"""Frame number in an entry of /proc/self/pagemap (Linux' admin-guide/mm/pagemap.rst)."""
 
 
 def scan(run: MlcRun, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Return MB/s and physical address (0: not told) of every block of a node."""
+    """Return MB/s and physical address (0: unknown) of every block of a node."""
     bench = run.bench
     if not isinstance(bench, RealBench):
         raise CommandError(f"{bench.name} has no physical memory to scan")
@@ -61,7 +61,7 @@ def scan(run: MlcRun, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]
 
 
 def physical_address(address: int) -> int:
-    """Return where a page of ours lies in physical memory; 0: the kernel does not tell."""
+    """Return the physical address of a page; 0: the kernel hides it."""
     page = os.sysconf("SC_PAGE_SIZE")
     try:
         with open("/proc/self/pagemap", "rb", buffering=0) as pages:  # noqa: PTH123

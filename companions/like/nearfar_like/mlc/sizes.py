@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from nearfar.base.errors import CommandError
 
 _SUFFIXES = {"": 1 << 10, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-"""A bare number is KiB, as MLC has it."""
+"""Bytes per unit; a bare number is KiB, as in MLC."""
 
 
 def size_bytes(text: str, where: str) -> int:

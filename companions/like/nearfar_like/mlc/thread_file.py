@@ -1,4 +1,4 @@
-"""The file of ``-o``: one line for some CPUs and what they do.
+"""The file of ``-o``: each line gives CPUs and their traffic.
 
 ::
 
@@ -24,12 +24,12 @@ TWO_STREAMS = (
     "<10|25|50>"
 )
 SHARES = {"W21": (10, 25, 50), "W23": (10, 25), "W27": (10, 25)}
-"""Percent of the traffic that goes to the second memory."""
+"""Valid shares of the second memory, percent."""
 
 
 @dataclass(frozen=True)
 class ThreadLine:
-    """What some CPUs do."""
+    """The traffic of some CPUs."""
 
     cpus: tuple[int, ...]
     traffic: MlcTraffic
@@ -37,11 +37,11 @@ class ThreadLine:
     size_bytes: int
     place: BufferPlace
     delay: int | None = None
-    """Cycles; None: that of ``-d``."""
+    """Delay, cycles; None: the value of ``-d``."""
     second: BufferPlace | None = None
     second_percent: int = 0
     where: str = ""
-    """File and line, for what is refused later."""
+    """File and line, for later refusals."""
 
 
 def read_thread_file(path: Path) -> list[ThreadLine]:
@@ -54,8 +54,8 @@ def read_thread_file(path: Path) -> list[ThreadLine]:
         raise CommandError(f"-o: {path} is no text file") from error
     lines: list[ThreadLine] = []
     taken: dict[int, str] = {}
-    for count, whole in enumerate(text.splitlines(), start=1):
-        words = whole.split("#", 1)[0].split()
+    for count, text_line in enumerate(text.splitlines(), start=1):
+        words = text_line.split("#", 1)[0].split()
         if not words:
             continue
         line = _line(words, f"{path}, line {count}")

@@ -1,9 +1,9 @@
-"""MLC's traffic types, and which kernel of ours makes each.
+"""MLC's traffic types, and the kernel that makes each.
 
 MLC counts reads and writes as the memory controller sees them: an ordinary store to a line is a
 read for ownership and a write. So ``-W2`` (2 reads, 1 write) is one load and one store, and what
 is printed is the payload times lines on the bus over lines touched. That the line is read before
-it is stored is taken for granted, as by MLC; processors that elide it show too much.
+it is stored is assumed, as by MLC; processors that elide it show too much.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from nearfar.base.errors import CommandError, nearest
 
 @dataclass(frozen=True)
 class MlcTraffic:
-    """One type."""
+    """A traffic type of MLC."""
 
     name: str
     title: str
-    """As in MLC's tables."""
+    """Title in MLC's tables."""
     kernel: str
     random_kernel: str
     read_share: float | None = None
-    """Of the lines the program touches."""
+    """Share of loads among the lines that the program touches."""
     bus_factor: float = 1.0
-    """Lines at the memory controller over lines the program touches."""
+    """Lines at the memory controller per line that the program touches."""
     strided_kernel: str = ""
     non_temporal: bool = False
     two_streams: bool = False
@@ -74,7 +74,7 @@ TYPES: dict[str, MlcTraffic] = {
 }  # fmt: skip
 
 STREAM_TRIAD_LIKE = "W10"
-"""The last row of the peak tables."""
+"""Traffic type of the last row of the peak tables."""
 
 
 def traffic(text: str, where: str) -> MlcTraffic:
@@ -89,7 +89,7 @@ def traffic(text: str, where: str) -> MlcTraffic:
 
 
 def kernel_of(kind: MlcTraffic, *, random: bool, stride_bytes: int, where: str) -> str:
-    """Return the kernel that makes this traffic in this order, or say that there is none."""
+    """Return the kernel of this traffic in this order; refuse if none exists."""
     if stride_bytes > 64:
         if random:
             raise CommandError(f"{where}: a stride and random order exclude each other")

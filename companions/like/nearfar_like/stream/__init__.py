@@ -30,20 +30,20 @@ trial is left out, as in STREAM.
 """
 
 MIN_ELEMENTS = 10_000_000
-"""STREAM's default."""
+"""Default of STREAM, elements."""
 LLC_MULTIPLE = 4
-"""STREAM's rule: each array at least four times the caches together."""
+"""Rule of STREAM: each array is at least four times the caches together."""
 
 RULE = "-" * 61
 
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """The command line."""
+    """The parsed command line."""
 
     memory: str = "dram"
     elements: int = 0
-    """0: by the caches."""
+    """Elements of an array; 0: chosen by the caches."""
     trials: int = 10
     threads: int | None = None
 
@@ -85,11 +85,13 @@ def parse(arguments: list[str], environment: dict[str, str] | None = None) -> St
         else:
             memory = word
     threads = values.get("--threads")
-    told = (os.environ if environment is None else environment).get("OMP_NUM_THREADS", "")
-    if threads is None and told:
-        if not told.isdecimal() or int(told) < 1:
-            raise CommandError(f"OMP_NUM_THREADS={told!r} is no number of threads: give --threads")
-        threads = int(told)
+    variable = (os.environ if environment is None else environment).get("OMP_NUM_THREADS", "")
+    if threads is None and variable:
+        if not variable.isdecimal() or int(variable) < 1:
+            raise CommandError(
+                f"OMP_NUM_THREADS={variable!r} is no number of threads: give --threads"
+            )
+        threads = int(variable)
     return StreamOptions(memory or "dram", values.get("-n", 0), values.get("-t", 10), threads)
 
 

@@ -1,4 +1,4 @@
-"""STREAM's functions, and what they run on.
+"""STREAM's functions and the interface of their arrays.
 
 Elements are 64-bit integers, not doubles: the loads, stores and additions are as many and as wide,
 and results can be checked exactly. STREAM's arrays change roles from kernel to kernel; here every
@@ -12,19 +12,19 @@ from typing import Protocol
 
 ELEMENT_BYTES = 8
 SCALAR = 3
-"""STREAM's."""
+"""Factor of Scale and Triad, as in STREAM."""
 
 
 @dataclass(frozen=True)
 class StreamFunction:
-    """One kernel."""
+    """A function of STREAM."""
 
     name: str
     kernel: str
     arrays: int
-    """Read and written; bytes counted as STREAM does, without reads for ownership."""
+    """Number of arrays read and written; as STREAM, without reads for ownership."""
     factors: tuple[int, ...] = ()
-    """What the target is of the sources: 3 means 3 times; empty: nothing is written."""
+    """Factor of each source in the target; empty: nothing is written."""
 
 
 STREAM_FUNCTIONS: dict[str, StreamFunction] = {
@@ -44,19 +44,19 @@ class Arrays(Protocol):
 
     @property
     def threads(self) -> int:
-        """How many work."""
+        """Number of threads."""
 
     @property
     def llc_bytes(self) -> int:
-        """Of all last-level caches that the threads have."""
+        """Size of all last-level caches of the threads, bytes."""
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said before the table."""
+        """Notes to print before the table."""
 
     @property
     def verdict(self) -> str:
-        """What is said if nothing is wrong."""
+        """Sentence to print if all elements are right."""
 
     def prepare(self, elements: int) -> int:
         """Take memory for three arrays of at least `elements`; return how many they have."""

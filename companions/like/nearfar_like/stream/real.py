@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 ELEMENTS_PER_LINE = 64 // ELEMENT_BYTES
 FIRST_TRIAL_NS = 50e6
-"""Long enough to tell how long a pass takes."""
+"""Length of the first trial, ns: long enough to estimate the time of a pass."""
 WARM_UP_NS = 1e6
 MAX_TRIAL_NS = 2e9
+"""Longest trial, ns."""
 
 
 class RealArrays:
@@ -50,7 +51,7 @@ class RealArrays:
         self._pass_ns: dict[str, float] = {}
 
     def _cpus(self, threads: int | None) -> dict[int, tuple[int, ...]]:
-        """Return CPUs by node, spread over the nodes as evenly as may be."""
+        """Return CPUs by node."""
         if self._spec.kind == "dram":
             nodes = {
                 node.id: local_machine.one_per_core(node.cpus)
@@ -60,14 +61,14 @@ class RealArrays:
         else:
             nodes = {self._machine.node or 0: self._machine.cpus}
         cores = [cpu for cpus in nodes.values() for cpu in cpus]
-        options = threads or len(cores)
-        if options > len(cores):
+        count = threads or len(cores)
+        if count > len(cores):
             raise NearfarError(
-                f"{options} threads need {options} cores, and this process may use {len(cores)}: "
-                f"take --threads {len(cores)}, or allow it more CPUs (taskset, the container)",
+                f"{count} threads need {count} cores; this process may use {len(cores)}: "
+                f"use --threads {len(cores)}, or allow it more CPUs (taskset, the container)",
                 ExitCode.MACHINE_LACKS,
             )
-        chosen = set(cores[:options])
+        chosen = set(cores[:count])
         shares = {node: tuple(cpu for cpu in cpus if cpu in chosen) for node, cpus in nodes.items()}
         return {node: cpus for node, cpus in shares.items() if cpus}
 
@@ -80,8 +81,8 @@ class RealArrays:
         usable = int(room.available_bytes() * local_machine.MAX_FREE_SHARE)
         if self._spec.kind in ("dram", "node") and total > usable:
             raise NearfarError(
-                f"three arrays take {format_bytes(total)}, and {format_bytes(usable)} can be had: "
-                f"take -n {usable // (3 * ELEMENT_BYTES)} or fewer",
+                f"three arrays need {format_bytes(total)}; {format_bytes(usable)} are available: "
+                f"use -n {usable // (3 * ELEMENT_BYTES)} or fewer",
                 ExitCode.MACHINE_LACKS,
             )
         for node, cpus in self._shares.items():
@@ -162,7 +163,7 @@ class RealArrays:
         size = self._per_thread
         numbers = np.arange(at + 1, at + function.arrays * size + 1, dtype=np.uint64)
         part = words[at : at + function.arrays * size]
-        kept = (function.arrays - 1) * size
+        source_count = (function.arrays - 1) * size
         expected = sum(
             (
                 np.uint64(factor) * numbers[number * size : (number + 1) * size]
@@ -170,8 +171,8 @@ class RealArrays:
             ),
             start=np.zeros(size, dtype=np.uint64),
         )
-        bad = np.count_nonzero(part[:kept] != numbers[:kept])
-        return int(bad + np.count_nonzero(part[kept:] != expected))
+        bad = np.count_nonzero(part[:source_count] != numbers[:source_count])
+        return int(bad + np.count_nonzero(part[source_count:] != expected))
 
 
 def _words(memory: _measure.Memory) -> NDArray[np.uint64]:

@@ -25,8 +25,8 @@ def run(run: MlcRun) -> dict[str, Any]:
     cpus = () if lines else run.bandwidth_cpus(without=latency_cpu)
     if not lines and not cpus:
         raise CommandError(
-            "latency under load takes a CPU for latency and at least one for traffic, and one may "
-            "be used: take --idle_latency, or -T",
+            "latency under load needs a CPU for latency and another one for traffic; this process "
+            "may use 1: use --idle_latency, or -T",
             ExitCode.MACHINE_LACKS,
         )
     size = run.bandwidth_bytes(max(len(cpus), 1))
@@ -151,8 +151,8 @@ def _of_lines(
         if line.second is not None and line.second != line.place:
             raise CommandError(
                 f"{line.where}: {line.traffic.name} from two different memories in one thread is "
-                "nothing that nearfar's kernels do: write a line for each memory, with CPUs of "
-                "their own",
+                "not possible with nearfar's kernels: write a line for each memory, with separate "
+                "CPUs",
             )
         some = run.workers(
             cpus,
