@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.documents.study import ComparisonRow, ComparisonTable, Errors
+from nearfar.documents.study import ComparisonRow, ComparisonTable, Errors, TextTable
 
 
 def row(
@@ -54,6 +54,13 @@ def table(
         rows=listed,
         errors={name: errors(values) for name, values in by_name.items()},
         note=note,
+    )
+
+
+def facts(*sentences: str) -> TextTable:
+    """Return facts that hold whatever was computed: about the source, or about a rule."""
+    return TextTable(
+        title="notes on the source and on ours", columns=["note"], rows=[[s] for s in sentences]
     )
 
 

@@ -18,6 +18,8 @@ import numpy as np
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
+from nearfar.measure.open_subject import open_subject
+from nearfar.samples.point import SamplePoint
 
 ANONYMOUS = "anonymous"
 """Memory of no file: what the others are compared with."""
@@ -158,9 +160,6 @@ def _persist_ns(folder: Path) -> float:
 
 def _chase_ns(spec: str) -> float | None:
     """Return ns a dependent read with small pages, by nearfar's own kernel."""
-    from nearfar.measure.open_subject import open_subject
-    from nearfar.samples.point import SamplePoint
-
     try:
         subject = open_subject(spec, quick=True, threads=1, largest_bytes=FILE_BYTES, spin=False)
     except NearfarError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
+from nearfar.devices.library import host_dram, load_device
 from nearfar.documents import WorkloadProfile, producer
 from nearfar.documents.workload import (
     CacheModel,
@@ -18,6 +19,7 @@ from nearfar.documents.workload import (
     Sampling,
     Traffic,
 )
+from nearfar.predict.api import predict
 from nearfar_bench.slowdowns import slowdown
 from nearfar_studies.intset_runs import DRAM, SYNCED, SetCase, SetRuns
 
@@ -43,9 +45,6 @@ def synced(counts: dict[str, float]) -> Traffic:
 
 def predicted(runs: SetRuns, case: SetCase, device: str) -> Estimate:
     """Return ns per operation of a set in DRAM, were everything in the library's `device`."""
-    from nearfar.devices.library import host_dram, load_device
-    from nearfar.predict.api import predict
-
     far = load_device(device)
     on_disk = far.technology == "file"
     counts = runs.counts[SetCase(case.structure, runs.plan.sizes[0], DRAM, case.safety)]

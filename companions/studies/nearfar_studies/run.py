@@ -10,6 +10,7 @@ import msgspec
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.header import producer
 from nearfar.documents.study import Reproduction, StudyResult
+from nearfar_studies.picture import draw
 from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 
@@ -41,8 +42,6 @@ def reproduce(
         study.name = name
         result = _run(study, given)
         if pictures is not None and not result.skipped:
-            from nearfar_studies.picture import draw
-
             path = pictures / f"{name}.png"
             if draw(study, result, path):
                 result = msgspec.structs.replace(result, picture=str(path))

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nearfar_studies.compare import row, table
-from nearfar_studies.studies import intset_slowdowns, x_mem_curve
+from nearfar_studies.studies import (
+    intset_slowdowns,
+    korean_guide,
+    nvdimm_pipeline,
+    nvdimm_stream,
+    x_mem_curve,
+)
+from nearfar_studies.study import StudyInputs
 
 
 def test_x_mem_curve_says_on_which_side_of_the_published_range_ours_lies() -> None:
@@ -36,3 +45,33 @@ def test_intset_says_how_much_of_the_slowdown_is_persisting() -> None:
     assert "below the published" in verdict(3.0, 2.0)
     assert "0 of 3 published values" in verdict(3.0, 2.0)
     assert "3 of 3 published values" in verdict(4.0, 2.0)
+
+
+def test_the_pipeline_says_which_side_wins_and_where_the_other_model_is_closer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def verdict() -> str:
+        return "\n".join(nvdimm_pipeline.NvdimmPipeline().run(StudyInputs()).verdict)
+
+    assert "in both the pipeline loses" in verdict()
+    assert "closer than ours in: analysis, DRAM only" in verdict()
+    monkeypatch.setattr(nvdimm_pipeline, "_dram_only_s", lambda: 1e6)
+    assert "the prediction has the wrong winner" in verdict()
+
+
+def test_stream_reports_runs_that_drop_only_where_some_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def verdict() -> str:
+        return "\n".join(nvdimm_stream.NvdimmStream().run(StudyInputs()).verdict)
+
+    assert "table 5 drops with 7 and 15 threads" in verdict()
+    assert "limits one thread on NVDIMM, not the memory" in verdict()
+    monkeypatch.setattr(nvdimm_stream, "BROKEN", 0.1)
+    monkeypatch.setattr(nvdimm_stream, "ALIKE", 2.0)
+    assert "no run of table 5 drops" in verdict()
+    assert "shows no limit" in verdict()
+
+
+def test_the_guide_says_whether_drift_was_reported() -> None:
+    latencies = table("latency", "guide", "ns", [row("idle", 80.0, 90.0)])
+    for report, expected in ((korean_guide.NO_DRIFT, "no drift"), ("changed", "drift, with")):
+        assert any(expected in line for line in korean_guide._verdict(latencies, report))

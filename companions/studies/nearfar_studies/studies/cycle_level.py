@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
 from nearfar.predict.model import DEFAULT_MODEL, NAIVE_MODELS
 from nearfar_studies import cycle_intervals, cycle_level
-from nearfar_studies.compare import column, mean_max, row, table
+from nearfar_studies.compare import column, facts, mean_max, row, table
 from nearfar_studies.cycle_profiles import profiles
 from nearfar_studies.study import STUDIES, Study, StudyInputs
 
@@ -48,11 +48,6 @@ class CycleLevel(Study):
             for t in tables
         ]
         verdict += _of_intervals(every)
-        verdict.append(
-            "no constant of the value was taken from the held-out kernels; the rule's form (with "
-            "bursts the geometric mean of inversion and window), and how far intervals reach "
-            "towards other models, were chosen with all of them in sight"
-        )
         return StudyResult(
             name=self.name,
             title=self.title,
@@ -75,6 +70,11 @@ class CycleLevel(Study):
                         rows=[[name, *cells] for name, cells in by_name.items()],
                     )
                     for words, by_name in models.items()
+                ),
+                facts(
+                    "no constant of the value comes from the held-out kernels; the rule's form "
+                    "(with bursts the geometric mean of inversion and window), and how far "
+                    "intervals reach towards other models, were chosen with all of them in sight"
                 ),
             ],
             verdict=verdict,

@@ -10,9 +10,9 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from nearfar.base.estimate import Estimate
-from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult
+from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult, TextTable
 from nearfar_bench.slowdowns import Pair, geometric_mean_slowdown, slowdown
-from nearfar_studies.compare import column, mean_max, row, table
+from nearfar_studies.compare import column, facts, mean_max, row, table
 from nearfar_studies.intset_predicted import predicted
 from nearfar_studies.intset_runs import (
     DISK,
@@ -118,7 +118,7 @@ def compare(study: Study, runs: SetRuns) -> StudyResult:
         f"{runs.plan.seconds:g} s; flushes and fences counted in libpmem; published figures of "
         f"{PMEM} and {SSD}",
         tables=[on_pmem, on_ssd, between],
-        texts=[left_out(), hidden(runs, with_disk), *sync_rule(runs, with_disk)],
+        texts=[left_out(), hidden(runs, with_disk), *sync_rule(runs, with_disk), _facts(runs)],
         verdict=_verdict(runs, on_pmem, on_ssd, between),
     )
 
@@ -232,6 +232,19 @@ def _pair(runs: SetRuns, structure: str, size: int, *how: str) -> Pair:
     )
 
 
+def _facts(runs: SetRuns) -> TextTable:
+    return facts(
+        "a sync is predicted to wait for the drive's typical write of 4 KiB, given for one at a "
+        "time. A drive whose cache survives may answer as soon as its turn comes, a journal adds "
+        "two writes: these are the interval's ends",
+        "the paper gives no times of its volatile programs, and its sizes only on an axis: a "
+        "slower volatile operation makes every slowdown smaller (a hash set's takes "
+        f"{mean(runs.ns(SetCase('hash', runs.plan.sizes[0], VOLATILE))):.0f} ns here); libpmemobj "
+        "1.8 had other costs than the one here; an SSD's value has no journal of a file system",
+        "the published list leaves nothing out and takes larger snapshots",
+    )
+
+
 def _verdict(
     runs: SetRuns, on_pmem: ComparisonTable, on_ssd: ComparisonTable, between: ComparisonTable
 ) -> list[str]:
@@ -266,9 +279,6 @@ def _verdict(
         f"{both_published:.1f} were published. So of the SSD's {over_ssd:.1f} times the published "
         f"slowdown {both_ours / both_published:.1f} come from the drive, and "
         f"{over_ssd * both_published / both_ours:.1f} from the volatile set and from Optane's",
-        "a sync is predicted to wait for the drive's typical write of 4 KiB, given for one at a "
-        "time. A drive whose cache survives may answer as soon as its turn comes, a journal adds "
-        "two writes: these are the interval's ends",
         f"from the least slowdown to the greatest: {', '.join(ours)}; published: "
         + ("the same" if ours == published else ", ".join(published)),
         f"with the published steps, which a crash breaks, the hash set loses "
@@ -276,10 +286,6 @@ def _verdict(
         f"published; made safe {on_pmem.rows[1].rivals['in DRAM here']:.1f}",
         "of the safe set's time in DRAM, the published steps take "
         f"{time('hash', PUBLISHED)} (hash set) and {time('skip', PUBLISHED)} (skip list), ours "
-        f"without snapshots {time('hash', UNLOGGED)} and {time('skip', UNLOGGED)}; the list, which "
-        f"leaves nothing out and takes larger snapshots, {time('list', PUBLISHED)}",
-        "the paper gives no times of its volatile programs, and its sizes only on an axis: a "
-        "slower volatile operation makes every slowdown smaller (a hash set's takes "
-        f"{mean(runs.ns(SetCase('hash', runs.plan.sizes[0], VOLATILE))):.0f} ns here); libpmemobj "
-        "1.8 had other costs than the one here; an SSD's figure holds no journal of a file system",
+        f"without snapshots {time('hash', UNLOGGED)} and {time('skip', UNLOGGED)}; the list's "
+        f"{time('list', PUBLISHED)}",
     ]

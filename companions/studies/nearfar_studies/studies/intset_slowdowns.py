@@ -17,11 +17,13 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
 from nearfar.documents.prediction import PhasePrediction
 from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult, TextTable
 from nearfar.documents.workload import Phase
 from nearfar.native_files import include_folder
+from nearfar.predict.api import predict
 from nearfar_studies.applications import MEASURED
 from nearfar_studies.compare import column, covered, mean_max, row, table
 from nearfar_studies.study import STUDIES, Study, StudyInputs
@@ -114,9 +116,6 @@ def compare(
     study: Study, volatile: WorkloadProfile, persistent: WorkloadProfile, near: DeviceProfile
 ) -> StudyResult:
     """Predict the persistent program on Optane and set its times against the volatile ones'."""
-    from nearfar.devices.library import load_device
-    from nearfar.predict.api import predict
-
     far = load_device(FAR)
     names = [phase.name for phase in persistent.phases if phase.name.partition(" ")[0] in PUBLISHED]
     predicted = predict(persistent, near, [far], MODEL, phases=names).devices[0].phases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,11 +10,15 @@ from pathlib import Path
 
 import msgspec
 
+from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import LatencyFigure, MeasuredContext
 from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
+from nearfar.measure import drift
+from nearfar.measure.instrument.msr import judge
+from nearfar_like import mlc
 from nearfar_studies import guide_platform
-from nearfar_studies.compare import percent, row, table
+from nearfar_studies.compare import facts, percent, row, table
 from nearfar_studies.figures import published
 from nearfar_studies.guide_platform import State
 from nearfar_studies.replay import ReplayedCommand, replay
@@ -30,6 +35,8 @@ NOT_OURS = "nearfar changes no modes: that takes root, ipmctl and a reboot"
 
 OTHER_ERRORS = 2
 """Errors that functions report, not a command's output: msr, and the unstable latency."""
+
+NO_DRIFT = "nothing"
 
 DRIFT_INTERVAL = 0.01
 """Half-width given to the guide's two latencies, which it prints without one."""
@@ -197,10 +204,16 @@ class KoreanGuide(Study):
         with tempfile.TemporaryDirectory(prefix="nearfar-guide-") as folder:
             work = Path(folder)
             (work / THREAD_FILE).write_text(THREAD_LINE)
+            unstable = _unstable()
             texts = [
                 _replayed("detection and modes", [*DETECT, *CONVERT], work),
                 _replayed("MLC", MLC, work),
-                _replayed("errors and remedies", ERRORS, work, [_msr(), _unstable()]),
+                _replayed("errors and remedies", ERRORS, work, [_msr(), unstable]),
+                facts(
+                    "ipmctl itself reports error 124 and the ratio; nearfar shows the namespace, "
+                    "its mount and both sizes, and predicts neither",
+                    "most of the guide's results are pictures without numbers: not compared",
+                ),
             ]
             latencies = _latencies()
         return StudyResult(
@@ -211,7 +224,7 @@ class KoreanGuide(Study):
             f"memories as {DRAM} and {OPTANE}; errors on this machine",
             tables=[latencies],
             texts=texts,
-            verdict=_verdict(latencies),
+            verdict=_verdict(latencies, unstable[-1]),
         )
 
 
@@ -247,10 +260,6 @@ def _row(step: GuideStep, work: Path) -> list[str]:
 
 def _msr() -> list[str]:
     """Say what nearfar finds of prefetchers where MLC wants the module msr."""
-    import os
-
-    from nearfar.measure.instrument.msr import judge
-
     verdict = judge(tuple(sorted(os.sched_getaffinity(0))[:1]))
     remedy = f"; remedy: {verdict.remedy}" if verdict.remedy else ""
     return [
@@ -263,9 +272,6 @@ def _msr() -> list[str]:
 
 def _unstable() -> list[str]:
     """Say what nearfar says where the guide's latency doubled until reboot."""
-    from nearfar.devices.library import load_device
-    from nearfar.measure import drift
-
     library = load_device(DRAM.removeprefix("model:"))
     before, now = (_measured(library, GUIDE.value(key)) for key in ("before_ns", "until_reboot_ns"))
     warnings = drift.warnings(drift.compare(now, before))
@@ -274,7 +280,7 @@ def _unstable() -> list[str]:
         f"{GUIDE.value('until_reboot_ns')}",
         "reboot; cause not found",
         "nearfar measure, again on the same memory",
-        warnings[0] if warnings else "nothing",
+        warnings[0] if warnings else NO_DRIFT,
     ]
 
 
@@ -303,8 +309,6 @@ def _measured(library: DeviceProfile, value_ns: float) -> DeviceProfile:
 
 
 def _latencies() -> ComparisonTable:
-    from nearfar_like import mlc
-
     rows = []
     for step, key in ((MLC[0], "idle_ns"), (MLC[1], "matrix_ns")):
         _, _, _, *options = step.arguments
@@ -327,17 +331,14 @@ def _first_ns(value: object) -> float | None:
     return next((ns for ns in values if ns is not None), None)
 
 
-def _verdict(latencies: ComparisonTable) -> list[str]:
+def _verdict(latencies: ComparisonTable, drift_report: str) -> list[str]:
     steps = [s for s in (*DETECT, *CONVERT, *MLC, *ERRORS) if not s.ours_only]
     ours = sum(bool(step.arguments) for step in steps)
     verdict = [
         f"{ours + OTHER_ERRORS} of its {len(steps) + OTHER_ERRORS} steps and errors have a nearfar "
         f"command; {NOT_OURS}",
-        "where we are worse: ipmctl itself says error 124 and the ratio; nearfar shows the "
-        "namespace, its mount and both sizes, and does not foresee either",
-        "its open question, a latency that doubles until reboot, nearfar reports as drift with "
-        "what to check",
-        "most of its results are pictures without numbers, so they are not compared",
+        "its latency that doubles until reboot: nearfar reports "
+        + ("no drift" if drift_report == NO_DRIFT else "drift, with what to check"),
     ]
     if "ours" in latencies.errors:
         verdict.insert(

@@ -56,9 +56,10 @@ class NvdimmStream(Study):
             )
         broken = " and ".join(str(int(threads)) for threads in sorted(_broken("NVDIMM")))
         verdict.append(
-            f"table 5 drops with {broken} threads and recovers with one more: no smooth law has "
-            "that, and the source does not explain it; those runs are shown, and left out of the "
-            "errors"
+            f"table 5 drops with {broken} threads, which no smooth law does and the source does "
+            "not explain: those runs are shown, and left out of the errors"
+            if broken
+            else "no run of table 5 drops against the run with one thread less"
         )
         verdict.append(_one_thread_sentence())
         return StudyResult(

@@ -23,7 +23,7 @@ from nearfar_studies.applications import (
     MeasuredApplication,
     measured,
 )
-from nearfar_studies.compare import row, table
+from nearfar_studies.compare import facts, row, table
 from nearfar_studies.figures import published
 from nearfar_studies.percentiles import Histogram, MeanTimes, near_ns, percentiles_ns, slowdowns
 from nearfar_studies.placed import UNGUIDED, PlacedApplication
@@ -163,6 +163,10 @@ def result_of(
             _traffic(placed),
             _objects(placed),
             _effective(near, fars),
+            facts(
+                "latencies of requests are a model of a profile's means, never measured on such a "
+                "memory; queues of waiting requests are not in them"
+            ),
         ],
         verdict=[
             *(_verdict(published_range, placed) for published_range in PUBLISHED),
@@ -371,7 +375,5 @@ def _about(tried: ComparisonTable) -> list[str]:
     return [
         f"percentiles, tried on pages of 4 KiB: mean error {errors['ours'].mean:.1%} (taking no "
         f"slowdown {errors['no slowdown'].mean:.1%}); {held} of {len(judged)} lie between the two "
-        "ways to deal the added time out, a bucket of 3 % more on either side",
-        "latencies of requests are a model of a profile's means, never measured on such a memory; "
-        "queues of waiting requests are not in them",
+        "ways to spread the added time, a bucket of 3 % more on either side",
     ]

@@ -11,6 +11,8 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents import load as load_document
 from nearfar.documents.study import ComparisonRow, StudyResult
+from nearfar.place.optimiser import OPTIMISERS
+from nearfar.place.problem import make_problem
 from nearfar_studies.compare import column, row, table
 from nearfar_studies.study import STUDIES, Study, StudyInputs
 
@@ -44,9 +46,6 @@ class XMemCurve(Study):
 
     def run(self, given: StudyInputs) -> StudyResult:
         """Place the profiled program's objects under every budget."""
-        from nearfar.place.optimiser import OPTIMISERS
-        from nearfar.place.problem import make_problem
-
         profile, near_file = given.profile or PROFILE, given.near or NEAR
         if not profile.is_file() or not near_file.is_file():
             raise NearfarError(
