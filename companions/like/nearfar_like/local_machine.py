@@ -83,7 +83,7 @@ def app_direct_hint(root: Path = Path("/")) -> str:
     """Return a hint if persistent memory is in App Direct mode, so that no node includes it."""
     modes = ("fsdax", "devdax", "raw", "sector")
     if any(device.mode in modes for device in read_persistent_memory(Tree(root))):
-        return "; persistent memory here is in App Direct mode and not part of it: take -J FOLDER"
+        return "; persistent memory here is in App Direct mode and not part of it: use -J FOLDER"
     return ""
 
 
@@ -125,7 +125,7 @@ def _check(sizes: list[int], where: str, memory_bytes: int, free_bytes: int, hin
     max_mib = usable // len(sizes) >> 20
     raise NearfarError(
         f"{each} of {format_bytes(max(sizes))} cannot be had on {where}: it has "
-        f"{format_bytes(memory_bytes)}, of which {format_bytes(free_bytes)} are free; take "
+        f"{format_bytes(memory_bytes)}, of which {format_bytes(free_bytes)} are free; use "
         + (f"-b{max_mib}m or less" if max_mib else "another node, or free memory")
         + hint,
         ExitCode.MACHINE_LACKS,

@@ -53,18 +53,18 @@ class ModelBench:
         if chase is not None and chase.size_bytes > facts.largest_bytes:
             raise CommandError(
                 f"a buffer of {format_bytes(chase.size_bytes)} is more than {self.name} can chase "
-                f"({format_bytes(facts.largest_bytes)}): take a smaller -b"
+                f"({format_bytes(facts.largest_bytes)}): use a smaller -b"
             )
         for worker in map(_as_known, workers):
             if worker.kernel not in facts.kernels:
                 raise CommandError(f"{self.name} has no kernel {worker.kernel!r}")
         if len({_kind(worker) for worker in workers}) > 1:
             raise CommandError(
-                f"all threads do the same on {self.name}: take lines of one kind of traffic, one "
+                f"all threads do the same on {self.name}: use lines of one kind of traffic, one "
                 "buffer and one delay"
             )
         if workers and any(worker.pause_ns for worker in workers) and chase is None:
-            raise CommandError(f"delays go with latency on {self.name}: leave out -T, or take -d0")
+            raise CommandError(f"delays go with latency on {self.name}: leave out -T, or use -d0")
         return notes
 
     def measure(self, chase: Chase | None, workers: list[Worker], effort: Effort) -> Values:

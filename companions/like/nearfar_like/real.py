@@ -245,7 +245,7 @@ def _folder(folder: Path, size_bytes: int) -> list[str]:
     if size_bytes > free:
         raise NearfarError(
             f"{folder} has {format_bytes(free)} free, and buffers take {format_bytes(size_bytes)}: "
-            f"take -b{free >> 20}m or less, or free some space",
+            f"use -b{free >> 20}m or less, or free some space",
             ExitCode.MACHINE_LACKS,
         )
     if obtain.is_direct(MemorySpec("file", path=folder)):

@@ -27,7 +27,7 @@ class Effort:
 def repeat(
     sample: Callable[[], T], effort: Effort, clock: Callable[[], float] = time.monotonic
 ) -> list[T]:
-    """Call `sample` as often as `effort` says, at least `FEWEST` times."""
+    """Call `sample` as often as `effort` says, at least `MIN_SAMPLES` times."""
     if effort.samples is not None:
         return [sample() for _ in range(max(effort.samples, MIN_SAMPLES))]
     end = clock() + effort.seconds

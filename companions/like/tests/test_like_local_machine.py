@@ -32,7 +32,7 @@ def test_a_buffer_beyond_one_sockets_memory() -> None:
     assert caught.value.exit_code == ExitCode.MACHINE_LACKS
     assert "a thread has one node's memory, not that of all 4" in str(caught.value)
     max_mib = int(1500 * GIB * local_machine.MAX_FREE_SHARE) >> 20
-    assert f"take -b{max_mib}m or less" in str(caught.value)
+    assert f"use -b{max_mib}m or less" in str(caught.value)
     local_machine.check_free_memory(chase(1300 * GIB), [], FOUR, PLENTY)
 
 
@@ -110,5 +110,5 @@ def test_app_direct_is_said_where_memory_is_short(tmp_path: Path) -> None:
     hint = local_machine.app_direct_hint(tmp_path)
     # The guide's first error: 64 GB of DRAM, Optane in App Direct mode, a larger buffer.
     nodes = [NodeFacts(0, (0,), 64 * GIB, 62 * GIB)]
-    with pytest.raises(NearfarError, match=r"App Direct mode .*: take -J FOLDER$"):
+    with pytest.raises(NearfarError, match=r"App Direct mode .*: use -J FOLDER$"):
         local_machine.check_free_memory(chase(70 * GIB), [], nodes, PLENTY, hint)

@@ -69,7 +69,7 @@ def test_a_bare_run_leaves_out_cores() -> None:
     ("line", "says"),
     [
         ("--c2c_latency", "has no cores"),
-        ("--idle_latency -b1g", "take a smaller -b"),
+        ("--idle_latency -b1g", "use a smaller -b"),
         ("--idle_latency -J/mnt/pmem0", "has no folders"),
         ("--loaded_latency -T -d100", "delays go with latency"),
         ("--idle_latency -c9", "this process may not use CPU 9"),

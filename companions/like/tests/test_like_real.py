@@ -115,7 +115,7 @@ def test_instruction_sets(like: Like) -> None:
         (["mlc", "--latency_matrx"], 2, "did you mean 'latency_matrix'"),
         (["mlc", "model:nowhere"], 2, "nowhere"),
         (["stream", "-n1000000000000"], 3, "or fewer"),
-        (["stream", "--threads", "4000"], 3, "take --threads"),
+        (["stream", "--threads", "4000"], 3, "use --threads"),
         (["stream", "drum"], 2, "did you mean"),
         (["lens", "node:99"], 3, "node 99"),
         (["mcl"], 2, "did you mean 'mlc'"),

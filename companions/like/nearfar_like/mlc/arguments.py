@@ -192,12 +192,12 @@ def _check(parsed: MlcArguments) -> None:
             raise CommandError(f"-{first} and -{other} exclude each other: leave one out")
     if parsed.options.get("e") is True and "-e1" in parsed.words:
         raise CommandError(
-            "-e1 asks for prefetchers to be switched, which nearfar never does: take -e or -r"
+            "-e1 asks for prefetchers to be switched, which nearfar never does: use -e or -r"
         )
     if parsed.number("K") not in (None, 0):
         raise CommandError(
             "-K1 (parts of lines): nearfar's kernels load and store whole lines: leave out -K, "
-            "and take -W6 to -W9 where stores without a read for ownership make -W2, -W3 or -W5 "
+            "and use -W6 to -W9 where stores without a read for ownership make -W2, -W3 or -W5 "
             "show more than the memory can do"
         )
     if (stride := parsed.number("l")) is not None and stride % 64:

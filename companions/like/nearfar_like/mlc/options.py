@@ -112,6 +112,6 @@ OPTIONS: dict[str, MlcOption] = {
         MlcOption("w", "number", frozenset({"c2c_latency"}), "CPU that writes",
                refused="nearfar measures every pair of cores: leave out -w"),
         MlcOption("q", "", SCAN, "short output",
-               refused="leave out -q and take --quiet or --json"),
+               refused="leave out -q and use --quiet or --json"),
     )
 }  # fmt: skip

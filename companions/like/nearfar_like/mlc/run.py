@@ -118,7 +118,7 @@ class MlcRun:
             if without in chosen:
                 raise CommandError(
                     f"CPU {without} measures latency and cannot also make bandwidth: leave it out "
-                    "of the list, choose another with -c, or take -T"
+                    "of the list, choose another with -c, or use -T"
                 )
         cpus = chosen or self.all_cpus()
         if self.arguments.has("X"):

@@ -167,6 +167,6 @@ def _of_lines(
         kinds += [line.traffic] * len(some)
     if not workers:
         raise CommandError(
-            f"-o {run.arguments.path('o')}: no CPU is left to make traffic: add lines, or take -T"
+            f"-o {run.arguments.path('o')}: no CPU is left to make traffic: add lines, or use -T"
         )
     return workers, kinds
