@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
-# ruff, mypy strict, clang-format, clang-tidy; prints the command that fixes what it finds.
+# ruff, mypy strict, order of imports, dead code, words, clang-format, clang-tidy. Prints the command
+# that fixes what it finds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 .venv/bin/ruff check .
 .venv/bin/ruff format --check . || { echo "fix with: make format"; exit 1; }
 .venv/bin/mypy
+.venv/bin/lint-imports --no-logo || exit 1
+.venv/bin/python scripts/layers.py --check
+.venv/bin/python scripts/check_commits.py
+# Attributes and variables are read by JSON, cffi and other libraries; the rest must have a user.
+if .venv/bin/vulture | grep -E 'unused (class|function|import|method|property)'; then exit 1; fi
+.venv/bin/python scripts/check_house.py
 native=$(git ls-files 'native/**.cpp' 'native/**.hpp' 'include/**.h' 'tests/native/**.cpp' \
   'companions/**.cpp' 'companions/**.hpp')
 # shellcheck disable=SC2086

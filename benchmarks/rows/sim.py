@@ -135,7 +135,7 @@ def _read_ns(model: DeviceModel, region_bytes: int) -> float:
 
 
 def _write_shares(model: DeviceModel, region_bytes: int) -> list[float]:
-    """Rounds of a write pass over the region, as published, without reads between."""
+    """Write the region in rounds, as published, without reads between."""
     lines = region_bytes // 64
     ran = _sim.run(
         memory=make_memory(model),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @api_function(CompareOptions)
 def compare(options: CompareOptions) -> Comparison:
-    """Compare two documents of one kind: what changed, by how much, and was it chance?"""
+    """Compare two documents of one kind: what changed, by how much, and if chance explains it."""
     from nearfar.compare.api import compare as run
 
     return run(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @verb(CompareOptions, ComparisonFiles)
 def compare(options: CompareOptions, delivery: ComparisonFiles) -> int:
-    """Compare two documents of one kind: what changed, by how much, and was it chance?
+    """Compare two documents of one kind: what changed, by how much, and whether chance explains it.
 
     Profiles, measurements of a memory, predictions, plans, validations, results of `make
     benchmarks`, folders of run records or of a sweep. What differs by more than chance is marked,

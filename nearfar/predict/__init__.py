@@ -1,4 +1,4 @@
-"""How long does the program take with this data in that memory?
+"""Predictions: time of a program with its data in another memory.
 
 Glossary
 --------

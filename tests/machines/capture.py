@@ -91,20 +91,8 @@ def main(root: Path) -> None:
             text = path.read_text()
             lines = [line for line in text.splitlines() if re.fullmatch(keep, line)]
             print(entry(root, path, "\n".join(short(lines, path))))
-    arguments = (root / "proc/cmdline").read_text().split()
-    kept = [word for word in arguments if word.startswith(WORDS)]
-    print(f"proc/cmdline = {' '.join(kept)}")
-    # Named without what it says: a container's group is its host's business.
-    for sign in (".dockerenv", "run/.containerenv"):
-        if (root / sign).exists():
-            print(f"{sign} =")
-    # Of thousands of blocks only those that are offline, and of all cards only CXL memory.
-    for path in found(root, "sys/devices/system/memory/memory[0-9]*/state"):
-        if path.read_text().strip() == "offline":
-            print(entry(root, path, "offline"))
-    for path in found(root, "sys/bus/pci/devices/*/class"):
-        if path.read_text().strip() == "0x050210":
-            print(entry(root, path, "0x050210"))
+    _print_words_and_signs(root)
+    _print_blocks_and_cards(root)
     for pattern in FOLDERS:
         for path in found(root, pattern):
             print(f"{path.relative_to(root)}/")
@@ -112,6 +100,26 @@ def main(root: Path) -> None:
         for path in found(root, pattern):
             if path.is_symlink():
                 print(f"{path.relative_to(root)} -> {path.readlink()}")
+
+
+def _print_words_and_signs(root: Path) -> None:
+    arguments = (root / "proc/cmdline").read_text().split()
+    kept = [word for word in arguments if word.startswith(WORDS)]
+    print(f"proc/cmdline = {' '.join(kept)}")
+    # Named without what it says: a container's group is its host's business.
+    for sign in (".dockerenv", "run/.containerenv"):
+        if (root / sign).exists():
+            print(f"{sign} =")
+
+
+def _print_blocks_and_cards(root: Path) -> None:
+    # Of thousands of blocks only those that are offline, and of all cards only CXL memory.
+    for path in found(root, "sys/devices/system/memory/memory[0-9]*/state"):
+        if path.read_text().strip() == "offline":
+            print(entry(root, path, "offline"))
+    for path in found(root, "sys/bus/pci/devices/*/class"):
+        if path.read_text().strip() == "0x050210":
+            print(entry(root, path, "0x050210"))
 
 
 def found(root: Path, pattern: str) -> list[Path]:

@@ -7,7 +7,7 @@ from guest import SkipCheckError, modes, nearfar, sh
 
 
 def check() -> None:
-    """The region is made as the doctor says; its state is looked at, not cxl's exit status."""
+    """Make the region as the check says; look at its state, not at cxl's exit status."""
     if sh("cat /sys/bus/cxl/devices/mem0/ram/size").strip() not in ("0", "0x0"):
         raise SkipCheckError("the CXL device is volatile: its region is memory at once")
     before = set(modes())

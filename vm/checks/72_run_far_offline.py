@@ -9,7 +9,7 @@ from guest import modes, nearfar, nodes, sh
 
 
 def check() -> None:
-    """The program ends well, and nothing is left on the node."""
+    """Expect the program to end well, and nothing to be left on the node."""
     (name,) = [name for name in modes() if name == "namespace0.1"]
     nearfar("machine", "convert", name, "--to", "system-ram", "--destroy", name, "--yes")
     assert 2 in nodes()

@@ -4,7 +4,7 @@ import planned
 
 
 def check() -> None:
-    """The array leaves near and the mapping comes near, whole."""
+    """Expect the whole array to leave near memory and the whole mapping to come near."""
     where = {"make_array": "near", "make_mapping": "far"}
     path = planned.plan(where, moves={"make_array": "far", "make_mapping": "near"})
     record = planned.run(

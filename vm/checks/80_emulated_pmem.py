@@ -30,7 +30,7 @@ def check() -> None:
 
 
 def check_after_reboot() -> None:
-    """The kernel has set it aside: namespace, file system and mount follow, then back again."""
+    """Expect the kernel to set memory aside; make namespace, file system, mount; undo all."""
     assert "memmap=128M!" in Path("/proc/cmdline").read_text()
     shown = nearfar("machine", "convert", "--resume", "--yes")
     assert f"done: it is {SIZE}" in shown

@@ -56,7 +56,7 @@ def tiering() -> None:
 
 
 def damon() -> None:
-    """What nobody touches is moved, and DAMON is off again."""
+    """Expect untouched memory to be moved, and DAMON to be off again."""
     before = migrated()
     assert "moves pages unused" in run("damon", 16, 20)["warnings"][0]
     print(f"{migrated() - before} pages moved")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -111,8 +112,6 @@ def resume(tree: Tree, note: Path) -> Conversion:
 
 def run_step(step: DraftStep) -> str:
     """Do one step on this machine and return what it printed; its status says nothing."""
-    import os
-
     if step.writes is not None:
         path, line = step.writes
         try:

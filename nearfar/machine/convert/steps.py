@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.machine.convert.contents import contents
 from nearfar.machine.convert.draft import Draft, DraftStep
-from nearfar.machine.convert.state import Far, find, node_bytes, usual_block, usual_dax
+from nearfar.machine.convert.state import Far, all_far, find, node_bytes, usual_block, usual_dax
 from nearfar.machine.convert.users import check_unused
 from nearfar.machine.sysfs import Tree
 from nearfar.machine.tools import find_tool
@@ -184,8 +184,6 @@ def _policy(was: str, becomes: str, why: str) -> DraftStep:
 
 def _now(tree: Tree, far: Far) -> list[Far]:
     """Return what `far` has become: itself, or the namespaces of the region that was empty."""
-    from nearfar.machine.convert.state import all_far
-
     if far.mode == "empty":
         return [now for now in all_far(tree) if now.region == far.region]
     now = find(tree, far.name)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from nearfar.documents.device import LatencyFigure
 from nearfar.measure.instrument import msr, prefetch, siblings, timer, tlb
@@ -23,7 +22,7 @@ ROUNDS = 7
 MIN_ROUNDS = 3
 """Minimum rounds, whatever the time."""
 
-PROBES = cast("tuple[InstrumentProbe, ...]", (timer, tlb, prefetch))
+PROBES: tuple[InstrumentProbe, ...] = (timer, tlb, prefetch)
 
 Progress = Callable[[str, float], None]
 

@@ -30,7 +30,7 @@ UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 @TARGETS.register("emulated-pmem")
 def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
-    """A boot option, a reboot, a namespace, a file system; 0B takes the option away again."""
+    """Draft a boot option, a reboot, a namespace and a file system; 0B removes the option."""
     regions = [far for far in all_far(tree) if far.provider == "e820"]
     now = reserved(tree)
     if request.size_bytes == 0:

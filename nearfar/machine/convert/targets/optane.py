@@ -41,7 +41,7 @@ def memory_mode(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
 
 @TARGETS.register("mixed")
 def mixed(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
-    """A part memory, the rest persistent."""
+    """Draft a part as memory and the remainder as persistent."""
     _convert(tree, request, draft, request.percent)
 
 
