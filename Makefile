@@ -34,7 +34,7 @@ demo: setup ## build Redis, profile it, predict, place; open the report
 	@$(PYTHON) examples/demo/demo.py
 
 # Tests marked timing run once more when they fail (conftest.py), and are listed.
-test: $(VENV)/.set-up-tests native-test ## every test that fits in 15 minutes
+test: $(VENV)/.set-up-tests native-test ## every test that fits in 10 minutes on two cores
 	@$(PYTHON) -m pytest -q -m "not long" -rR -n 2 --dist loadfile --no-loadscope-reorder
 
 test-long: $(VENV)/.set-up-tests native-test sanitize ## the rest: peers' suites, soak, sanitizers
