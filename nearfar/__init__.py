@@ -14,8 +14,8 @@ else:
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            found = version("nearfar")
+            installed = version("nearfar")
         except PackageNotFoundError:  # run from a tree that was never installed
-            found = "0+uninstalled"
-        globals()["__version__"] = found
-        return found
+            installed = "0+uninstalled"
+        globals()["__version__"] = installed
+        return installed

@@ -1,4 +1,4 @@
-"""What `nearfar --version` prints."""
+"""The text of `nearfar --version`."""
 
 from __future__ import annotations
 

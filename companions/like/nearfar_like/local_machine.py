@@ -1,4 +1,4 @@
-"""This machine as the tools see it: nodes, cores, nominal clock, and what fits in its memory."""
+"""The machine as the tools see it: nodes, cores, nominal clock, and what fits in its memory."""
 
 from __future__ import annotations
 

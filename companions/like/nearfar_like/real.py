@@ -1,4 +1,4 @@
-"""This machine as a bench: memory on the requested node, threads of the native harness."""
+"""The machine as a bench: memory on the requested node, threads of the native harness."""
 
 from __future__ import annotations
 

@@ -28,8 +28,10 @@ OPERATIONS = 1e6
 
 
 def flushed(counts: dict[str, float]) -> Traffic:
-    """Return what an operation flushes. A fence after which nothing was flushed waits for nothing:
-    not more fences wait than ranges were flushed.
+    """Return what an operation flushes.
+
+    A fence before which nothing was flushed waits for nothing: at most as many fences wait as
+    ranges were flushed.
     """
     return Traffic(
         flushes=OPERATIONS * counts["flushed_lines"],

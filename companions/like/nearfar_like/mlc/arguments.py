@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -163,16 +164,20 @@ def _text(option: MlcOption, word: str, rest: list[str]) -> str | None:
     return rest.pop(0)
 
 
+_READERS: dict[str, Callable[[str, str], Value]] = {
+    "size": size_bytes,
+    "cpus": cpu_list,
+    "mask": cpu_mask,
+}
+"""Kind of value to the function that reads it from a text, for an option."""
+
+
 def _value(option: MlcOption, text: str | None) -> Value:
     where = f"-{option.letter}"
     if text is None:
         return True
-    if option.takes == "size":
-        return size_bytes(text, where)
-    if option.takes == "cpus":
-        return cpu_list(text, where)
-    if option.takes == "mask":
-        return cpu_mask(text, where)
+    if option.takes in _READERS:
+        return _READERS[option.takes](text, where)
     if option.takes in ("file", "folder"):
         return Path(text)
     if option.takes == "type":

@@ -98,7 +98,7 @@ class RealArrays:
         return obtain.source_of(spec, self._machine)(size_bytes, pages)
 
     def fill(self, function: StreamFunction) -> None:
-        """Number all elements, so that no two neighbours are alike; the target gets nothing."""
+        """Fill arrays with increasing numbers, so that no two neighbours are equal."""
         for memory in self._memories.values():
             words = _words(memory)
             words[:] = np.arange(1, len(words) + 1, dtype=np.uint64)

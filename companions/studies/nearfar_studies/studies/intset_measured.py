@@ -1,5 +1,7 @@
-"""The paper's list, hash set and skip list: measured in DRAM and on this machine's disk, predicted
-for its Optane and its SSD, and what the published programs leave out that a crash would need.
+"""The paper's list, hash set and skip list, in DRAM, on this machine's disk, on Optane and an SSD.
+
+DRAM and disk are measured, the other two predicted. The study also counts what the published
+programs leave out that recovery from a crash needs.
 """
 
 from __future__ import annotations
