@@ -1,4 +1,4 @@
-"""Published figures beside what nearfar computes: the stage behind `nearfar reproduce`.
+"""Published figures next to what nearfar computes: the stage behind `nearfar reproduce`.
 
 A *study* is one file in `studies/`: what was published (figures as data in `published/`, with
 citation and table), from what inputs nearfar computes the same, and a verdict in words that also

@@ -1,4 +1,4 @@
-"""Tables of published beside ours, and their errors."""
+"""Tables of published next to ours, and their errors."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ DEVICE_KERNELS = re.compile(r"w?chain\d+")
 
 @dataclass(frozen=True)
 class CyclePrediction:
-    """One prediction beside the truth."""
+    """One prediction and the truth."""
 
     kernel: str
     level: str

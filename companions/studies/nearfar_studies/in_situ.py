@@ -63,7 +63,7 @@ def analyse_scaling(memory: str) -> Scaling:
 
 
 def alone_s(byte_count: float, law: Scaling, threads: float) -> float:
-    """Return the seconds that all sets take with `threads` and nothing beside them."""
+    """Return the seconds that all sets take with `threads` and nothing co-running."""
     return SETS * byte_count / GIGA / float(law.at(threads))
 
 

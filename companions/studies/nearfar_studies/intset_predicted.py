@@ -58,7 +58,7 @@ def predicted(runs: SetRuns, case: SetCase, device: str) -> Estimate:
     # Nothing misses, so near memory counts only as what flushes take beside the published ones.
     near = host_dram(far)
     if near is None:
-        raise ValueError(f"{device} names no DRAM beside it")
+        raise ValueError(f"{device} names no DRAM next to it")
     far_time = predict(profile, near, [far], "persist").devices[0].phases[0].far_time_ns
     return Estimate(*(end / OPERATIONS for end in (far_time.value, far_time.low, far_time.high)))
 

@@ -75,7 +75,7 @@ def percentiles_ns(
 ) -> Array:
     """Return percentiles of all requests together; with `times`, in far memory.
 
-    What the other machine's near memory adds, or takes off, is dealt out in the same way.
+    What the other machine's near memory adds, or takes off, is spread in the same way.
     """
     ends = [
         _moved(histogram, times[kind] if times else None, dealt)

@@ -65,7 +65,7 @@ class NvdimmCopies(Study):
         for kind in FIGURES:
             of_kind = [t for t in tables if t.title.startswith(kind)]
             verdict.append(
-                f"{kind} beside DRAM->DRAM: "
+                f"{kind} with DRAM->DRAM: "
                 + "; ".join(
                     f"{part} {mean_max(t.errors['ours'])}"
                     for part, t in zip(PARTS, of_kind, strict=True)
@@ -105,7 +105,7 @@ class NvdimmCopies(Study):
                 axes.plot(splits, column(compared), color=f"C{number}", label=part)
             apart = column(result.tables[place * len(PARTS)], APART)
             axes.plot(splits, apart, ":", color="grey", label="sum, were they independent")
-            axes.set_title(f"{kind} beside DRAM->DRAM", fontsize=9)
+            axes.set_title(f"{kind} with DRAM->DRAM", fontsize=9)
             axes.set_xlabel(f"threads of the other group, of {THREADS}")
             axes.set_ylim(0, 150)  # room for the legend
             axes.grid(visible=True, alpha=0.25)

@@ -160,7 +160,7 @@ def _claims(gets: dict[int, TimedOperations], inserts: dict[int, TimedOperations
     share = per_insert / (per_insert + per_get)
     shown = THESIS.value("stated_initialisation_share")
     return TextTable(
-        title="what its text says of pmembench, beside ours",
+        title="what its text says of pmembench, and ours",
         columns=["it says", "ours"],
         rows=[
             [

@@ -82,7 +82,7 @@ class PublishedRange:
         return placed.gain(self.near_share) if self.gain else placed.slowdown(self.near_share)
 
     def unguided(self, placed: PlacedApplication) -> float:
-        """Return the same with pages dealt out alike."""
+        """Return the same with pages interleaved."""
         slowed = placed.slowdown(self.near_share, UNGUIDED).value
         return placed.slowdown(0.0).value / slowed if self.gain else slowed
 
@@ -207,7 +207,7 @@ def _ends(placed: ByMemory) -> ComparisonTable:
         rows,
         note="other programs of the same kind and smaller, on one or two threads: a difference is "
         "no error of a model. A gain is the time with everything far over the time with the plan, "
-        "as the source has it. unguided: pages of every object dealt out alike",
+        "as the source has it. unguided: pages of every object interleaved",
     )
 
 
@@ -222,7 +222,7 @@ def _by_share(placed: ByMemory) -> TextTable:
                 cells.append(f"{slowed.value:.2f} ({slowed.low:.2f}-{slowed.high:.2f}){other}")
             rows.append([of[0].application.kind, share_name(share), *cells])
     return TextTable(
-        title="slowdown of the mean by share near (90 % interval; pages dealt out alike)",
+        title="slowdown of the mean by share near (90 % interval; pages interleaved)",
         columns=["program", "near", "mildest memory", "harshest memory"],
         rows=rows,
     )
@@ -243,7 +243,7 @@ def _percentiles(placed: ByMemory) -> TextTable:
             rows.append([on.application.kind, share_name(share), *cells])
     return TextTable(
         title="latency of a request, harshest memory: everything near, then slowdowns by share "
-        "near (a model: a kind's mean added time, dealt out evenly and in proportion; plans are "
+        "near (a model: a kind's mean added time, spread evenly and in proportion; plans are "
         "for the mean of all requests, of the graph for PageRank)",
         columns=["program", "near", *PERCENTILES],
         rows=rows,

@@ -142,7 +142,7 @@ def x_mem_far(near: DeviceProfile) -> DeviceProfile:
             )
             for f in near.bandwidth
         ],
-        # The chains curve and the loaded latency of such a memory nobody measured: derived.
+        # The chains curve and the loaded latency of such a memory are not measured: derived.
         chains=[],
         loaded_latency=[],
     )
