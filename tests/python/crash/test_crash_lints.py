@@ -38,6 +38,8 @@ class OperationBegun(Lint):
 '''
 SCRIPT = """
 import json, sys
+# An editable install finds the modules of the checkout before those of the copy.
+sys.meta_path[:] = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
 sys.path.insert(0, {folder!r})
 import nearfar
 assert nearfar.__file__.startswith({folder!r})

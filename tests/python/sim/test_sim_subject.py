@@ -43,7 +43,7 @@ def test_noise_is_that_of_the_seed_and_can_be_none() -> None:
 
 def test_refuses_what_it_has_not() -> None:
     subject = ModelSubject("random:1")
-    with pytest.raises(ValueError, match="no kernel"):
+    with pytest.raises(ValueError, match="does not run the kernel"):
         _value(subject, "chsae")
     with pytest.raises(ValueError, match="outside"):
         _value(subject, "chase", 2 << 30)
