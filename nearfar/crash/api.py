@@ -115,7 +115,10 @@ class _Test:
         self.summary = CrashSummary()
 
     def run(self) -> None:
-        """Explore; Ctrl-C ends it with the bugs found so far."""
+        """Record and explore every schedule, the first perhaps from a resumed exploration.
+
+        Ctrl-C or the end of the budget stops it; the trace is then saved for `--resume`.
+        """
         first, trace, recorded, progress = 0, self._folder / "trace", None, Progress()
         if self._request.resume:
             assert self._request.keep is not None

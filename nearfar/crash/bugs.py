@@ -95,7 +95,7 @@ class Bugs:
         state: dict[int, int],
         verdict: CheckerVerdict,
     ) -> None:
-        """Take a state that the checker refused."""
+        """Count a refused state as one of a known bug, or shrink it to find its bug."""
         features = _features(point, lines, state, verdict)
         known = self._alike.get(features) or self._continued(point, verdict)
         if known is None and self._shrunk >= _MAX_SHRUNK:

@@ -70,7 +70,7 @@ class Judge:
         return plain if plain.symptom else known
 
     def pages(self, state: Mapping[int, int]) -> list[CrashPage]:
-        """Return the state's image, without the pages that are all zeros."""
+        """Return the pages of the state's image, compressed, except those that are all zeros."""
         assert self._engine is not None
         return [
             CrashPage(offset=offset, content=zlib.compress(content))

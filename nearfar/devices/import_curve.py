@@ -122,7 +122,9 @@ def curves_of(
     max_points: int = MAX_POINTS,
     note: str = "",
 ) -> ImportedFigures:
-    """Return the curves of `families`, which map read shares to points (GB/s, ns) by load.
+    """Return the curves of `families`, and the idle latency and best bandwidth that they show.
+
+    `families` maps a read share to points (GB/s, ns) in order of load.
 
     `shares` and `max_points` are as for `read_curves`; every curve gets `note`.
     """

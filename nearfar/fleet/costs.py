@@ -34,7 +34,7 @@ class LineCosts:
 
 
 def costs_of(near: DeviceProfile, far: DeviceProfile) -> LineCosts:
-    """Return the costs; raises NearfarError for a device that lacks values."""
+    """Return the costs of lines; raise NearfarError if a device has too few values."""
     near_side = near_memory(near)
     far_side = far_memory(far, near_side)
     steps = np.arange(0, STEPS * np.log2(MAX_CHAINS) + 1)

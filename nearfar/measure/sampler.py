@@ -153,27 +153,31 @@ class Sampler:
         return bool(traffic.dependent_loads > 0 or traffic.fences > 0)
 
     def _bandwidth(self, point: SamplePoint) -> Sample:
+        """Measure the sum of all threads' GB/s."""
         # No spinning companion: it would only use a core of the kernel's threads.
-        beside = self._contending() + self._generators(point, first=point.threads)
+        companions = self._contending() + self._generators(point, first=point.threads)
         memory = self._memory(point, self.buffer.size_bytes)
         threads = point.threads
-        if threads + len(beside) > len(self.cpus):
-            raise ValueError(f"there are {len(self.cpus)} CPUs, not {threads + len(beside)}")
+        if threads + len(companions) > len(self.cpus):
+            raise ValueError(f"there are {len(self.cpus)} CPUs, not {threads + len(companions)}")
         workers = [
             self._worker(point, cpu, memory, part, threads)
             for part, cpu in enumerate(self.cpus[:threads])
         ]
-        together = _measure.together([*workers, *beside], BANDWIDTH_NS, BANDWIDTH_WARM_UP_NS)
+        together = _measure.together([*workers, *companions], BANDWIDTH_NS, BANDWIDTH_WARM_UP_NS)
         rates = [worker.gb_per_s for worker in together.each]
         drawn = sum(rates) if len(rates) > threads else 0.0
         self.loops_s += together.loops_ns / 1e9
         return Sample(sum(rates[:threads]), drawn, None, self._disturbed(together.disturbed))
 
     def _latency(self, point: SamplePoint) -> Sample:
-        beside = self._beside(point)
+        """Measure the mean ns per access of one thread, next to its companions."""
+        companions = self._companions(point)
         worker = self._worker(point, self.cpus[0], self._memory(point, self._largest(point)))
         warm_up, accesses, least_ns = self._effort(point)
-        timing = _measure.time_alone(worker, accesses, warm_up, least_ns, beside, self._pass(point))
+        timing = _measure.time_alone(
+            worker, accesses, warm_up, least_ns, companions, self._pass(point)
+        )
         self.loops_s += timing.loops_ns / 1e9
         return Sample(
             timing.ns,
@@ -183,13 +187,14 @@ class Sampler:
         )
 
     def _each(self, point: SamplePoint) -> Sample:
+        """Measure each access of one thread by itself, in ns."""
         if not self._kernels[point.kernel].can_time_each:
             raise ValueError(f"the accesses of kernel {point.kernel!r} cannot be timed one by one")
-        beside = self._beside(point)
+        companions = self._companions(point)
         worker = self._worker(point, self.cpus[0], self._memory(point, self._largest(point)))
         warm_up, _, _ = self._effort(point)
         each_ns, timing = _measure.time_each(
-            worker, point.accesses or EACH_ACCESSES, warm_up, point.rest_ns, beside
+            worker, point.accesses or EACH_ACCESSES, warm_up, point.rest_ns, companions
         )
         self.loops_s += timing.loops_ns / 1e9
         # The rarest single accesses count, and one switch makes one; the middle half needs more.
@@ -276,12 +281,12 @@ class Sampler:
             isa=self.isa,
         )
 
-    def _beside(self, point: SamplePoint) -> list[Worker]:
+    def _companions(self, point: SamplePoint) -> list[Worker]:
         """Return the companions of one timed thread."""
-        beside = self._contending() + self._generators(point, first=1)
-        if not beside and self.spin and len(self.cpus) > 1:
+        companions = self._contending() + self._generators(point, first=1)
+        if not companions and self.spin and len(self.cpus) > 1:
             return [_measure.Worker(self.cpus[-1])]
-        return beside
+        return companions
 
     def _contending(self) -> list[Worker]:
         if self.load == "none":
@@ -313,13 +318,13 @@ class Sampler:
             for part, cpu in enumerate(others)
         ]
 
-    def _drawn(self, point: SamplePoint, ns: float, beside: Sequence[Drawn]) -> float:
+    def _drawn(self, point: SamplePoint, ns: float, companions: Sequence[Drawn]) -> float:
         """Return GB/s of the generators and the timed thread; 0 without a generator."""
         if point.pause_ns is None or not point.generator or ns <= 0:
             return 0.0
         traffic = self._kernels[point.kernel].traffic(self._shape(point))
         own = traffic.read_bytes + traffic.written_bytes + traffic.non_temporal_bytes
-        return float(sum(worker.gb_per_s for worker in beside) + own / ns)
+        return float(sum(worker.gb_per_s for worker in companions) + own / ns)
 
     def _disturbed(self, preempted: bool) -> bool:
         return self._stolen.matters() or preempted

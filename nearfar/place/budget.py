@@ -75,7 +75,10 @@ def budget_remark(budget_bytes: int, footprint_bytes: int) -> str | None:
 def with_limits(
     problem: Problem, fars: Sequence[FarMemory], *, inputs: tuple[int, ...], over: Over
 ) -> Problem:
-    """Return the problem with far memories' capacities and prices."""
+    """Return the problem with far memories' capacities and prices, and its inputs (profiles).
+
+    `over` summarises the slowdowns of several inputs; without `inputs` it is not used.
+    """
     default = problem.prices.far_per_byte
     return replace(
         problem,

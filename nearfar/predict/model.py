@@ -63,7 +63,7 @@ class Model:
 
     name: ClassVar[str]
     everything_far: ClassVar[bool] = True
-    """False: moving all traffic answers another question than "all data in far memory"."""
+    """False: some data stay near even if all traffic is moved, as in Memory Mode."""
 
     brackets: ClassVar[tuple[str, ...]] = ()
     """Names of the models whose distance from this one widens its interval."""

@@ -79,6 +79,7 @@ class Server:
         of_object: dict[int, int],
         memories: Sequence[LocalMemory],
     ) -> None:
+        """Open the socket; `of_object` maps a placement's index to its target's number."""
         self.folder = folder
         self.seen = RunObservations()
         self.processes: dict[int, PlacedProcess] = {}

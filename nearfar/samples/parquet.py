@@ -87,7 +87,7 @@ def is_in_ns(point: SamplePoint) -> bool:
 
 
 def summarise(each_ns: NDArray[np.float32]) -> AccessSummary:
-    """Return the sketch of one sample's single accesses."""
+    """Return the quantiles of a sample's accesses, and the slowest with their positions."""
     if each_ns.size == 0:
         empty = np.empty(0, np.float32)
         return AccessSummary(0, empty, np.empty(0, np.uint32), empty)

@@ -28,7 +28,7 @@ class Profiles(ComparableKind[WorkloadProfile]):
     document = WorkloadProfile
 
     def values(self, documents: Sequence[WorkloadProfile]) -> list[ComparedValue]:
-        """Return the values that need no alignment: those of phases."""
+        """Return near time and misses of each phase, which match by the phase's name."""
         (profile,) = documents
         values: list[ComparedValue] = []
         for phase in profile.phases:

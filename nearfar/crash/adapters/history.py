@@ -120,6 +120,7 @@ class OperationHistory:
         self._note(known, position, known.last[-1] if known.last else None)
 
     def _end(self, operation: MarkedOperation, position: int, *, worked: bool) -> None:
+        """Keep the outcomes in which `operation` had the result that the program marked."""
         known = self._keys[operation.key]
         remaining: set[_Outcome] = set()
         both = {(operation.position, True), (operation.position, False)}
@@ -127,7 +128,7 @@ class OperationHistory:
             applied = outcome.applied & both
             if not applied:
                 if not worked and operation.kind not in _LOOKUPS:
-                    remaining.add(outcome)  # it changed nothing
+                    remaining.add(outcome)  # the operation changed nothing
             elif operation.kind in _LOOKUPS:
                 if outcome.value == ANYTHING or (operation.position, worked) in applied:
                     remaining.add(_Outcome(outcome.value, outcome.applied - both))

@@ -30,7 +30,7 @@ class RootOverwritten(Lint):
         """Object to the last store that removed its handle from the root."""
 
     def feed(self, event: TraceEvent) -> Iterator[LintFinding]:
-        """Note allocations and stores to the root."""
+        """Note allocations and stores to the root; findings follow in `finish`."""
         yield from ()
         state = self.context.state
         if event.kind in ALLOCATIONS:

@@ -64,7 +64,7 @@ def text_of(path: Path) -> str:
 
 
 def json_of(path: Path) -> Any:
-    """Return the JSON value in `path`, or refuse what is cut short."""
+    """Return the JSON value in `path`, or refuse a file that is not valid JSON."""
     try:
         return json.loads(text_of(path))
     except json.JSONDecodeError as error:

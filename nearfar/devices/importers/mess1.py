@@ -66,6 +66,7 @@ def _share(file: Path, options: ImportOptions) -> float:
 
 
 def _points(file: Path, options: ImportOptions) -> list[Point]:
+    """Return the file's points (GB/s, ns) in order of rising load."""
     gb_per_s = bandwidth_factor(options.units.bandwidth or "MB/s")
     ns = latency_factor(options.units.latency or "")
     points = []

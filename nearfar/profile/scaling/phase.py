@@ -24,7 +24,10 @@ def phase_at_target(
     *,
     force: bool,
 ) -> Phase:
-    """Extrapolate phase `name`; `objects` are those at the target. Refuse laws that do not hold."""
+    """Extrapolate phase `name` to the size `target`; `objects` are those at that size.
+
+    A law that errs too much on the sizes profiled is refused; with `force` it adds a warning.
+    """
     count = len(joined.sizes)
     rows = [[joined.row(at, name, k) for at in range(count)] for k in range(len(objects))]
     touched = [k for k in range(len(objects)) if any(r.traffic.accesses for r in rows[k])]

@@ -132,7 +132,7 @@ def compare(
         tables=[compared],
         texts=[
             _claims(gets, inserts),
-            _inserts(inserts),
+            _inserts_table(inserts),
             facts(
                 "the map of the source translates a 16-byte reference by a call at each step, and "
                 "its last-level cache differs: growth with n can be compared, not the time itself"
@@ -183,7 +183,7 @@ def _claims(gets: dict[int, TimedOperations], inserts: dict[int, TimedOperations
     )
 
 
-def _inserts(inserts: dict[int, TimedOperations]) -> TextTable:
+def _inserts_table(inserts: dict[int, TimedOperations]) -> TextTable:
     return TextTable(
         title=f"map_insert, {INSERTS:,} inserts over the size of an element (figure 4.4: pictures)",
         columns=["element, bytes", "ns in DRAM here", "ns on Optane, predicted", "interval"],

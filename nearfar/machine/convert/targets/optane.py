@@ -93,6 +93,7 @@ def _convert(tree: Tree, request: ConversionRequest, draft: Draft, percent: int)
 
 
 def _resources(tree: Tree) -> Resources:
+    """Return the capacity that can be divided; refuse without modules or ipmctl."""
     if tree.live and not tree.entries(MODULES, r"nmem[0-9]+"):
         raise NearfarError(
             "the kernel sees no Optane module to divide (no nmem in /sys/bus/nd/devices; if there "
