@@ -29,7 +29,7 @@ def native_parts() -> list[str]:
 def built_from() -> str:
     """Return the commit that nearfar is of, or nothing where that is not known.
 
-    In a checkout, what is checked out now; else what the build wrote beside the native parts. The
+    In a checkout, what is checked out now; else what the build wrote next to the native parts. The
     repository that a virtual environment happens to be in is not asked.
     """
     checkout = Path(__file__).parent.parent

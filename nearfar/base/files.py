@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written beside their place, then renamed."""
+"""Files that are whole or absent: written under another name in the same folder, then renamed."""
 
 from __future__ import annotations
 

@@ -294,5 +294,5 @@ class MeasuredContext(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     Or "nothing to repeat": no surface was measured, and there is no noise floor.
     """
     samples_file: str = ""
-    """Parquet file of all samples, beside the profile; empty: not kept."""
+    """Parquet file of all samples, next to the profile; empty: not kept."""
     warnings: list[str] = []

@@ -16,7 +16,7 @@ class Probe(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     name: Literal["chase", "chains-4", "chains-16", "stream"]
     near_ns: float
-    """As measured beside, in near memory."""
+    """Value measured in near memory at the same time."""
     target_ns: float
     """Time of one line on this machine according to the far memory's profile."""
     emulated_ns: float

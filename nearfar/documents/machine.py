@@ -1,4 +1,4 @@
-"""MachineProfile: what memories, caches and counters are here, and what lacks."""
+"""MachineProfile: memories, caches and counters of this machine, and what is missing."""
 
 from __future__ import annotations
 

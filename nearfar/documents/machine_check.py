@@ -21,7 +21,7 @@ class Finding(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_f
     found: str
     """Observation, and the file or command it comes from."""
     costs: str = ""
-    """Loss for a program or a measurement; of lacks and notes."""
+    """Loss for a program or a measurement; only for the states lacks and note."""
     mend: str = ""
     """Command that fixes it; empty: none does."""
     symptom: str = ""
@@ -37,5 +37,5 @@ class MachineCheck(Document, kw_only=True, forbid_unknown_fields=True):
     findings: list[Finding]
 
     def lacks(self) -> list[Finding]:
-        """Return what lacks: where there is any, `nearfar machine --check` ends with 1."""
+        """Return what is missing or wrong: if any, `nearfar machine --check` ends with 1."""
         return [finding for finding in self.findings if finding.state == "lacks"]

@@ -68,7 +68,7 @@ class Placement(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     parts: list[Part] = []
     """In address order; empty: all of it is in `memory`."""
     interleave: dict[str, int] = {}
-    """Memory to pages dealt out in turn, the kernel's weights; empty: not interleaved."""
+    """Memory to its weight in the kernel's page interleaving; empty: not interleaved."""
 
 
 class Move(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -166,7 +166,7 @@ class SlowdownGoal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Plan(Document, kw_only=True, forbid_unknown_fields=True):
-    """A placement for one budget, the bars beside it, and the frontier of all budgets."""
+    """A placement for one budget, the bars to compare it with, and the frontier of all budgets."""
 
     KIND: ClassVar[str] = "plan"
     VERSION: ClassVar[int] = 1

@@ -27,7 +27,7 @@ class ModelTime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PagesRatio(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Time with all pages dealt out between both memories."""
+    """Time with all pages interleaved between both memories."""
 
     near_pages: int
     far_pages: int
@@ -63,7 +63,7 @@ class PhasePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Bandwidth it would draw from the far memory at the predicted time."""
     far_write_gb_per_s: float = 0.0
     models: list[ModelTime]
-    """The null and the naive models beside it, and those asked for."""
+    """Predictions of the naive models (null, latency-ratio, misses), and of those requested."""
     ratios: list[PagesRatio] = []
     """Times by rising share of far pages; only models that interleave pages fill it."""
     objects: list[ObjectEffect]
@@ -105,7 +105,7 @@ class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     far: str
     title: str
     latency_ns: float | None = None
-    """Idle latency of a dependent random read that was taken for it here, page walks left out."""
+    """Idle latency of a dependent random read that the prediction uses, without page walks."""
     latency_from: Literal["measured", "added", "published", "ratio"] | None = None
     """measured: here, by nearfar. Else see `HostRule`; where the machine the figures were had on
     is not known, they are taken as published."""

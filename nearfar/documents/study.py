@@ -1,4 +1,4 @@
-"""Reproduction: published figures beside what nearfar computes, study by study."""
+"""Reproduction: published figures next to what nearfar computes, study by study."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nearfar.documents.header import Document
 
 
 class ComparisonRow(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One published figure beside ours, in the unit of its table."""
+    """One published figure next to ours, in the unit of its table."""
 
     what: str
     published: float | None
@@ -41,7 +41,7 @@ class Errors(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ComparisonTable(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Published figures of one kind beside ours."""
+    """Published figures of one kind next to ours."""
 
     title: str
     cited: str

@@ -1,4 +1,4 @@
-"""Sweep: what a sweep ran; its results are the Parquet dataset beside it."""
+"""Sweep: what a sweep ran; its results are the Parquet dataset next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ValidationReport: predictions beside what was measured in a physically slower memory."""
+"""ValidationReport: predictions next to what was measured in a physically slower memory."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     exit_status: str
     """"exited 0", "was killed by SIGTERM (by nearfar after --duration)"."""
     plain_executable: str
-    """The build that near time was taken from."""
+    """The build whose runs gave near time."""
 
 
 class Extrapolated(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -292,4 +292,4 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     bursts: Bursts | None = None
     """Short stretches in full; only where `profile --bursts` asked for them."""
     extrapolation: Extrapolation | None = None
-    """Set: nobody ran this size, `nearfar scale` worked it out."""
+    """Set: this size was not run, `nearfar scale` worked it out."""

@@ -14,7 +14,7 @@ from nearfar.machine.sysfs import Tree
 
 
 def check_machine(root: Path = Path("/")) -> MachineCheck:
-    """Return what works and what lacks on the machine whose `sys` and `proc` lie in `root`."""
+    """Return what works and what is missing on the machine whose `sys` and `proc` lie in `root`."""
     machine = read_machine(root)
     tree = Tree(root)
     findings = [_of_ability(ability) for ability in machine.abilities]

@@ -12,7 +12,7 @@ def read_hmat(tree: Tree, node: int) -> HmatFigures | None:
     """Return the HMAT's figures of `node` as its nearest CPUs see it; None without them.
 
     access1 speaks of the nearest CPUs, access0 of the nearest initiator of any kind (a GPU,
-    say). The kernel writes latencies in ns and bandwidths in MB/s, and 0 for "not told".
+    say). The kernel writes latencies in ns and bandwidths in MB/s, and 0 for "not reported".
     """
     for access in ("access1", "access0"):
         here = f"sys/devices/system/node/node{node}/{access}/initiators"

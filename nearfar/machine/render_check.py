@@ -1,4 +1,4 @@
-"""The doctor's findings as text for a terminal: what lacks first."""
+"""The doctor's findings as text for a terminal: what is missing comes first."""
 
 from __future__ import annotations
 

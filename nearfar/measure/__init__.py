@@ -9,6 +9,6 @@ kernel      a native loop that declares its traffic (native/measure/kernels)
 surface     points of one kind and the figures they give (`surfaces`)
 point       one thing measured: a kernel with its region, pages, chains, threads, load (`subject`)
 round       every point once; what drifts, drifts for all points (`rounds`)
-companion   a thread beside the timed one: a PAUSE spin, a contending core, a load generator
+companion   a thread next to the timed one: a PAUSE spin, a contending core, a load generator
 A/A floor   what the first half of the rounds differs from the second, where nothing changed
 """

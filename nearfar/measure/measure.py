@@ -88,7 +88,7 @@ def measure(settings: Settings, progress: Progress = no_progress) -> DeviceProfi
 
 
 def run(settings: Settings, progress: Progress = no_progress) -> Measurement:
-    """Measure the memory of `settings`; samples are kept beside its `output`, if it has one.
+    """Measure the memory of `settings`; samples are kept next to its `output`, if it has one.
 
     Ctrl-C raises a NearfarError with exit code 130 if samples are kept; it tells how to resume.
     """

@@ -66,7 +66,7 @@ def waits_far(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> float
 def chases(near: MemoryCosts, far: MemoryCosts) -> RegionChases | None:
     """Return the chases in both memories.
 
-    None where no other core loads the far memory, or where hits cannot be told from misses.
+    None where no other core loads the far memory, or where hits and misses cannot be distinguished.
     """
     if far.is_near or not contended(far.device):
         return None

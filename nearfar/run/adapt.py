@@ -256,6 +256,7 @@ class Adapter:
     def _move_region(
         self, pending: _Pending, process: PlacedProcess, pages: NDArray[np.uint64]
     ) -> None:
+        """Move `pages` in one call; count moved and failed bytes and its cost."""
         begun = time.monotonic_ns()
         status = kernel.move_pages(process.pid, pages * np.uint64(layout.PAGE), pending.node)
         pending.cost_ns += time.monotonic_ns() - begun

@@ -46,12 +46,12 @@ METADATA_KEY = b"nearfar"
 EVIDENCE_KEY = b"nearfar.evidence"
 
 WHOLE_ACCESSES = 4096
-"""16 KiB of times: less than the sketch of a sample of 100,000 takes (1 % of it, twice)."""
+"""16 KiB of times: less than the summary of a sample of 100,000 takes (1 % of it, twice)."""
 
 QUANTILES = 257
 TAIL_SHARE = 0.99
 ROW_GROUP = 512
-"""Rows written at once: with the sketch some 8 MB at 200,000 accesses a sample."""
+"""Rows written at once: with the summary some 8 MB at 200,000 accesses a sample."""
 
 WAITING = ("chase", "chains", "read-after-write", "overwrite")
 WAITING_FAMILIES = ("chase-", "persist-")

@@ -1,4 +1,4 @@
-"""Every sample of a measurement, kept beside the output while it runs; at its end as Parquet.
+"""Every sample of a measurement, kept next to the output while it runs; at its end as Parquet.
 
 The store is a file that only grows. A record is written whole by one system call, so what was
 appended outlives Ctrl-C and a killed process; of a record that was cut (power, full disk) the

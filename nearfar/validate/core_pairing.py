@@ -174,6 +174,7 @@ class CorePairings:
         return statistics.median(self._probes[pairing])
 
     def _number(self, ns: float) -> int:
+        """Return the number of the pairing that a probe of `ns` belongs to, perhaps a new one."""
         distances = [abs(math.log(ns / statistics.median(probes))) for probes in self._probes]
         nearest = min(range(len(distances)), key=distances.__getitem__, default=None)
         if nearest is None or distances[nearest] > math.log(MAX_PAIRING_RATIO):

@@ -23,7 +23,7 @@ SINCE = {
 
 @CHECKS.register(NAME)
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
-    """List what came later; it lacks only where far memory is here to want it."""
+    """List features of later kernels; they count as missing only on a machine with far memory."""
     version = tree.kernel()
     if version is None:
         return unknown(NAME, "the kernel's version is not known")

@@ -2,7 +2,7 @@
 
 A surface is a subclass of `Surface` whose file is its registration: a module of this folder with a
 class marked ``@SURFACES.register(NAME)``. To add one: one file. Its points all have one `group`
-or are told apart by `owns`, so that samples from a file find their surface again.
+or are distinguished by `owns`, so that samples from a file find their surface again.
 
 Glossary
 --------

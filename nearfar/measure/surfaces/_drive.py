@@ -98,7 +98,7 @@ def generator_of(plan: SurfacePlan, share: float) -> tuple[str, float | None] | 
 def scouted(
     plan: SurfacePlan, timed: SamplePoint, shares: Sequence[float], take: Take
 ) -> SurfacePlan:
-    """Return `plan` with a drive for the generator of each of `shares`, probed beside `timed`.
+    """Return `plan` with a drive for the generator of each of `shares`, probed next to `timed`.
 
     Probed are points like those measured later, so what an interrupted run kept of them answers.
     """

@@ -88,6 +88,7 @@ class CounterSource:
             self._find_events(Tree(Path("/")))
 
     def _find_events(self, tree: Tree) -> None:
+        """Set the events that this processor can count and sample; refuse if there are none."""
         if why := missing_counters(tree):
             raise CommandError(
                 f"--source counters cannot be used: {why}; --source qemu needs none",

@@ -81,6 +81,7 @@ def scale_to_counts(file: ProcessFile, counts: Mapping[int, Mapping[str, float]]
 def _scale(
     file: ProcessFile, phase: int, counted: float | None, column: str, operation: int
 ) -> None:
+    """Scale the sampled counts of `column` so that their sum in `phase` is `counted`."""
     if counted is None:
         return
     keys = file.counters["key"]

@@ -68,7 +68,7 @@ def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
 
 
 def _after_reboot(request: ConversionRequest, *, alone: bool) -> list[DraftStep]:
-    """Return what follows; beside other regions nobody knows the new one's number before."""
+    """Return the later steps; next to other regions the new one's number is still unknown."""
     steps: list[tuple[tuple[str, ...], str]] = [
         (
             ("ndctl", "create-namespace", "--force", "--reconfig=namespace0.0", "--mode=fsdax"),
