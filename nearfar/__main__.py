@@ -51,7 +51,7 @@ def _run(arguments: list[str]) -> int:
     from nearfar.commands import add_command, add_summaries, verbs
     from nearfar.version import version_text
 
-    verb = next((word for word in arguments if not word.startswith("-")), "")
+    verb = arguments[0] if arguments else ""
     known = verb in verbs()
     app = App(
         name="nearfar",

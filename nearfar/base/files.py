@@ -15,6 +15,9 @@ FULL_DEVICE = os.makedev(1, 7)
 """/dev/full: the kernel's disk that is always full (Linux, Documentation/admin-guide/devices)."""
 
 
+STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
+
+
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path in `path`'s folder; rename it to `path` if the block succeeds.
@@ -92,6 +95,9 @@ def read_bytes(path: Path, what: str) -> bytes:
 
 
 def _is_special(path: Path) -> bool:
+    # A standard stream may be a file, and a rename would replace the stream's own link.
+    if str(path).startswith(STREAMS):
+        return True
     return path.exists() and not path.is_file() and not path.is_dir()
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from nearfar.base.errors import CommandError, ExitCode
 from nearfar.companions import KNOWN, VERBS, installed, not_installed
 
 
@@ -20,13 +21,24 @@ def companion_verbs() -> list[str]:
 def load_verb(verb: str) -> Any:
     """Return the function or App of a companion's verb; not installed, one that says so."""
     entry = installed(VERBS).get(verb)
-    return _refuse(verb) if entry is None else entry.load()
+    if entry is None:
+        return _refuse(verb)
+    try:
+        return entry.load()
+    except ImportError as error:
+        raise CommandError(
+            f"`nearfar {verb}` cannot be loaded ({error}): install its companion again",
+            ExitCode.MACHINE_LACKS,
+        ) from error
 
 
 def help_source(verb: str) -> tuple[str, str] | None:
     """Return the source that holds a verb's help and its function's name; None: not installed."""
     entry = installed(VERBS).get(verb)
-    spec = find_spec(entry.module) if entry is not None else None
+    try:
+        spec = find_spec(entry.module) if entry is not None else None
+    except ImportError:  # its package is gone, its metadata are not
+        return None
     if entry is None or spec is None or spec.origin is None:
         return None
     return Path(spec.origin).read_text(), entry.attr
@@ -34,6 +46,8 @@ def help_source(verb: str) -> tuple[str, str] | None:
 
 def hint(verb: str) -> str:
     """Return the help of a verb whose companion is not installed."""
+    if verb not in KNOWN:
+        return "(cannot be loaded: install its companion again)"
     return f"(install nearfar[{KNOWN[verb].extra}]) {KNOWN[verb].summary}"
 
 

@@ -29,9 +29,14 @@ def deliver_document(
     document: DocumentT,
     delivery: DeliveryOptions,
     show: Callable[[DocumentT, Console], None],
+    *,
+    saved: bool = False,
 ) -> None:
-    """Save `document` if a file is named; print it by `show` unless JSON or nothing is wanted."""
-    if delivery.output is not None:
+    """Save `document` if a file is named; print it by `show` unless JSON or nothing is wanted.
+
+    `saved`: the file was written before.
+    """
+    if delivery.output is not None and not saved:
         save(document, delivery.output)
     if delivery.quiet:
         return

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from cyclopts import Parameter
 
+from nearfar.base.errors import CommandError
 from nearfar.options.option import Field, option_fields
 
 ResultT = TypeVar("ResultT")
@@ -28,6 +29,8 @@ def verb(*kinds: Any) -> Callable[[Callable[..., ResultT]], Callable[..., Result
             bound = signature.bind(*first, **given).arguments
             values: list[dict[str, Any]] = [{} for _ in kinds]
             for at, entry in places:
+                if entry.option.consume and bound.get(entry.name) == []:
+                    raise CommandError(f"{entry.flag} names no file: name at least one after it")
                 # None and an empty list on the command line both mean: not given.
                 if bound.get(entry.name) not in (None, (), []):
                     values[at][entry.name] = bound[entry.name]

@@ -47,7 +47,7 @@ def crash(options: CrashOptions, delivery: CrashFiles) -> int:
         outcome = run_crash(options, say, stdout_to_stderr=delivery.json)
         _write_formats(outcome.report, delivery)
         printed = DeliveryOptions(output=options.output, json=delivery.json, quiet=delivery.quiet)
-        deliver_document(outcome.report, printed, print_report)
+        deliver_document(outcome.report, printed, print_report, saved=True)
     if outcome.interrupted:
         return int(ExitCode.INTERRUPTED)
     return int(ExitCode.FOUND if outcome.report.bugs else ExitCode.DONE)

@@ -35,12 +35,12 @@ def validate(options: ValidateOptions, delivery: ValidationFiles) -> int:
         check_ending(delivery.plot)
     check_output(delivery.plot, delivery.output)
     report, others = _validated(options, delivery)
+    if delivery.output is not None:
+        save(report, delivery.output)
     if delivery.plot is not None:
         from nearfar.validate.plot import plot as draw
 
         draw(report, delivery.plot)
-    if delivery.output is not None:
-        save(report, delivery.output)
     _print(report, others, delivery)
     return ExitCode.INTERRUPTED if report.ended == "interrupted" else ExitCode.DONE
 

@@ -189,6 +189,8 @@ def _check_value(entry: Field, value: Any) -> None:
     if get_origin(entry.type) is Literal and value not in get_args(entry.type):
         choices = ", ".join(f'"{choice}"' for choice in get_args(entry.type))
         raise CommandError(f'Invalid value "{value}" for {entry.flag}. Choose from: {choices}.')
+    if entry.type in (int, float) and not isinstance(value, int | float):
+        raise CommandError(f"{entry.flag} must be a number, not {value!r}")
     low, high = entry.option.low, entry.option.high
     if low is None and high is None:
         return

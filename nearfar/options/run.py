@@ -57,8 +57,12 @@ class RunOptions(DriverOptions):
                 "without --adapt nothing moves while the program runs: add it, or leave out "
                 f"{' and '.join(unused)}"
             )
-        if self.policy is not None and (self.map or self.adapt):
-            raise CommandError("--policy leaves the data to the kernel: leave out --map, --adapt")
+        planned = self.plan is not None or self.map or self.adapt or self.force
+        if self.policy is not None and (planned or self.pages != "system"):
+            raise CommandError(
+                "--policy leaves the data to the kernel: leave out the plan, --map, --adapt, "
+                "--force and --pages"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,9 @@ class ValidateOptions(Options):
 
     def check_options(self) -> None:
         """Refuse options that exclude each other."""
-        measures = self.program or self.learn or self.far or self.only or self.quick or self.cores
+        kernels = self.only or self.quick or self.size or self.rounds
+        memories = self.far or self.near != ValidateOptions.near or self.cores
+        measures = bool(self.program or self.learn or kernels or memories)
         if self.pool and measures:
             raise CommandError("--pool measures nothing: leave programs and other options out")
         if self.again and not self.pool:

@@ -80,7 +80,7 @@ def test_what_is_wrong_in_it_is_said(tmp_path: Path, before: str, after: str, me
     assert message in str(raised.value)
 
 
-def test_every_shipped_updatedcan_be_read() -> None:
+def test_every_shipped_experiment_can_be_read() -> None:
     assert {"maps", "map_insert", "map_get", "map_remove"} <= set(names())
     for name in names():
         assert cells(read_experiment(name))

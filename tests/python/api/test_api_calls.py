@@ -91,3 +91,8 @@ def test_importing_the_api_imports_no_stage() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_text_where_a_number_belongs_is_refused() -> None:
+    with pytest.raises(api.NearfarError, match="--seconds must be a number, not '5'"):
+        api.measure(memory="model:random:1", seconds="5")  # type: ignore[call-overload]

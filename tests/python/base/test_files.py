@@ -56,3 +56,10 @@ def test_a_folder_a_missing_folder_and_a_missing_file_are_named(tmp_path: Path) 
         check_writable(tmp_path / "no" / "a.json")
     with pytest.raises(NearfarError, match="cannot read profile"):
         read_bytes(tmp_path / "none", "profile")
+
+
+def test_a_standard_stream_that_is_a_file_is_written_and_not_replaced(tmp_path: Path) -> None:
+    with (tmp_path / "redirected").open("w") as stream:
+        write_atomically(Path(f"/proc/self/fd/{stream.fileno()}"), "content")
+    assert (tmp_path / "redirected").read_text() == "content"
+    assert [path.name for path in tmp_path.iterdir()] == ["redirected"]

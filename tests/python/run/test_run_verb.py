@@ -187,7 +187,8 @@ def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
         ((made, *TO_FILES, *TO_FILES, "--", program), "names far twice"),
         ((made,), "name a plan and a program"),
         (("--policy", "fastest", "--", program), "no policy"),
-        (("--policy", "interleave", "--map", "far=node:0", "--", program), "leave out --map"),
+        (("--policy", "interleave", "--map", "far=node:0", "--", program), "--map, --adapt"),
+        (("--policy", "interleave", "--force", "--", program), "--force and --pages"),
     ):
         output = folder / "never.json"
         assert main(["run", "-o", str(output), *words]) in (2, 3), words

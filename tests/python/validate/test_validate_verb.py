@@ -35,6 +35,8 @@ from nearfar.validate.report import pooled
         (["--size", "64KiB"], 2, "at least"),
         (["--pool", "/nowhere.jsonl"], 2, "cannot read"),
         (["--pool", "/nowhere.jsonl", "--cores", "together"], 2, "--pool measures nothing"),
+        (["--pool"], 2, "--pool names no file"),
+        (["--pool", "/nowhere.jsonl", "--rounds", "5"], 2, "--pool measures nothing"),
         (["--cores", "sideways"], 2, "sideways"),
         (["-o", "/nowhere/report.json"], 3, "cannot write"),
         (["--plot", "picture.txt"], 2, "picture.txt"),
