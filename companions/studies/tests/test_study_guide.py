@@ -45,7 +45,7 @@ def test_a_buffer_beyond_memory_is_refused_with_the_size_that_fits(tmp_path: Pat
     result = replay(step.arguments, tmp_path)
     assert result.exit_code == 3
     assert "2.00 TiB" in result.ended()
-    assert "take -b" in result.ended()
+    assert "use -b" in result.ended()
     assert "Traceback" not in result.error
 
 
