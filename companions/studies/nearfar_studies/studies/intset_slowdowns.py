@@ -8,15 +8,12 @@ the slowdown, what persisting costs a program whatever its memory, is measured.
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
-from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
 from nearfar.documents.prediction import PhasePrediction
@@ -24,7 +21,7 @@ from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult,
 from nearfar.documents.workload import Phase
 from nearfar.native_files import include_folder
 from nearfar.predict.api import predict
-from nearfar_studies.applications import MEASURED
+from nearfar_studies.applications import MEASURED, nearfar
 from nearfar_studies.compare import column, covered, mean_max, row, table
 from nearfar_studies.study import STUDIES, Study, StudyInputs
 
@@ -94,7 +91,7 @@ def profiles(near: Path | None) -> tuple[WorkloadProfile, WorkloadProfile, Devic
         folder = Path(name)
         if near is None:
             near = folder / "near.json"
-            _nearfar("measure", "dram", *MEASURED, "--quiet", "-o", str(near))
+            nearfar("measure", "dram", *MEASURED, "--quiet", "-o", str(near))
         volatile, persistent = (profile(folder, kind, SIZES) for kind in (False, True))
         return volatile, persistent, load(near, DeviceProfile)
 
@@ -106,9 +103,9 @@ def profile(
     program = folder / ("persistent" if persistent else "volatile")
     output = program.with_suffix(".json")
     options = ["-O2", *_flags(), f"-DPERSISTENT={int(persistent)}", f"-I{include_folder()}"]
-    _nearfar("cc", *options, str(SOURCE), "-o", str(program))
+    nearfar("cc", *options, str(SOURCE), "-o", str(program))
     words = [str(operations), *(str(word) for pair in sizes.items() for word in pair)]
-    _nearfar("profile", "--repetitions", "3", "-q", "-o", str(output), "--", str(program), *words)
+    nearfar("profile", "--repetitions", "3", "-q", "-o", str(output), "--", str(program), *words)
     return load(output, WorkloadProfile)
 
 
@@ -239,15 +236,3 @@ def _flags() -> list[str]:
     except OSError:
         return []
     return [f"-m{flag}" for flag in ("clwb", "clflushopt") if flag in known]
-
-
-def _nearfar(*words: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "nearfar", *words], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        message = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise NearfarError(
-            f"nearfar {words[0]} failed: {message.removeprefix('nearfar: ')}",
-            ExitCode.MACHINE_LACKS,
-        )
